@@ -14,8 +14,7 @@ fuzz_target!(|input: (u8, u8, Vec<Step>)| {
     let (kind, queues, steps) = input;
     let policies = heapwright_simulation::Policy::all();
     let policy = policies[usize::from(kind) % policies.len()];
-    let mut shadowed =
-        ShadowedPlanner::new(|| policy.create(), 1 + usize::from(queues % 3));
+    let mut shadowed = ShadowedPlanner::new(|| policy.create(), 1 + usize::from(queues % 3));
     for step in steps.into_iter().take(200) {
         shadowed.step(step);
     }

@@ -13,7 +13,7 @@ mod interval_map;
 mod shadowed_values;
 
 use arbitrary::Arbitrary;
-use heapwright_core::suballoc::Strategy;
+use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_core::{Alignment, ByteSize};
 use libfuzzer_sys::fuzz_target;
 use shadowed_values::{Algorithm, Request, ShadowedValues};
@@ -77,9 +77,9 @@ impl Input {
         };
         let alignment = Alignment::from_log2(log2.into()).expect("63 at most");
         let strategy = match self.extra % 8 {
-            1 => Strategy::MinTime,
-            2 => Strategy::MinOffset,
-            _ => Strategy::MinMemory,
+            1 => FreeRangeChoice::MinTime,
+            2 => FreeRangeChoice::MinOffset,
+            _ => FreeRangeChoice::MinMemory,
         };
         let upper = (3..=5).contains(&(self.extra % 8));
         Request { size: ByteSize::new(self.size.get(capacity)), alignment, strategy, upper }

@@ -6,16 +6,12 @@
     reason = "a command line program prints to standard output and error"
 )]
 
-mod bench_memory;
-mod bench_table;
 mod bindings;
-mod figures;
 mod fuzz;
 mod items;
 mod libtest;
 mod limited;
 mod miri;
-mod placement;
 mod struct_returns;
 mod test;
 mod test_wine;
@@ -36,12 +32,6 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Compare the allocator with VMA and gpu-allocator by held memory and modelled time (requires a C++ compiler).
-    #[command(after_help = "Example:\n  cargo xtask bench-memory --verify")]
-    BenchMemory(bench_memory::Args),
-    /// Compare the suballocators with those of other projects (requires a C++ compiler).
-    #[command(after_help = "Example:\n  cargo xtask bench-table --quick")]
-    BenchTable(bench_table::Args),
     /// Generate crates/d3d12/src/bindings from the Windows metadata.
     #[command(after_help = "Example:\n  cargo xtask bindings --check")]
     Bindings {
@@ -49,9 +39,6 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Measure and write the tables of README.md.
-    #[command(after_help = "Example:\n  cargo xtask figures --check")]
-    Figures(figures::Args),
     /// Run the fuzz targets with nightly Rust and AddressSanitizer.
     #[command(after_help = "Example:\n  cargo xtask fuzz suballoc --seconds 60")]
     Fuzz {
@@ -71,9 +58,6 @@ enum Command {
         #[arg(long)]
         short: bool,
     },
-    /// Replay traces and similar workloads through the placement policy with variations of its settings.
-    #[command(after_help = "Example:\n  cargo xtask placement traces/vision_serving.csv.gz")]
-    Placement(placement::Args),
     /// Run `cargo test`, and kill a test program in which a test takes longer than three minutes. For example,
     /// `cargo xtask test -p heapwright-core tlsf`.
     #[command(disable_help_flag = true)]
@@ -97,14 +81,10 @@ enum Command {
 fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = match args.command {
-        Command::BenchMemory(args) => bench_memory::run(&workspace_root(), &args),
-        Command::BenchTable(args) => bench_table::run(&workspace_root(), &args),
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
-        Command::Figures(args) => figures::run(&workspace_root(), &args),
         Command::Fuzz { target, no_run: true, .. } => fuzz::build(&workspace_root(), target.as_deref()),
         Command::Fuzz { target, seconds, .. } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Miri { short } => miri::run(&workspace_root(), short),
-        Command::Placement(args) => placement::run(&args),
         Command::Test { arguments } => test::run(&workspace_root(), &arguments),
         Command::TestProgram { program, arguments } => test::run_program(&program, &arguments),
         Command::TestWine(args) => test_wine::run(&workspace_root(), &args),

@@ -199,3 +199,26 @@ mod tests {
         assert_eq!(detail(65_540), "a heap is 4 bytes above a multiple of 65536");
     }
 }
+
+/// Records whether a check executes commands and reads bytes, for the test that counts such checks.
+#[cfg(test)]
+pub(crate) mod bytes {
+    use std::cell::Cell;
+
+    thread_local! {
+        static SEEN: Cell<(bool, bool)> = const { Cell::new((false, false)) };
+    }
+
+    pub(crate) fn note_execution() {
+        SEEN.with(|seen| seen.set((true, seen.get().1)));
+    }
+
+    pub(crate) fn note_read() {
+        SEEN.with(|seen| seen.set((seen.get().0, true)));
+    }
+
+    /// Returns whether commands were executed and bytes read since the last call.
+    pub(crate) fn take() -> (bool, bool) {
+        SEEN.take()
+    }
+}

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::answer::Verdict;
-use crate::checks::Scene;
 use crate::context::Context;
+use crate::scene::Scene;
 
 /// A conformance check.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub struct Check {
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
     Device(fn(&Context) -> Verdict),
-    /// The function receives a [`Scene`] that tracks with the advanced usage model.
+    /// The function receives a new [`Scene`].
     Scene(fn(&Scene<'_>) -> Verdict),
 }
 
@@ -34,7 +34,7 @@ impl Body {
     pub(crate) fn run(self, context: &Context) -> Verdict {
         match self {
             Self::Device(body) => body(context),
-            Self::Scene(body) => body(&Scene::advanced(context)?),
+            Self::Scene(body) => body(&Scene::new(context)?),
         }
     }
 }
@@ -208,6 +208,4 @@ pub enum Need {
     Textures,
     /// The device implements `GetCopyableFootprints`.
     Footprints,
-    /// The device reports violations of aliasing rules by `IHeapwrightAliasing`.
-    AliasingTracker,
 }

@@ -9,7 +9,7 @@ use crate::com::commands::{self, List};
 use crate::com::device::{self, FeatureData, Home};
 use crate::com::memory::Mapping;
 use crate::com::tools::{self, Allocation as Addresses};
-use crate::com::{self, object, tracker};
+use crate::com::{self, object};
 use crate::desc::{COMMON, COPY_DEST, DEFAULT, READBACK, UPLOAD, buffer, buffer_heap, properties, rgba};
 use crate::hresult::Named;
 
@@ -61,8 +61,6 @@ pub struct Caps {
     pub textures: bool,
     /// Whether `GetCopyableFootprints` writes a result.
     pub footprints: bool,
-    /// Whether the device has the interface `IHeapwrightAliasing`.
-    pub aliasing_tracker: bool,
 }
 
 impl Caps {
@@ -100,7 +98,6 @@ impl Caps {
             recreate_at_tier: ask::<D3D12_FEATURE_DATA_D3D12_OPTIONS20>(device).RecreateAtTier,
             textures: texture.err() != Some(E_NOTIMPL),
             footprints: device::footprint_total(device, &buffer(256), 1) != device::UNTOUCHED_TOTAL,
-            aliasing_tracker: tracker::is_available(device),
         }
     }
 }
@@ -185,7 +182,6 @@ impl Context {
             }
             Need::NoWriteTracking => (!caps.write_tracking, "a tool provides manual write tracking"),
             Need::Adapter => (self.target.adapter.is_some(), "no adapter was given with the device"),
-            Need::AliasingTracker => (caps.aliasing_tracker, "the device has no IHeapwrightAliasing"),
             Need::Textures => (caps.textures, "textures"),
             Need::Footprints => (caps.footprints, "GetCopyableFootprints"),
         };

@@ -9,7 +9,7 @@
 //! * [`context`]: the device under test and its capabilities.
 //! * [`answer`]: results of calls and checks.
 //! * [`runner`]: execution of checks, each isolated from the others.
-//! * `com`: the COM calls; `desc`: valid descriptions to start from; `hresult`: names of HRESULTs.
+//! * `scene`: the fixture of checks that compare bytes; `com`: the COM calls; `desc`: valid descriptions to start from; `hresult`: names of HRESULTs.
 //!
 //! # Requirements on the device
 //!
@@ -45,6 +45,7 @@ pub mod context;
 mod desc;
 pub mod hresult;
 pub mod runner;
+mod scene;
 
 pub use answer::{Stop, Strictness, Verdict};
 pub use check::{Check, Class, Need, Shows, Side};

@@ -216,11 +216,44 @@ fn message(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use heapwright_runtime::{HostProfile, Instance};
 
     use super::*;
-    use crate::answer::refusals;
+    use crate::answer::{bytes, refusals};
     use crate::check::Class;
+
+    fn open(profile: &HostProfile) -> Result<Target, String> {
+        let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
+        let device_factory = gpu.device_factory();
+        Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
+    }
+
+    /// Only bytes tell a device that does what it accepts from one that does nothing.
+    #[test]
+    fn many_checks_read_bytes() {
+        let (mut executed, mut read) = (HashSet::new(), HashSet::new());
+        for profile in HostProfile::all() {
+            let profile = HostProfile { has_standard_swizzle: true, ..*profile };
+            bytes::take();
+            let each = |ended: &CheckReport| {
+                let (executes, reads) = bytes::take();
+                if ended.outcome == Outcome::Passed && reads {
+                    read.insert(ended.check.id);
+                    executed.extend(executes.then_some(ended.check.id));
+                }
+            };
+            // SAFETY: the runtime checks every argument.
+            unsafe { run(|| open(&profile), &Options::default(), each) }.expect("the profile opens");
+        }
+        assert!(
+            executed.len() >= 120 && read.len() >= 150,
+            "{} execute, {} read",
+            executed.len(),
+            read.len()
+        );
+    }
 
     /// A check of class behaviour must also pass on a device that does not validate.
     #[test]
@@ -231,11 +264,6 @@ mod tests {
         let uma = *HostProfile::find("uma").expect("a known profile");
         let mut wrong = Vec::new();
         for profile in [whole, old, none, uma] {
-            let open = || {
-                let gpu = Instance::open(&profile).map_err(|error| error.to_string())?;
-                let device_factory = gpu.device_factory();
-                Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
-            };
             refusals::take();
             let each = |ended: &CheckReport| {
                 let (asks, check) = (refusals::take(), ended.check);
@@ -244,7 +272,7 @@ mod tests {
                 }
             };
             // SAFETY: the runtime checks every argument.
-            unsafe { run(open, &Options::default(), each) }.expect("the profile opens");
+            unsafe { run(|| open(&profile), &Options::default(), each) }.expect("the profile opens");
         }
         wrong.sort_unstable();
         wrong.dedup();

@@ -46,7 +46,7 @@ impl fmt::Display for Architecture {
 /// [`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum AlignmentBesideTight {
+pub enum AlignmentWithTight {
     /// The combination is E_INVALIDARG, as Microsoft's tight alignment specification has it. Assuming this rule is
     /// correct on every SDK: no alignment is passed to the device, and the resource is still placed at the requested
     /// alignment.
@@ -69,7 +69,7 @@ pub struct DeviceCaps {
     /// `D3D12_TIGHT_ALIGNMENT_TIER`: 0 or 1.
     pub tight_alignment_tier: u8,
     /// How the device treats an explicit alignment combined with the tight alignment flag. Configured, not queried.
-    pub(crate) alignment_beside_tight: AlignmentBesideTight,
+    pub(crate) alignment_beside_tight: AlignmentWithTight,
     /// Alignment of a small placed buffer, in bytes; the tight alignment where the device supports it.
     pub buffer_alignment: Alignment,
     /// `GPUUploadHeapSupported`.
@@ -121,7 +121,7 @@ impl DeviceCaps {
             },
             resource_heap_tier: tier(options.ResourceHeapTier),
             tight_alignment_tier: tier(tight.SupportTier),
-            alignment_beside_tight: AlignmentBesideTight::Invalid,
+            alignment_beside_tight: AlignmentWithTight::Invalid,
             buffer_alignment: Alignment::ONE,
             gpu_upload_heaps: options16.GPUUploadHeapSupported.as_bool(),
             enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),

@@ -94,11 +94,13 @@ mod caps;
 pub mod defragmentation;
 mod desc;
 mod error;
-pub mod gpgmm;
+#[doc = include_str!("../docs/gpgmm.md")]
+pub mod gpgmm {}
 mod heap_family;
 mod heap_type;
 mod memory;
-pub mod on_windows;
+#[doc = include_str!("../docs/on_windows.md")]
+pub mod on_windows {}
 mod plan;
 pub mod recording;
 pub mod report;
@@ -107,12 +109,12 @@ pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    LiveAllocation, Mapping, MemoryTotals, Pool, Probe, ResourceAllocation, ResourceAllocationDesc,
+    LiveAllocation, Mapping, MemoryTotals, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats,
     TexelPitches, TextureMapping,
 };
 pub use buffer_desc::buffer_desc;
-pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
+pub use caps::{AlignmentWithTight, Architecture, DeviceCaps};
 pub use desc::{
     ClearValue, EmptyHeapPolicy, HeapLimits, PoolDesc, RecordFlags, RecordOptions, RecordScope,
     ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind,
@@ -122,14 +124,14 @@ pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
 pub use heap_type::HeapType;
 pub use heapwright_core::residency::SegmentGroup;
-pub use heapwright_core::suballoc::Strategy;
+pub use heapwright_core::suballoc::FreeRangeChoice;
 pub use heapwright_core::units::ParseByteSizeError;
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, aliasing, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
-pub use memory::{AllocationId, MemoryReference, ProbedMemory};
-pub use plan::{Decision, Placement, Reason};
+pub use memory::{AllocationId, MemoryReference, PredictedMemory};
+pub use plan::{Placement, PlacementDecision, PlacementReason};
 pub use requirements::BufferUses;
 
 /// Compiles the README's example as a doc test.

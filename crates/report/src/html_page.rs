@@ -56,15 +56,10 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     #[test]
-    fn the_policies_allow_the_scripts() {
-        for page in [crate::page::PAGE, crate::session::page::PAGE] {
-            let hash = STANDARD.encode(Sha256::digest(page.script));
-            assert_eq!(
-                page.script_hash, hash,
-                "the hash of the script of the {} page is outdated",
-                page.kind
-            );
-            assert!(!page.script.contains("</script"), "{}", page.kind);
-        }
+    fn the_policy_allows_the_script() {
+        let page = crate::session::page::PAGE;
+        let hash = STANDARD.encode(Sha256::digest(page.script));
+        assert_eq!(page.script_hash, hash, "the hash of the script is outdated");
+        assert!(!page.script.contains("</script"));
     }
 }

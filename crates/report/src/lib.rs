@@ -45,16 +45,13 @@ mod html_page;
 mod html_text;
 mod json;
 mod live;
-mod page;
 pub mod session;
 mod visible;
 
 pub use check::check;
 pub use error::ReportError;
-pub use free_ranges::{
-    FreeRanges, external_fragmentation, free_ranges, heap_external_fragmentation, largest_free_range,
-};
+pub use free_ranges::{external_fragmentation, largest_free_range};
 pub use json::{JSON_SCHEMA, MAX_JSON_LEN, ReadReportError, from_json, read};
 pub use live::{AllocationLocation, ReportedAllocation, largest_allocations, live_allocations};
-pub use page::write_html;
+pub use session::write_html;
 pub use visible::Visible;

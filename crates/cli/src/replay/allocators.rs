@@ -6,6 +6,7 @@ use heapwright::{ByteSize, Error, Pool, ResourceAllocator, ResourceAllocatorDesc
 use heapwright_loader::Gpu;
 
 use super::configuration::Configuration;
+use super::engine::Settings;
 use super::recorded::{RecordedTrace, Step, StepKind};
 
 /// The allocators of a replay. The first is the only one of most.
@@ -47,16 +48,13 @@ const PERIOD: Duration = Duration::from_millis(500);
 
 impl Allocators {
     /// Creates the allocators of a recording, nested as they were.
-    pub(super) fn new(
-        recorded: &RecordedTrace,
-        gpu: &Gpu,
-        configuration: Configuration,
-        options: &[(String, String)],
-    ) -> Result<Self, Error> {
+    pub(super) fn new(recorded: &RecordedTrace, gpu: &Gpu, settings: &Settings) -> Result<Self, Error> {
+        let &Settings { configuration, ref options, ref record_options, .. } = settings;
         let mut allocators: Vec<ReplayedAllocator> = Vec::new();
         for index in 0..recorded.allocator_count() {
             let mut desc: ResourceAllocatorDesc = configuration.desc(recorded, index)?;
             options.iter().try_for_each(|(name, value)| desc.set_option(name, value))?;
+            desc.record_options = record_options.clone();
             let parent = recorded.parent(index).and_then(|parent| allocators[parent].allocator.as_ref());
             let allocator = match parent {
                 Some(parent) => parent.create_nested(desc)?,

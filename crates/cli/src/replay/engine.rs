@@ -2,14 +2,11 @@
 
 use std::time::Duration;
 
-use heapwright::d3d12::{
-    D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ,
-    D3D12_RESOURCE_STATES, IDXGIAdapter3,
-};
+use heapwright::d3d12::IDXGIAdapter3;
 use heapwright::report::AllocatorReport;
 use heapwright::{
-    Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocator, SegmentGroup, VideoMemoryInfo, buffer_desc,
+    Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, RecordOptions, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
 };
 use heapwright_core::placement::HeapCosts;
 use heapwright_loader::Gpu;
@@ -38,6 +35,15 @@ pub(super) struct Settings {
     pub(super) report: bool,
     /// Whether the adapter's CurrentUsage after the replay must equal that before it.
     pub(super) compare_usage: bool,
+    /// Recording of the allocators, which the environment may request without it.
+    pub(super) record_options: RecordOptions,
+}
+
+/// What an observer sees of a replay, outside the timed calls.
+pub(super) enum Observed<'a> {
+    /// The number of finished events, from time to time.
+    Progress(usize),
+    Created(AllocationIndex, &'a ResourceAllocation),
 }
 
 /// Result of a replay.
@@ -49,8 +55,7 @@ pub(super) struct Replayed {
     pub(super) detailed: Option<AllocatorReport>,
 }
 
-/// Replays `trace` through a new allocator on `gpu`, which nothing else may use during the replay. Calls `progress` with
-/// the number of finished events from time to time, outside the timed calls.
+/// Replays `trace` through a new allocator on `gpu`, which nothing else may use during the replay.
 ///
 /// Failed allocations are counted and their frees are skipped.
 ///
@@ -61,7 +66,7 @@ pub(super) fn replay(
     recorded: &RecordedTrace,
     gpu: &Gpu,
     settings: &Settings,
-    progress: &mut dyn FnMut(usize),
+    observe: &mut dyn FnMut(Observed<'_>),
 ) -> Result<Replayed, Error> {
     let counted = gpu.adapter.as_ref().filter(|_| settings.compare_usage);
     let usage_before = counted.map(Usage::query).transpose()?;
@@ -70,7 +75,7 @@ pub(super) fn replay(
     let has_steps = recorded.has_steps();
     for (event_index, event) in recorded.trace.events().iter().enumerate() {
         if event_index.is_multiple_of(EVENTS_PER_PROGRESS) {
-            progress(event_index);
+            observe(Observed::Progress(event_index));
         }
         while let Some(step) = steps.next_if(|step| step.events as usize <= event_index) {
             replay.allocators.take(recorded, step)?;
@@ -80,7 +85,7 @@ pub(super) fn replay(
             replay.allocators.live().for_each(|allocator| allocator.on_time(time));
         }
         match event.kind {
-            EventKind::Alloc => replay.allocate(event_index, event)?,
+            EventKind::Alloc => replay.allocate(event_index, event, observe)?,
             EventKind::Free => replay.free(event_index, event),
         }
         if has_steps {
@@ -119,8 +124,6 @@ struct Replay<'a> {
     configuration: Configuration,
     allocators: Allocators,
     as_recorded: bool,
-    allocation_desc: ResourceAllocationDesc<'static>,
-    initial_state: D3D12_RESOURCE_STATES,
     /// Live buffers by allocation index; `None` for failed allocations too.
     buffers: Vec<Option<ResourceAllocation>>,
     stopwatch: Stopwatch,
@@ -139,9 +142,9 @@ struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &Settings) -> Result<Self, Error> {
-        let &Settings { heap_type, verify, configuration, ref options, as_recorded, report, .. } = settings;
+        let &Settings { heap_type, verify, configuration, as_recorded, report, .. } = settings;
         let (trace, adapter) = (&recorded.trace, gpu.adapter.as_ref());
-        let allocators = Allocators::new(recorded, gpu, configuration, options)?;
+        let allocators = Allocators::new(recorded, gpu, settings)?;
         let alignment =
             allocators.get(0).map_or(Alignment::ONE, |allocator| allocator.caps().buffer_alignment);
         let verifier = verify.then(|| Verifier::new(trace, alignment));
@@ -154,8 +157,6 @@ impl<'a> Replay<'a> {
             configuration,
             allocators,
             as_recorded,
-            allocation_desc: ResourceAllocationDesc::new(heap_type),
-            initial_state: initial_state(heap_type),
             buffers: std::iter::repeat_with(|| None).take(alloc_count).collect(),
             stopwatch: Stopwatch::calibrate(),
             alloc_times: Samples::with_capacity(alloc_count),
@@ -170,14 +171,16 @@ impl<'a> Replay<'a> {
         })
     }
 
-    fn allocate(&mut self, event_index: usize, event: &Event) -> Result<(), Error> {
+    fn allocate(
+        &mut self,
+        event_index: usize,
+        event: &Event,
+        observe: &mut dyn FnMut(Observed<'_>),
+    ) -> Result<(), Error> {
         let index = event.allocation.as_usize();
-        let request = if self.as_recorded { self.recorded.request(index) } else { None };
-        let Request { allocation, resource, initial_state } = request.unwrap_or_else(|| Request {
-            allocation: self.allocation_desc,
-            resource: buffer_desc(event.size),
-            initial_state: self.initial_state,
-        });
+        let request = if self.as_recorded { self.recorded.request(index, event.size) } else { None };
+        let request = request.unwrap_or_else(|| Request::buffer(event.size, self.heap_type));
+        let Request { allocation, resource, initial_state } = request;
         let of = self.recorded.allocator_of(index);
         let Some(allocator) = self.allocators.get(of) else {
             // Readers refuse allocations of an allocator that has been dropped.
@@ -200,7 +203,8 @@ impl<'a> Replay<'a> {
                 if let Some(verifier) = &mut self.verifier {
                     verifier.after_create(event_index, &mut buffer);
                 }
-                self.buffers[event.allocation.as_usize()] = Some(buffer);
+                observe(Observed::Created(event.allocation, &buffer));
+                self.buffers[index] = Some(buffer);
                 Ok(())
             }
             Err(error) => self.count_failure(event_index, event, &error),
@@ -431,15 +435,6 @@ impl Usage {
             local: query(SegmentGroup::Local)?.current_usage,
             non_local: query(SegmentGroup::NonLocal)?.current_usage,
         })
-    }
-}
-
-/// Returns the state in which a buffer of the heap type must be created.
-pub(crate) fn initial_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
-    match heap_type {
-        HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
-        HeapType::Readback => D3D12_RESOURCE_STATE_COPY_DEST,
-        _ => D3D12_RESOURCE_STATE_COMMON,
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`heap_type`]: selection of the heap type.
 //! - [`recorded`]: what a file records beyond its trace.
 //! - [`allocators`]: the allocators and pools of a replay.
+//! - [`recording`]: the recording of a replay, for `heapwright report`.
 //! - [`report`], [`finding`]: types for the results.
 //! - [`table`]: the results as a table.
 
@@ -18,6 +19,7 @@ mod engine;
 mod finding;
 mod heap_type;
 mod recorded;
+mod recording;
 mod report;
 mod table;
 mod timing;
@@ -25,16 +27,16 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
-use heapwright::{ByteSize, DeviceCaps, HeapType, ResourceAllocator, ResourceAllocatorDesc};
+use heapwright::{ByteSize, DeviceCaps, HeapType, RecordOptions, ResourceAllocator, ResourceAllocatorDesc};
 use heapwright_trace::{Event, EventKind, Location};
 
 pub(crate) use self::args::ReplayArgs;
 use self::args::{HeapTypeArg, Profile, Setting};
 use self::configuration::Configuration;
-pub(crate) use self::engine::initial_state;
-use self::engine::{Replayed, Settings};
+use self::engine::{Observed, Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
 use self::recorded::{Excess, RecordedTrace};
+pub(crate) use self::recording::{CannotRecord, Recording, record};
 use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::environment::{self, RecordingError};
@@ -287,11 +289,14 @@ impl Plan {
             as_recorded: self.as_recorded,
             report: self.report,
             compare_usage: self.device.counts_exactly(),
+            record_options: RecordOptions::default(),
         };
         let (gpu, trace) = (self.device.open()?, &recorded.trace);
         let bar = output.progress(shows_progress, trace.name(), trace.events().len() as u64);
-        let replayed = engine::replay(recorded, &gpu, &settings, &mut |event_count| {
-            bar.set_position(event_count as u64);
+        let replayed = engine::replay(recorded, &gpu, &settings, &mut |observed| {
+            if let Observed::Progress(event_count) = observed {
+                bar.set_position(event_count as u64);
+            }
         });
         bar.finish_and_clear();
         replayed.map_err(|error| {

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use heapwright::d3d12::{
-    D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC,
+    D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATE_COMMON,
+    D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ, D3D12_RESOURCE_STATES,
+    DXGI_SAMPLE_DESC,
 };
 use heapwright::{
-    ByteSize, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, Strategy,
+    ByteSize, FreeRangeChoice, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
 };
 use heapwright_trace::session::{
     Action, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record,
@@ -34,6 +36,8 @@ pub(super) struct RecordedTrace {
     has_steps: bool,
     /// Whether allocators and their settings are recorded.
     pub(super) has_settings: bool,
+    /// Whether buffers without a description are in heaps of the recorded types.
+    has_heap_types: bool,
     /// The limit that the file exceeds.
     excess: Option<Excess>,
 }
@@ -123,12 +127,25 @@ impl From<Trace> for RecordedTrace {
             prefetches: Vec::new(),
             has_steps: false,
             has_settings: false,
+            has_heap_types: false,
             excess: None,
         }
     }
 }
 
 impl RecordedTrace {
+    /// Returns a trace of buffers in heaps of these types, in the order of their allocation.
+    pub(super) fn of_buffers(trace: Trace, heap_types: impl Iterator<Item = RecordedHeapType>) -> Self {
+        let allocations = heap_types.map(|heap_type| RecordedAllocation {
+            allocator: 0,
+            heap_type: heap_type_of(heap_type),
+            resource_flags: 0,
+            description: None,
+            pool: None,
+        });
+        Self { allocations: allocations.collect(), has_heap_types: true, ..trace.into() }
+    }
+
     /// Reads a file, or standard input.
     pub(super) fn read(path: &Path) -> Result<Self, TraceError> {
         let mut reader = Reader::default();
@@ -205,11 +222,15 @@ impl RecordedTrace {
         self.allocations.get(allocation).map_or(0, |recorded| recorded.allocator as usize)
     }
 
-    /// Returns how an allocation was requested, or `None` if only its size is recorded.
-    pub(super) fn request(&self, allocation: usize) -> Option<Request> {
-        let recorded = self.allocations.get(allocation)?;
-        let description = &self.descriptions[recorded.description? as usize];
-        Some(Request::new(description, recorded.heap_type?, recorded.resource_flags))
+    /// Returns how an allocation of a size was requested, or `None` if only its size is recorded.
+    pub(super) fn request(&self, allocation: usize, size: ByteSize) -> Option<Request> {
+        let &RecordedAllocation { heap_type, resource_flags, description, .. } =
+            self.allocations.get(allocation)?;
+        match description {
+            Some(index) => Some(Request::new(&self.descriptions[index as usize], heap_type?, resource_flags)),
+            None if self.has_heap_types => Some(Request::buffer(size, heap_type?)),
+            None => None,
+        }
     }
 }
 
@@ -222,6 +243,17 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// A buffer, in the state in which it must be created.
+    pub(super) fn buffer(size: ByteSize, heap_type: HeapType) -> Self {
+        let initial_state = match heap_type {
+            HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
+            HeapType::Readback => D3D12_RESOURCE_STATE_COPY_DEST,
+            _ => D3D12_RESOURCE_STATE_COMMON,
+        };
+        let allocation = ResourceAllocationDesc::new(heap_type);
+        Self { allocation, resource: buffer_desc(size), initial_state }
+    }
+
     fn new(description: &Description, heap_type: HeapType, resource_flags: u32) -> Self {
         let mut flags = ResourceAllocationFlags::from_bits_retain(description.allocation_flags);
         if description.placement == PlacementKind::Imported {
@@ -233,9 +265,9 @@ impl Request {
             extra_required_heap_flags: description.heap_flags,
             extra_required_resource_padding: ByteSize::new(description.padding),
             strategy: match description.strategy {
-                1 => Strategy::MinTime,
-                2 => Strategy::MinOffset,
-                _ => Strategy::MinMemory,
+                1 => FreeRangeChoice::MinTime,
+                2 => FreeRangeChoice::MinOffset,
+                _ => FreeRangeChoice::MinMemory,
             },
             ..ResourceAllocationDesc::new(heap_type)
         };
@@ -465,6 +497,7 @@ impl Reader {
             prefetches,
             has_steps,
             has_settings,
+            has_heap_types: false,
             excess,
         }
     }

@@ -15,7 +15,6 @@ use super::args::ReportArgs;
 use super::placements::{self, CannotReplay};
 use super::source::{CannotOpenPage, Source};
 use crate::convert;
-use crate::environment::{self, RecordingError};
 use crate::exit::Exit;
 use crate::format;
 use crate::input;
@@ -34,8 +33,6 @@ enum CannotReport {
     #[error("{name}: {error}")]
     Replay { name: String, error: CannotReplay },
     #[error(transparent)]
-    Recording(#[from] RecordingError),
-    #[error(transparent)]
     Page(#[from] CannotOpenPage),
     #[error(transparent)]
     Output(#[from] OutputFileError),
@@ -44,7 +41,7 @@ enum CannotReport {
 impl CannotReport {
     fn exit(&self) -> Exit {
         match self {
-            Self::Input(_) | Self::Workload(_) | Self::History { .. } | Self::Recording(_) => Exit::BadInput,
+            Self::Input(_) | Self::Workload(_) | Self::History { .. } => Exit::BadInput,
             Self::Replay { .. } => Exit::Failure,
             Self::Page(error) => error.exit(),
             Self::Output(error) => error.exit(),
@@ -134,6 +131,7 @@ fn make(
         format: &session.format,
         placements: &session.placements,
         is_truncated: session.truncated_at.is_some(),
+        facts: &[],
     };
     page.write(|file| write_session_html(&title, history, file))?;
     Ok((session, path))
@@ -165,8 +163,7 @@ fn read(source: &Source, bytes: Option<Box<dyn Read>>) -> Result<Session, Cannot
         let placements = PlacementSource::Recorded;
         return Ok(Session { name: title, format, history, placements, truncated_at, failures: 0 });
     }
-    source.input().map_or(Ok(()), environment::check_input)?;
-    let replayed = placements::replay(&history);
+    let replayed = placements::replay(&title, &history);
     let replayed = replayed.map_err(|error| CannotReport::Replay { name: name.clone(), error })?;
     let placements = PlacementSource::Replayed { device: replayed.device };
     let (history, failures) = (replayed.history, replayed.failures);
@@ -183,6 +180,7 @@ impl Summary {
             placements: match session.placements {
                 PlacementSource::Recorded => "recorded",
                 PlacementSource::Replayed { .. } => "replayed",
+                PlacementSource::Report { .. } => "reported",
             },
             events: moment_count,
             duration_us,

@@ -26,11 +26,9 @@ mod tight;
 mod tiles;
 mod upload;
 
-pub(crate) use aliasing::Scene;
-
 use crate::check::Check;
 
-const TABLES: [&[Check]; 28] = [
+const TABLES: [&[Check]; 27] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -58,7 +56,6 @@ const TABLES: [&[Check]; 28] = [
     aliasing::barriers::CHECKS,
     aliasing::inheritance::CHECKS,
     aliasing::enhanced::CHECKS,
-    aliasing::tracker::CHECKS,
 ];
 
 /// Returns all checks, grouped by area.

@@ -106,6 +106,8 @@ pub(crate) fn reset_allocator(allocator: &ID3D12CommandAllocator) -> Answer<()> 
 
 /// Executes closed lists in this order with one call.
 pub(crate) fn execute(queue: &ID3D12CommandQueue, lists: &[&List]) -> Answer<()> {
+    #[cfg(test)]
+    crate::answer::bytes::note_execution();
     let lists: super::Result<Vec<Option<ID3D12CommandList>>> =
         lists.iter().map(|list| cast(&list.0).map(Some)).collect();
     // SAFETY: the lists are live and closed.

@@ -140,6 +140,8 @@ impl Mapping {
     /// Reads `len` bytes at `offset`.
     pub(crate) fn read(&self, offset: usize, len: usize) -> Vec<u8> {
         assert!(offset + len <= self.len, "a read within the buffer");
+        #[cfg(test)]
+        crate::answer::bytes::note_read();
         let mut bytes = vec![0; len];
         let (chunks, rest) = bytes.as_chunks_mut::<CHUNK>();
         let end = offset + len - rest.len();
@@ -183,6 +185,8 @@ pub(crate) fn read_from_subresource(
     len: usize,
     row_pitch: u32,
 ) -> Answer<Vec<u8>> {
+    #[cfg(test)]
+    crate::answer::bytes::note_read();
     let mut bytes = vec![0; len];
     let depth_pitch = u32::try_from(len).expect("the size fits in 32 bits");
     // SAFETY: the caller's len is that of all rows of the subresource.

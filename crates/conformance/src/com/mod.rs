@@ -11,7 +11,6 @@
 //! * [`commands`]: queues, lists and fences; [`barriers`]: legacy and enhanced barriers; [`views`]: descriptors.
 //! * [`passes`]: clears, resolves and render passes.
 //! * [`pipelines`]: root signatures, pipeline states, command signatures, bundles and queries.
-//! * [`tracker`]: the interface of devices that track aliasing.
 //! * [`adapter`]: DXGI's memory figures.
 
 pub(crate) mod adapter;
@@ -23,7 +22,6 @@ pub(crate) mod object;
 pub(crate) mod passes;
 pub(crate) mod pipelines;
 pub(crate) mod tools;
-pub(crate) mod tracker;
 pub(crate) mod views;
 
 use std::borrow::Cow;

@@ -22,7 +22,6 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
             }
         });
         list.replace(method!(DiscardResource), |call, (resource, region)| {
-            let region = if call.data.ignores_discard_region { std::ptr::null() } else { region };
             if call.data.records(Command::DiscardResource) {
                 (call.original.DiscardResource)(call.this, resource, region);
             }
@@ -32,49 +31,17 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
             if !lies.records(Command::Barrier) {
                 return;
             }
-            let (mut textures, mut buffers) = (Vec::new(), Vec::new());
+            let mut textures = Vec::new();
             let mut changed = elements(group_count, groups);
-            for group in &mut changed {
-                match group.Type {
-                    D3D12_BARRIER_TYPE_TEXTURE => {
-                        let mut list = elements(group.NumBarriers, group.Anonymous.pTextureBarriers);
-                        if let Some(lie) = lies.texture_barrier {
-                            list.iter_mut().for_each(lie);
-                        }
-                        group.Anonymous.pTextureBarriers = list.as_ptr();
-                        textures.push(list);
-                    }
-                    D3D12_BARRIER_TYPE_BUFFER => {
-                        let mut list = elements(group.NumBarriers, group.Anonymous.pBufferBarriers);
-                        if let Some(lie) = lies.buffer_barrier {
-                            list.iter_mut().for_each(lie);
-                        }
-                        group.Anonymous.pBufferBarriers = list.as_ptr();
-                        buffers.push(list);
-                    }
-                    _ => {}
+            for group in changed.iter_mut().filter(|group| group.Type == D3D12_BARRIER_TYPE_TEXTURE) {
+                let mut list = elements(group.NumBarriers, group.Anonymous.pTextureBarriers);
+                if let Some(lie) = lies.texture_barrier {
+                    list.iter_mut().for_each(lie);
                 }
+                group.Anonymous.pTextureBarriers = list.as_ptr();
+                textures.push(list);
             }
-            if !lies.splits_barriers {
-                return (call.original.Barrier)(call.this, count(&changed), changed.as_ptr());
-            }
-            for group in &changed {
-                for index in 0..group.NumBarriers {
-                    let mut one = std::ptr::read(group);
-                    let place = usize::try_from(index).unwrap_or(0);
-                    one.NumBarriers = 1;
-                    match group.Type {
-                        D3D12_BARRIER_TYPE_TEXTURE => {
-                            one.Anonymous.pTextureBarriers = group.Anonymous.pTextureBarriers.add(place);
-                        }
-                        D3D12_BARRIER_TYPE_BUFFER => {
-                            one.Anonymous.pBufferBarriers = group.Anonymous.pBufferBarriers.add(place);
-                        }
-                        _ => one.Anonymous.pGlobalBarriers = group.Anonymous.pGlobalBarriers.add(place),
-                    }
-                    (call.original.Barrier)(call.this, 1, &raw const one);
-                }
-            }
+            (call.original.Barrier)(call.this, count(&changed), changed.as_ptr());
         });
     }
 }

@@ -5,7 +5,7 @@ use heapwright_intercept::{Methods, intercept as replace, method};
 use windows_core::{IUnknown, Interface};
 
 use crate::lies::{Feature, Lies};
-use crate::{commands, creation, new_memory, recreate, shared_handles, tracker};
+use crate::{commands, creation, new_memory, recreate, shared_handles};
 
 /// Makes a device, its adapter and all objects that the device creates tell lies.
 pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'static Lies) {
@@ -31,7 +31,6 @@ pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'
 /// Makes a device and all objects that it creates tell lies.
 pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
     recreate::intercept_tools(device, lies);
-    tracker::intercept_device(device, lies);
     let device: ID3D12Device14 = device.cast().expect("the runtime has the newest device interface");
     // SAFETY: as for an adapter.
     unsafe {

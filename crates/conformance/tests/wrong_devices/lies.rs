@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 
 use heapwright_conformance as _;
-use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 use heapwright_intercept::Intercepted;
 use windows_core::{GUID, HRESULT};
@@ -150,26 +149,10 @@ with_honest! {
         pub(crate) make_resident: Option<HRESULT> = None,
         /// `MakeResident` succeeds without adding a reference.
         pub(crate) uncounted: bool = false,
-        /// A law of aliasing that the tracker does not enforce.
-        pub(crate) forgotten_law: Option<&'static str> = None,
-        /// Changes the arguments of `IHeapwrightAliasing::SetTracking`.
-        pub(crate) tracking: Option<fn(&mut HEAPWRIGHT_ALIASING_TRACKING)> = None,
-        /// Reports no violations of aliasing.
-        pub(crate) hides_violations: bool = false,
-        /// Changes a violation of aliasing.
-        pub(crate) violation: Option<fn(&mut HEAPWRIGHT_ALIASING_VIOLATION)> = None,
-        /// The state reported for the contents of every unit.
-        pub(crate) contents: Option<HEAPWRIGHT_ALIASING_CONTENTS> = None,
         /// Changes the arguments of `ResourceBarrier`.
         pub(crate) barriers: Option<fn(&mut Vec<D3D12_RESOURCE_BARRIER>)> = None,
         /// Changes the texture barriers passed to `Barrier`.
         pub(crate) texture_barrier: Option<fn(&mut D3D12_TEXTURE_BARRIER)> = None,
-        /// Changes the buffer barriers passed to `Barrier`.
-        pub(crate) buffer_barrier: Option<fn(&mut D3D12_BUFFER_BARRIER)> = None,
-        /// Calls `Barrier` once for each group.
-        pub(crate) splits_barriers: bool = false,
-        /// Makes `DiscardResource` ignore the region and discard the whole resource.
-        pub(crate) ignores_discard_region: bool = false,
         /// The lie about creation at given addresses.
         pub(crate) recreate: Option<Recreate> = None,
     }

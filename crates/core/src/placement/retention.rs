@@ -28,7 +28,7 @@
 /// # Choice of defaults
 ///
 /// Measured on 2026-11-23 by replaying workloads through a [`SharedHeapSet`](super::SharedHeapSet) on one thread
-/// (`cargo xtask placement` prints more): modelled time of an operation in microseconds
+/// (`cargo lab placement` prints more): modelled time of an operation in microseconds
 /// ([`HeapCosts`](super::HeapCosts)), mean held over mean live bytes, and peak held over peak live bytes,
 /// geometric means; for the five traces of GPU workloads that heapwright is developed with, for 25 similar ones,
 /// and for the generated workloads of the development part.
@@ -43,7 +43,7 @@
 /// | 20,000 ([`FEWEST_HITCHES`](Self::FEWEST_HITCHES)) | 1.26 / 2.095 / 1.082 | 0.97 / 2.276 / 1.130 | 0.93 / 1.686 / 1.055 |
 ///
 /// The default was the least time with at most 1.55 of the live memory held on the traces. These figures are from before
-/// slots counted as operations; `bench/MEMORY.md` has those of the allocator now, also for the
+/// slots counted as operations; `lab/MEMORY.md` has those of the allocator now, also for the
 /// evaluation part, by which nothing was chosen. The sizes
 /// ([`HeapSizing`](super::HeapSizing)), with the default retention:
 ///

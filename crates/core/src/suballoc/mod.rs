@@ -53,7 +53,7 @@ pub use audit_error::AuditError;
 pub(crate) use buddy::Buddy;
 pub use error::SuballocError;
 pub use linear::{FenceOrderError, Linear, Retired};
-pub use strategy::Strategy;
+pub use strategy::FreeRangeChoice;
 pub(crate) use suballocation::Stamp;
 pub use suballocation::{NoValue, RangeUse, Suballocation, SuballocationId};
 pub use tlsf::Tlsf;

@@ -1,8 +1,8 @@
-//! Allocation strategies.
+//! Which free range serves a request.
 
 /// The choice among the free ranges that hold a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Strategy {
+pub enum FreeRangeChoice {
     /// A free range of similar size, so that large free ranges stay whole. O(1).
     #[default]
     MinMemory,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::interval_map::IntervalMap;
 use heapwright_core::suballoc::{
-    FenceOrderError, Linear, RangeUse, Strategy, SuballocError, Suballocation, Tlsf,
+    FenceOrderError, FreeRangeChoice, Linear, RangeUse, SuballocError, Suballocation, Tlsf,
 };
 use heapwright_core::{Alignment, ByteSize, FenceValue};
 
@@ -23,7 +23,7 @@ pub(crate) struct Request {
     pub(crate) size: ByteSize,
     pub(crate) alignment: Alignment,
     /// Ignored by linear suballocators.
-    pub(crate) strategy: Strategy,
+    pub(crate) strategy: FreeRangeChoice,
     /// At the upper end of a linear suballocator.
     pub(crate) upper: bool,
 }

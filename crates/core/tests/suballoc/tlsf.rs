@@ -77,7 +77,7 @@ fn allocate_with(
     heap: &mut Shadowed,
     size: u64,
     alignment: Alignment,
-    strategy: suballoc::Strategy,
+    strategy: suballoc::FreeRangeChoice,
 ) -> Result<Suballocation, SuballocError> {
     heap.allocate_by(size, alignment, |tlsf| tlsf.allocate_with(ByteSize::new(size), alignment, strategy))
 }
@@ -93,7 +93,7 @@ proptest! {
     ) {
         let mut heap = shadowed(capacity);
         for (mut step, strategy) in steps {
-            let strategy = [suballoc::Strategy::MinMemory, suballoc::Strategy::MinTime, suballoc::Strategy::MinOffset][strategy];
+            let strategy = [suballoc::FreeRangeChoice::MinMemory, suballoc::FreeRangeChoice::MinTime, suballoc::FreeRangeChoice::MinOffset][strategy];
             match step.remove(0) {
                 Step::Allocate { size, alignment_log2 } if (1..1 << 60).contains(&size) => {
                     let alignment = alignment(alignment_log2);
@@ -102,7 +102,7 @@ proptest! {
                         (aligned + size <= start + length).then_some(aligned)
                     }).next();
                     let answer = allocate_with(&mut heap, size, alignment, strategy);
-                    if strategy == suballoc::Strategy::MinOffset {
+                    if strategy == suballoc::FreeRangeChoice::MinOffset {
                         prop_assert_eq!(answer.ok().map(|made| made.range.start().get()), lowest);
                     }
                 }
@@ -126,7 +126,8 @@ fn the_lowest_offset_is_found_among_hundreds_of_free_ranges() {
     let mut heap = with_holes(1 << 20, &holes);
     for size in (20..70).rev() {
         let lowest = heap.shadow.free_ranges().find(|&(_, length)| length >= size).unwrap().0;
-        let made = allocate_with(&mut heap, size, Alignment::ONE, suballoc::Strategy::MinOffset).unwrap();
+        let made =
+            allocate_with(&mut heap, size, Alignment::ONE, suballoc::FreeRangeChoice::MinOffset).unwrap();
         assert_eq!(made.range.start().get(), lowest);
     }
 }

@@ -47,9 +47,9 @@ fn run(algorithm: Algorithm, capacity: u64, calls: Vec<Call>, is_dropped: bool) 
         match call {
             Call::Step(Step::Allocate { size, alignment_log2 }) | Call::Upper { size, alignment_log2 } => {
                 let strategies = [
-                    suballoc::Strategy::MinMemory,
-                    suballoc::Strategy::MinTime,
-                    suballoc::Strategy::MinOffset,
+                    suballoc::FreeRangeChoice::MinMemory,
+                    suballoc::FreeRangeChoice::MinTime,
+                    suballoc::FreeRangeChoice::MinOffset,
                 ];
                 requests.push(Request {
                     size: ByteSize::new(size),

@@ -19,7 +19,7 @@ use crate::heap_family::GrantedHeaps;
 use crate::memory::{
     AllocationId, Charge, HeapSource, Label, MemoryReference, OwnResource, PlacedRange, set_debug_name,
 };
-use crate::plan::{Decision, Placement, Reason};
+use crate::plan::{Placement, PlacementDecision, PlacementReason};
 use crate::recording::{Event, RecordedAllocation, Recording, name_args};
 use crate::residency::ResidencyHeap;
 use crate::{Error, HeapType};
@@ -37,7 +37,7 @@ use crate::{Error, HeapType};
 pub struct ResourceAllocation {
     memory: Memory,
     heap_type: HeapType,
-    decision: Decision,
+    decision: PlacementDecision,
     is_cpu_accessible: bool,
     needs_copy: bool,
     /// Width of a buffer, in bytes; zero for textures.
@@ -90,13 +90,13 @@ pub struct ResourceAllocationInfo {
     /// Alignment of its offset, in bytes.
     pub alignment: Alignment,
     /// The placement of the resource, and the reason for it.
-    pub decision: Decision,
+    pub decision: PlacementDecision,
 }
 
 impl ResourceAllocation {
     /// `width` is a buffer's width in bytes, or zero for textures.
     #[inline]
-    fn new(memory: Memory, width: u64, granted: &GrantedHeaps, decision: Decision) -> Self {
+    fn new(memory: Memory, width: u64, granted: &GrantedHeaps, decision: PlacementDecision) -> Self {
         Self {
             memory,
             heap_type: granted.heap_type,
@@ -114,14 +114,14 @@ impl ResourceAllocation {
         range: PlacedRange,
         width: u64,
         granted: &GrantedHeaps,
-        decision: Decision,
+        decision: PlacementDecision,
     ) -> Self {
         Self::new(Memory::Placed { resource, range }, width, granted, decision)
     }
 
     #[inline]
     pub(crate) fn within(range: BufferRange, width: u64, granted: &GrantedHeaps) -> Self {
-        let decision = Decision::new(Placement::WithinResource, Reason::Usual);
+        let decision = PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
         Self::new(Memory::Within(range), width, granted, decision)
     }
 
@@ -129,7 +129,7 @@ impl ResourceAllocation {
         made: OwnResource,
         width: u64,
         granted: &GrantedHeaps,
-        decision: Decision,
+        decision: PlacementDecision,
     ) -> Self {
         Self::new(Memory::Standalone(made), width, granted, decision)
     }

@@ -1,7 +1,7 @@
 //! The description of an allocation.
 
 use heapwright_core::ByteSize;
-use heapwright_core::suballoc::Strategy;
+use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
 
 use super::pool::Pool;
@@ -38,7 +38,7 @@ pub struct ResourceAllocationDesc<'a> {
     /// Custom pool in which the resource is placed. The pool determines the heap type.
     pub pool: Option<&'a Pool>,
     /// The rule that selects the free range.
-    pub strategy: Strategy,
+    pub strategy: FreeRangeChoice,
     /// The intended uses of a buffer, some of which require a larger alignment than the buffer itself.
     pub uses: BufferUses,
     /// The application's value for the allocation, zero for none. Reports and moves of a defragmentation contain it.

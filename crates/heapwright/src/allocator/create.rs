@@ -14,7 +14,9 @@ use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc}
 use crate::error::Shortage;
 use crate::heap_family::{HeapFamily, check_initial_state};
 use crate::memory::{Label, PlacedRange, Refusal, TypedHeaps, check_interfaces};
-use crate::plan::{Constraints, Decision, Facts, Placement, Reason, ResourceRequest, order};
+use crate::plan::{
+    Constraints, Facts, Placement, PlacementDecision, PlacementReason, ResourceRequest, order,
+};
 use crate::requirements::{Creation, ResourceClass, ResourceRequirements, texel_bytes};
 use crate::{Error, HeapType};
 
@@ -23,9 +25,9 @@ pub(crate) enum Attempt<'a> {
     /// A part of a buffer, with this size and alignment.
     Within(ByteSize, Alignment),
     /// In a shared heap or in a heap of its own.
-    Placed(&'a Arc<TypedHeaps>, &'a ResourceRequirements, Decision),
+    Placed(&'a Arc<TypedHeaps>, &'a ResourceRequirements, PlacementDecision),
     /// Committed, and charged like these heaps.
-    Committed(&'a TypedHeaps, &'a ResourceRequirements, Decision),
+    Committed(&'a TypedHeaps, &'a ResourceRequirements, PlacementDecision),
 }
 
 impl Inner {
@@ -61,7 +63,7 @@ impl Inner {
             }
             match self.place_usual(allocation, &request) {
                 Some(Ok((resource, range))) => {
-                    let decision = Decision::new(Placement::SharedHeap, Reason::Usual);
+                    let decision = PlacementDecision::new(Placement::SharedHeap, PlacementReason::Usual);
                     let width = request.resource.desc.Width;
                     return Ok(ResourceAllocation::placed(resource, range, width, granted, decision));
                 }
@@ -137,7 +139,7 @@ impl Inner {
         }
         let placed = self.requirements.remembered(&request.requested())?;
         let heaps = self.heaps.of(request.granted.family, ResourceClass::Buffer);
-        let usual = Decision::new(Placement::SharedHeap, Reason::Usual);
+        let usual = PlacementDecision::new(Placement::SharedHeap, PlacementReason::Usual);
         if order(&self.facts(request, heaps))[0] != Some(usual) {
             return None;
         }
@@ -218,11 +220,11 @@ impl Inner {
                 let part = buffers.allocate(size, alignment, &self.backing(request))?;
                 Ok(ResourceAllocation::within(buffers.range(part, alignment), width, granted))
             }
-            Attempt::Placed(heaps, placed, Decision { placement, reason }) => {
+            Attempt::Placed(heaps, placed, PlacementDecision { placement, reason }) => {
                 let own_heap = placement == Placement::OwnHeap;
                 let (resource, range) = self.heaps.place(heaps, request, placed, own_heap)?;
                 let placement = if range.has_own_heap() { Placement::OwnHeap } else { Placement::SharedHeap };
-                let decision = Decision::new(placement, reason);
+                let decision = PlacementDecision::new(placement, reason);
                 let width = if request.resource.is_buffer() { placed.desc.Width } else { 0 };
                 Ok(ResourceAllocation::placed(resource, range, width, granted, decision))
             }
@@ -295,7 +297,7 @@ impl Inner {
         let mut not_committed = None;
         for decision in order.into_iter().flatten() {
             let made = match decision {
-                Decision { placement: Placement::Committed, .. } => {
+                PlacementDecision { placement: Placement::Committed, .. } => {
                     let requirements = self.requirements.requirements(&requested, Creation::Committed);
                     requirements.map_err(Refusal::from).and_then(|requirements| {
                         // Committed, it may be larger than placed.
@@ -305,7 +307,11 @@ impl Inner {
                 }
                 // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too
                 // large to share, or that the algorithm rounds up, fits better alone.
-                Decision { reason: Reason::TooLargeToShare, .. } if !refusal.is_about_size() => continue,
+                PlacementDecision { reason: PlacementReason::TooLargeToShare, .. }
+                    if !refusal.is_about_size() =>
+                {
+                    continue;
+                }
                 decision => attempt(Attempt::Placed(heaps, &placed, decision)),
             };
             match made {

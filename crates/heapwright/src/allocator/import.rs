@@ -14,7 +14,7 @@ use crate::caps::committed_info;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::heap_family::HeapFamily;
 use crate::memory::{Charged, OwnResource};
-use crate::plan::{Constraints, Decision, Placement, Reason, ResourceRequest};
+use crate::plan::{Constraints, Placement, PlacementDecision, PlacementReason, ResourceRequest};
 use crate::residency::ResidencyHeapDesc;
 
 impl Inner {
@@ -86,7 +86,7 @@ impl Inner {
             Error::invalid_argument("resource", format!("cannot be counted in the statistics: {obstacle:?}"))
         })?;
         let desc = ResourceDesc::new(&desc);
-        let decision = Decision::new(Placement::Imported, Reason::Usual);
+        let decision = PlacementDecision::new(Placement::Imported, PlacementReason::Usual);
         let (resource, source) = (resource.clone(), Arc::clone(source));
         let made = OwnResource { residency, resource, size, alignment, _charge: charge, _time: None, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };

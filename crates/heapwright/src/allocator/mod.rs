@@ -58,7 +58,7 @@ pub(crate) use self::inner::Inner;
 pub use self::live_list::LiveAllocation;
 pub use self::mapping::Mapping;
 pub use self::pool::Pool;
-pub use self::probe::Probe;
+pub use self::probe::Prediction;
 pub use self::resource_allocator::{ResourceAllocationSupport, ResourceAllocator};
 pub use self::stats::{MemoryTotals, ResourceAllocatorStats};
 pub use self::texture_mapping::{TexelPitches, TextureMapping};

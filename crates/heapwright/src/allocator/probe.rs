@@ -7,15 +7,15 @@ use super::create::Attempt;
 use super::inner::Inner;
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
-use crate::memory::{ProbedMemory, Refusal};
-use crate::plan::{Decision, Placement, Reason, ResourceRequest};
+use crate::memory::{PredictedMemory, Refusal};
+use crate::plan::{Placement, PlacementDecision, PlacementReason, ResourceRequest};
 use crate::{Error, HeapType, SegmentGroup};
 
 /// The predicted result of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+pub struct Prediction {
     /// How the resource would be placed, and why.
-    pub decision: Decision,
+    pub decision: PlacementDecision,
     /// The heap type that would be granted.
     pub heap_type: HeapType,
     /// The segment group that the memory would be charged to.
@@ -25,7 +25,7 @@ pub struct Probe {
     /// Alignment of its offset, in bytes.
     pub alignment: Alignment,
     /// The source of the memory.
-    pub memory: ProbedMemory,
+    pub memory: PredictedMemory,
 }
 
 impl ResourceAllocator {
@@ -52,12 +52,12 @@ impl ResourceAllocator {
     /// The errors of `create` that do not depend on the device's memory.
     ///
     /// ```
-    /// use heapwright::{ByteSize, ProbedMemory, ResourceAllocator, ResourceDesc, buffer_desc};
+    /// use heapwright::{ByteSize, PredictedMemory, ResourceAllocator, ResourceDesc, buffer_desc};
     /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
     /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
     /// let buffer = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(3)));
     /// let probe = allocator.probe(&Default::default(), &buffer)?;
-    /// assert_eq!(probe.memory, ProbedMemory::NewHeap(ByteSize::from_mib(3)));
+    /// assert_eq!(probe.memory, PredictedMemory::NewHeap(ByteSize::from_mib(3)));
     /// assert_eq!(allocator.reserved(), ByteSize::ZERO);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -65,7 +65,7 @@ impl ResourceAllocator {
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
-    ) -> Result<Probe, Error> {
+    ) -> Result<Prediction, Error> {
         let inner = self.inner();
         let request = inner.request(allocation, resource)?;
         inner.probe_in(allocation, &request).or_else(|refusal| {
@@ -80,9 +80,9 @@ impl Inner {
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         request: &ResourceRequest<'_>,
-    ) -> Result<Probe, Refusal> {
+    ) -> Result<Prediction, Refusal> {
         let granted = &request.granted;
-        let probe = |decision, size, alignment, memory| Probe {
+        let probe = |decision, size, alignment, memory| Prediction {
             decision,
             heap_type: granted.heap_type,
             segment_group: granted.segment_group,
@@ -94,18 +94,18 @@ impl Inner {
             Attempt::Within(size, alignment) => {
                 let memory = self.buffers.of(granted).probe(size, alignment, &self.backing(request))?;
                 self.check_asked(request, size)?;
-                let decision = Decision::new(Placement::WithinResource, Reason::Usual);
+                let decision = PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
                 Ok(probe(decision, size, alignment, memory))
             }
-            Attempt::Placed(heaps, placed, Decision { placement, reason }) => {
+            Attempt::Placed(heaps, placed, PlacementDecision { placement, reason }) => {
                 let own_heap = placement == Placement::OwnHeap;
                 let (place, memory) = self.heaps.probe(heaps, request, placed, own_heap)?;
                 let placement = if place.own_heap { Placement::OwnHeap } else { Placement::SharedHeap };
-                Ok(probe(Decision::new(placement, reason), place.size, place.alignment, memory))
+                Ok(probe(PlacementDecision::new(placement, reason), place.size, place.alignment, memory))
             }
             Attempt::Committed(heaps, requirements, decision) => {
                 self.heaps.may_commit(heaps, requirements.size, request.constraints)?;
-                let memory = ProbedMemory::NewHeap(requirements.size);
+                let memory = PredictedMemory::NewHeap(requirements.size);
                 Ok(probe(decision, requirements.size, requirements.alignment, memory))
             }
         })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
-use heapwright_core::suballoc::Strategy;
+use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
 use heapwright_trace::session::{Counter, Description, PlacementKind, ResourceKind};
 
@@ -181,9 +181,9 @@ fn describe_call(allocation: &ResourceAllocationDesc<'_>, resource: &ResourceDes
         heap_flags: allocation.extra_required_heap_flags,
         padding: allocation.extra_required_resource_padding.get(),
         strategy: match allocation.strategy {
-            Strategy::MinMemory => 0,
-            Strategy::MinTime => 1,
-            Strategy::MinOffset => 2,
+            FreeRangeChoice::MinMemory => 0,
+            FreeRangeChoice::MinTime => 1,
+            FreeRangeChoice::MinOffset => 2,
         },
         initial_state: match resource.initial_state {
             InitialState::State(state) => state,

@@ -15,7 +15,7 @@ use super::live_list::LiveAllocation;
 use super::pool::Pool;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
-use crate::plan::Decision;
+use crate::plan::PlacementDecision;
 use crate::recording::{Event, name_args};
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
@@ -311,7 +311,7 @@ impl ResourceAllocator {
     /// Returns the number of allocations that were not placed in the usual way, by decision, since the allocator was
     /// created.
     #[must_use]
-    pub fn decisions(&self) -> Vec<(Decision, u64)> {
+    pub fn decisions(&self) -> Vec<(PlacementDecision, u64)> {
         self.inner.decisions.all()
     }
 

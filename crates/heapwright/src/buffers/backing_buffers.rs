@@ -18,7 +18,7 @@ use crate::desc::{HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::memory::{
     AllocationId, BackingAddress, HeapKinds, HeapSource, KeptResident, Label, Labels, PlacedRange,
-    ProbedMemory, Refusal, Stripe, Striped, TypedHeaps, next_number,
+    PredictedMemory, Refusal, Stripe, Striped, TypedHeaps, next_number,
 };
 use crate::plan::{Constraints, ResourceRequest};
 use crate::requirements::{Creation, RequirementsQuery, ResourceClass, ResourceRequirements};
@@ -422,9 +422,9 @@ impl BackingBuffers {
         size: ByteSize,
         alignment: Alignment,
         source: &BackingSource<'_>,
-    ) -> Result<ProbedMemory, Refusal> {
+    ) -> Result<PredictedMemory, Refusal> {
         let ServingHeap::New { size: buffer } = self.set.probe(size, alignment).map_err(refused)? else {
-            return Ok(ProbedMemory::Held);
+            return Ok(PredictedMemory::Held);
         };
         let probe = |size| {
             source.place(size, |heaps, request, placed, own_heap| {

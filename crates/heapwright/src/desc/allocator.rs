@@ -4,7 +4,7 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::{EmptyHeapPolicy, RecordOptions, ResourceAllocatorFlags, SuballocationAlgorithm};
-use crate::{AlignmentBesideTight, DeviceCaps, Error, HeapType, NodeMasks};
+use crate::{AlignmentWithTight, DeviceCaps, Error, HeapType, NodeMasks};
 
 /// Every heap's size is a multiple of this. D3D12 does not require it: the reference of `D3D12_HEAP_DESC::SizeInBytes`
 /// accepts other sizes, and recommends multiples of the alignment, which is at least 64 KiB.
@@ -53,7 +53,7 @@ pub struct ResourceAllocatorDesc {
     pub limits: HeapLimits,
     /// How the device treats alignments combined with tight alignment. `Invalid`, the default, is correct on every SDK.
     /// With `Floor`, for SDK 1.619.4 or later, requested alignments are passed to the driver.
-    pub alignment_beside_tight: AlignmentBesideTight,
+    pub alignment_beside_tight: AlignmentWithTight,
     /// Node masks of the adapter's GPUs; zero for both is the only GPU.
     pub nodes: NodeMasks,
 }
@@ -73,7 +73,7 @@ impl Default for ResourceAllocatorDesc {
             extra_required_resource_flags: D3D12_RESOURCE_FLAG_NONE,
             record_options: RecordOptions::default(),
             limits: HeapLimits::default(),
-            alignment_beside_tight: AlignmentBesideTight::default(),
+            alignment_beside_tight: AlignmentWithTight::default(),
             nodes: NodeMasks::default(),
         }
     }

@@ -47,7 +47,7 @@ pub(crate) struct HeapRequest<'a> {
 
 /// The predicted source of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProbedMemory {
+pub enum PredictedMemory {
     /// Memory that is already held. Nothing is charged.
     Held,
     /// A new heap of this size; for a committed resource, its own. Empty heaps may be released for it.
@@ -107,25 +107,25 @@ impl HeapRequest<'_> {
 
     /// Predicts the result of [`place`](Self::place), without the memory of unused slabs and backing buffers, and what
     /// only an exhaustive search finds.
-    pub(crate) fn probe(&self) -> Result<ProbedMemory, Refusal> {
+    pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
         // Memory that the residency manager must not manage is never taken from held heaps.
         if self.may_be_held() && self.heaps.probe(self.sharing, self.placement)? == ServingHeap::Existing {
-            return Ok(ProbedMemory::Held);
+            return Ok(PredictedMemory::Held);
         }
         let Shortage { sizes, may_create, mut refusal, .. } = self.shortage()?;
         let HeapSizes { wanted, least } = sizes;
         if self.may_be_held() && self.heaps.has_spare(least, wanted) {
-            return Ok(ProbedMemory::Held);
+            return Ok(PredictedMemory::Held);
         }
         for size in sizes.distinct().filter(|_| may_create) {
             let now = self.may_create(size, GivenBack::default());
             match now.or_else(|_| self.may_create(size, self.given_back())) {
-                Ok(()) => return Ok(ProbedMemory::NewHeap(size)),
+                Ok(()) => return Ok(PredictedMemory::NewHeap(size)),
                 Err(other) => refusal.append(other),
             }
         }
         let is_held = self.may_be_held() && self.heaps.has_spare(least, ByteSize::MAX);
-        if is_held { Ok(ProbedMemory::Held) } else { Err(refusal) }
+        if is_held { Ok(PredictedMemory::Held) } else { Err(refusal) }
     }
 
     fn spare(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {

@@ -48,7 +48,7 @@ pub(crate) use self::engine_desc::engine_desc;
 pub(crate) use self::heap::Heap;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
 pub(crate) use self::heap_request::HeapRequest;
-pub use self::heap_request::ProbedMemory;
+pub use self::heap_request::PredictedMemory;
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
 pub use self::managed::MemoryReference;

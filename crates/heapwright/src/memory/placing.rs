@@ -8,7 +8,7 @@ use heapwright_d3d12::*;
 
 use super::device_resource::create_placed;
 use super::heap_kinds::HeapKinds;
-use super::heap_request::{HeapRequest, ProbedMemory};
+use super::heap_request::{HeapRequest, PredictedMemory};
 use super::managed::place_resident;
 use super::placed_range::PlacedRange;
 use super::refusal::Refusal;
@@ -67,7 +67,7 @@ impl HeapKinds {
         request: &ResourceRequest<'_>,
         placed: &ResourceRequirements,
         own_heap: bool,
-    ) -> Result<(PlacementRequest, ProbedMemory), Refusal> {
+    ) -> Result<(PlacementRequest, PredictedMemory), Refusal> {
         let (sharing, placement) = self.placement(heaps, request, placed, own_heap)?;
         let constraints = request.constraints;
         let memory =

@@ -21,7 +21,7 @@ pub enum Placement {
 /// The reason for a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum PlacementReason {
     /// The first placement that the kind of resource allows.
     Usual,
     /// A flag of the allocation requires it.
@@ -38,11 +38,11 @@ pub enum Reason {
 
 /// How an allocation was placed, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Decision {
+pub struct PlacementDecision {
     /// The placement.
     pub placement: Placement,
     /// The reason.
-    pub reason: Reason,
+    pub reason: PlacementReason,
 }
 
 impl Placement {
@@ -51,7 +51,7 @@ impl Placement {
         [Self::WithinResource, Self::SharedHeap, Self::OwnHeap, Self::Committed, Self::Imported];
 }
 
-impl Reason {
+impl PlacementReason {
     /// Every reason.
     pub const ALL: [Self; 6] = [
         Self::Usual,
@@ -63,8 +63,8 @@ impl Reason {
     ];
 }
 
-impl Decision {
-    pub(crate) const fn new(placement: Placement, reason: Reason) -> Self {
+impl PlacementDecision {
+    pub(crate) const fn new(placement: Placement, reason: PlacementReason) -> Self {
         Self { placement, reason }
     }
 }
@@ -81,7 +81,7 @@ impl fmt::Display for Placement {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for PlacementReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Usual => "usual",
@@ -94,7 +94,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl fmt::Display for Decision {
+impl fmt::Display for PlacementDecision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.placement, self.reason)
     }

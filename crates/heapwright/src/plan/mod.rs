@@ -4,6 +4,6 @@ mod decision;
 mod order;
 mod request;
 
-pub use self::decision::{Decision, Placement, Reason};
+pub use self::decision::{Placement, PlacementDecision, PlacementReason};
 pub(crate) use self::order::{Facts, order};
 pub(crate) use self::request::{Constraints, ResourceRequest, foreign_heap_flags};

@@ -1,6 +1,6 @@
 //! The placements that an allocation may have, in the order in which they are tried.
 
-use super::decision::{Decision, Placement, Reason};
+use super::decision::{Placement, PlacementDecision, PlacementReason};
 
 /// The facts that determine the placements of an allocation. Their names are those of the flags.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Facts {
 }
 
 /// At most three placements, each with its reason.
-pub(crate) type Order = [Option<Decision>; 3];
+pub(crate) type Order = [Option<PlacementDecision>; 3];
 
 /// Returns the placements to try, in order; empty if the flags exclude all of them.
 ///
@@ -36,29 +36,33 @@ pub(crate) type Order = [Option<Decision>; 3];
 /// The final committed placement is omitted with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
 #[inline]
 pub(crate) fn order(facts: &Facts) -> Order {
-    let committed = |reason| Some(Decision::new(Placement::Committed, reason));
+    let committed = |reason| Some(PlacementDecision::new(Placement::Committed, reason));
     if facts.always_committed {
-        return [committed(Reason::AllocationFlag), None, None];
+        return [committed(PlacementReason::AllocationFlag), None, None];
     }
     if facts.foreign_heap_flags {
-        return [committed(Reason::ExtraHeapFlags), None, None];
+        return [committed(PlacementReason::ExtraHeapFlags), None, None];
     }
     if facts.allocator_always_committed && !facts.placed_only {
-        return [committed(Reason::AllocatorFlag), None, None];
+        return [committed(PlacementReason::AllocatorFlag), None, None];
     }
-    let shared = Some(Decision::new(Placement::SharedHeap, Reason::Usual));
-    let own = Some(Decision::new(Placement::OwnHeap, Reason::TooLargeToShare));
+    let shared = Some(PlacementDecision::new(Placement::SharedHeap, PlacementReason::Usual));
+    let own = Some(PlacementDecision::new(Placement::OwnHeap, PlacementReason::TooLargeToShare));
     let alone = match facts {
-        Facts { own_heap: true, .. } => Some(Decision::new(Placement::OwnHeap, Reason::AllocationFlag)),
-        Facts { dedicated: true, .. } => Some(Decision::new(Placement::OwnHeap, Reason::Usual)),
+        Facts { own_heap: true, .. } => {
+            Some(PlacementDecision::new(Placement::OwnHeap, PlacementReason::AllocationFlag))
+        }
+        Facts { dedicated: true, .. } => {
+            Some(PlacementDecision::new(Placement::OwnHeap, PlacementReason::Usual))
+        }
         _ => None,
     };
     if facts.prefer_committed {
-        let first = committed(Reason::AllocationFlag);
+        let first = committed(PlacementReason::AllocationFlag);
         return if alone.is_some() { [first, alone, None] } else { [first, shared, own] };
     }
     let may_fall_back = !facts.never_fallback && !facts.never_allocate_heap && !facts.placed_only;
-    let last = if may_fall_back { committed(Reason::OutOfMemory) } else { None };
+    let last = if may_fall_back { committed(PlacementReason::OutOfMemory) } else { None };
     if alone.is_some() {
         return [alone, last, None];
     }
@@ -101,10 +105,16 @@ mod tests {
     fn the_reason_names_the_deciding_fact() {
         let first = |facts: Facts| order(&facts)[0].map(|decision| decision.reason);
         let facts = Facts::default();
-        assert_eq!(first(facts), Some(Reason::Usual));
-        assert_eq!(first(Facts { always_committed: true, ..facts }), Some(Reason::AllocationFlag));
-        assert_eq!(first(Facts { allocator_always_committed: true, ..facts }), Some(Reason::AllocatorFlag));
-        assert_eq!(first(Facts { foreign_heap_flags: true, ..facts }), Some(Reason::ExtraHeapFlags));
-        assert_eq!(order(&facts)[2], Some(Decision::new(Placement::Committed, Reason::OutOfMemory)));
+        assert_eq!(first(facts), Some(PlacementReason::Usual));
+        assert_eq!(first(Facts { always_committed: true, ..facts }), Some(PlacementReason::AllocationFlag));
+        assert_eq!(
+            first(Facts { allocator_always_committed: true, ..facts }),
+            Some(PlacementReason::AllocatorFlag)
+        );
+        assert_eq!(first(Facts { foreign_heap_flags: true, ..facts }), Some(PlacementReason::ExtraHeapFlags));
+        assert_eq!(
+            order(&facts)[2],
+            Some(PlacementDecision::new(Placement::Committed, PlacementReason::OutOfMemory))
+        );
     }
 }

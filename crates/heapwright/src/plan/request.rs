@@ -1,7 +1,7 @@
 //! A request for a resource, with the kind of heaps that was granted.
 
 use heapwright_core::placement::PlacementRequest;
-use heapwright_core::suballoc::Strategy;
+use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
@@ -27,7 +27,7 @@ pub(crate) struct ResourceRequest<'a> {
     pub(crate) flags: ResourceAllocationFlags,
     pub(crate) heap_flags: D3D12_HEAP_FLAGS,
     pub(crate) padding: ByteSize,
-    pub(crate) strategy: Strategy,
+    pub(crate) strategy: FreeRangeChoice,
     pub(crate) uses: BufferUses,
     /// Whether the resource is placed in a custom pool.
     pub(crate) is_in_pool: bool,
@@ -47,7 +47,7 @@ impl<'a> ResourceRequest<'a> {
             flags: ResourceAllocationFlags::empty(),
             heap_flags: D3D12_HEAP_FLAG_NONE,
             padding: ByteSize::ZERO,
-            strategy: Strategy::default(),
+            strategy: FreeRangeChoice::default(),
             uses: BufferUses::empty(),
             is_in_pool: false,
             granted,

@@ -7,7 +7,7 @@ use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 
 use super::tight_alignment::{TightAlignment, decide};
 use super::*;
-use crate::{Alignment, AlignmentBesideTight, ByteSize, DeviceCaps, Error, buffer_desc};
+use crate::{Alignment, AlignmentWithTight, ByteSize, DeviceCaps, Error, buffer_desc};
 
 mod on_devices;
 
@@ -22,7 +22,7 @@ fn open(profile: &str, alignment_is_floor: bool) -> (Instance, DeviceCaps) {
         .expect("the instance opens");
     let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
     let alignment_beside_tight =
-        if alignment_is_floor { AlignmentBesideTight::Floor } else { AlignmentBesideTight::Invalid };
+        if alignment_is_floor { AlignmentWithTight::Floor } else { AlignmentWithTight::Invalid };
     (gpu, DeviceCaps { alignment_beside_tight, ..caps })
 }
 
@@ -88,8 +88,8 @@ fn creating_an_allocator_causes_no_debug_messages() {
 
 #[test]
 fn the_flag_is_decided_by_the_table() {
-    let new = DeviceCaps { alignment_beside_tight: AlignmentBesideTight::Floor, ..caps("uma") };
-    let old = DeviceCaps { alignment_beside_tight: AlignmentBesideTight::Invalid, ..new };
+    let new = DeviceCaps { alignment_beside_tight: AlignmentWithTight::Floor, ..caps("uma") };
+    let old = DeviceCaps { alignment_beside_tight: AlignmentWithTight::Invalid, ..new };
     let none = DeviceCaps { tight_alignment_tier: 0, ..old };
     let on = |alignment| Some(TightAlignment::On { alignment });
     let off = Some(TightAlignment::Off);

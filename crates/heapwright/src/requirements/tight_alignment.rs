@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 use super::buffer_uses::d3d12_alignment;
 use super::{Creation, floor};
 use crate::caps::COMMITTED_MINIMUM;
-use crate::{AlignmentBesideTight, DeviceCaps, Error};
+use crate::{AlignmentWithTight, DeviceCaps, Error};
 
 /// The largest alignment of a placed buffer with tight alignment.
 const BUFFER_MAXIMUM: Alignment = d3d12_alignment(256);
@@ -28,8 +28,8 @@ pub(super) enum TightAlignment {
 /// | 64 KiB swizzle layouts | no; an error if the description requests it |
 /// | `ALLOW_CROSS_ADAPTER` | no: it would have no effect but a warning |
 /// | a committed resource with a floor above 4 KiB | no: without it, the alignment is at least the floor on every SDK |
-/// | [`AlignmentBesideTight::Invalid`] | yes, `Alignment` 0; placement honours the floor |
-/// | [`AlignmentBesideTight::Floor`] | yes, and the floor is passed to the driver where that is certainly legal |
+/// | [`AlignmentWithTight::Invalid`] | yes, `Alignment` 0; placement honours the floor |
+/// | [`AlignmentWithTight::Floor`] | yes, and the floor is passed to the driver where that is certainly legal |
 ///
 /// Floors above the maximum of *small* textures are not passed, because only the device knows which textures are small.
 /// Floors of buffers that the device satisfies anyway are not passed either.
@@ -79,7 +79,7 @@ fn told_to_device(
     // Committed resources are aligned to at least the largest possible floor.
     let is_of_use = creation == Creation::Placed && floor > least && floor <= most;
     match caps.alignment_beside_tight {
-        AlignmentBesideTight::Floor if is_of_use => floor.get(),
-        AlignmentBesideTight::Floor | AlignmentBesideTight::Invalid => 0,
+        AlignmentWithTight::Floor if is_of_use => floor.get(),
+        AlignmentWithTight::Floor | AlignmentWithTight::Invalid => 0,
     }
 }

@@ -161,6 +161,6 @@ impl TransientResources {
     }
 
     fn described(&self, resource: FrameResourceId) -> &Resource {
-        &self.frame.resources[resource.index()]
+        &self.frame.0.resources()[resource.index()]
     }
 }

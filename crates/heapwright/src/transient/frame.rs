@@ -1,10 +1,8 @@
 //! The description of a frame.
 
 use heapwright_core::aliasing::frame::{
-    Frame, FrameResource, FrameResourceId, PassId, QueueId, QueueKind, Use,
+    Frame, FrameError, FrameResourceId, OfKind, PassId, QueueId, QueueKind, ResourceKind, Use,
 };
-use heapwright_core::aliasing::frame::{FrameError, ResourceKind};
-use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::states::{WRITE_STATES, permits};
@@ -17,27 +15,7 @@ use crate::{ClearValue, Error};
 ///
 /// Two frames are equal if they have the same queues, passes and resources.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TransientFrame {
-    pub(super) queues: Vec<QueueKind>,
-    pub(super) passes: Vec<Pass>,
-    pub(super) resources: Vec<Resource>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pass {
-    pub(super) queue: QueueId,
-    pub(super) may_be_skipped: bool,
-    /// Passes of other queues that happen before this one.
-    pub(super) after: Vec<PassId>,
-    pub(super) uses: Vec<PassUse>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PassUse {
-    pub(super) resource: FrameResourceId,
-    pub(super) how: Use,
-    pub(super) state: D3D12_RESOURCE_STATES,
-}
+pub struct TransientFrame(pub(super) Frame<Resource, D3D12_RESOURCE_STATES>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Resource {
@@ -59,8 +37,10 @@ impl Resource {
     pub(super) fn decays(&self) -> bool {
         self.is_buffer() || self.desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0
     }
+}
 
-    pub(super) fn kind(&self) -> ResourceKind {
+impl OfKind for Resource {
+    fn kind(&self) -> ResourceKind {
         let has = |flag| self.desc.Flags & flag != 0;
         let unordered_access = has(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
         if self.is_buffer() {
@@ -86,8 +66,7 @@ impl TransientFrame {
 
     /// Adds a queue: one that executes the command lists of passes.
     pub fn add_queue(&mut self, kind: QueueKind) -> QueueId {
-        self.queues.push(kind);
-        QueueId::new(self.queues.len() - 1)
+        self.0.add_queue(kind)
     }
 
     /// Adds a pass at the end of a queue.
@@ -96,11 +75,10 @@ impl TransientFrame {
     ///
     /// Invalid argument if the queue is not of this frame.
     pub fn add_pass(&mut self, queue: QueueId) -> Result<PassId, Error> {
-        if queue.index() >= self.queues.len() {
-            return Err(Error::invalid_argument("queue", format!("{} is not of this frame", queue.index())));
+        if queue.index() >= self.0.queues().len() {
+            return Err(malformed(FrameError::UnknownQueue(queue)));
         }
-        self.passes.push(Pass { queue, may_be_skipped: false, after: Vec::new(), uses: Vec::new() });
-        Ok(PassId::new(self.passes.len() - 1))
+        Ok(self.0.add_pass(queue))
     }
 
     /// Declares that some frames do not record a pass.
@@ -109,8 +87,7 @@ impl TransientFrame {
     ///
     /// Invalid argument if the pass is not of this frame.
     pub fn set_may_be_skipped(&mut self, pass: PassId) -> Result<(), Error> {
-        self.pass_mut(pass)?.may_be_skipped = true;
-        Ok(())
+        self.0.set_may_be_skipped(pass).map_err(malformed)
     }
 
     /// Declares that one pass happens before another on a different queue. The queue of `after` waits for a fence that
@@ -120,12 +97,7 @@ impl TransientFrame {
     ///
     /// Invalid argument if a pass is not of this frame, or unless `before` was added before `after`.
     pub fn add_dependency(&mut self, before: PassId, after: PassId) -> Result<(), Error> {
-        if before >= after {
-            let rule = format!("{} was not added before pass {}", before.index(), after.index());
-            return Err(Error::invalid_argument("before", rule));
-        }
-        self.pass_mut(after)?.after.push(before);
-        Ok(())
+        self.0.add_dependency(before, after).map_err(malformed)
     }
 
     /// Adds a resource. `clear_value` is the optimized clear value of a render target or depth-stencil texture.
@@ -138,8 +110,7 @@ impl TransientFrame {
     ) -> FrameResourceId {
         let flags = desc.Flags & !D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
         let desc = D3D12_RESOURCE_DESC { Flags: flags, ..*desc };
-        self.resources.push(Resource { desc, clear_value });
-        FrameResourceId::new(self.resources.len() - 1)
+        self.0.add_resource(Resource { desc, clear_value })
     }
 
     /// Declares that a pass uses a resource, and in which state. A pass may use a resource in several ways, in the order
@@ -157,24 +128,21 @@ impl TransientFrame {
         state: D3D12_RESOURCE_STATES,
     ) -> Result<(), Error> {
         let invalid = |rule: String| Err(Error::invalid_argument("state", rule));
-        if resource.index() >= self.resources.len() {
-            let rule = format!("{} is not of this frame", resource.index());
-            return Err(Error::invalid_argument("resource", rule));
-        }
-        let is_target = self.resources[resource.index()].is_target();
-        let used = self.pass_mut(pass)?;
-        let queue = used.queue;
+        let unknown = FrameError::UnknownResource(resource);
+        let is_target = self.0.resources().get(resource.index()).ok_or(malformed(unknown))?.is_target();
+        let used = self.0.passes().get(pass.index()).ok_or(malformed(FrameError::UnknownPass(pass)))?;
+        let kind = self.queue_of(pass.index());
         let other = used.uses.iter().find(|other| other.resource == resource && other.state != state);
         if let Some(other) = other {
             return invalid(format!(
-                "{state:#x} is not {:#x}, in which pass {} uses resource {} already",
-                other.state,
+                "pass {} cannot use resource {} in state {state:#x}: it uses it in state {:#x} already, and a pass leaves \
+                 each resource in one state",
                 pass.index(),
-                resource.index()
+                resource.index(),
+                other.state,
             ));
         }
         let drawn = D3D12_RESOURCE_STATE_RENDER_TARGET | D3D12_RESOURCE_STATE_DEPTH_WRITE;
-        let kind = self.queues[queue.index()];
         let permitted = match how {
             Use::Read => state & WRITE_STATES & !D3D12_RESOURCE_STATE_UNORDERED_ACCESS == 0,
             Use::Render => state & (drawn | D3D12_RESOURCE_STATE_RESOLVE_DEST) == state,
@@ -187,51 +155,28 @@ impl TransientFrame {
         };
         // A state with writes is a single one.
         if !permitted || state == 0 || (state & WRITE_STATES != 0 && !state.is_power_of_two()) {
-            return invalid(format!("{state:#x} does not permit the use {how:?}"));
+            return invalid(format!("a resource in state {state:#x} does not permit the use {how:?}"));
         }
         if !permits(kind, state) {
-            return invalid(format!("{state:#x} cannot be used on a {kind:?} queue"));
+            return invalid(format!("state {state:#x} cannot be used on a {kind:?} queue"));
         }
-        self.pass_mut(pass)?.uses.push(PassUse { resource, how, state });
-        Ok(())
-    }
-
-    fn pass_mut(&mut self, pass: PassId) -> Result<&mut Pass, Error> {
-        let rule = || Error::invalid_argument("pass", format!("{} is not of this frame", pass.index()));
-        self.passes.get_mut(pass.index()).ok_or_else(rule)
-    }
-
-    /// Returns the frame for the planner, with the sizes and alignments that a device needs.
-    pub(super) fn for_planner(&self, resources: &[FrameResource]) -> Result<Frame, FrameError> {
-        let mut frame = Frame::new();
-        for &kind in &self.queues {
-            frame.add_queue(kind);
-        }
-        for &resource in resources {
-            frame.add_resource(resource);
-        }
-        for pass in &self.passes {
-            let id = frame.add_pass(pass.queue);
-            if pass.may_be_skipped {
-                frame.set_may_be_skipped(id)?;
-            }
-            for &before in &pass.after {
-                frame.add_dependency(before, id)?;
-            }
-            for used in &pass.uses {
-                frame.add_use(id, used.resource, used.how)?;
-            }
-        }
-        Ok(frame)
+        self.0.add_use_in(pass, resource, how, state).map_err(malformed)
     }
 
     /// Returns the queue of a pass.
     pub(super) fn queue_of(&self, pass: usize) -> QueueKind {
-        self.queues[self.passes[pass].queue.index()]
+        self.0.queues()[self.0.passes()[pass].queue.index()]
     }
 }
 
-/// Returns the planner's description of a resource.
-pub(super) fn frame_resource(resource: &Resource, size: ByteSize, alignment: Alignment) -> FrameResource {
-    FrameResource::new(resource.kind(), size, alignment)
+pub(super) fn malformed(error: FrameError) -> Error {
+    let field = match error {
+        FrameError::UnknownQueue(_) => "queue",
+        FrameError::UnknownPass(_) => "pass",
+        FrameError::DependencyOrder { .. } => "before",
+        FrameError::NotPermitted { .. } => "how",
+        FrameError::UnknownResource(_) => "resource",
+        _ => "frame",
+    };
+    Error::invalid_argument(field, error.to_string())
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use heapwright_core::aliasing::SolveOptions;
 use heapwright_core::aliasing::frame::{
-    BarrierModel, Category, FramePlanOptions, FrameResource, FrameResourceId, HeapPlan, NotAliased, PassId,
+    BarrierModel, Category, FramePlanOptions, FrameResource, FrameResourceId, HeapPlan, NotAliased, OfKind,
+    PassId,
 };
 use heapwright_core::placement::PlacementRequest;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
-use super::frame::{Resource, TransientFrame, frame_resource};
+use super::frame::{Resource, TransientFrame, malformed};
 use super::resources::{Heap, HeapKind, TransientResources};
 use super::states::derive;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
@@ -94,13 +95,13 @@ impl TransientHeaps {
             return Ok(Arc::clone(last));
         }
         let inner = self.allocator.inner();
-        let requirements = (frame.resources.iter())
+        let requirements = (frame.0.resources().iter())
             .map(|resource| {
                 self.requirements.requirements(&RequestedResource::new(resource.desc), Creation::Placed)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let planned = self.described(frame, &requirements);
-        let core = frame.for_planner(&planned).map_err(malformed)?;
+        let core = frame.0.described_by(planned);
         let options = FramePlanOptions {
             heap_per_category: inner.heaps.caps.resource_heap_tier < 2,
             barriers: self.barriers,
@@ -115,8 +116,8 @@ impl TransientHeaps {
         // A frame without resources has a heap of no bytes.
         let planned = plan.heaps.iter().filter(|heap| !heap.size.is_zero());
         let heaps = planned.map(|heap| self.memory(frame, heap)).collect::<Result<Vec<_>, Error>>()?;
-        let mut resources = Vec::with_capacity(frame.resources.len());
-        for (number, resource) in frame.resources.iter().enumerate() {
+        let mut resources = Vec::with_capacity(frame.0.resources().len());
+        for (number, resource) in frame.0.resources().iter().enumerate() {
             let placement = plan.placements[number];
             let (range, placed) = (&heaps[placement.heap].range, &requirements[number]);
             let made = create(range, placement.offset, resource, placed, states.initial[number]);
@@ -133,13 +134,13 @@ impl TransientHeaps {
 
     /// Returns the planner's description of the resources. Those that the last frame had, too, have their offsets as hints.
     fn described(&self, frame: &TransientFrame, requirements: &[ResourceRequirements]) -> Vec<FrameResource> {
-        let mut taken = vec![false; self.last.as_ref().map_or(0, |last| last.frame.resources.len())];
-        (frame.resources.iter().zip(requirements))
+        let mut taken = vec![false; self.last.as_ref().map_or(0, |last| last.frame.0.resources().len())];
+        (frame.0.resources().iter().zip(requirements))
             .map(|(resource, placed)| {
-                let described = frame_resource(resource, placed.size, placed.alignment);
+                let described = FrameResource::new(resource.kind(), placed.size, placed.alignment);
                 let Some(last) = &self.last else { return described };
                 let same =
-                    (0..taken.len()).find(|&old| !taken[old] && last.frame.resources[old] == *resource);
+                    (0..taken.len()).find(|&old| !taken[old] && last.frame.0.resources()[old] == *resource);
                 let hint = same.map(|old| {
                     taken[old] = true;
                     last.plan.placements[old].offset
@@ -152,13 +153,14 @@ impl TransientHeaps {
     /// Returns the memory of a heap: that of the last frame if possible.
     fn memory(&mut self, frame: &TransientFrame, heap: &HeapPlan) -> Result<Heap, Error> {
         let of_heap = |resource: &&Resource| heap.category.is_none_or(|of| resource.kind().category() == of);
-        let mut held = frame.resources.iter().filter(of_heap);
+        let mut held = frame.0.resources().iter().filter(of_heap);
         let is_multisampled = held.any(|resource| resource.desc.SampleDesc.Count > 1);
         let alignment = if is_multisampled { MULTISAMPLED } else { heap.alignment };
         let size = heap.height.align_up(alignment).unwrap_or(heap.size);
         let kind = HeapKind { category: heap.category, alignment };
-        let is_ordered =
-            |last: &&Arc<TransientResources>| frame.queues.len() == 1 && frame.queues == last.frame.queues;
+        let is_ordered = |last: &&Arc<TransientResources>| {
+            frame.0.queues().len() == 1 && frame.0.queues() == last.frame.0.queues()
+        };
         if let Some(last) = self.last.as_ref().filter(is_ordered) {
             // No more than twice as much, so that memory which a peak needed is freed after it.
             let fits = |has: ByteSize| size <= has && has.get() / 2 <= size.get();
@@ -235,28 +237,24 @@ fn pool_desc(kind: HeapKind) -> PoolDesc {
     }
 }
 
-fn malformed(error: heapwright_core::aliasing::frame::FrameError) -> Error {
-    Error::invalid_argument("frame", error.to_string())
-}
-
 /// Returns the error for a resource that the planner would have to leave undefined.
 fn mistake(resource: FrameResourceId, reason: NotAliased) -> Error {
     let number = PassId::index;
     let rule = match reason {
         NotAliased::ReadBeforeWrite { pass } => format!(
-            "{} is read by pass {}, and no pass before it writes it: its contents are undefined",
+            "resource {} is read by pass {}, and no pass before that writes it: its contents are undefined",
             resource.index(),
             number(pass)
         ),
         NotAliased::UnorderedFirstUses { pass, other } => format!(
-            "{} is used by pass {} and by pass {}, and no dependency says which is the first to use it",
+            "resource {} is used by passes {} and {}, and no dependency says which is the first to use it",
             resource.index(),
             number(pass),
             number(other)
         ),
-        other => format!("{} cannot be planned: {other:?}", resource.index()),
+        other => format!("resource {} cannot be planned: {other:?}", resource.index()),
     };
-    Error::invalid_argument("resource", rule)
+    Error::invalid_argument("frame", rule)
 }
 
 const _: () = {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use heapwright_core::aliasing::frame::{
-    BarrierModel, Category, FramePlan, FrameResourceId, PassId, Submission,
+    BarrierModel, Category, FrameError, FramePlan, FrameResourceId, PassId, Submission,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::frame::TransientFrame;
+use super::frame::{TransientFrame, malformed};
 use super::states::{FrameStates, PassRecord};
 use crate::Error;
 use crate::memory::PlacedRange;
@@ -49,8 +49,7 @@ impl TransientResources {
     ///
     /// Invalid argument if the resource is not of the frame.
     pub fn resource(&self, resource: FrameResourceId) -> Result<&ID3D12Resource, Error> {
-        let rule =
-            || Error::invalid_argument("resource", format!("{} is not of this frame", resource.index()));
+        let rule = || malformed(FrameError::UnknownResource(resource));
         self.resources.get(resource.index()).ok_or_else(rule)
     }
 
@@ -90,7 +89,7 @@ impl TransientResources {
     }
 
     pub(super) fn record(&self, pass: PassId) -> Result<&PassRecord, Error> {
-        let rule = || Error::invalid_argument("pass", format!("{} is not of this frame", pass.index()));
+        let rule = || malformed(FrameError::UnknownPass(pass));
         self.states.passes.get(pass.index()).ok_or_else(rule)
     }
 

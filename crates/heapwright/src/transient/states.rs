@@ -5,16 +5,16 @@
 //! initialised at its next activation. With enhanced barriers, a texture's first use begins with an undefined layout, so it
 //! does not matter in which one the last frame left it; only if its first pass cannot do that, it has an entry state.
 //!
-//! A pass that may be skipped puts everything back into the state in which it found it. Only behind the last use of a texture
-//! that begins undefined, nobody finds it.
+//! A pass that may be skipped restores the states that it found. Only behind the last use of a texture
+//! whose layout is undefined when a frame begins, it leaves the state as it is.
 
 use heapwright_core::aliasing::frame::{
-    Activation, BarrierModel, FramePlan, FrameResourceId, Initialisation, PassId, PassOrder, QueueKind,
-    ResourceKind, RestingState, Use,
+    Activation, BarrierModel, FramePlan, FrameResourceId, Initialisation, OfKind, PassId, PassOrder, PassUse,
+    QueueKind, ResourceKind, RestingState, Use,
 };
 use heapwright_d3d12::*;
 
-use super::frame::{PassUse, TransientFrame};
+use super::frame::TransientFrame;
 use super::scopes::{Scope, layout_of};
 use crate::{Error, InitialState};
 
@@ -135,12 +135,12 @@ pub(super) fn derive(
     order: &PassOrder,
     model: BarrierModel,
 ) -> Result<FrameStates, Error> {
-    let mut submission_of = vec![0; frame.passes.len()];
+    let mut submission_of = vec![0; frame.0.passes().len()];
     for (number, submission) in plan.submissions.iter().enumerate() {
         submission.passes.iter().for_each(|pass| submission_of[pass.index()] = number);
     }
-    let mut uses: Vec<Vec<At>> = vec![Vec::new(); frame.resources.len()];
-    for (number, pass) in frame.passes.iter().enumerate() {
+    let mut uses: Vec<Vec<At>> = vec![Vec::new(); frame.0.resources().len()];
+    for (number, pass) in frame.0.passes().iter().enumerate() {
         for &PassUse { resource, state, .. } in &pass.uses {
             let uses = &mut uses[resource.index()];
             // A pass has one state for all its uses of a resource.
@@ -152,14 +152,14 @@ pub(super) fn derive(
     }
     let mut states = FrameStates {
         model,
-        initial: Vec::with_capacity(frame.resources.len()),
+        initial: Vec::with_capacity(frame.0.resources().len()),
         is_direct: uses.iter().map(|uses| uses.iter().all(|at| at.queue == QueueKind::Direct)).collect(),
-        passes: vec![PassRecord::default(); frame.passes.len()],
+        passes: vec![PassRecord::default(); frame.0.passes().len()],
     };
     let walks: Vec<Walk<'_>> = (uses.iter().enumerate())
         .map(|(number, uses)| Walk { frame, order, model, resource: FrameResourceId::new(number), uses })
         .collect();
-    let mut entries = vec![None; frame.resources.len()];
+    let mut entries = vec![None; frame.0.resources().len()];
     // They are in the order of first passes: a resource has all its barriers when others take over its memory.
     for activation in &plan.activations {
         let walk = &walks[activation.resource.index()];
@@ -185,7 +185,7 @@ pub(super) fn derive(
             Some(entry) => entry,
             None => walk.derive(&mut states, &walk.first(None))?,
         };
-        let resource = &frame.resources[walk.resource.index()];
+        let resource = &frame.0.resources()[walk.resource.index()];
         let is_direct = states.is_direct[walk.resource.index()];
         let initial = match model {
             BarrierModel::Legacy => InitialState::State(entry),
@@ -232,10 +232,13 @@ impl Walk<'_> {
     fn initialised(&self, activation: Option<&Activation>) -> Option<(D3D12_RESOURCE_STATES, bool)> {
         let Some(activation) = activation else {
             // Its contents are lost all the same, because they are not needed in the next frame.
-            let resource = &self.frame.resources[self.resource.index()];
+            let resource = &self.frame.0.resources()[self.resource.index()];
             let first = self.uses.first().filter(|_| resource.is_target())?;
-            let how =
-                self.frame.passes[first.pass].uses.iter().find(|used| used.resource == self.resource)?.how;
+            let how = self.frame.0.passes()[first.pass]
+                .uses
+                .iter()
+                .find(|used| used.resource == self.resource)?
+                .how;
             let discards = !matches!(how, Use::Clear | Use::CopyAll);
             let rests = match first.queue {
                 _ if !discards => first.state,
@@ -298,7 +301,7 @@ impl Walk<'_> {
     }
 
     fn scope(&self, state: D3D12_RESOURCE_STATES) -> Scope {
-        Scope::of(&self.frame.resources[self.resource.index()], state)
+        Scope::of(&self.frame.0.resources()[self.resource.index()], state)
     }
 
     /// Adds the resource's barriers, and returns the state in which frames begin.
@@ -457,11 +460,11 @@ impl Walk<'_> {
     }
 
     fn is_buffer(&self) -> bool {
-        self.frame.resources[self.resource.index()].is_buffer()
+        self.frame.0.resources()[self.resource.index()].is_buffer()
     }
 
     fn decays(&self) -> bool {
-        self.frame.resources[self.resource.index()].decays()
+        self.frame.0.resources()[self.resource.index()].decays()
     }
 
     /// Returns the state behind the submission of a use.
@@ -488,12 +491,12 @@ impl Walk<'_> {
 
     fn not_ordered(&self, one: &At, other: &At) -> Error {
         let rule = format!(
-            "of resource {} in pass {} and in pass {} differ, and no dependency orders the passes so that a queue that \
-             permits both states can change it",
+            "resource {} has different states in passes {} and {}, and no dependency orders these passes so that a queue that \
+             permits both states can change the state",
             self.resource.index(),
             one.pass.min(other.pass),
             one.pass.max(other.pass)
         );
-        Error::invalid_argument("states", rule)
+        Error::invalid_argument("frame", rule)
     }
 }

@@ -35,7 +35,10 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
     };
     let shared = buffer(&allocator, &with(D3D12_HEAP_FLAG_SHARED), 1000);
     let decision = shared.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::ExtraHeapFlags));
+    assert_eq!(
+        (decision.placement, decision.reason),
+        (Placement::Committed, PlacementReason::ExtraHeapFlags)
+    );
     assert_eq!(properties_of(&shared).1 & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
     // CREATE_NOT_ZEROED is a permission, and flags that heaps have anyway are no extra requirement.
     let permitted = buffer(&allocator, &with(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED), 1000);
@@ -102,8 +105,8 @@ fn the_strategy_says_which_free_range() {
         (held[0], held[2]) = (None, None);
         buffer(&allocator, &place, 512 * KIB).offset().get()
     };
-    assert_eq!(offset(Strategy::MinOffset), 0);
-    assert_eq!(offset(Strategy::default()), 2 * MIB + 256 * KIB);
+    assert_eq!(offset(FreeRangeChoice::MinOffset), 0);
+    assert_eq!(offset(FreeRangeChoice::default()), 2 * MIB + 256 * KIB);
 }
 
 #[test]

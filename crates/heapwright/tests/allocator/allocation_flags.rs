@@ -61,7 +61,7 @@ fn never_suballocate_heap_shares_with_nobody() {
     assert_eq!(info.decision.placement, Placement::OwnHeap);
     assert_eq!(info.size, ByteSize::from_kib(64), "GPGMM: that of the heap");
     let decision = first.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::OwnHeap, Reason::AllocationFlag));
+    assert_eq!((decision.placement, decision.reason), (Placement::OwnHeap, PlacementReason::AllocationFlag));
     // Later allocations do not share its heap, either.
     let others: Vec<_> = (0..100).map(|_| local(&allocator, 200)).collect();
     assert!(others.iter().all(|other| other.heap() != first.heap()));
@@ -125,7 +125,7 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     faults.fail_all();
     let fallen = local(&allocator, 1000);
     let decision = fallen.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::OutOfMemory));
+    assert_eq!((decision.placement, decision.reason), (Placement::Committed, PlacementReason::OutOfMemory));
     assert_eq!(allocator.decisions(), [(decision, 1)]);
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
     let error = try_buffer(&allocator, &never, 1000).expect_err("no heap to be had");

@@ -14,7 +14,7 @@ fn always_committed_leaves_every_heap_to_d3d12() {
     let committed = local(&allocator, 1000);
     assert_eq!(committed.heap(), None);
     let decision = committed.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::AllocatorFlag));
+    assert_eq!((decision.placement, decision.reason), (Placement::Committed, PlacementReason::AllocatorFlag));
     let stats = allocator.stats();
     assert_eq!((stats.heaps_created, stats.committed_count, stats.heap_count), (0, 1, 1));
     assert_usage(&gpu, stats.committed);

@@ -93,7 +93,7 @@ fn the_books_are_what_the_adapter_counts() {
                 assert_eq!((stats.reserved, stats.committed), (made.size(), made.size()), "{name}");
                 assert_eq!(allocator.reserved(), made.size(), "{name}");
                 assert_eq!((probe.size, probe.alignment), (made.size(), made.alignment()), "{name}");
-                assert_eq!(probe.memory, ProbedMemory::NewHeap(made.size()), "{name}");
+                assert_eq!(probe.memory, PredictedMemory::NewHeap(made.size()), "{name}");
                 assert_eq!(usage(&gpu), made.size(), "what the adapter counts: {name}");
                 let least = if desc_of(&made).Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
                     4 * KIB
@@ -160,7 +160,7 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
                 .create(&place, &ResourceDesc::new(&texture(16, 16)))
                 .unwrap_or_else(|error| panic!("{hresult:?} {more:?}: {error}"));
             assert_eq!(placement(&made), expected, "{hresult:?} {more:?}");
-            assert_ne!(made.info().decision.reason, Reason::OutOfMemory);
+            assert_ne!(made.info().decision.reason, PlacementReason::OutOfMemory);
         }
         // An error in the resource's own description is returned without a second attempt.
         let state = InitialState::State(D3D12_RESOURCE_STATE_RENDER_TARGET);

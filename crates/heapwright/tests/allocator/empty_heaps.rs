@@ -186,7 +186,7 @@ fn an_empty_heap_is_used_whether_a_new_one_would_be_refused_or_not() {
         assert_eq!(allocator.reserved(), ByteSize::from_mib(200));
         let (place, small) = (place(HeapType::Default, flags), buffer_desc(ByteSize::from_mib(3)));
         let probed = allocator.probe(&place, &ResourceDesc::new(&small)).expect("there is room");
-        assert_eq!(probed.memory, ProbedMemory::Held);
+        assert_eq!(probed.memory, PredictedMemory::Held);
         let small = create(&allocator, &place, &small);
         assert_eq!(allocator.reserved(), ByteSize::from_mib(200), "{desc:?} {flags:?}");
         assert_eq!(allocator.stats().heaps_created, 2);

@@ -53,16 +53,18 @@ pub(crate) fn check(
             let after = allocator.stats();
             let created = after.heaps_created - before.heaps_created;
             match (probe.memory, made.info().decision.placement) {
-                (ProbedMemory::Held, _) => assert_eq!(created, 0, "{probe:?}"),
-                (ProbedMemory::NewHeap(size), Placement::Committed) => {
+                (PredictedMemory::Held, _) => assert_eq!(created, 0, "{probe:?}"),
+                (PredictedMemory::NewHeap(size), Placement::Committed) => {
                     // Empty heaps may have made way.
                     assert!(allocator.reserved() <= held.saturating_add(size), "{probe:?}");
                     assert_eq!(after.committed, before.committed.saturating_add(size), "{probe:?}");
                 }
                 // A backing buffer may have been freed for the new one, and its range reused.
-                (ProbedMemory::NewHeap(_), Placement::WithinResource) => assert!(created <= 1, "{probe:?}"),
+                (PredictedMemory::NewHeap(_), Placement::WithinResource) => {
+                    assert!(created <= 1, "{probe:?}")
+                }
                 // The memory of unused slabs may have sufficed.
-                (ProbedMemory::NewHeap(size), _) => {
+                (PredictedMemory::NewHeap(size), _) => {
                     assert!(created <= 1, "{probe:?}");
                     assert!(created == 0 || heap_of(&made).SizeInBytes == size.get(), "{probe:?}");
                 }

@@ -5,7 +5,7 @@
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc};
-use heapwright::{Strategy as Placing, *};
+use heapwright::{FreeRangeChoice as Placing, *};
 use heapwright_runtime::{HostProfile, Instance};
 use proptest::collection::vec;
 use proptest::prelude::*;

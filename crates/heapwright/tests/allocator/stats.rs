@@ -85,14 +85,14 @@ fn unusual_decisions_are_counted_with_their_reasons() {
     ];
     faults.fail_all();
     made.push(make(none, 0, 2 * MIB));
-    let decision = |placement, reason| Decision { placement, reason };
+    let decision = |placement, reason| PlacementDecision { placement, reason };
     let expected = [
-        decision(Placement::SharedHeap, Reason::Usual),
-        decision(Placement::OwnHeap, Reason::TooLargeToShare),
-        decision(Placement::OwnHeap, Reason::AllocationFlag),
-        decision(Placement::Committed, Reason::AllocationFlag),
-        decision(Placement::Committed, Reason::ExtraHeapFlags),
-        decision(Placement::Committed, Reason::OutOfMemory),
+        decision(Placement::SharedHeap, PlacementReason::Usual),
+        decision(Placement::OwnHeap, PlacementReason::TooLargeToShare),
+        decision(Placement::OwnHeap, PlacementReason::AllocationFlag),
+        decision(Placement::Committed, PlacementReason::AllocationFlag),
+        decision(Placement::Committed, PlacementReason::ExtraHeapFlags),
+        decision(Placement::Committed, PlacementReason::OutOfMemory),
     ];
     assert_eq!(made.iter().map(|one| one.info().decision).collect::<Vec<_>>(), expected);
     let mut counted = allocator.decisions();

@@ -17,7 +17,7 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 
-pub(crate) use self::named_device::{Gpu, Opened, any_device};
+pub(crate) use self::named_device::{Gpu, Opened, OwnGpu, any_device};
 
 pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 pub(crate) const KIB: u64 = 1 << 10;

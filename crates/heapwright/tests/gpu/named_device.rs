@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::{env, thread};
@@ -18,7 +19,7 @@ use std::{env, thread};
 use heapwright::d3d12::*;
 use heapwright::{DeviceCaps, HeapType};
 use heapwright_loader::{DeviceName, LoadError};
-use heapwright_runtime::{DeviceOptions, HostProfile, Instance, VulkanGpu};
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance, VulkanGpu, vulkan_validation_messages};
 
 /// A device, and our runtime's GPU that counts its memory, if it is one.
 pub(crate) trait Opened {
@@ -43,6 +44,56 @@ impl Opened for Instance {
 
     fn own(&self) -> Option<&Instance> {
         Some(self)
+    }
+}
+
+/// A GPU of our runtime, which tests can look into.
+///
+/// At the end of a test, there must be no message of the Vulkan validation layer.
+pub(crate) struct OwnGpu {
+    instance: Instance,
+    is_vulkan: bool,
+}
+
+impl OwnGpu {
+    /// Opens a simulated GPU, or instead of `discrete` the Vulkan device that the environment names.
+    pub(crate) fn open(profile: &str, options: DeviceOptions) -> Self {
+        let name = named();
+        let index = VulkanGpu::parse_name(&name).filter(|_| profile == "discrete");
+        let Some(index) = index else {
+            let profile = HostProfile::find(profile).expect("a profile of that name");
+            return Instance::open_with(profile, options).expect("a fresh instance").into();
+        };
+        let opened = Instance::open_vulkan(index, options, &[]);
+        let instance = opened.unwrap_or_else(|error| panic!("HEAPWRIGHT_TEST_DEVICE={name}: {error}"));
+        Self { instance, is_vulkan: true }
+    }
+
+    /// Returns whether the GPU is simulated.
+    pub(crate) fn is_simulated(&self) -> bool {
+        !self.is_vulkan
+    }
+}
+
+impl From<Instance> for OwnGpu {
+    fn from(instance: Instance) -> Self {
+        Self { instance, is_vulkan: false }
+    }
+}
+
+impl Deref for OwnGpu {
+    type Target = Instance;
+
+    fn deref(&self) -> &Instance {
+        &self.instance
+    }
+}
+
+impl Drop for OwnGpu {
+    fn drop(&mut self) {
+        if self.is_vulkan && !thread::panicking() {
+            assert_eq!(vulkan_validation_messages(), Vec::<String>::new());
+        }
     }
 }
 
@@ -72,8 +123,12 @@ impl Opened for Gpu {
 
 /// Opens the device that the environment names; one of our runtime is new for each call.
 pub(crate) fn any_device() -> Gpu {
-    let name = env::var("HEAPWRIGHT_TEST_DEVICE").unwrap_or_else(|_| "host".to_owned());
+    let name = named();
     open(&name).unwrap_or_else(|error| panic!("HEAPWRIGHT_TEST_DEVICE={name}: {error}"))
+}
+
+fn named() -> String {
+    env::var("HEAPWRIGHT_TEST_DEVICE").unwrap_or_else(|_| "host".to_owned())
 }
 
 fn open(name: &str) -> Result<Gpu, String> {
@@ -154,12 +209,16 @@ impl Gpu {
         HeapType::ALL.into_iter().filter(has).collect()
     }
 
-    /// Prints one line to standard error directly, because the test harness shows captured output of failed
-    /// tests only.
     pub(crate) fn say(&self, what: &str) {
-        let line = format!("{}: {what}\n", test_name());
-        std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
+        say(what);
     }
+}
+
+/// Prints one line to standard error directly, because the test harness shows captured output of failed
+/// tests only.
+fn say(what: &str) {
+    let line = format!("{}: {what}\n", test_name());
+    std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
 }
 
 /// The name of the test on this thread, with its binary.

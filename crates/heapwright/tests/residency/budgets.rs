@@ -16,7 +16,7 @@ const LOCAL: SegmentGroup = SegmentGroup::Local;
 #[test]
 fn a_smaller_budget_evicts_in_the_background() {
     let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
-    let scene = Scene::new(ResidencyManagerDesc { flags, ..Default::default() });
+    let scene = Scene::simulated(ResidencyManagerDesc { flags, ..Default::default() });
     let things = scene.things(8);
     assert_eq!(scene.used(), mib(8));
     for budget in [6, 3] {
@@ -90,7 +90,7 @@ fn a_lower_priority_goes_first() {
 /// Usage above the budget is evicted exactly down to the budget, which ends the pressure level `Over`.
 #[test]
 fn pressure_beyond_the_budget_ends_where_eviction_does() {
-    let (scene, queue, things) = Scene::new(ResidencyManagerDesc {
+    let (scene, queue, things) = Scene::simulated(ResidencyManagerDesc {
         refresh_interval: 1,
         max_pct_of_video_memory_to_budget: Some(1.0),
         ..Default::default()

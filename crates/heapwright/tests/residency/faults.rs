@@ -202,7 +202,7 @@ fn an_answer_that_does_not_come_changes_nothing() {
 /// Nor is an old result of the other segment group, when a reservation queries one group.
 #[test]
 fn a_reservation_of_one_group_changes_nothing_of_the_other() {
-    let (scene, queue, things) = Scene::new(budget(8)).with_things(8);
+    let (scene, queue, things) = Scene::simulated(budget(8)).with_things(8);
     scene.manager.trim();
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(6));
     scene.manager.set_video_memory_reservation(SegmentGroup::NonLocal, mib(1)).expect("answered");

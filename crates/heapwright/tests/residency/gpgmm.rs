@@ -78,7 +78,8 @@ fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
 #[test]
 fn what_is_created_evicted_needs_no_budget() {
     let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
-    let (scene, queue, mut things) = Scene::new(ResidencyManagerDesc { flags, ..budget(2) }).with_things(2);
+    let (scene, queue, mut things) =
+        Scene::simulated(ResidencyManagerDesc { flags, ..budget(2) }).with_things(2);
     things.iter().for_each(|thing| thing.heap.lock().expect("resident"));
     let full = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
     refused(full, Error::is_over_budget);
@@ -208,7 +209,7 @@ fn evict_size_is_evicted_when_the_device_has_no_memory() {
 /// meanwhile.
 #[test]
 fn room_for_a_heap_is_kept_until_it_is_there() {
-    let scene = Scene::new(budget(8));
+    let scene = Scene::simulated(budget(8));
     let device = &scene.instance.device;
     let size = mib(6);
     let desc = ResidencyHeapDesc {
@@ -381,7 +382,7 @@ fn what_is_created_between_notifications_counts_at_once() {
     let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
     let budgets = GroupBudgets { local: mib(4), non_local: ByteSize::from_gib(1) };
     let (scene, queue, things) =
-        Scene::new(ResidencyManagerDesc { flags, ..budgets_of(budgets) }).with_things(20);
+        Scene::simulated(ResidencyManagerDesc { flags, ..budgets_of(budgets) }).with_things(20);
     assert!(scene.used() <= mib(4), "{}", scene.used());
     scene.check_books(&things);
     for thing in &things {

@@ -19,7 +19,7 @@ const LOCAL: SegmentGroup = SegmentGroup::Local;
 /// 4c, 1: each segment group has its own budget; free budget of one is not available to the other.
 #[test]
 fn room_in_system_memory_is_no_room_in_video_memory() {
-    let (scene, queue, mut things) = Scene::new(budget(2)).with_things(4);
+    let (scene, queue, mut things) = Scene::simulated(budget(2)).with_things(4);
     assert!(scene.used() <= mib(2));
     for thing in &things {
         scene.run(&queue, &[&scene.work([thing])]);
@@ -27,7 +27,7 @@ fn room_in_system_memory_is_no_room_in_video_memory() {
     }
     // The reverse.
     let small = budgets_of(GroupBudgets { local: ByteSize::from_gib(1), non_local: mib(3) });
-    let other = Scene::new(small);
+    let other = Scene::simulated(small);
     let uploads: Vec<_> = (0..4).map(|key| other.non_local(key, 1)).collect();
     other.manager.trim();
     assert_eq!(uploads.iter().filter(|thing| thing.is_resident()).count(), 2, "a MiB at most is staging");
@@ -118,7 +118,7 @@ fn the_operating_system_is_asked_once_for_each_interval() {
 /// 4c, 5: a queue that waits for memory does not block other queues.
 #[test]
 fn a_queue_that_waits_for_memory_holds_nobody_up() {
-    let scene = Scene::new(budget(2));
+    let scene = Scene::simulated(budget(2));
     let queues: Vec<_> = (0..3).map(|_| scene.queue()).collect();
     let things: Vec<_> = (0..4).map(|key| scene.thing(key, 1)).collect();
     scene.run(&queues[2], &[&scene.work(&things[..2])]);
@@ -203,7 +203,7 @@ fn a_list_may_be_changed_while_its_submission_waits() {
 /// budget.
 #[test]
 fn no_batch_is_empty() {
-    let (scene, queue, mut things) = Scene::new(budget(4)).with_things(3);
+    let (scene, queue, mut things) = Scene::simulated(budget(4)).with_things(3);
     let calls = || {
         let report = scene.instance.residency();
         assert_eq!((report.evict.refused, report.enqueue_make_resident.refused), (0, 0));
@@ -344,7 +344,7 @@ fn a_heap_that_many_resources_share_is_one_entry() {
 fn what_is_needed_soon_goes_when_the_gpu_stands_still() {
     let max_stall = Duration::from_secs(60);
     let policy = PolicyKind::NextUse;
-    let scene = Scene::new(ResidencyManagerDesc { max_stall, policy, ..budget(2) });
+    let scene = Scene::simulated(ResidencyManagerDesc { max_stall, policy, ..budget(2) });
     let (blocked, queue) = (scene.queue(), scene.queue());
     let things = scene.things(2);
     let new = scene.not_resident(7, 1, &ResidencyHeapDesc::default());

@@ -96,7 +96,7 @@ fn what_is_not_known_becomes_known() {
 /// Memory that was counted as that of others is not counted twice once its heap is known.
 #[test]
 fn what_becomes_known_is_not_counted_twice() {
-    let scene = Scene::new(budget(6));
+    let scene = Scene::simulated(budget(6));
     let queue = scene.queue();
     let others = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
     let none = ResidencyHeapFlags::empty();

@@ -38,7 +38,7 @@ fn tell(scene: &Scene, flags: i32, bytes: ByteSize) {
 
 /// Creates `count` things that the GPU has used, at the beginning of a period.
 fn begin(desc: ResidencyManagerDesc, count: u8) -> (Scene, ID3D12CommandQueue, Vec<Thing>) {
-    let scene = Scene::new(desc);
+    let scene = Scene::simulated(desc);
     let (queue, things) = (scene.queue(), scene.things(count));
     for thing in &things {
         scene.run(&queue, &[&scene.write(thing)]);
@@ -137,7 +137,7 @@ fn only_who_may_do_things_in_the_background_hears_and_only_where_there_is_someth
 
 #[test]
 fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
-    let scene = Scene::new(hearing());
+    let scene = Scene::simulated(hearing());
     let told = || scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed");
     // The thread of a dropped manager may still be running, and ends the registration afterwards.
     let hear = |count| until("so many hear it", || told() == count);

@@ -6,6 +6,8 @@
 //!
 //! `HEAPWRIGHT_STRESS_SUBMISSIONS` sets the number of submissions, 100,000 by default.
 
+#[path = "../gpu/mod.rs"]
+mod gpu;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +17,9 @@ use heapwright::residency::eviction::PolicyKind;
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
 use heapwright_runtime::SegmentGroup::Local;
-use heapwright_runtime::{HostProfile, Instance};
+use heapwright_runtime::{DeviceOptions, Instance};
 
+use self::gpu::OwnGpu;
 use self::worker::{ALWAYS_RESIDENT, LARGEST_SET, Shared, Worker};
 
 const THREADS: usize = 4;
@@ -29,10 +32,6 @@ fn submissions() -> u64 {
 /// The number of submissions from which each test is certain to page in something. With fewer, bytes and
 /// books are checked all the same.
 const ENOUGH: u64 = 40_000;
-
-fn open(profile: &str) -> Instance {
-    Instance::open(HostProfile::find(profile).expect("a profile")).expect("a fresh instance")
-}
 
 /// The least budget in which nothing has to exceed it: one submission beside all that is always resident.
 fn least_budget(threads: usize) -> ByteSize {
@@ -49,7 +48,7 @@ fn check_end(gpu: &Instance, manager: &ResidencyManager) {
 }
 
 fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
-    let gpu = open(profile);
+    let gpu = OwnGpu::open(profile, DeviceOptions::default());
     let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("a sound description");
     let shared = Shared::new(&gpu, &manager);
     let least = least_budget(THREADS);
@@ -131,7 +130,7 @@ fn where_paging_takes_time() {
 /// With one thread, usage can be compared with the budget after each submission.
 #[test]
 fn usage_is_over_the_budget_only_where_the_working_set_is() {
-    let gpu = open("discrete");
+    let gpu = OwnGpu::open("discrete", DeviceOptions::default());
     let desc = ResidencyManagerDesc {
         max_pct_of_video_memory_to_budget: Some(1.0),
         refresh_interval: 1,

@@ -47,23 +47,30 @@ fn wrong_frames_are_refused_with_the_resource_and_the_rule() {
         assert_eq!(error.to_string(), expected);
     };
     let far = FrameResourceId::new(9);
-    refused(frame.add_use(pass, far, Use::Read, SOURCE), "resource: 9 is not of this frame");
-    refused(frame.add_use(PassId::new(7), buffer, Use::Read, SOURCE), "pass: 7 is not of this frame");
-    refused(frame.add_use(pass, buffer, Use::Read, DEST), "state: 0x400 does not permit the use Read");
+    refused(frame.add_use(pass, far, Use::Read, SOURCE), "resource: resource 9 is not of this frame");
+    refused(frame.add_use(PassId::new(7), buffer, Use::Read, SOURCE), "pass: pass 7 is not of this frame");
+    refused(
+        frame.add_use(pass, buffer, Use::Read, DEST),
+        "state: a resource in state 0x400 does not permit the use Read",
+    );
     refused(
         frame.add_use(pass, buffer, Use::CopyAll, SOURCE),
-        "state: 0x800 does not permit the use CopyAll",
+        "state: a resource in state 0x800 does not permit the use CopyAll",
     );
     refused(
         frame.add_use(pass, FrameResourceId::new(0), Use::Read, SOURCE),
-        "state: 0x800 is not 0x400, in which pass 0 uses resource 0 already",
+        "state: pass 0 cannot use resource 0 in state 0x800: it uses it in state 0x400 already, and a pass leaves each \
+         resource in one state",
     );
-    refused(frame.add_dependency(pass, pass), "before: 0 was not added before pass 0");
+    refused(
+        frame.add_dependency(pass, pass),
+        "before: pass 0 cannot depend on pass 0: a pass depends on passes that were added before it",
+    );
     let copies = frame.add_queue(QueueKind::Copy);
     let copy = frame.add_pass(copies).expect("a pass");
     refused(
         frame.add_use(copy, buffer, Use::Read, D3D12_RESOURCE_STATE_PIXEL_SHADER_RESOURCE),
-        "state: 0x80 cannot be used on a Copy queue",
+        "state: state 0x80 cannot be used on a Copy queue",
     );
 
     // Contents that nobody wrote, and resources that nobody uses.
@@ -73,7 +80,7 @@ fn wrong_frames_are_refused_with_the_resource_and_the_rule() {
     frame.add_use(PassId::new(0), unwritten, Use::Read, SOURCE).expect("a use");
     refused(
         heaps.prepare(&frame).map(drop),
-        "resource: 1 is read by pass 0, and no pass before it writes it: its contents are undefined",
+        "frame: resource 1 is read by pass 0, and no pass before that writes it: its contents are undefined",
     );
     // A description that the device refuses.
     let mut frame = chain(1, ByteSize::from_kib(64));

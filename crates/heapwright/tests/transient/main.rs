@@ -8,6 +8,8 @@
 //! * `tables`: the frame graphs of two engines, from the files in `framegraphs/`.
 
 mod basics;
+#[path = "../gpu/mod.rs"]
+mod gpu;
 mod layouts;
 mod program;
 mod queues;

@@ -7,11 +7,12 @@ use heapwright::d3d12::*;
 use heapwright::transient::{BarrierModel, QueueKind, TransientHeaps};
 use heapwright::{ByteSize, ResourceAllocator, ResourceAllocatorDesc};
 use heapwright_intercept::{Intercepted, intercept, method};
+use heapwright_runtime::DeviceOptions;
 use heapwright_runtime::aliasing::{AliasingTracking, Violation};
-use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 use windows_core::Interface;
 
 use super::layouts::{Layout, Layouts};
+use crate::gpu::OwnGpu;
 
 /// The numbers of commands that are left out, counted from one.
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ impl Watch {
 pub(crate) const MODELS: [BarrierModel; 2] = [BarrierModel::Legacy, BarrierModel::Enhanced];
 
 pub(crate) struct World {
-    pub(crate) gpu: Instance,
+    pub(crate) gpu: OwnGpu,
     pub(crate) device: ID3D12Device,
     pub(crate) allocator: ResourceAllocator,
     pub(crate) watch: &'static Watch,
@@ -64,8 +65,7 @@ impl World {
     pub(crate) fn with_barriers(profile: &str, barriers: BarrierModel) -> Self {
         let options =
             DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), ..DeviceOptions::default() };
-        let profile = HostProfile::find(profile).expect("a profile of that name");
-        let gpu = Instance::open_with(profile, options).expect("a fresh instance");
+        let gpu = OwnGpu::open(profile, options);
         let device = gpu.device.clone();
         let watch: &'static Watch = Box::leak(Box::default());
         watch_placed(&device, watch);

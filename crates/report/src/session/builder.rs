@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use heapwright_trace::session::{Action, Allocation, Counter, Heap, Record};
+use heapwright::report::AllocationKind;
+use heapwright_trace::session::{Action, Allocation, Counter, Heap, Record, ResourceKind};
 
 use super::free_space::FreeSpace;
 use super::history::{Block, HeapLife, Paging, PagingEvent, SessionHistory, Submission};
@@ -23,6 +24,8 @@ pub struct HistoryBuilder {
     spaces: HashMap<u32, FreeSpace>,
     /// Number of the last submission that used each heap, by the heap's index.
     used_by: Vec<u32>,
+    /// Pools, by id: the index in the history and 1.
+    pools: HashMap<u64, u32>,
     /// Residency sets, by id.
     sets: HashMap<u64, ResidencySet>,
     /// Sum of the lengths of the sets of all submissions, of which each counts once in a submission.
@@ -31,6 +34,9 @@ pub struct HistoryBuilder {
     free: u128,
     largest: u128,
 }
+
+/// D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET and D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL.
+const TARGETS: u32 = 0x1 | 0x2;
 
 #[derive(Debug, Default)]
 struct ResidencySet {
@@ -92,6 +98,16 @@ impl HistoryBuilder {
                 self.name(*allocation, name);
                 Ok(())
             }
+            Action::Describe(description) if description.sample_count > 1 => {
+                self.change(description.allocation, |block| block.kind = AllocationKind::Multisampled);
+                Ok(())
+            }
+            &Action::CreatePool { pool, .. } => self.create_pool(pool),
+            &Action::UsePool { allocation, pool } => {
+                let pool = self.pools.get(&pool).copied().unwrap_or(0);
+                self.change(allocation, |block| block.pool = pool);
+                Ok(())
+            }
             // Contents, addresses, options and the other counters do not change what the page shows.
             _ => Ok(()),
         }
@@ -108,7 +124,7 @@ impl HistoryBuilder {
     ///
     /// As [`push`](Self::push).
     pub fn allocate(&mut self, allocation: &Allocation) -> Result<(), HistoryError> {
-        let &Allocation { id, size, kind, heap_type, .. } = allocation;
+        let &Allocation { id, size, kind, heap_type, flags, .. } = allocation;
         let block = Block {
             id,
             requested: size,
@@ -117,8 +133,14 @@ impl HistoryBuilder {
             offset: 0,
             start: self.next_moment(),
             end: u32::MAX,
-            kind,
+            kind: match kind {
+                ResourceKind::Unknown => AllocationKind::Unknown,
+                ResourceKind::Buffer => AllocationKind::Buffer,
+                ResourceKind::Texture if flags & TARGETS != 0 => AllocationKind::RenderTarget,
+                ResourceKind::Texture => AllocationKind::Texture,
+            },
             heap_type,
+            pool: 0,
             name: allocation.name.clone().unwrap_or_default(),
         };
         let index = self.add_block(block)?;
@@ -208,7 +230,15 @@ impl HistoryBuilder {
         let name = heap.name.clone().unwrap_or_default();
         let start = self.next_moment();
         self.used_by.push(0);
-        self.history.heaps.push(HeapLife { id, size, start, end: u32::MAX, heap_type, name });
+        self.history.heaps.push(HeapLife {
+            id,
+            size,
+            start,
+            end: u32::MAX,
+            heap_type,
+            name,
+            detail: "".into(),
+        });
         let space = FreeSpace::new(size);
         self.free += u128::from(space.free());
         self.largest += u128::from(space.largest());
@@ -279,10 +309,22 @@ impl HistoryBuilder {
 
     /// Names an allocation.
     pub fn name(&mut self, allocation: u64, name: &str) {
+        self.change(allocation, |block| block.name = name.into());
+    }
+
+    /// Changes the block of a live allocation.
+    fn change(&mut self, allocation: u64, change: impl FnOnce(&mut Block)) {
         match self.allocations.get(&allocation) {
-            Some(&index) => self.history.blocks[index as usize].name = name.into(),
+            Some(&index) => change(&mut self.history.blocks[index as usize]),
             None => self.history.unknown_references += 1,
         }
+    }
+
+    fn create_pool(&mut self, id: u64) -> Result<(), HistoryError> {
+        check_count("pools", self.history.pools.len())?;
+        self.history.pools.push(format!("pool {id}").into());
+        self.pools.insert(id, index_of(self.history.pools.len()));
+        Ok(())
     }
 
     /// Evicts a heap or makes it resident.

@@ -1,6 +1,7 @@
 //! The history of a session: what was in memory, from when to when.
 
-use heapwright_trace::session::{HeapType, ResourceKind};
+use heapwright::report::AllocationKind;
+use heapwright_trace::session::HeapType;
 
 /// Heaps and allocations of a session with their lifetimes. [`HistoryBuilder`](super::HistoryBuilder) creates it.
 ///
@@ -17,6 +18,8 @@ pub struct SessionHistory {
     pub blocks: Vec<Block>,
     /// Heaps, in order of creation.
     pub heaps: Vec<HeapLife>,
+    /// Names of the pools, in order of creation.
+    pub pools: Vec<Box<str>>,
     /// Submissions, in order.
     pub submissions: Vec<Submission>,
     /// Heaps that were evicted or made resident, in order. Heaps are resident when created.
@@ -49,9 +52,11 @@ pub struct Block {
     /// Moment of the free or the move.
     pub end: u32,
     /// Kind of the resource.
-    pub kind: ResourceKind,
+    pub kind: AllocationKind,
     /// Requested heap type.
     pub heap_type: HeapType,
+    /// 0 for no pool, otherwise the index in [`SessionHistory::pools`] and 1.
+    pub pool: u32,
     /// Debug name, or an empty string.
     pub name: Box<str>,
 }
@@ -71,6 +76,8 @@ pub struct HeapLife {
     pub heap_type: HeapType,
     /// Debug name, or an empty string.
     pub name: Box<str>,
+    /// What else is known of it, or an empty string.
+    pub detail: Box<str>,
 }
 
 /// A submission of command lists.
@@ -112,6 +119,11 @@ pub enum PlacementSource {
     /// The file contains none. They are those of a replay through the allocator on this device.
     Replayed {
         /// Name of the device.
+        device: String,
+    },
+    /// They are those of an allocator's report.
+    Report {
+        /// What is known of the device and of the allocator's decisions.
         device: String,
     },
 }

@@ -5,6 +5,7 @@
 //!
 //! * `builder`: from records to a history.
 //! * `history`: the history, and sums over time.
+//! * `of_report`: the report of an allocator as a session of one moment.
 //! * `free_space`: free ranges of a heap, for fragmentation.
 //! * `columns`: lists of numbers as compact text.
 //! * `page`: the HTML page; its folder has the scripts.
@@ -13,10 +14,12 @@ mod builder;
 mod columns;
 mod free_space;
 mod history;
+mod of_report;
 pub(crate) mod page;
 
 pub use builder::{HistoryBuilder, HistoryError};
 pub use history::{
     Block, HeapLife, Paging, PagingEvent, PlacementSource, SessionHistory, SessionSummary, Submission,
 };
-pub use page::{SessionTitle, write_session_html};
+pub use of_report::write_html;
+pub use page::{Fact, SessionTitle, write_session_html};

@@ -5,6 +5,7 @@
 //! * `data.js`: reads the columns, and indexes of what lives at a moment.
 //! * `text.js`: formatting of numbers.
 //! * `timeline.js`: the charts over time, on which a moment is chosen.
+//! * `groups.js`: allocations by kind, heap type, pool or name: now, compared with another moment, and at the end.
 //! * `heaps.js`: the heaps at the chosen moment.
 //! * `allocations.js`: the list of allocations.
 //! * `main.js`: connects these.
@@ -16,6 +17,8 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq as _, Serializer};
 
 use super::columns::Column;
+use heapwright::report::AllocationKind;
+
 use super::history::{Paging, PlacementSource, SessionHistory};
 use crate::Visible;
 use crate::html_page::HtmlPage;
@@ -27,12 +30,13 @@ pub(crate) const PAGE: HtmlPage = HtmlPage {
     script: concat!(
         include_str!("page/data.js"),
         include_str!("page/text.js"),
+        include_str!("page/groups.js"),
         include_str!("page/timeline.js"),
         include_str!("page/heaps.js"),
         include_str!("page/allocations.js"),
         include_str!("page/main.js"),
     ),
-    script_hash: "K96nplh08K6MneZq8lCW2Xa7x/nrm0ztT3FWB8Fp9DY=",
+    script_hash: "gFPHqvR5ZOeFf3bRdUlm8H6ebYX9M6Dicj9lIue9gAE=",
 };
 
 /// Name and origin of a session, for the heading of its page.
@@ -46,6 +50,19 @@ pub struct SessionTitle<'a> {
     pub placements: &'a PlacementSource,
     /// Whether a crash has truncated the file.
     pub is_truncated: bool,
+    /// What is shown above the heaps, in place of the peaks over time.
+    pub facts: &'a [Fact],
+}
+
+/// A fact about a report: a name, a value, and a note.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// Name of the value.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// What else is to be known of it.
+    pub note: String,
 }
 
 /// Writes an HTML page of a session: memory over time, and the heaps and allocations at each moment.
@@ -70,9 +87,21 @@ pub fn write_session_html(
 <h1><bdi>{name}</bdi></h1>
 <p>{}</p>
 <p class="note">{}</p>"#,
-        HtmlText(&format!("GPU memory over time · {}", title.format)),
+        HtmlText(&match title.placements {
+            PlacementSource::Report { device } => format!("GPU memory · {device}"),
+            _ => format!("GPU memory over time · {}", title.format),
+        }),
         Origin(title, history),
     )?;
+    page.write_all(include_bytes!("page/keys.html"))?;
+    if !title.facts.is_empty() {
+        writeln!(page, r#"<dl class="tiles" id="facts">"#)?;
+        for Fact { name, value, note } in title.facts {
+            let [name, value, note] = [name, value, note].map(|text| HtmlText(text));
+            writeln!(page, r#"<div><dt>{name}</dt><dd>{value}</dd><dd class="note">{note}</dd></div>"#)?;
+        }
+        writeln!(page, "</dl>")?;
+    }
     page.write_all(include_bytes!("page/body.html"))?;
     PAGE.write_end(&Data::of(history), page)
 }
@@ -91,6 +120,9 @@ impl fmt::Display for Origin<'_> {
                  allocator with default settings on <bdi>{}</bdi>.",
                 HtmlText(device)
             )?,
+            PlacementSource::Report { .. } => {
+                return f.write_str("The state of an allocator, as its report lists it.");
+            }
         }
         match (history.budgets.is_empty(), history.paging.is_empty()) {
             (true, true) => f.write_str(" Budgets and residency were not recorded.")?,
@@ -122,6 +154,7 @@ struct Data<'a> {
     fragmentation: Column,
     blocks: Blocks<'a>,
     heaps: Heaps<'a>,
+    pools: Names<'a>,
     submissions: [Column; 3],
     /// Moments, heaps, and 1 for each eviction.
     paging: [Column; 3],
@@ -154,6 +187,7 @@ struct Blocks<'a> {
     heap_type: Column,
     name: Column,
     names: Names<'a>,
+    pool: Column,
 }
 
 #[derive(Serialize)]
@@ -165,6 +199,8 @@ struct Heaps<'a> {
     heap_type: Column,
     name: Column,
     names: Names<'a>,
+    detail: Column,
+    details: Names<'a>,
 }
 
 /// Different names, the empty one first.
@@ -193,11 +229,25 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> (Names<'a>, Column) {
     (Names(different), column)
 }
 
+/// Returns the number of a kind in `text.js`.
+fn number_of(kind: AllocationKind) -> u64 {
+    match kind {
+        AllocationKind::Buffer => 1,
+        AllocationKind::Texture => 2,
+        AllocationKind::RenderTarget => 3,
+        AllocationKind::Multisampled => 4,
+        AllocationKind::Slab => 5,
+        AllocationKind::BackingBuffer => 6,
+        _ => 0,
+    }
+}
+
 impl<'a> Data<'a> {
     fn of(history: &'a SessionHistory) -> Self {
         let SessionHistory { blocks, heaps, submissions, paging, budgets, .. } = history;
         let (block_names, block_name) = names(blocks.iter().map(|block| &*block.name));
         let (heap_names, heap_name) = names(heaps.iter().map(|heap| &*heap.name));
+        let (details, detail) = names(heaps.iter().map(|heap| &*heap.detail));
         Self {
             counts: Counts {
                 moments: history.times_us.len(),
@@ -220,10 +270,11 @@ impl<'a> Data<'a> {
                 offset: Column::plain(blocks.iter().map(|block| block.offset)),
                 start: Column::differences(blocks.iter().map(|block| block.start.into())),
                 length: Column::plain(blocks.iter().map(|block| u64::from(block.end - block.start))),
-                kind: Column::plain(blocks.iter().map(|block| block.kind as u64)),
+                kind: Column::plain(blocks.iter().map(|block| number_of(block.kind))),
                 heap_type: Column::plain(blocks.iter().map(|block| block.heap_type as u64)),
                 name: block_name,
                 names: block_names,
+                pool: Column::plain(blocks.iter().map(|block| block.pool.into())),
             },
             heaps: Heaps {
                 id: Column::differences(heaps.iter().map(|heap| heap.id)),
@@ -233,7 +284,10 @@ impl<'a> Data<'a> {
                 heap_type: Column::plain(heaps.iter().map(|heap| heap.heap_type as u64)),
                 name: heap_name,
                 names: heap_names,
+                detail,
+                details,
             },
+            pools: Names(history.pools.iter().map(|name| &**name).collect()),
             submissions: [
                 Column::differences(submissions.iter().map(|submission| submission.moment.into())),
                 Column::plain(submissions.iter().map(|submission| submission.queue)),

@@ -1,9 +1,12 @@
 //! Histories of sessions, and their pages.
 
+use heapwright::report::AllocationKind;
 use heapwright_report::session::{
     HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle, Submission, write_session_html,
 };
-use heapwright_trace::session::{Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind};
+use heapwright_trace::session::{
+    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
+};
 use proptest::prelude::*;
 
 use crate::html;
@@ -112,6 +115,50 @@ fn names_paging_and_budgets_are_those_of_the_records() {
 }
 
 #[test]
+fn kinds_and_pools_are_those_of_the_records() {
+    let texture =
+        |id, flags| Action::Allocate(Allocation { kind: ResourceKind::Texture, flags, ..allocation(id, 20) });
+    let history = history([
+        Action::CreatePool { pool: 6, options: Vec::new() },
+        Action::CreatePool { pool: 9, options: Vec::new() },
+        Action::Allocate(allocation(1, 20)),
+        Action::UsePool { allocation: 1, pool: 9 },
+        texture(2, 0),
+        // ALLOW_RENDER_TARGET.
+        texture(3, 1),
+        texture(4, 1),
+        Action::Describe(Box::new(Description { allocation: 4, sample_count: 4, ..description() })),
+        Action::UsePool { allocation: 4, pool: 7 },
+    ]);
+    let found: Vec<_> = history.blocks.iter().map(|block| (block.kind, block.pool)).collect();
+    use AllocationKind::{Buffer, Multisampled, RenderTarget, Texture};
+    assert_eq!(found, [(Buffer, 2), (Texture, 0), (RenderTarget, 0), (Multisampled, 0)]);
+    assert_eq!(history.pools, ["pool 6".into(), "pool 9".into()]);
+}
+
+fn description() -> Description {
+    Description {
+        allocation: 0,
+        placement: PlacementKind::SharedHeap,
+        allocation_flags: 0,
+        heap_flags: 0,
+        padding: 0,
+        strategy: 0,
+        initial_state: 0,
+        dimension: 3,
+        alignment: 0,
+        width: 1,
+        height: 1,
+        depth_or_array_size: 1,
+        mip_levels: 1,
+        format: 28,
+        sample_count: 1,
+        sample_quality: 0,
+        layout: 0,
+    }
+}
+
+#[test]
 fn references_to_nothing_are_counted_and_ignored() {
     let history = history([
         Action::Free { allocation: 1 },
@@ -165,7 +212,7 @@ fn sizes_beyond_64_bits_do_not_overflow() {
 #[track_caller]
 fn page_of(name: &str, history: &SessionHistory) -> (String, html::Page) {
     let placements = PlacementSource::Replayed { device: "<b>GPU</b>".to_owned() };
-    let title = SessionTitle { name, format: "CSV", placements: &placements, is_truncated: true };
+    let title = SessionTitle { name, format: "CSV", placements: &placements, is_truncated: true, facts: &[] };
     let mut page = Vec::new();
     write_session_html(&title, history, &mut page).unwrap();
     let text = String::from_utf8(page).unwrap();
@@ -278,7 +325,7 @@ proptest! {
         prop_assert!(history.fragmentation.iter().all(|&part| part <= 10_000));
         prop_assert_eq!(history.fragmentation.len(), history.times_us.len());
         let mut page = Vec::new();
-        let title = SessionTitle { name: "any", format: "session", placements: &PlacementSource::Recorded, is_truncated: false };
+        let title = SessionTitle { name: "any", format: "session", placements: &PlacementSource::Recorded, is_truncated: false, facts: &[] };
         write_session_html(&title, &history, &mut page).unwrap();
     }
 }

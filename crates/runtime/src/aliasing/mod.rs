@@ -119,5 +119,7 @@ pub use self::stream::{
     CommandStream, StreamCommand, StreamError, StreamHeap, StreamQueue, StreamResource, StreamResourceKind,
     StreamSignal,
 };
-pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
+#[cfg(test)]
+pub(crate) use self::stub::Stub;
+pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

@@ -11,7 +11,7 @@ use super::note::{Note, RecordedCall, RenderedView, Skipped, Subresources};
 use super::options::AliasingTracking;
 use super::resource::{Identity, Label};
 use super::stub::Stub;
-use super::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
+use super::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use super::violation::Violation;
 use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
@@ -21,6 +21,7 @@ use crate::ddi::{
 };
 use crate::debug::MessageLog;
 use crate::fence::Fence;
+use crate::rules::initial::Initial;
 
 /// A heap of a [`CommandStream`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,7 +209,7 @@ impl CommandStream {
                 flags: D3D12_HEAP_FLAG_NONE,
                 offset: offset.get(),
             },
-            state: CreatedState::State(state),
+            state: Initial::State(state),
         });
         self.resources.push(Placed { driver, kind });
         Ok(StreamResource(self.resources.len() - 1))

@@ -13,11 +13,11 @@ use crate::ddi::{
 use crate::residency::PageableRecord;
 
 /// A heap or resource of which the tracker uses only the address.
-pub(super) struct Stub(GpuVirtualAddress);
+pub(crate) struct Stub(GpuVirtualAddress);
 
 impl Stub {
     /// Creates a stub 2^36 bytes after the previous one.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self(GpuVirtualAddress::new(number << 36).expect("not null"))

@@ -25,6 +25,7 @@ use crate::ddi::driver_resource::DriverResource;
 use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
 use crate::debug::MessageLog;
 use crate::fence::{Fence, FenceWait};
+use crate::rules::initial::Initial;
 
 /// Maximum number of violations kept; later ones are only counted and logged.
 const MAX_VIOLATIONS: usize = 4096;
@@ -67,7 +68,7 @@ pub(crate) struct CreatedResource<'a> {
     pub(crate) identity: Identity,
     pub(crate) label: &'a Arc<Label>,
     pub(crate) home: CreatedHome<'a>,
-    pub(crate) state: CreatedState,
+    pub(crate) state: Initial,
 }
 
 /// The memory that the resource was created in.
@@ -84,13 +85,6 @@ pub(crate) enum CreatedHome<'a> {
         offset: u64,
     },
     Reserved,
-}
-
-/// The initial state or layout.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum CreatedState {
-    State(D3D12_RESOURCE_STATES),
-    Layout(D3D12_BARRIER_LAYOUT),
 }
 
 /// A submitted list, as needed by the tracker.
@@ -250,10 +244,10 @@ impl AliasingTracker {
                 }
             };
             let state = match created.state {
-                CreatedState::State(state) => BarrierState::legacy(state),
+                Initial::State(state) => BarrierState::legacy(state),
                 // Buffers have no layout.
-                CreatedState::Layout(_) if shape.is_buffer() => BarrierState::COMMON,
-                CreatedState::Layout(layout) => BarrierState::Layout(layout),
+                Initial::Layout(_) if shape.is_buffer() => BarrierState::COMMON,
+                Initial::Layout(layout) => BarrierState::Layout(layout),
             };
             judge.add(created.driver, |id| TrackedResource {
                 id,

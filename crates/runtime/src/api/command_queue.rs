@@ -14,13 +14,13 @@ use super::methods::methods;
 use super::object::{Child, implement_pageable, own};
 use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
-use super::tile_regions::{ResourceTiles, TileRun, indices, one_tile};
 use super::{call, clock};
 use crate::aliasing::{AliasingTracker, SubmittedList};
 use crate::ddi::command::{DriverQueue, RemovalSink, Work};
 use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
+use crate::rules::tile_regions::{ResourceTiles, TileRun, indices, one_tile};
 
 /// The COM object of a command queue.
 #[implement(ID3D12CommandQueue, ID3DDestructionNotifier)]
@@ -191,7 +191,7 @@ impl CommandQueue {
         self.device().removal().check_present()?;
         check_mapping_flags(flags)?;
         let resource = own::<Resource>(self.device(), resource, "pResource")?;
-        let tiles = ResourceTiles::of(resource, "pResource")?;
+        let tiles = ResourceTiles::of(resource.operand(), "pResource")?;
         // SAFETY: by the COM contract, each array is null or has that many elements.
         let regions = unsafe { regions(&tiles, region_count, starts, sizes) }?;
         let heap = match heap {
@@ -229,7 +229,7 @@ impl CommandQueue {
             let resource = own::<Resource>(self.device(), resource, name)?;
             // SAFETY: by the COM contract, the pointer is null or points to a coordinate.
             let start = unsafe { call::read(start, "the region's start coordinate") }?;
-            let runs = ResourceTiles::of(resource, name)?.region(start, size)?;
+            let runs = ResourceTiles::of(resource.operand(), name)?.region(start, size)?;
             Ok::<_, Refusal>((Arc::clone(resource.driver()), indices(&runs).collect::<Vec<_>>()))
         };
         let (target, source) = (side(target, "pDstResource")?, side(source, "pSrcResource")?);

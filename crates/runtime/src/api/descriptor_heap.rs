@@ -13,11 +13,11 @@ use windows_core::{ComObject, implement};
 use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
-use super::views::Descriptor;
 use crate::aliasing::{ResourcePart, UnorderedViews, ViewedPart};
 use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
+use crate::rules::views::Descriptor;
 
 /// Size of a descriptor in units of handles. The same for all heap types.
 pub(super) const INCREMENT: u32 = 32;

@@ -12,9 +12,8 @@ use super::device::Device;
 use super::object::{Child, implement_pageable, implement_pageable_tools};
 use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::Label;
-use crate::ddi::{DriverHeap, GpuVirtualAddressRange, HeapArgs};
+use crate::ddi::{DriverHeap, GpuVirtualAddressRange};
 use crate::debug::{LiveObject, ObjectKind};
-use crate::residency::PageableKind;
 use crate::rules::{self, Refusal};
 
 /// The COM object of a heap.
@@ -46,17 +45,7 @@ impl Heap {
         heap: &rules::heap::Heap,
         create_at: Option<GpuVirtualAddress>,
     ) -> Result<Self, Refusal> {
-        let args = HeapArgs {
-            size: heap.size,
-            alignment: heap.alignment,
-            cpu_page_property: heap.memory.cpu_page_property,
-            memory_pool: heap.memory.memory_pool,
-            implicit: false,
-            zeroed: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
-            not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
-            pageable: PageableKind::Heap,
-            create_at,
-        };
+        let args = heap.memory.heap(heap.size, heap.alignment, desc.Flags, create_at);
         let memory = device.driver().create_heap(device.driver_device(), &args)?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
         Ok(Self::opened(device, memory, desc, create_at.is_some()))

@@ -31,10 +31,8 @@ mod query_heap;
 mod resource;
 mod shared_handle;
 mod tile_mappings;
-mod tile_regions;
 mod tools;
 mod trim_notification;
-mod views;
 mod wide_string;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! `ID3D12Resource2`.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,18 +11,16 @@ use windows_core::{ComObject, GUID, implement};
 use super::call;
 use super::device::Device;
 use super::heap::{self, HeapInner};
-use super::object::{Child, implement_pageable, implement_pageable_tools};
+use super::object::{Child, implement_pageable, implement_pageable_tools, own};
 use super::shared_handle::SharedObjectRelease;
-use crate::aliasing::{CreatedHome, CreatedResource, CreatedState, Identity, Label, ResourcePart};
+use crate::aliasing::{CreatedHome, CreatedResource, Identity, Label, ResourcePart};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
-use crate::ddi::{
-    DDI_IMPLICIT_HEAP, DriverHeap, GpuVirtualAddressRange, HeapArgs, ResourceAllocation, ResourceArgs,
-    TextureArgs,
-};
+use crate::ddi::{DriverHeap, GpuVirtualAddressRange, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
-use crate::residency::PageableKind;
-use crate::rules::heap::HeapMemory;
-use crate::rules::{self, Refusal, under};
+use crate::rules::creation::{Home, Plan, Request};
+use crate::rules::initial::Initial;
+use crate::rules::operand::Operand;
+use crate::rules::{self, Refusal, clear_value, under};
 #[allow(unused_imports, reason = "`#[implement]` names the table")]
 use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, TrackedWrite, WrittenRange};
 
@@ -29,6 +28,15 @@ use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, Tracked
 #[implement(ID3D12Resource2, TrackedResource, ID3D12PageableTools, ID3DDestructionNotifier)]
 pub(super) struct Resource {
     child: Child,
+    facts: Facts,
+    /// Number of `Map` calls without a matching `Unmap`.
+    map_count: AtomicU32,
+    _shared: Option<SharedObjectRelease>,
+}
+
+/// The properties of a resource that never change, and its part in the driver.
+#[derive(Clone)]
+struct Facts {
     /// The application's description, with the effective alignment and number of mip levels.
     desc: D3D12_RESOURCE_DESC1,
     /// The description in the form that the rules use.
@@ -37,201 +45,137 @@ pub(super) struct Resource {
     placement: Placement,
     /// Formats that views may have besides those of the resource's family.
     castable_formats: Box<[DXGI_FORMAT]>,
-    /// Number of `Map` calls without a matching `Unmap`.
-    map_count: AtomicU32,
-    _shared: Option<SharedObjectRelease>,
 }
 
 /// The kind of resource, by the location of its memory.
-enum Placement {
-    /// In a heap of the application, whose memory the resource keeps alive.
-    Placed(Arc<HeapInner>),
+#[derive(Clone)]
+pub(super) enum Placement {
+    /// At an offset in a heap of the application, whose memory the resource keeps alive.
+    Placed(Arc<HeapInner>, u64),
     /// In an implicit heap with these properties and flags.
     Committed(Box<(D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS)>),
     /// At an address range of its own, whose tiles queues map to heaps.
     Reserved,
 }
 
-/// A committed resource that satisfies the rules.
-pub(super) struct CommittedPlan<'a> {
-    pub(super) desc: &'a D3D12_RESOURCE_DESC1,
-    pub(super) resource: rules::resource::Resource,
-    pub(super) args: ResourceArgs,
-    pub(super) allocation: ResourceAllocation,
-    pub(super) heap_memory: HeapMemory,
-    pub(super) properties: &'a D3D12_HEAP_PROPERTIES,
-    pub(super) flags: D3D12_HEAP_FLAGS,
-}
+impl Placement {
+    /// Returns the memory in the form that the rules use.
+    pub(super) fn home(&self) -> Home<'_> {
+        match self {
+            Self::Placed(heap, offset) => {
+                Home::Placed { heap: heap.desc(), has_address: heap.has_address(), offset: *offset }
+            }
+            Self::Committed(heap) => Home::Committed { properties: &heap.0, flags: heap.1 },
+            Self::Reserved => Home::Reserved,
+        }
+    }
 
-/// A placed resource that satisfies the rules.
-pub(super) struct PlacedPlan<'a> {
-    pub(super) desc: &'a D3D12_RESOURCE_DESC1,
-    pub(super) resource: rules::resource::Resource,
-    pub(super) args: ResourceArgs,
-    pub(super) allocation: ResourceAllocation,
-    pub(super) heap: Arc<HeapInner>,
-    pub(super) offset: u64,
+    /// Returns the properties and flags of the heap, or `None` for a reserved resource.
+    fn heap(&self) -> Option<(D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS)> {
+        match self {
+            Self::Placed(heap, _) => Some((heap.desc().Properties, heap.desc().Flags)),
+            Self::Committed(heap) => Some((heap::with_nodes(&heap.0), heap.1)),
+            Self::Reserved => None,
+        }
+    }
 }
 
 /// A committed resource as referenced by shared handles, which keep its memory alive.
 pub(super) struct SharedResource {
-    desc: D3D12_RESOURCE_DESC1,
-    resource: rules::resource::Resource,
-    driver: Arc<dyn DriverResource>,
+    facts: Facts,
     memory: Arc<dyn DriverHeap>,
-    heap: (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
-    castable_formats: Box<[DXGI_FORMAT]>,
-}
-
-impl SharedResource {
-    /// Returns the flags of the resource's implicit heap.
-    pub(super) fn heap_flags(&self) -> D3D12_HEAP_FLAGS {
-        self.heap.1
-    }
-}
-
-/// A reserved resource that satisfies the rules.
-pub(super) struct ReservedPlan<'a> {
-    pub(super) desc: &'a D3D12_RESOURCE_DESC1,
-    pub(super) resource: rules::resource::Resource,
-    pub(super) args: ResourceArgs,
-    pub(super) allocation: ResourceAllocation,
+    /// The flags of the resource's implicit heap.
+    pub(super) heap_flags: D3D12_HEAP_FLAGS,
 }
 
 impl Resource {
-    pub(super) fn placed(device: ComObject<Device>, plan: PlacedPlan<'_>) -> Result<Self, Refusal> {
-        let placement = ResourcePlacement::Heap { heap: Arc::clone(plan.heap.memory()), offset: plan.offset };
-        let driver = device.driver().create_resource(device.driver_device(), &plan.args, placement)?;
-        let child = Child::new(device);
-        Ok(Self::new(child, plan.desc, plan.resource, plan.allocation, driver, Placement::Placed(plan.heap)))
-    }
-
-    pub(super) fn committed(device: ComObject<Device>, plan: &CommittedPlan<'_>) -> Result<Self, Refusal> {
-        let heap_args = HeapArgs {
-            size: plan.allocation.size,
-            alignment: plan.allocation.alignment,
-            cpu_page_property: plan.heap_memory.cpu_page_property,
-            memory_pool: plan.heap_memory.memory_pool,
-            implicit: device.driver().caps().ddi_version >= DDI_IMPLICIT_HEAP,
-            zeroed: plan.flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
-            not_resident: plan.flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
-            pageable: PageableKind::CommittedResource,
-            create_at: plan.args.create_at,
+    /// Creates a resource that satisfies the rules, and its implicit heap.
+    ///
+    /// # Safety
+    ///
+    /// The union member of the clear value for its format is initialised.
+    pub(super) unsafe fn create(
+        device: ComObject<Device>,
+        request: &Request<'_>,
+        plan: Plan,
+        placement: Placement,
+    ) -> Result<Self, Refusal> {
+        let (driver, of_device) = (device.driver(), device.driver_device());
+        let own = plan.implicit_heap.map(|args| driver.create_heap(of_device, &args)).transpose()?;
+        let memory = match (&placement, &own) {
+            (Placement::Placed(heap, offset), _) => {
+                ResourcePlacement::Heap { heap: Arc::clone(heap.memory()), offset: *offset }
+            }
+            (_, Some(heap)) => ResourcePlacement::Heap { heap: Arc::clone(heap), offset: 0 },
+            (_, None) => ResourcePlacement::Reserved,
         };
-        let memory = device.driver().create_heap(device.driver_device(), &heap_args)?;
-        let placement = ResourcePlacement::Heap { heap: Arc::clone(&memory), offset: 0 };
-        let driver = device.driver().create_resource(device.driver_device(), &plan.args, placement)?;
-        let child = Child::with_memory(device, memory);
-        let placement = Placement::Committed(Box::new((heap::with_nodes(plan.properties), plan.flags)));
-        Ok(Self::new(child, plan.desc, plan.resource, plan.allocation, driver, placement))
-    }
-
-    pub(super) fn reserved(device: ComObject<Device>, plan: &ReservedPlan<'_>) -> Result<Self, Refusal> {
-        let placement = ResourcePlacement::Reserved;
-        let driver = device.driver().create_resource(device.driver_device(), &plan.args, placement)?;
-        Ok(Self::new(
-            Child::new(device),
-            plan.desc,
-            plan.resource,
-            plan.allocation,
-            driver,
-            Placement::Reserved,
-        ))
+        let driver = driver.create_resource(of_device, &plan.args, plan.allocation, memory)?;
+        let mip_levels = match plan.resource.texture() {
+            Some(texture) => u16::try_from(texture.args.mip_levels).unwrap_or(request.desc.MipLevels),
+            None => request.desc.MipLevels,
+        };
+        let alignment = plan.allocation.alignment.get();
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*request.desc };
+        let castable_formats = request.castable_formats.into();
+        let facts = Facts { desc, resource: plan.resource, driver, placement, castable_formats };
+        let child = match own {
+            Some(memory) => Child::with_memory(device, memory),
+            None => Child::new(device),
+        };
+        let created = Self::of(child, facts);
+        if !created.child.device.aliasing().is_on() {
+            return Ok(created);
+        }
+        // SAFETY: guaranteed by the caller.
+        let clear_value = request.clear_value.map(|value| unsafe { clear_value::bits(value) });
+        let label = match &created.facts.placement {
+            Placement::Placed(heap, _) => heap.label(),
+            Placement::Committed(_) | Placement::Reserved => Arc::default(),
+        };
+        let home = match &created.facts.placement {
+            Placement::Placed(heap, offset) => {
+                let (heap, flags) = (heap.memory(), heap.desc().Flags);
+                CreatedHome::Placed { heap, label: &label, flags, offset: *offset }
+            }
+            Placement::Committed(heap) => CreatedHome::Committed { flags: heap.1 },
+            Placement::Reserved => CreatedHome::Reserved,
+        };
+        let label = created.track(home, &plan.args, request.initial, clear_value);
+        Ok(Self { child: created.child.labelled(Some(label)), ..created })
     }
 
     /// Returns the information that another device needs to open the resource, or `None` unless it is committed with
     /// the SHARED heap flag.
     pub(super) fn shared(&self) -> Option<SharedResource> {
-        let Placement::Committed(heap) = &self.placement else { return None };
-        if heap.1 & D3D12_HEAP_FLAG_SHARED == 0 {
-            return None;
-        }
-        Some(SharedResource {
-            desc: self.desc,
-            resource: self.resource,
-            driver: Arc::clone(&self.driver),
-            memory: Arc::clone(self.child.memory()?),
-            heap: **heap,
-            castable_formats: self.castable_formats.clone(),
-        })
+        self._shared.as_ref()?;
+        let (memory, heap) = (Arc::clone(self.child.memory()?), self.facts.placement.heap()?);
+        Some(SharedResource { facts: self.facts.clone(), memory, heap_flags: heap.1 })
     }
 
     /// Creates a resource of `device` over the memory that `shared` refers to.
     pub(super) fn opened(device: ComObject<Device>, shared: &SharedResource) -> Self {
-        let driver = Arc::clone(&shared.driver);
         let child = Child::with_memory(device, Arc::clone(&shared.memory));
-        let placement = Placement::Committed(Box::new(shared.heap));
-        let (resource, allocation) = (shared.resource, driver.existing_allocation_info());
-        let opened = Self::new(child, &shared.desc, resource, allocation, driver, placement);
-        let opened = opened.castable_to(&shared.castable_formats);
+        let opened = Self::of(child, shared.facts.clone());
         if !opened.child.device.aliasing().is_on() {
             return opened;
         }
-        let args = rules::allocation_info::committed_args(&opened.resource);
-        let state = CreatedState::State(D3D12_RESOURCE_STATE_COMMON);
+        let args = rules::allocation_info::committed_args(&opened.facts.resource);
+        let state = Initial::State(D3D12_RESOURCE_STATE_COMMON);
         let label = opened.track(CreatedHome::Opened, &args, state, None);
         Self { child: opened.child.labelled(Some(label)), ..opened }
     }
 
-    fn new(
-        child: Child,
-        desc: &D3D12_RESOURCE_DESC1,
-        resource: rules::resource::Resource,
-        allocation: ResourceAllocation,
-        driver: Arc<dyn DriverResource>,
-        placement: Placement,
-    ) -> Self {
-        let mip_levels = match resource.texture() {
-            Some(texture) => u16::try_from(texture.args.mip_levels).unwrap_or(desc.MipLevels),
-            None => desc.MipLevels,
+    fn of(child: Child, facts: Facts) -> Self {
+        let shared = match &facts.placement {
+            Placement::Committed(heap) => heap.1 & D3D12_HEAP_FLAG_SHARED != 0,
+            Placement::Placed(..) | Placement::Reserved => false,
         };
-        let alignment = allocation.alignment.get();
-        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*desc };
-        let child = child.counted(ObjectKind::Resource);
-        let shared = matches!(&placement, Placement::Committed(heap) if heap.1 & D3D12_HEAP_FLAG_SHARED != 0);
         Self {
-            child,
-            desc,
-            resource,
-            driver,
-            placement,
-            castable_formats: Box::default(),
+            child: child.counted(ObjectKind::Resource),
+            facts,
             map_count: AtomicU32::new(0),
             _shared: shared.then_some(SharedObjectRelease),
         }
-    }
-
-    /// Sets the formats that views may have besides those of the resource's family.
-    pub(super) fn castable_to(self, formats: &[DXGI_FORMAT]) -> Self {
-        Self { castable_formats: formats.into(), ..self }
-    }
-
-    /// Registers the resource with the aliasing tracker, if it is on.
-    pub(super) fn tracked(
-        self,
-        args: &ResourceArgs,
-        state: CreatedState,
-        clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
-    ) -> Self {
-        if !self.child.device.aliasing().is_on() {
-            return self;
-        }
-        let heap_label = match &self.placement {
-            Placement::Placed(heap) => heap.label(),
-            Placement::Committed(_) | Placement::Reserved => Arc::default(),
-        };
-        let home = match &self.placement {
-            Placement::Placed(heap) => CreatedHome::Placed {
-                heap: heap.memory(),
-                label: &heap_label,
-                flags: heap.desc().Flags,
-                offset: self.heap_offset(),
-            },
-            Placement::Committed(heap) => CreatedHome::Committed { flags: heap.1 },
-            Placement::Reserved => CreatedHome::Reserved,
-        };
-        let label = self.track(home, args, state, clear_value);
-        Self { child: self.child.labelled(Some(label)), ..self }
     }
 
     /// Registers the resource with the aliasing tracker, which is on, and returns the label that it is known by.
@@ -239,15 +183,16 @@ impl Resource {
         &self,
         home: CreatedHome<'_>,
         args: &ResourceArgs,
-        state: CreatedState,
+        state: Initial,
         clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
     ) -> Arc<Label> {
         let label = Arc::<Label>::default();
+        let Facts { desc, driver, .. } = &self.facts;
         self.child.device.aliasing().resource_created(CreatedResource {
-            driver: &self.driver,
+            driver,
             args,
-            allocation: self.driver.existing_allocation_info(),
-            identity: Identity { desc: self.desc, clear_value },
+            allocation: driver.existing_allocation_info(),
+            identity: Identity { desc: *desc, clear_value },
             label: &label,
             home,
             state,
@@ -255,21 +200,11 @@ impl Resource {
         label
     }
 
-    /// Returns the offset of a placed resource in its heap, in bytes.
-    fn heap_offset(&self) -> u64 {
-        match &self.placement {
-            Placement::Placed(heap) => {
-                self.driver.gpu_virtual_address().get() - heap.memory().gpu_virtual_address().get()
-            }
-            Placement::Committed(_) | Placement::Reserved => 0,
-        }
-    }
-
     /// Reports a CPU access to a part of the resource by the call `name` to the aliasing tracker.
     fn track_cpu(&self, name: &'static str, part: ResourcePart, is_read: bool) {
         let aliasing = self.child.device.aliasing();
         if aliasing.is_on() {
-            aliasing.cpu_accesses(name, &self.driver, part, is_read);
+            aliasing.cpu_accesses(name, &self.facts.driver, part, is_read);
         }
     }
 
@@ -279,39 +214,37 @@ impl Resource {
         let bytes = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
         match range {
             Some(range) if range.End <= range.Begin => None,
-            Some(range) if self.resource.texture().is_none() => {
+            Some(range) if self.facts.resource.texture().is_none() => {
                 Some(ResourcePart::Bytes(bytes(range.Begin), bytes(range.End - range.Begin)))
             }
             // Byte offsets in a texture's subresource do not identify texels.
-            _ if self.resource.texture().is_none() => Some(ResourcePart::Bytes(0, u64::MAX)),
+            _ if self.facts.resource.texture().is_none() => Some(ResourcePart::Bytes(0, u64::MAX)),
             _ => Some(ResourcePart::Subresource(subresource)),
         }
     }
 
-    /// Returns the formats that views may have besides those of the resource's family.
-    pub(super) fn castable_formats(&self) -> &[DXGI_FORMAT] {
-        &self.castable_formats
-    }
-
-    /// Returns the description, with the effective alignment and number of mip levels.
-    pub(super) fn desc(&self) -> &D3D12_RESOURCE_DESC1 {
-        &self.desc
-    }
-
     /// Returns the description in the form that the rules use.
     pub(super) fn rules(&self) -> &rules::resource::Resource {
-        &self.resource
+        &self.facts.resource
+    }
+
+    /// Returns the resource as the rules of views and commands see it.
+    pub(super) fn operand(&self) -> Operand<'_> {
+        let Facts { desc, resource, driver, placement, castable_formats } = &self.facts;
+        let heap_type = placement.heap().map(|(properties, _)| properties.Type);
+        let is_committed = matches!(placement, Placement::Committed(_));
+        Operand { desc, resource, heap_type, is_committed, castable_formats, driver }
     }
 
     /// Returns the texture's parameters, or an error for a buffer.
     pub(super) fn texture(&self) -> Result<&TextureArgs, Refusal> {
-        let texture = self.resource.texture().map(|texture| &texture.args);
+        let texture = self.facts.resource.texture().map(|texture| &texture.args);
         texture.ok_or_else(|| Refusal::invalid("the resource is a buffer, not a texture"))
     }
 
     /// Returns the driver's part of the resource. Commands hold it.
     pub(super) fn driver(&self) -> &Arc<dyn DriverResource> {
-        &self.driver
+        &self.facts.driver
     }
 
     /// Returns the address range of the resource: for a committed resource, that of its heap; for a placed one, as much
@@ -323,17 +256,13 @@ impl Resource {
             Some(memory) => {
                 GpuVirtualAddressRange { start: memory.gpu_virtual_address(), size: memory.size() }
             }
-            None => self.driver.allocation(),
+            None => self.facts.driver.allocation(),
         }
     }
 
     /// Returns the type of the resource's heap, or `None` for a reserved resource.
     pub(super) fn heap_type(&self) -> Option<D3D12_HEAP_TYPE> {
-        match &self.placement {
-            Placement::Placed(heap) => Some(heap.desc().Properties.Type),
-            Placement::Committed(heap) => Some(heap.0.Type),
-            Placement::Reserved => None,
-        }
+        Some(self.facts.placement.heap()?.0.Type)
     }
 
     /// Checks whether the resource is reserved: queues map its tiles to heaps.
@@ -341,14 +270,9 @@ impl Resource {
         self.heap_type().is_none()
     }
 
-    /// Checks whether the resource is committed: it has an implicit heap.
-    pub(super) fn is_committed(&self) -> bool {
-        matches!(self.placement, Placement::Committed(_))
-    }
-
     /// Returns the part to which residency applies, or `None` unless the resource is committed.
     pub(super) fn pageable_child(&self) -> Option<&Child> {
-        matches!(self.placement, Placement::Committed(_)).then_some(&self.child)
+        matches!(self.facts.placement, Placement::Committed(_)).then_some(&self.child)
     }
 
     /// Maps a subresource. Without `wants_pointer`, the mapping is counted but no pointer is returned; textures of
@@ -364,7 +288,7 @@ impl Resource {
         wants_pointer: bool,
     ) -> Result<*mut c_void, Refusal> {
         self.child.device.removal().check_present()?;
-        if matches!(self.placement, Placement::Reserved) {
+        if matches!(self.facts.placement, Placement::Reserved) {
             return Err(Refusal::invalid("reserved resources cannot be mapped")
                 .with_id(D3D12_MESSAGE_ID_MAP_INVALIDRESOURCE));
         }
@@ -374,12 +298,13 @@ impl Resource {
             self.check_range(range, "pReadRange").map_err(under(D3D12_MESSAGE_ID_MAP_INVALIDRANGE))?;
         }
         let start = self
+            .facts
             .driver
             .map(subresource)
             .map_err(|error| Refusal::from(error).or_id(D3D12_MESSAGE_ID_MAP_INVALIDHEAP))?;
         // vkd3d-proton's test_map_texture_validation records this for Windows, for every layout.
-        let is_volume = self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
-        if is_volume && self.desc.MipLevels > 1 && !wants_pointer {
+        let is_volume = self.facts.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+        if is_volume && self.facts.desc.MipLevels > 1 && !wants_pointer {
             return Err(Refusal::invalid("ppData must not be null for a TEXTURE3D with several mip levels")
                 .with_id(D3D12_MESSAGE_ID_MAP_INVALIDDATAPOINTER));
         }
@@ -397,12 +322,12 @@ impl Resource {
                 self.track_cpu("ID3D12Resource::Map", part, true);
             }
         }
-        self.child.device.aliasing().cpu_maps(&self.driver, true);
+        self.child.device.aliasing().cpu_maps(&self.facts.driver, true);
         Ok(start.map_or(std::ptr::null_mut(), |start| start.as_ptr().cast()))
     }
 
     fn check_subresource(&self, subresource: u32) -> Result<(), Refusal> {
-        let count = self.resource.texture().map_or(1, |texture| texture.args.subresource_count());
+        let count = self.facts.resource.texture().map_or(1, |texture| texture.args.subresource_count());
         if subresource >= count {
             return Err(Refusal::invalid(format!(
                 "Subresource {subresource} is out of range; the resource has {count}"
@@ -446,10 +371,10 @@ impl Resource {
     fn check_range(&self, range: &D3D12_RANGE, name: &str) -> Result<(), Refusal> {
         let end = u64::try_from(range.End).unwrap_or(u64::MAX);
         // Applications cannot know the byte layout of a texture's subresource.
-        if self.resource.texture().is_none() && range.End > range.Begin && end > self.desc.Width {
+        if self.facts.resource.texture().is_none() && range.End > range.Begin && end > self.facts.desc.Width {
             return Err(Refusal::invalid(format!(
                 "{name} ends at {end:#x}, but the resource has {:#x} bytes",
-                self.desc.Width
+                self.facts.desc.Width
             )));
         }
         Ok(())
@@ -470,13 +395,26 @@ impl Resource {
                     .with_id(D3D12_MESSAGE_ID_RESOURCE_UNMAP_NOTMAPPED)
             },
         )?;
-        self.child.device.aliasing().cpu_maps(&self.driver, false);
+        self.child.device.aliasing().cpu_maps(&self.facts.driver, false);
         // SAFETY: same as above.
         if let Some(part) = self.mapped_part(subresource, unsafe { written_range.as_ref() }) {
             self.track_cpu("ID3D12Resource::Unmap", part, false);
         }
         Ok(())
     }
+}
+
+/// Returns the resource that the application passed as `name`, as the rules of commands and views see it.
+///
+/// # Errors
+///
+/// The errors of [`own`].
+pub(super) fn operand<'a>(
+    device: &Device,
+    resource: Option<&'a ID3D12Resource>,
+    name: impl fmt::Display,
+) -> Result<Operand<'a>, Refusal> {
+    own::<Resource>(device, resource, name).map(|resource| resource.operand())
 }
 
 /// The message ids that a call which accesses texels reports for its parameters.
@@ -540,13 +478,13 @@ impl ID3D12Resource_Impl for Resource_Impl {
     }
 
     fn GetDesc(&self) -> D3D12_RESOURCE_DESC {
-        rules::resource::downgrade(&self.desc)
+        rules::resource::downgrade(&self.facts.desc)
     }
 
     fn GetGPUVirtualAddress(&self) -> D3D12_GPU_VIRTUAL_ADDRESS {
         // Only buffers expose their address.
-        let address = match self.resource.texture() {
-            None => self.driver.gpu_virtual_address().get(),
+        let address = match self.facts.resource.texture() {
+            None => self.facts.driver.gpu_virtual_address().get(),
             Some(_) => 0,
         };
         D3D12_GPU_VIRTUAL_ADDRESS(address)
@@ -571,7 +509,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
             let part = ResourcePart::Texels(dstsubresource, region);
             self.track_cpu("ID3D12Resource::WriteToSubresource", part, false);
             // SAFETY: by the COM contract, the source is readable for the whole region at its pitches.
-            Ok(unsafe { self.driver.write_subresource(dstsubresource, region, rows) }?)
+            Ok(unsafe { self.facts.driver.write_subresource(dstsubresource, region, rows) }?)
         })
     }
 
@@ -594,7 +532,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
             let part = ResourcePart::Texels(srcsubresource, region);
             self.track_cpu("ID3D12Resource::ReadFromSubresource", part, true);
             // SAFETY: by the COM contract, the target is writable for the whole region at its pitches.
-            Ok(unsafe { self.driver.read_subresource(srcsubresource, region, rows) }?)
+            Ok(unsafe { self.facts.driver.read_subresource(srcsubresource, region, rows) }?)
         })
     }
 
@@ -604,13 +542,9 @@ impl ID3D12Resource_Impl for Resource_Impl {
         pheapflags: *mut D3D12_HEAP_FLAGS,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::GetHeapProperties", || {
-            let (properties, flags) = match &self.placement {
-                Placement::Placed(heap) => (heap.desc().Properties, heap.desc().Flags),
-                Placement::Committed(heap) => **heap,
-                Placement::Reserved => {
-                    return Err(Refusal::invalid("reserved resources have no heap properties"));
-                }
-            };
+            let heap = self.facts.placement.heap();
+            let (properties, flags) =
+                heap.ok_or_else(|| Refusal::invalid("reserved resources have no heap properties"))?;
             // SAFETY: by the COM contract, both pointers are null or point to writable space of their type.
             unsafe {
                 if let Some(out) = pheapproperties.as_mut() {
@@ -631,7 +565,7 @@ impl ID3D12ManualWriteTrackingResource_Impl for Resource_Impl {
             // SAFETY: by the COM contract, pWrittenRange is null or points to a range.
             let range = WrittenRange::new(unsafe { pwrittenrange.as_ref() });
             write_tracking::report(&TrackedWrite {
-                resource: self.driver.gpu_virtual_address(),
+                resource: self.facts.driver.gpu_virtual_address(),
                 name: self.child.private_data.name(),
                 subresource,
                 range,
@@ -654,6 +588,6 @@ impl ID3D12Resource1_Impl for Resource_Impl {
 
 impl ID3D12Resource2_Impl for Resource_Impl {
     fn GetDesc1(&self) -> D3D12_RESOURCE_DESC1 {
-        self.desc
+        self.facts.desc
     }
 }

@@ -321,7 +321,7 @@ impl Shared {
     fn is_cross_adapter(&self) -> bool {
         let heap_flags = match self {
             Self::Heap(desc, ..) => desc.Flags,
-            Self::Resource(resource) => resource.heap_flags(),
+            Self::Resource(resource) => resource.heap_flags,
             Self::Fence(..) => D3D12_HEAP_FLAG_NONE,
         };
         heap_flags & D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER != 0

@@ -6,8 +6,8 @@ use heapwright_d3d12::*;
 
 use super::command_list::read_array;
 use super::heap::Heap;
-use super::tile_regions::{TILE_SIZE, TileRun};
 use crate::ddi::command::{TileMapping, TileMemory};
+use crate::rules::tile_regions::{TILE_SIZE, TileRun};
 use crate::rules::{self, Refusal, placement};
 
 /// The ranges of `UpdateTileMappings`, as passed by the application.

@@ -87,7 +87,7 @@ pub(crate) trait Driver: Send + Sync {
     /// Creates a resource for a device (the resource part of the DDI's `CreateHeapAndResource`).
     ///
     /// The runtime has checked heap and offset. The heap is always one of this driver, and only buffers have an
-    /// address.
+    /// address. `allocation` is what [`check_resource_allocation_info`](Self::check_resource_allocation_info) returned.
     ///
     /// # Errors
     ///
@@ -97,6 +97,7 @@ pub(crate) trait Driver: Send + Sync {
         &self,
         device: &dyn DriverDevice,
         args: &ResourceArgs,
+        allocation: ResourceAllocation,
         placement: ResourcePlacement,
     ) -> Result<Arc<dyn DriverResource>, DriverError>;
 

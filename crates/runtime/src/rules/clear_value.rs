@@ -70,3 +70,22 @@ fn check_value(
     }
     Ok(())
 }
+
+/// Returns the format and the bits of a clear value.
+///
+/// # Safety
+///
+/// The union member for the format is initialised.
+pub(crate) unsafe fn bits(value: &D3D12_CLEAR_VALUE) -> (DXGI_FORMAT, [u32; 4]) {
+    let is_depth = properties(value.Format)
+        .is_some_and(|format| format.support().has(D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL));
+    let bits = if is_depth {
+        // SAFETY: guaranteed by the caller.
+        let value = unsafe { value.Anonymous.DepthStencil };
+        [value.Depth.to_bits(), value.Stencil.into(), 0, 0]
+    } else {
+        // SAFETY: guaranteed by the caller.
+        unsafe { value.Anonymous.Color }.map(f32::to_bits)
+    };
+    (value.Format, bits)
+}

@@ -1,10 +1,11 @@
 //! Heap descriptions: properties per architecture (GPU upload heaps specification), size, alignment and flags.
 
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::*;
 
 use super::{Options, Refusal};
-use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
+use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, HeapArgs, MemoryPool};
+use crate::residency::PageableKind;
 
 /// A valid heap description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,29 @@ pub(crate) struct Heap {
 pub(crate) struct HeapMemory {
     pub(crate) cpu_page_property: CpuPageProperty,
     pub(crate) memory_pool: MemoryPool,
+}
+
+impl HeapMemory {
+    /// Describes an explicit heap of `size` bytes to the driver.
+    pub(crate) fn heap(
+        self,
+        size: ByteSize,
+        alignment: Alignment,
+        flags: D3D12_HEAP_FLAGS,
+        create_at: Option<GpuVirtualAddress>,
+    ) -> HeapArgs {
+        HeapArgs {
+            size,
+            alignment,
+            cpu_page_property: self.cpu_page_property,
+            memory_pool: self.memory_pool,
+            implicit: false,
+            zeroed: flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
+            not_resident: flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
+            pageable: PageableKind::Heap,
+            create_at,
+        }
+    }
 }
 
 /// The valid heap alignments; tight alignment does not change them.
@@ -146,6 +170,15 @@ pub(crate) fn check_implicit(
         as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))
     })?;
     Ok(memory)
+}
+
+/// Refuses ALLOW_DISPLAY, whose rules are implemented but whose behaviour is not. Cross-adapter sharing is refused only
+/// when the object is opened.
+pub(crate) fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
+    match flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY {
+        0 => Ok(()),
+        flags => Err(Refusal::not_implemented(format!("heap flags {flags:#x}"))),
+    }
 }
 
 /// Replaces message ids of `CreateHeap` by their counterparts for implicit heaps, where these exist.

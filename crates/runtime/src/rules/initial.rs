@@ -46,6 +46,30 @@ const VIDEO_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VIDEO_DECODE_RE
 /// `D3D12_BARRIER_LAYOUT_VIDEO_QUEUE_COMMON`, which the bindings omit with the rest of video.
 const VIDEO_QUEUE_COMMON: D3D12_BARRIER_LAYOUT = 30;
 
+/// The initial state of a resource. The API has two generations: resource states and barrier layouts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Initial {
+    State(D3D12_RESOURCE_STATES),
+    Layout(D3D12_BARRIER_LAYOUT),
+}
+
+/// Checks the initial state or layout against the resource, its flags and the type of its heap.
+pub(super) fn check(
+    resource: &Resource,
+    initial: Initial,
+    heap_type: D3D12_HEAP_TYPE,
+    resource_flags: D3D12_RESOURCE_FLAGS,
+    caps: &DriverCaps,
+) -> Result<(), Refusal> {
+    match initial {
+        Initial::State(state) => {
+            check_state(resource, state, heap_type, resource_flags)?;
+            check_generation(state, heap_type, caps)
+        }
+        Initial::Layout(layout) => check_layout(resource, layout),
+    }
+}
+
 /// Checks `InitialResourceState` against the resource, its flags and the type of its heap.
 pub(crate) fn check_state(
     resource: &Resource,
@@ -165,7 +189,7 @@ fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> 
 
 /// Checks the stricter rules of the first D3D12, which allowed only one state each in UPLOAD and READBACK heaps.
 /// [`check_state`] implements the current rules.
-pub(crate) fn check_generation(
+fn check_generation(
     state: D3D12_RESOURCE_STATES,
     heap_type: D3D12_HEAP_TYPE,
     caps: &DriverCaps,

@@ -47,6 +47,29 @@ fn every_version_is_read() {
     assert_eq!(counts(&records(&capture(WEBNN))), [9, 9, 0, 9, 7, 7, 9]);
 }
 
+/// GPGMM writes the largest integer as the offset of a standalone allocation.
+#[test]
+fn a_standalone_allocation_is_at_the_start_of_its_heap() {
+    let event = |name: &str, phase: &str, id: u32, args: &str| {
+        format!(r#"{{"name":"{name}","ph":"{phase}","tid":1,"ts":1,"id":"{id:#x}"{args}}}"#)
+    };
+    let snapshot = |fields: &str| format!(r#","args":{{"snapshot":{{{fields}}}}}"#);
+    let placed =
+        snapshot(r#""SizeInBytes":65536,"HeapOffset":18446744073709551615,"ResourceHeap":{"id_ref":"0x7"}"#);
+    let events = events(&[
+        &event("Heap", "N", 7, ""),
+        &event("Heap", "O", 7, &snapshot(r#""SizeInBytes":131072"#)),
+        &event("ResourceAllocation", "N", 8, ""),
+        &event("ResourceAllocation", "O", 8, &placed),
+    ]);
+    let placements: Vec<Action> = records(events.as_bytes())
+        .into_iter()
+        .map(|record| record.action)
+        .filter(|action| matches!(action, Action::Place { .. }))
+        .collect();
+    assert_eq!(placements, [Action::Place { allocation: 0, heap: 0, offset: 0 }]);
+}
+
 #[test]
 fn peaks_are_those_of_the_captured_resources() {
     // The research's table counts in units of 64 KiB.

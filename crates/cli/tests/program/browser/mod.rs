@@ -8,7 +8,9 @@ mod driver;
 use std::time::{Duration, Instant};
 
 use heapwright_report::session::{HistoryBuilder, Paging, PlacementSource, SessionTitle, write_session_html};
-use heapwright_trace::session::{Action, Allocation, Heap, HeapType, Record, ResourceKind, SessionWriter};
+use heapwright_trace::session::{
+    Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind, SessionWriter,
+};
 use serde_json::{Value, json};
 
 use self::driver::Browser;
@@ -165,6 +167,7 @@ fn budgets_and_evictions_are_shown() {
         format: "session",
         placements: &PlacementSource::Recorded,
         is_truncated: false,
+        facts: &[],
     };
     let mut html = Vec::new();
     write_session_html(&title, &builder.finish(), &mut html).unwrap();
@@ -246,5 +249,107 @@ fn a_million_events_open_in_three_seconds() {
     eprintln!("opened in {milliseconds} ms; a new moment takes {frame:.1} ms");
     assert!(milliseconds < 3000, "{milliseconds} ms");
     assert!(frame < 200.0, "{frame} ms");
+    assert_eq!(browser.errors(), [Value::Null; 0]);
+}
+
+/// Returns the text of each cell of a table's body.
+fn cells(browser: &Browser, body: &str) -> Value {
+    browser.run_async(&format!(
+        "const done = arguments[0];
+         setTimeout(() => done([...document.querySelectorAll('#{body} tr')].map((row) => [...row.cells].map((cell) => cell.textContent))), 400)"
+    ))
+}
+
+/// Chooses a value of a list.
+fn choose(browser: &Browser, list: &str, value: &str) {
+    browser.run(&format!(
+        "const list = document.getElementById('{list}');
+         list.value = '{value}';
+         list.dispatchEvent(new Event('change'));"
+    ));
+}
+
+/// Where is the memory, what grew between two moments, what is left at the end, and is the budget exceeded?
+#[test]
+#[ignore = "needs chromium-driver"]
+fn the_page_answers_questions() {
+    let budget = Action::Count { counter: Counter::LocalBudget, value: 1 << 40 };
+    let (browser, _folder) = open([
+        create_heap(0, 1, 64 << 20, None),
+        Record { time_us: 0, action: budget },
+        Record { time_us: 0, action: Action::CreatePool { pool: 70, options: Vec::new() } },
+        allocate(1000, 2, 1 << 20, Some("mesh 1")),
+        place(1000, 2, 1, 0),
+        allocate(2000, 3, 4 << 20, Some("texture/rock")),
+        Record { time_us: 2000, action: Action::UsePool { allocation: 3, pool: 70 } },
+        place(2000, 3, 1, 4 << 20),
+        allocate(3000, 5, 16 << 20, Some("texture/sand")),
+        place(3000, 5, 1, 16 << 20),
+        Record { time_us: 4000, action: Action::Free { allocation: 2 } },
+        // Moved, and so neither new nor gone.
+        place(5000, 3, 1, 8 << 20),
+        Record { time_us: 6000, action: Action::Free { allocation: 5 } },
+    ]);
+    ready(&browser);
+    // At the peak, by the beginning of the names.
+    let expected = json!([
+        ["texture", "20.0 MiB", "95.2 %", "2", "1.00 ms"],
+        ["mesh", "1.00 MiB", "4.8 %", "1", "2.00 ms"],
+    ]);
+    assert_eq!(cells(&browser, "group-list"), expected);
+    choose(&browser, "group-by", "pool");
+    let pools: Vec<Value> =
+        cells(&browser, "group-list").as_array().unwrap().iter().map(|row| row[0].clone()).collect();
+    assert_eq!(pools, ["no pool", "pool 70"]);
+    // From the second event to the last one.
+    let timeline = browser.element("#timeline");
+    browser.press(&timeline, "\u{e011}");
+    browser.press(&timeline, "\u{e014}");
+    browser.press(&timeline, "m");
+    browser.press(&timeline, "\u{e010}");
+    choose(&browser, "group-by", "name");
+    choose(&browser, "group-show", "changes");
+    let expected = json!([["mesh 1", "1.00 MiB", "0 B", "−1.00 MiB", "", "1 · 1.00 MiB"]]);
+    assert_eq!(cells(&browser, "group-list"), expected);
+    choose(&browser, "group-show", "end");
+    assert_eq!(
+        cells(&browser, "group-list"),
+        json!([["texture/rock", "4.00 MiB", "100.0 %", "1", "1.00 ms"]])
+    );
+    choose(&browser, "list-order", "left");
+    let left = cells(&browser, "list");
+    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+    assert_eq!(left[0][0], "texture/rock");
+    // Stacked, the charts and the overview have the colours of the groups.
+    let total = shown(&browser);
+    choose(&browser, "stack-by", "beginning");
+    choose(&browser, "colours", "group");
+    let stacked = shown(&browser);
+    assert_ne!(stacked["charts"], total["charts"]);
+    let legend = browser.run("return document.getElementById('series').innerText");
+    assert!(legend.as_str().unwrap().contains("texture\nmesh"), "{legend}");
+    choose(&browser, "colours", "age");
+    assert_ne!(shown(&browser)["overview"], stacked["overview"]);
+    assert_eq!(browser.errors(), [Value::Null; 0]);
+}
+
+/// The page of an allocator's report has no history, but the same heaps and allocations.
+#[test]
+#[ignore = "needs chromium-driver"]
+fn a_report_is_a_session_of_one_moment() {
+    let folder = Folder::new();
+    let report = folder.path().join("report.json");
+    let trace = repository().join("traces/vision_serving.csv.gz");
+    heapwright(["replay", "--report", report.to_str().unwrap(), trace.to_str().unwrap()]).ok();
+    let browser = open_page_of(report.to_str().unwrap(), &folder);
+    ready(&browser);
+    let heaps = shown(&browser)["heaps"].clone();
+    assert!(heaps.as_str().unwrap().starts_with("27 heaps · 540 MiB · 522 MiB used"), "{heaps}");
+    assert_eq!(browser.run("return document.getElementById('time').hidden"), true);
+    let list = cells(&browser, "list");
+    assert_eq!(
+        (&list[0][0], &list[0][1], &list[0][5]),
+        (&json!("3650"), &json!("110 MiB"), &json!("heap 6 at 0x0"))
+    );
     assert_eq!(browser.errors(), [Value::Null; 0]);
 }

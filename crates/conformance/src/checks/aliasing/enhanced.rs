@@ -2,21 +2,19 @@
 
 use heapwright_d3d12::*;
 
-use super::scene::{
-    ALL, BUFFERS, GRANULE, Scene, TARGETS, accepted_scene, refused_scene, square, tall, target,
-};
-use crate::answer::{Answer, Stop, each};
+use super::{accepted_scene, refused_scene};
+use crate::answer::{Answer, Stop, Verdict, each, require_eq};
 use crate::check::{Check, Need};
 use crate::com::barriers::{Enhanced, Scope};
-use crate::desc::{COMMON, COPY_DEST, RENDER_TARGET, buffer, rgba};
+use crate::desc::{COMMON, COPY_DEST, COPY_SOURCE, RENDER_TARGET, buffer, rgba};
+use crate::scene::{ALL, BUFFERS, GRANULE, RED, RED_TEXEL, Scene, TARGETS, square, tall, target};
 
 const SPEC: &str = "DirectX-Specs, D3D12EnhancedBarriers.md, resource aliasing";
 const BARRIER: &str = "DirectX-Specs, D3D12EnhancedBarriers.md, barrier validation";
 
-const BUFFER: &[Need] = &[Need::AliasingTracker, Need::EnhancedBarriers];
-const TEXTURE: &[Need] = &[Need::AliasingTracker, Need::EnhancedBarriers, Need::Textures, Need::Footprints];
-const BOTH: &[Need] =
-    &[Need::AliasingTracker, Need::EnhancedBarriers, Need::Textures, Need::Footprints, Need::HeapTier2];
+const BUFFER: &[Need] = &[Need::EnhancedBarriers];
+const TEXTURE: &[Need] = &[Need::EnhancedBarriers, Need::Textures, Need::Footprints];
+const BOTH: &[Need] = &[Need::EnhancedBarriers, Need::Textures, Need::Footprints, Need::HeapTier2];
 
 const TO_COPY: Scope = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_ACCESS_COPY_DEST);
 const FROM_COPY: Scope = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_ACCESS_COPY_SOURCE);
@@ -32,24 +30,23 @@ const LAYOUT_COPY_SOURCE: D3D12_BARRIER_LAYOUT = D3D12_BARRIER_LAYOUT_COPY_SOURC
 const LAYOUT_TARGET: D3D12_BARRIER_LAYOUT = D3D12_BARRIER_LAYOUT_RENDER_TARGET;
 
 const WHOLE: (u64, u64) = (0, u64::MAX);
-const RED: [f32; 4] = [1.0, 0.0, 0.0, 1.0];
-
 pub(in crate::checks) const CHECKS: &[Check] = &[
     accepted_scene("aliasing/e-1-waits-for-the-copy", "E-1", SPEC, BUFFER, |scene| {
-        two_buffers(scene, (TO_COPY, COPIES))?;
-        scene.accepts()
+        let (one, other) = buffers(scene)?;
+        scene.wipe()?;
+        scene.run(|list| {
+            scene.write(list, &one, 0);
+            scene.enhanced(list, &[whole(&one, (TO_COPY, COPIES)), whole(&other, (COPIES, FROM_COPY))])?;
+            scene.read(list, &other, 0);
+            Ok(())
+        })?;
+        scene.carried(&other, 0)
     }),
     accepted_scene("aliasing/e-1-nothing-between-calls", "E-1", SPEC, BUFFER, |scene| {
         let (one, other) = buffers(scene)?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.read(list, &other, 0))?;
-        scene.carried(&other, 0)?;
-        scene.accepts()
-    }),
-    refused_scene("aliasing/e-1-waits-for-something-else", "E-1", SPEC, BUFFER, |scene| {
-        let draws = (D3D12_BARRIER_SYNC_VERTEX_SHADING, D3D12_BARRIER_ACCESS_VERTEX_BUFFER);
-        two_buffers(scene, (draws, COPIES))?;
-        scene.refuses(&[("E-1", "")])
+        scene.carried(&other, 0)
     }),
     accepted_scene("aliasing/e-2-activation-from-undefined", "E-2", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
@@ -62,13 +59,26 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.ctx.reported("UNDEFINED with AccessBefore COPY_DEST", || closes(scene, &barrier))
     }),
     accepted_scene("aliasing/e-3-discard-initialises", "E-3", SPEC, TEXTURE, |scene| {
-        activated(scene, true)?;
-        scene.accepts()
+        let texture = placed_target(scene)?;
+        scene.wipe()?;
+        scene.run(|list| {
+            scene.enhanced(list, &[activation(&texture, NOTHING, true)])?;
+            scene.enhanced(
+                list,
+                &[layout(&texture, (TO_TARGET, TO_COPY), (LAYOUT_TARGET, LAYOUT_COPY_DEST))],
+            )?;
+            scene.write_box(list, &texture, 0, [0, 0, 1, 1]);
+            let scopes = (TO_COPY, FROM_COPY);
+            scene.enhanced(list, &[layout(&texture, scopes, (LAYOUT_COPY_DEST, LAYOUT_COPY_SOURCE))])?;
+            scene.read_box(list, &texture, 0, [0, 0, 1, 1]);
+            Ok(())
+        })?;
+        require_eq("the texel", scene.brought(4)?, scene.written(4))
     }),
     accepted_scene("aliasing/e-3-clear-initialises", "E-3", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
         let view = scene.target_view(&texture, 0, 0)?;
-        scene.accepts_run(|list| {
+        scene.run(|list| {
             scene.enhanced(list, &[activation(&texture, NOTHING, false)])?;
             list.clear_target(view, RED, &[]);
             scene.enhanced(
@@ -77,11 +87,8 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             )?;
             scene.read(list, &texture, 0);
             Ok(())
-        })
-    }),
-    refused_scene("aliasing/e-3-nothing-initialises", "E-3", SPEC, TEXTURE, |scene| {
-        activated(scene, false)?;
-        scene.refuses(&[("E-3", "")])
+        })?;
+        scene.first_texel_came(RED_TEXEL)
     }),
     refused_scene("aliasing/e-3-discard-of-a-defined-layout", "E-3", BARRIER, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
@@ -95,51 +102,30 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.ctx.reported("DISCARD with LayoutBefore RENDER_TARGET", || closes(scene, &barrier))
     }),
     accepted_scene("aliasing/e-4-back-from-no-access", "E-4", SPEC, BUFFER, |scene| {
-        no_access(scene, true)?;
-        scene.accepts()
-    }),
-    refused_scene("aliasing/e-4-access-after-no-access", "E-4", SPEC, BUFFER, |scene| {
-        no_access(scene, false)?;
-        scene.refuses(&[("E-4", "")])
+        let (one, _) = buffers(scene)?;
+        scene.run(|list| {
+            scene.write(list, &one, 0);
+            scene.enhanced(list, &[whole(&one, (TO_COPY, COPIES))])?;
+            scene.enhanced(list, &[whole(&one, (COPIES, TO_COPY))])?;
+            scene.write(list, &one, 0);
+            Ok(())
+        })?;
+        scene.returns(&one, 0, COPY_SOURCE)
     }),
     accepted_scene("aliasing/e-5-discard-in-a-call-of-its-own", "E-5", SPEC, TEXTURE, |scene| {
-        discards_beside(scene, true)?;
-        scene.accepts()
-    }),
-    refused_scene("aliasing/e-5-discard-beside-a-flush", "E-5", SPEC, TEXTURE, |scene| {
-        discards_beside(scene, false)?;
-        scene.refuses(&[("E-5", "")])
+        succession(scene, LAYOUT_COPY_DEST, true)
     }),
     accepted_scene("aliasing/e-6-changes-in-two-calls", "E-6", SPEC, TEXTURE, |scene| {
-        layouts_beside(scene, true)?;
-        scene.accepts()
-    }),
-    refused_scene("aliasing/e-6-changes-in-one-call", "E-6", SPEC, TEXTURE, |scene| {
-        layouts_beside(scene, false)?;
-        scene.refuses(&[("E-6", "")])
+        succession(scene, LAYOUT_COPY_SOURCE, false)
     }),
     accepted_scene("aliasing/e-7-sync-none-comes-first", "E-7", BARRIER, BUFFER, |scene| {
         let (one, _) = buffers(scene)?;
-        scene.accepts_run(|list| {
+        scene.run(|list| {
             scene.enhanced(list, &[whole(&one, (NOTHING, TO_COPY))])?;
             scene.write(list, &one, 0);
             Ok(())
-        })
-    }),
-    refused_scene("aliasing/e-7-sync-none-after-an-access", "E-7", BARRIER, BUFFER, |scene| {
-        let (one, _) = buffers(scene)?;
-        scene.refuses_run(&[("E-7", "")], |list| {
-            scene.write(list, &one, 0);
-            scene.enhanced(list, &[whole(&one, (NOTHING, FROM_COPY))])
-        })
-    }),
-    refused_scene("aliasing/e-7-access-after-sync-none", "E-7", BARRIER, BUFFER, |scene| {
-        let (one, _) = buffers(scene)?;
-        scene.refuses_run(&[("E-7", "")], |list| {
-            scene.write(list, &one, 0);
-            scene.enhanced(list, &[whole(&one, (TO_COPY, NOTHING))])?;
-            scene.enhanced(list, &[whole(&one, (COPIES, FROM_COPY))])
-        })
+        })?;
+        scene.returns(&one, 0, COPY_SOURCE)
     }),
     accepted_scene("aliasing/e-8-whole-buffer", "E-8", BARRIER, BUFFER, |scene| {
         let (one, _) = buffers(scene)?;
@@ -160,7 +146,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let heap = scene.heap(8, ALL)?;
         let indices = scene.place(&heap, 0, &buffer(GRANULE), COMMON)?;
         let texture = scene.place(&heap, 0, &rgba(128, 128), COMMON)?;
-        scene.accepts_run(|list| {
+        scene.run(|list| {
             let input = (D3D12_BARRIER_SYNC_INDEX_INPUT, D3D12_BARRIER_ACCESS_INDEX_BUFFER);
             let gone = (D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_ACCESS_NO_ACCESS);
             let shader = (D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_ACCESS_SHADER_RESOURCE);
@@ -178,7 +164,8 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
                     },
                 ],
             )
-        })
+        })?;
+        Ok("a buffer and a texture in one call".to_owned())
     }),
 ];
 
@@ -222,80 +209,29 @@ fn closes(scene: &Scene<'_>, barrier: &Enhanced<'_>) -> Result<Answer<()>, Stop>
     scene.close(|list| scene.enhanced(list, &[*barrier]))
 }
 
-/// Writes a buffer and reads an overlapping one in one call, with a barrier of these scopes for the first.
-fn two_buffers(scene: &Scene<'_>, first: (Scope, Scope)) -> Result<(), Stop> {
-    let (one, other) = buffers(scene)?;
-    scene.run(|list| {
-        scene.write(list, &one, 0);
-        scene.enhanced(list, &[whole(&one, first), whole(&other, (COPIES, FROM_COPY))])?;
-        scene.read(list, &other, 0);
-        Ok(())
-    })
-}
-
-/// Activates a render target and writes a part of it.
-fn activated(scene: &Scene<'_>, discards: bool) -> Result<(), Stop> {
-    let texture = placed_target(scene)?;
-    scene.run(|list| {
-        scene.enhanced(list, &[activation(&texture, NOTHING, discards)])?;
-        scene.enhanced(list, &[layout(&texture, (TO_TARGET, TO_COPY), (LAYOUT_TARGET, LAYOUT_COPY_DEST))])?;
-        scene.write_box(list, &texture, 0, [0, 0, 1, 1]);
-        Ok(())
-    })
-}
-
-/// Writes a buffer, deactivates it, activates it again if `comes_back`, and writes it again.
-fn no_access(scene: &Scene<'_>, comes_back: bool) -> Result<(), Stop> {
-    let (one, _) = buffers(scene)?;
-    scene.run(|list| {
-        scene.write(list, &one, 0);
-        scene.enhanced(list, &[whole(&one, (TO_COPY, COPIES))])?;
-        if comes_back {
-            scene.enhanced(list, &[whole(&one, (COPIES, TO_COPY))])?;
-        }
-        scene.write(list, &one, 0);
-        Ok(())
-    })
-}
-
-/// Writes a render target, deactivates it, and activates an overlapping one with DISCARD.
-fn discards_beside(scene: &Scene<'_>, in_two_calls: bool) -> Result<(), Stop> {
+/// Writes a render target, deactivates it in the layout `leaves`, activates an overlapping one by another call, writes it and
+/// reads it.
+fn succession(scene: &Scene<'_>, leaves: D3D12_BARRIER_LAYOUT, discards: bool) -> Verdict {
     let (one, other) = scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
+    scene.wipe()?;
     scene.run(|list| {
         scene.write(list, &one, 0);
-        let goes = layout(&one, (TO_COPY, COPIES), (LAYOUT_COPY_DEST, LAYOUT_COPY_DEST));
+        scene.enhanced(list, &[layout(&one, (TO_COPY, COPIES), (LAYOUT_COPY_DEST, leaves))])?;
         let comes = Enhanced::Texture {
             resource: &other,
             scopes: (COPIES, TO_COPY),
             layouts: (UNDEFINED, LAYOUT_COPY_DEST),
             slice: None,
-            discards: true,
+            discards,
         };
-        if in_two_calls {
-            scene.enhanced(list, &[goes])?;
-            scene.enhanced(list, &[comes])?;
-        } else {
-            scene.enhanced(list, &[goes, comes])?;
-        }
+        scene.enhanced(list, &[comes])?;
         scene.write(list, &other, 0);
+        scene.enhanced(
+            list,
+            &[layout(&other, (TO_COPY, FROM_COPY), (LAYOUT_COPY_DEST, LAYOUT_COPY_SOURCE))],
+        )?;
+        scene.read(list, &other, 0);
         Ok(())
-    })
-}
-
-/// Deactivates a texture with a change of its layout, and activates an overlapping one.
-fn layouts_beside(scene: &Scene<'_>, in_two_calls: bool) -> Result<(), Stop> {
-    let (one, other) = scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
-    scene.run(|list| scene.write(list, &one, 0))?;
-    scene.run(|list| {
-        let goes = layout(&one, (COPIES, COPIES), (LAYOUT_COPY_DEST, LAYOUT_COPY_SOURCE));
-        let comes = layout(&other, (COPIES, TO_COPY), (UNDEFINED, LAYOUT_COPY_DEST));
-        if in_two_calls {
-            scene.enhanced(list, &[goes])?;
-            scene.enhanced(list, &[comes])?;
-        } else {
-            scene.enhanced(list, &[goes, comes])?;
-        }
-        scene.write(list, &other, 0);
-        Ok(())
-    })
+    })?;
+    scene.carried(&other, 0)
 }

@@ -1,19 +1,70 @@
 //! Aliasing: resources that share memory, the validity of their contents, and the barriers between their uses.
 //!
 //! There is one file for each section of rules: [`granularity`] (G), [`invalidation`] (I), [`barriers`] (B), [`inheritance`]
-//! (H) and [`enhanced`] barriers (E). The ids of the checks contain the number of their rule. Each rule has a check that follows
-//! it and one that violates it. The effect of most violations cannot be observed from outside the device, so most checks
-//! read the violations that the device reports by `IHeapwrightAliasing` and are skipped on devices without it.
-//!
-//! * [`tracker`]: the interface `IHeapwrightAliasing` itself.
-//! * `scene`: the fixture of the checks.
+//! (H) and [`enhanced`] barriers (E). The ids of the checks contain the number of their rule. The checks follow the rules and
+//! compare the bytes that must survive, so they run on any device. The effect of most violations cannot be observed from outside
+//! the device: the tests of heapwright-runtime violate each rule under its tracker of aliasing.
 
 pub(super) mod barriers;
 pub(super) mod enhanced;
 pub(super) mod granularity;
 pub(super) mod inheritance;
 pub(super) mod invalidation;
-mod scene;
-pub(super) mod tracker;
 
-pub(crate) use scene::Scene;
+use crate::answer::Verdict;
+use crate::check::{Body, Check, Need, check, check_by};
+use crate::context::Context;
+use crate::scene::Scene;
+
+/// Needs of checks with textures.
+const WITH_TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
+/// Needs of checks with textures and buffers in one heap.
+const MIXED: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2];
+/// Needs of checks with textures in 64 KiB tiles, reserved or not.
+const TILED: &[Need] = &[Need::Textures, Need::Footprints, Need::TiledResources];
+/// Needs of checks with textures in 64 KiB tiles and buffers in one heap.
+const MIXED_TILED: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need::TiledResources];
+
+/// A check that follows `rule`.
+const fn accepted(
+    id: &'static str,
+    rule: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Context) -> Verdict,
+) -> Check {
+    check(id, spec, needs, body).accepts(rule)
+}
+
+/// As [`accepted`], with a scene.
+const fn accepted_scene(
+    id: &'static str,
+    rule: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Scene<'_>) -> Verdict,
+) -> Check {
+    check_by(id, spec, needs, Body::Scene(body)).accepts(rule)
+}
+
+/// A check that violates `rule`.
+const fn refused(
+    id: &'static str,
+    rule: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Context) -> Verdict,
+) -> Check {
+    check(id, spec, needs, body).refuses(rule)
+}
+
+/// As [`refused`], with a scene.
+const fn refused_scene(
+    id: &'static str,
+    rule: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Scene<'_>) -> Verdict,
+) -> Check {
+    check_by(id, spec, needs, Body::Scene(body)).refuses(rule)
+}

@@ -1,7 +1,5 @@
 //! The wrong devices, one file for each subject.
 
-mod aliasing;
-mod aliasing_laws;
 mod allocation_info;
 mod buffers;
 mod commands;
@@ -98,7 +96,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 16] = [
+const TABLES: [&[WrongDevice]; 14] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -112,8 +110,6 @@ const TABLES: [&[WrongDevice]; 16] = [
     swizzle::WRONG,
     tiles::WRONG,
     commands::WRONG,
-    aliasing_laws::WRONG,
-    aliasing::WRONG,
     recreate::WRONG,
 ];
 

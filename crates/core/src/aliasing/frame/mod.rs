@@ -206,13 +206,40 @@ impl Use {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Pass {
-    queue: QueueId,
-    may_be_skipped: bool,
+/// A description of a resource, of which a [`Frame`] needs only the kind.
+pub trait OfKind {
+    /// Returns how the resource may be used.
+    fn kind(&self) -> ResourceKind;
+}
+
+impl OfKind for FrameResource {
+    fn kind(&self) -> ResourceKind {
+        self.kind
+    }
+}
+
+/// A pass of a [`Frame`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pass<S = ()> {
+    /// The queue that executes the pass.
+    pub queue: QueueId,
+    /// Whether some frames do not have the pass.
+    pub may_be_skipped: bool,
     /// Passes that happen before this one: the one in front of it on the queue, and those that it waits for.
-    after: Vec<PassId>,
-    uses: Vec<(FrameResourceId, Use)>,
+    pub after: Vec<PassId>,
+    /// The uses of resources, in their order.
+    pub uses: Vec<PassUse<S>>,
+}
+
+/// A use of a resource by a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PassUse<S = ()> {
+    /// The resource.
+    pub resource: FrameResourceId,
+    /// How the pass uses it.
+    pub how: Use,
+    /// The state of the resource meanwhile, which the planner does not need.
+    pub state: S,
 }
 
 /// Passes on queues, and the resources that they use.
@@ -220,6 +247,8 @@ struct Pass {
 /// Passes of a queue happen in the order in which they are added. A pass on another queue happens before or after them
 /// only if a dependency, such as a fence, says so. Two resources may share memory only if every use of one happens
 /// before every use of the other.
+///
+/// `R` describes a resource, and `S` is the state in which a pass uses it.
 ///
 /// ```
 /// use heapwright_core::aliasing::frame::{
@@ -245,11 +274,17 @@ struct Pass {
 /// assert_eq!(plan.heaps[0].height, ByteSize::from_mib(16));
 /// # Ok::<(), heapwright_core::aliasing::frame::FrameError>(())
 /// ```
-#[derive(Debug, Clone, Default)]
-pub struct Frame {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame<R = FrameResource, S = ()> {
     queues: Vec<QueueKind>,
-    passes: Vec<Pass>,
-    resources: Vec<FrameResource>,
+    passes: Vec<Pass<S>>,
+    resources: Vec<R>,
+}
+
+impl<R, S> Default for Frame<R, S> {
+    fn default() -> Self {
+        Self { queues: Vec::new(), passes: Vec::new(), resources: Vec::new() }
+    }
 }
 
 impl Frame {
@@ -257,6 +292,55 @@ impl Frame {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns which pass happens before which.
+    #[must_use]
+    pub fn order(&self) -> PassOrder {
+        PassOrder::new(self)
+    }
+
+    /// Declares that a pass uses a resource. A pass may use a resource in several ways, in the order of these calls.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not permit
+    /// the use.
+    pub fn add_use(&mut self, pass: PassId, resource: FrameResourceId, how: Use) -> Result<(), FrameError> {
+        self.add_use_in(pass, resource, how, ())
+    }
+}
+
+impl<R: OfKind, S> Frame<R, S> {
+    /// Returns the kinds of the queues.
+    #[must_use]
+    pub fn queues(&self) -> &[QueueKind] {
+        &self.queues
+    }
+
+    /// Returns the passes.
+    #[must_use]
+    pub fn passes(&self) -> &[Pass<S>] {
+        &self.passes
+    }
+
+    /// Returns the descriptions of the resources.
+    #[must_use]
+    pub fn resources(&self) -> &[R] {
+        &self.resources
+    }
+
+    /// Returns the same frame for the planner, with its descriptions of the resources, in their order.
+    #[must_use]
+    pub fn described_by(&self, resources: Vec<FrameResource>) -> Frame {
+        let stateless = |used: &PassUse<S>| PassUse { resource: used.resource, how: used.how, state: () };
+        let passes = self.passes.iter().map(|pass| Pass {
+            queue: pass.queue,
+            may_be_skipped: pass.may_be_skipped,
+            after: pass.after.clone(),
+            uses: pass.uses.iter().map(stateless).collect(),
+        });
+        Frame { queues: self.queues.clone(), passes: passes.collect(), resources }
     }
 
     /// Adds a queue.
@@ -297,27 +381,28 @@ impl Frame {
         Ok(())
     }
 
-    /// Returns which pass happens before which.
-    #[must_use]
-    pub fn order(&self) -> PassOrder {
-        PassOrder::new(self)
-    }
-
     /// Adds a resource.
-    pub fn add_resource(&mut self, desc: FrameResource) -> FrameResourceId {
+    pub fn add_resource(&mut self, desc: R) -> FrameResourceId {
         self.resources.push(desc);
         FrameResourceId(self.resources.len() - 1)
     }
 
-    /// Declares that a pass uses a resource. A pass may use a resource in several ways, in the order of these calls.
+    /// Declares that a pass uses a resource in a state. A pass may use a resource in several ways, in the order of these
+    /// calls.
     ///
     /// # Errors
     ///
     /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not permit
     /// the use.
-    pub fn add_use(&mut self, pass: PassId, resource: FrameResourceId, how: Use) -> Result<(), FrameError> {
+    pub fn add_use_in(
+        &mut self,
+        pass: PassId,
+        resource: FrameResourceId,
+        how: Use,
+        state: S,
+    ) -> Result<(), FrameError> {
         let desc = self.resources.get(resource.0).ok_or(FrameError::UnknownResource(resource))?;
-        let kind = desc.kind;
+        let kind = desc.kind();
         let queue = self.pass_mut(pass)?.queue;
         let queue = *self.queues.get(queue.0).ok_or(FrameError::UnknownQueue(queue))?;
         let renders = kind.category() == Category::RenderTargetOrDepthStencil;
@@ -336,11 +421,11 @@ impl Frame {
         if !permitted {
             return Err(FrameError::NotPermitted { pass, resource, how });
         }
-        self.pass_mut(pass)?.uses.push((resource, how));
+        self.pass_mut(pass)?.uses.push(PassUse { resource, how, state });
         Ok(())
     }
 
-    fn pass_mut(&mut self, pass: PassId) -> Result<&mut Pass, FrameError> {
+    fn pass_mut(&mut self, pass: PassId) -> Result<&mut Pass<S>, FrameError> {
         self.passes.get_mut(pass.0).ok_or(FrameError::UnknownPass(pass))
     }
 }

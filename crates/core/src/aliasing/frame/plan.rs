@@ -349,13 +349,13 @@ impl Frame {
         // The flag must not be used if a barrier before it flushes writes; DiscardResource does the same then.
         let flushes = ordered.iter().any(|before| self.may_write_last(*before, &all[before.0], earlier));
         let kind = self.resources[number].kind;
-        let first_use = self.passes[uses.first.0].uses.iter().find(|(used, _)| *used == resource);
+        let first_use = self.passes[uses.first.0].uses.iter().find(|used| used.resource == resource);
         // Layouts that may be compressed have metadata, which the flag initialises: those of render targets and
         // depth-stencil textures, and UNORDERED_ACCESS.
         let compressed = match kind {
             ResourceKind::Buffer | ResourceKind::Texture => false,
             ResourceKind::UnorderedAccessTexture => {
-                first_use.is_some_and(|&(_, how)| how == Use::WriteUnordered)
+                first_use.is_some_and(|used| used.how == Use::WriteUnordered)
             }
             ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => {
                 uses.initialisation == Initialisation::Discard
@@ -382,7 +382,7 @@ impl Frame {
     fn may_write_last(&self, resource: FrameResourceId, uses: &ResourceUses, passes: &[PassId]) -> bool {
         for pass in uses.passes.iter().rev().filter(|pass| passes.contains(pass)) {
             let pass = &self.passes[pass.0];
-            if pass.uses.iter().any(|&(used, how)| used == resource && how != Use::Read) {
+            if pass.uses.iter().any(|used| used.resource == resource && used.how != Use::Read) {
                 return true;
             }
             if !pass.may_be_skipped {

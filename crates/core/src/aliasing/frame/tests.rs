@@ -387,7 +387,7 @@ proptest! {
         let plan = plan(&frame);
         let uses = |resource: usize| -> Vec<PassId> {
             (0..frame.passes.len()).map(PassId)
-                .filter(|pass| frame.passes[pass.0].uses.iter().any(|(used, _)| used.0 == resource))
+                .filter(|pass| frame.passes[pass.0].uses.iter().any(|used| used.resource.0 == resource))
                 .collect()
         };
         let before = |a: usize, b: usize| {

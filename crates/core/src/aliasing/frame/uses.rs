@@ -86,7 +86,7 @@ impl ResourceUses {
     /// Collects the uses of a resource. Returns `None` if there is none.
     pub(super) fn new(frame: &Frame, order: &PassOrder, resource: FrameResourceId) -> Option<Self> {
         let uses = |pass: &PassId| {
-            (frame.passes[pass.0].uses.iter()).filter(|(used, _)| *used == resource).map(|&(_, how)| how)
+            (frame.passes[pass.0].uses.iter()).filter(|used| used.resource == resource).map(|used| used.how)
         };
         let passes: Vec<PassId> =
             (0..frame.passes.len()).map(PassId).filter(|pass| uses(pass).next().is_some()).collect();

@@ -9,7 +9,7 @@ use crate::placement::{
     HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, ServingHeap, SharedHeapSet, SharedPlaced,
     SharedPlacementId,
 };
-use crate::suballoc::{AuditError, Strategy};
+use crate::suballoc::{AuditError, FreeRangeChoice};
 use crate::sync::{Mutex, lock};
 use crate::{Alignment, ByteSize};
 
@@ -193,7 +193,7 @@ impl<H: Clone> HeapEngine<H> {
     /// thread, whose [lane](SharedHeapSet) it examines.
     ///
     /// With the default algorithm it is O(1), and O(lanes) before it returns that a heap is needed: see
-    /// [`SharedHeapSet::probe`]; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps. With
+    /// [`SharedHeapSet::probe`]; with [`FreeRangeChoice::MinOffset`] O(n) for n ranges of up to 256 heaps. With
     /// the others it is O(log n), for n heaps or n distinct sizes. It locks like `allocate`.
     ///
     /// # Errors
@@ -490,7 +490,7 @@ fn buddy_heap_size(preferred: ByteSize, maximum: ByteSize, granularity: Alignmen
 /// Returns whether a shared set serves the request on its normal path.
 #[inline]
 fn is_plain(request: &PlacementRequest) -> bool {
-    request.strategy != Strategy::MinOffset && !request.upper && !request.own_heap
+    request.strategy != FreeRangeChoice::MinOffset && !request.upper && !request.own_heap
 }
 
 #[cold]

@@ -1,18 +1,18 @@
 //! Requests to an engine.
 
-use crate::suballoc::Strategy;
+use crate::suballoc::FreeRangeChoice;
 use crate::{Alignment, ByteSize};
 
 /// A request for a range of some heap.
 ///
 /// ```
 /// use heapwright_core::placement::PlacementRequest;
-/// use heapwright_core::suballoc::Strategy;
+/// use heapwright_core::suballoc::FreeRangeChoice;
 /// use heapwright_core::{Alignment, ByteSize};
 ///
 /// let request = PlacementRequest::new(ByteSize::from_kib(4), Alignment::ONE);
 /// assert!(!request.upper && !request.cache_size);
-/// let low = PlacementRequest { strategy: Strategy::MinOffset, ..request };
+/// let low = PlacementRequest { strategy: FreeRangeChoice::MinOffset, ..request };
 /// assert_eq!(low.size, request.size);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub struct PlacementRequest {
     pub rounding: ByteSize,
     /// The alignment of the offset.
     pub alignment: Alignment,
-    /// The strategy. Only [`Strategy::MinOffset`] makes a difference, and only with the [default
+    /// The strategy. Only [`FreeRangeChoice::MinOffset`] makes a difference, and only with the [default
     /// algorithm](super::PlacementAlgorithm::Default); the other algorithms ignore it.
-    pub strategy: Strategy,
+    pub strategy: FreeRangeChoice,
     /// Allocates at the upper end of the heap. Only [`Linear`](super::PlacementAlgorithm::Linear) limited to
     /// one heap supports this. [`Dedicated`](super::PlacementAlgorithm::Dedicated) ignores it; otherwise it
     /// is an error.
@@ -49,7 +49,7 @@ impl PlacementRequest {
             size,
             rounding: ByteSize::ZERO,
             alignment,
-            strategy: Strategy::MinMemory,
+            strategy: FreeRangeChoice::MinMemory,
             upper: false,
             own_heap: false,
             cache_size: false,

@@ -10,7 +10,7 @@ use proptest::sample::Index;
 use super::*;
 use crate::placement::tests::driven_engine::{DrivenEngine, Heap};
 use crate::placement::{HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced};
-use crate::suballoc::Strategy as Prefer;
+use crate::suballoc::FreeRangeChoice as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
 const KIB_64: Alignment = desc::KIB_64;

@@ -23,7 +23,7 @@ impl<T> Tlsf<T> {
         self.search_everywhere(Request::new(size, alignment, self.capacity)?)
     }
 
-    /// Returns where [`Strategy::MinOffset`](crate::suballoc::Strategy::MinOffset) would place the request.
+    /// Returns where [`FreeRangeChoice::MinOffset`](crate::suballoc::FreeRangeChoice::MinOffset) would place the request.
     /// O(n) for n ranges.
     pub(crate) fn find_lowest(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
         self.search_lowest(Request::new(size, alignment, self.capacity)?)

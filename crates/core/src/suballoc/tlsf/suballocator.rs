@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::suballocation::{NoValue, Stamp, Suballocation, SuballocationId, heap_range};
-use super::super::{AuditError, Strategy, SuballocError};
+use super::super::{AuditError, FreeRangeChoice, SuballocError};
 use super::audit;
 use super::bins::{Bin, Bins};
 use super::nodes::{Node, NodeIndex, Nodes, Slot};
@@ -214,12 +214,12 @@ impl<T> Tlsf<T> {
         self.allocate_by(size, alignment, Self::search)
     }
 
-    /// Allocates like [`allocate`](Self::allocate), which uses [`Strategy::MinMemory`], by the given
+    /// Allocates like [`allocate`](Self::allocate), which uses [`FreeRangeChoice::MinMemory`], by the given
     /// strategy.
     ///
-    /// - [`Strategy::MinTime`] takes the first free range that is certain to fit, once the size is rounded up
+    /// - [`FreeRangeChoice::MinTime`] takes the first free range that is certain to fit, once the size is rounded up
     ///   to the alignment; if there is none, it continues like `MinMemory`. O(1).
-    /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits, and refuses a request
+    /// - [`FreeRangeChoice::MinOffset`] takes the lowest free range in which the request fits, and refuses a request
     ///   only if no free range holds it. It walks the ranges by address: O(n) for n ranges, used and free.
     ///
     /// Whatever the strategy, the requests that are certain to succeed are the same.
@@ -229,7 +229,7 @@ impl<T> Tlsf<T> {
     /// Returns the errors of [`allocate`](Self::allocate).
     ///
     /// ```
-    /// use heapwright_core::suballoc::{Strategy, Tlsf};
+    /// use heapwright_core::suballoc::{FreeRangeChoice, Tlsf};
     /// use heapwright_core::{Alignment, ByteSize, HeapOffset};
     ///
     /// let mut heap = Tlsf::new(ByteSize::new(1000))?;
@@ -238,7 +238,7 @@ impl<T> Tlsf<T> {
     /// heap.free(low.id)?;
     /// // 300 bytes are free below, and 200 above, which fit better.
     /// let (size, one) = (ByteSize::new(200), Alignment::ONE);
-    /// let lowest = heap.allocate_with(size, one, Strategy::MinOffset)?;
+    /// let lowest = heap.allocate_with(size, one, FreeRangeChoice::MinOffset)?;
     /// assert_eq!(lowest.range.start(), HeapOffset::ZERO);
     /// assert_eq!(heap.allocate(size, one)?.range.start(), HeapOffset::new(800));
     /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
@@ -247,12 +247,12 @@ impl<T> Tlsf<T> {
         &mut self,
         size: ByteSize,
         alignment: Alignment,
-        strategy: Strategy,
+        strategy: FreeRangeChoice,
     ) -> Result<Suballocation, SuballocError> {
         match strategy {
-            Strategy::MinMemory => self.allocate_by(size, alignment, Self::search),
-            Strategy::MinTime => self.allocate_by(size, alignment, Self::search_fast),
-            Strategy::MinOffset => self.allocate_by(size, alignment, Self::search_lowest),
+            FreeRangeChoice::MinMemory => self.allocate_by(size, alignment, Self::search),
+            FreeRangeChoice::MinTime => self.allocate_by(size, alignment, Self::search_fast),
+            FreeRangeChoice::MinOffset => self.allocate_by(size, alignment, Self::search_lowest),
         }
     }
 

@@ -266,7 +266,7 @@ fn textures() -> impl Strategy<Value = Case> {
 fn flag_is_legal(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> bool {
     let is_fixed = [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
         .contains(&desc.Layout);
-    let is_zero = desc.Alignment == 0 || caps.alignment_beside_tight == AlignmentBesideTight::Floor;
+    let is_zero = desc.Alignment == 0 || caps.alignment_beside_tight == AlignmentWithTight::Floor;
     caps.tight_alignment_tier >= 1
         && !is_fixed
         && is_zero

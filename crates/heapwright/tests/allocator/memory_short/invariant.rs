@@ -219,9 +219,9 @@ impl Scene {
         let held_before = self.reserved();
         match allocator.create(&wanted, &resource) {
             Ok(made) => {
-                if let Ok(Probe { size, memory, .. }) = probed {
+                if let Ok(Prediction { size, memory, .. }) = probed {
                     assert_eq!(size, made.size());
-                    assert!(memory != ProbedMemory::Held || self.reserved() <= held_before);
+                    assert!(memory != PredictedMemory::Held || self.reserved() <= held_before);
                 }
                 self.live.push(made);
             }

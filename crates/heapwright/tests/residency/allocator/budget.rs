@@ -210,7 +210,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
         assert_eq!(probed.is_ok(), made.is_ok(), "{probed:?} and {made:?}");
         probed.expect("nothing is needed for it")
     };
-    let new = ProbedMemory::NewHeap(ByteSize::from_mib(1));
+    let new = PredictedMemory::NewHeap(ByteSize::from_mib(1));
     assert_eq!(probe(NONE), new);
     assert_eq!(probe(COMMITTED), new);
     drop(locked);
@@ -226,7 +226,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
         let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
         scene.allocator.probe(&desc, &resource).expect("there is room").memory
     };
-    assert_eq!(probe(NONE), ProbedMemory::Held);
+    assert_eq!(probe(NONE), PredictedMemory::Held);
     assert_eq!(probe(ResourceAllocationFlags::NEVER_RESIDENT), new, "what is held is managed");
     scene.end();
 }

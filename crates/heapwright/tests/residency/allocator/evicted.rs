@@ -3,7 +3,7 @@
 use heapwright::residency::ResidencyHeapStatus;
 use heapwright::*;
 
-use super::scene::{Scene, is_locked, is_resident, status};
+use super::scene::{Scene, Setup, is_locked, is_resident, status};
 use crate::gpu::*;
 
 const NOT_RESIDENT: ResourceAllocatorFlags = ResourceAllocatorFlags::CREATE_NOT_RESIDENT;
@@ -11,7 +11,11 @@ const NOT_RESIDENT: ResourceAllocatorFlags = ResourceAllocatorFlags::CREATE_NOT_
 /// GPGMM's defect 11: such heaps are never made resident, and its counts wrap.
 #[test]
 fn what_begins_evicted_is_paged_in_by_its_first_use() {
-    let scene = Scene::with_flags(64, NOT_RESIDENT);
+    let scene = Scene::simulated(Setup {
+        budget_mib: Some(64),
+        allocator: flagged(NOT_RESIDENT),
+        ..Setup::default()
+    });
     let made: Vec<_> = (0..4).map(|_| scene.alone(1)).collect();
     assert!(made.iter().all(|made| status(made) == ResidencyHeapStatus::Evicted));
     assert_eq!(scene.used_mib(), 0);

@@ -5,7 +5,7 @@ use heapwright::residency::ResidencyHeapStatus;
 use heapwright::residency::{GroupBudgets, ResidencyManagerDesc};
 use heapwright::*;
 
-use super::scene::{Scene, is_locked, is_resident, status};
+use super::scene::{Scene, Setup, is_locked, is_resident, status};
 use crate::gpu::*;
 
 #[test]
@@ -78,7 +78,7 @@ fn each_mapping_has_its_own_lock() {
 /// GPGMM's defect 20: destroying an allocation unlocks the heap that another allocation has mapped.
 #[test]
 fn what_is_destroyed_takes_no_lock_of_others_along() {
-    let scene = Scene::of_mib(64);
+    let scene = Scene::simulated(Setup { budget_mib: Some(64), ..Setup::default() });
     let mut mapped = scene.upload(1000, NONE);
     let beside = scene.upload(1000, NONE);
     assert_eq!(mapped.heap(), beside.heap());

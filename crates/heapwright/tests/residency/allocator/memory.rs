@@ -12,7 +12,7 @@ const NEVER_RESIDENT: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_R
 
 #[test]
 fn every_way_to_memory_is_a_heap_of_the_manager() {
-    let scene = Scene::new(Setup::default());
+    let scene = Scene::simulated(Setup::default());
     let of = |heap_type, flags, bytes| {
         let state = match heap_type {
             HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
@@ -158,7 +158,7 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
 /// GPGMM's defect 5: the buffer is in its own segment group.
 #[test]
 fn an_imported_upload_buffer_is_non_local() {
-    let scene = Scene::of_mib(4);
+    let scene = Scene::simulated(Setup { budget_mib: Some(4), ..Setup::default() });
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
     let desc = buffer_desc(ByteSize::from_kib(100));
     let state = D3D12_RESOURCE_STATE_GENERIC_READ;

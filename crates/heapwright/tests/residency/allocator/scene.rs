@@ -6,7 +6,7 @@ use heapwright::residency::{
     ResidencyManagerFlags,
 };
 use heapwright::*;
-use heapwright_runtime::Instance;
+use heapwright_runtime::DeviceOptions;
 use windows_core::Interface;
 
 use crate::gpu::*;
@@ -18,7 +18,7 @@ pub(crate) struct Scene {
     pub(crate) manager: ResidencyManager,
     queue: ID3D12CommandQueue,
     // Dropped last, when everything that it counts is gone.
-    pub(crate) gpu: Instance,
+    pub(crate) gpu: OwnGpu,
 }
 
 /// The parameters of a test.
@@ -32,8 +32,18 @@ pub(crate) struct Setup {
 }
 
 impl Scene {
+    /// Creates a scene on the GPU that the environment names, or on a simulated one.
     pub(crate) fn new(setup: Setup) -> Self {
-        let gpu = open(setup.profile.unwrap_or("discrete"));
+        let profile = setup.profile.unwrap_or("discrete");
+        Self::on(OwnGpu::open(profile, DeviceOptions::default()), setup)
+    }
+
+    /// Creates a scene on a simulated GPU, for tests that know its usage to the byte or its segment groups.
+    pub(crate) fn simulated(setup: Setup) -> Self {
+        Self::on(open("discrete").into(), setup)
+    }
+
+    fn on(gpu: OwnGpu, setup: Setup) -> Self {
         let budget_override = setup.budget_mib.map(|local| {
             let (local, non_local) = (ByteSize::from_mib(local), ByteSize::from_gib(1));
             GroupBudgets { local, non_local }

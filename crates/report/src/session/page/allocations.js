@@ -6,7 +6,12 @@ const makeAllocations = (pickBlock) => {
   const orders = {
     largest: (block) => blocks.size[block],
     longest: (block) => (isLiveAtEnd(block) ? timeAt(counts.moments) + 1 : timeAt(blocks.end[block])) - timeAt(blocks.start[block]),
+    left: (block) => -blocks.start[block],
     live: (block) => blocks.size[block],
+  };
+  const include = {
+    left: isLiveAtEnd,
+    live: (block) => blocks.start[block] <= moment && moment < blocks.end[block],
   };
   let moment = 0;
   let limit = PAGE;
@@ -35,7 +40,7 @@ const makeAllocations = (pickBlock) => {
   };
   const draw = () => {
     const order = byId('list-order').value;
-    const isShown = (block) => (order !== 'live' || (blocks.start[block] <= moment && moment < blocks.end[block]))
+    const isShown = (block) => (!include[order] || include[order](block))
       && (words === '' || blockName(block).toLowerCase().includes(words));
     const found = [];
     let bytes = 0;
@@ -46,7 +51,7 @@ const makeAllocations = (pickBlock) => {
     }
     const shown = largestOf(found, orders[order]);
     body.replaceChildren(...shown.map(rowOf));
-    byId('list-facts').textContent = formatCount(found.length) + ' of ' + formatCount(blocks.count) + (order === 'live' ? ' · ' + formatSize(bytes) : '');
+    byId('list-facts').textContent = formatCount(found.length) + ' of ' + formatCount(blocks.count) + (include[order] ? ' · ' + formatSize(bytes) : '');
     const rest = found.length - shown.length;
     more.hidden = rest === 0;
     more.textContent = 'Show ' + formatCount(Math.min(PAGE, rest)) + ' more of ' + formatCount(rest);
@@ -71,6 +76,12 @@ const makeAllocations = (pickBlock) => {
   }));
   return {
     draw,
+    search: (text) => {
+      byId('search').value = text;
+      words = text.toLowerCase();
+      restart();
+      byId('allocations').scrollIntoView({ block: 'start' });
+    },
     show: (next, block) => {
       const isChanged = pickedBlock !== block || byId('list-order').value === 'live';
       [moment, pickedBlock] = [next, block];

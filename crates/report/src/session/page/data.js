@@ -61,6 +61,8 @@ const blocks = {
   type: plain(data.blocks.heap_type, counts.blocks, Uint8Array),
   name: plain(data.blocks.name, counts.blocks, Uint32Array),
   names: data.blocks.names,
+  // 0 for none, otherwise the index in `data.pools` and 1.
+  pool: plain(data.blocks.pool, counts.blocks, Uint32Array),
 };
 blocks.end = endsOf(blocks.start, plain(data.blocks.length, counts.blocks, Uint32Array));
 const heaps = {
@@ -71,6 +73,8 @@ const heaps = {
   type: plain(data.heaps.heap_type, counts.heaps, Uint8Array),
   name: plain(data.heaps.name, counts.heaps, Uint32Array),
   names: data.heaps.names,
+  detail: plain(data.heaps.detail, counts.heaps, Uint32Array),
+  details: data.heaps.details,
 };
 heaps.end = endsOf(heaps.start, plain(data.heaps.length, counts.heaps, Uint32Array));
 const submissions = {

@@ -7,11 +7,20 @@ const blockColours = {
   lifetime: (block) => colours.scale[isLiveAtEnd(block) ? 5 : classOf(lifetimeOf(block))],
   age: (block, moment) => colours.scale[classOf(timeAt(moment) - timeAt(blocks.start[block]))],
   kind: (block) => colours.kinds[blocks.kind[block]],
+  group: (block) => colours.groups[stackOf().of(block)],
 };
+// The groups of the chart; the kinds without any.
+const stackOf = () => {
+  const by = byId('stack-by').value || 'kind';
+  return (known[by + ' colours'] ||= colouredBy(by));
+};
+const hasKind = KINDS.map(() => false);
+blocks.kind.forEach((kind) => { hasKind[kind] = true; });
 const blockLegends = {
   lifetime: () => ['lives', ...CLASSES.map(([, name], step) => [name + (step === 5 ? ' or live at the end' : ''), 'var(--scale' + step + ')'])],
   age: () => ['created', ...CLASSES.map(([, name], step) => [name + ' ago', 'var(--scale' + step + ')'])],
-  kind: () => ['', ...KINDS.map((name, kind) => [name, 'var(--kind' + kind + ')'])],
+  kind: () => ['', ...KINDS.map((name, kind) => [name, 'var(--kind' + kind + ')']).filter((_, kind) => hasKind[kind])],
+  group: () => ['', ...stackOf().names.map((name, group) => [name, 'var(--group' + group + ')'])],
 };
 
 const makeHeaps = (pickHeap, pickBlock) => {
@@ -33,6 +42,20 @@ const makeHeaps = (pickHeap, pickBlock) => {
   let cells = [];
   const elements = [];
 
+  // Returns the colours of a heap's blocks and their share of the used bytes. Too many blocks have one colour.
+  const MOST_COLOURED = 300000;
+  const partsOf = (heap) => {
+    if (liveCount[moment] > MOST_COLOURED) return [[colours.used, 1]];
+    const colourOf = blockColours[byId('colours').value];
+    const bytes = new Map();
+    let sum = 0;
+    liveIn(heap, moment, (block) => {
+      const colour = colourOf(block, moment);
+      bytes.set(colour, (bytes.get(colour) || 0) + blocks.size[block]);
+      sum += blocks.size[block];
+    });
+    return [...bytes].map(([colour, part]) => [colour, part / sum]).sort(([left], [right]) => (left < right ? -1 : 1));
+  };
   const drawOverview = () => {
     const width = overview.clientWidth;
     let total = 0;
@@ -62,8 +85,12 @@ const makeHeaps = (pickHeap, pickBlock) => {
       context.globalAlpha = isEvicted(heap, moment) ? .3 : 1;
       context.fillStyle = free;
       context.fillRect(left, top, wide, CELL);
-      context.fillStyle = colours.used;
-      context.fillRect(left, top, share * wide, CELL);
+      let from = left;
+      for (const [colour, part] of partsOf(heap)) {
+        context.fillStyle = colour;
+        context.fillRect(from, top, share * part * wide, CELL);
+        from += share * part * wide;
+      }
       if (heap !== pickedHeap) continue;
       context.globalAlpha = 1;
       context.strokeStyle = colours.text;
@@ -72,7 +99,7 @@ const makeHeaps = (pickHeap, pickBlock) => {
     }
     context.globalAlpha = 1;
     const notes = [];
-    if (live.length > 0) notes.push('All heaps at this moment, drawn to scale: the full width is ' + formatSize(row) + '. Hatched parts are free.');
+    if (live.length > 0) notes.push('All heaps at this moment, drawn to scale: the full width is ' + formatSize(row) + '. Hatched parts are free; the other colours are shares, not places.');
     if (live.length > MOST_CELLS) notes.push('The last ' + formatCount(live.length - MOST_CELLS) + ' heaps are not drawn.');
     if (counts.paging > 0) notes.push('Pale heaps are evicted.');
     byId('scale').textContent = notes.join(' ');
@@ -87,7 +114,8 @@ const makeHeaps = (pickHeap, pickBlock) => {
   const describeHeap = (element, heap) => {
     const lines = [formatExactly(heaps.size[heap]) + (heaps.type[heap] ? ', ' + HEAP_TYPES[heaps.type[heap]] : '')];
     lines.push(formatSize(usedOf(heap, moment)) + ' used (' + formatPercent(usedOf(heap, moment) / Math.max(1, heaps.size[heap])) + ')');
-    lines.push('created after ' + formatTime(timeAt(heaps.start[heap])) + (heaps.end[heap] >= counts.moments ? ', live at the end' : ', destroyed after ' + formatTime(timeAt(heaps.end[heap]))));
+    if (heaps.details[heaps.detail[heap]]) lines.push(heaps.details[heaps.detail[heap]]);
+    if (counts.moments > 1) lines.push('created after ' + formatTime(timeAt(heaps.start[heap])) + (heaps.end[heap] >= counts.moments ? ', live at the end' : ', destroyed after ' + formatTime(timeAt(heaps.end[heap]))));
     if (isEvicted(heap, moment)) lines.push('evicted');
     element.replaceChildren(make('b', heapName(heap)), '\n' + lines.join('\n'));
   };
@@ -153,7 +181,7 @@ const makeHeaps = (pickHeap, pickBlock) => {
     map.button.textContent = heapName(heap);
     map.button.title = heap === pickedHeap ? 'Make the map smaller' : 'Enlarge the map';
     map.button.setAttribute('aria-expanded', heap === pickedHeap);
-    map.facts.textContent = [formatSize(bytes), HEAP_TYPES[heaps.type[heap]], formatSize(inUse) + ' used (' + formatPercent(inUse / Math.max(1, bytes)) + ')',
+    map.facts.textContent = [formatSize(bytes), HEAP_TYPES[heaps.type[heap]], heaps.details[heaps.detail[heap]], formatSize(inUse) + ' used (' + formatPercent(inUse / Math.max(1, bytes)) + ')',
       plural(map.list.length, 'allocation'), isEvicted(heap, moment) ? 'evicted' : ''].filter(Boolean).join(' · ');
     map.picture.setAttribute('aria-label', 'Map of ' + heapName(heap) + ': ' + map.facts.textContent);
     const width = map.article.clientWidth - 2;
@@ -232,13 +260,17 @@ const makeHeaps = (pickHeap, pickBlock) => {
   byId('heap-order').addEventListener('change', drawMaps);
   byId('colours').addEventListener('change', () => {
     drawLegend();
-    drawMaps();
+    draw();
   });
   // The kinds are worth a colour only if they are known.
   byId('colours').value = blocks.kind.some((kind) => kind !== 0) ? 'kind' : 'lifetime';
   drawLegend();
   return {
     draw,
+    recolour: () => {
+      drawLegend();
+      draw();
+    },
     show: (next, heap, block) => {
       [moment, pickedHeap, pickedBlock] = [next, heap, block];
       draw();

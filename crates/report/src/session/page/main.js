@@ -18,7 +18,8 @@ const tiles = () => {
     const evictions = paging.isEviction.reduce((sum, is) => sum + is, 0);
     facts.push(['evictions', formatCount(evictions), formatCount(counts.paging - evictions) + ' made resident']);
   }
-  for (const [name, value, note] of facts) {
+  // A report has facts of its own.
+  if (!byId('facts')) for (const [name, value, note] of facts) {
     const tile = make('div');
     tile.append(make('dt', name), make('dd', value), make('dd', note, { className: 'note' }));
     byId('tiles').append(tile);
@@ -29,10 +30,10 @@ const tiles = () => {
 const start = () => {
   readColours();
   const peak = tiles();
-  const state = { moment: peak, heap: -1, block: -1 };
+  const state = { moment: peak, mark: -1, heap: -1, block: -1 };
   let waiting = 0;
   const update = () => {
-    timeline.set(state.moment);
+    timeline.set(state.moment, state.mark);
     const { moment } = state;
     byId('moment').textContent = 'event ' + formatCount(moment + 1) + ' of ' + formatCount(counts.moments) + ' · ' + formatTime(timeAt(moment))
       + ' · ' + formatSize(used[moment]) + ' used of ' + formatSize(reserved[moment]) + ' · ' + plural(liveCount[moment], 'allocation');
@@ -42,6 +43,7 @@ const start = () => {
       waiting = 0;
       heapView.show(state.moment, state.heap, state.block);
       list.show(state.moment, state.block);
+      groups.show(state.moment, state.mark);
     });
   };
   const choose = (moment) => {
@@ -63,10 +65,22 @@ const start = () => {
   const timeline = makeTimeline(choose);
   const heapView = makeHeaps(pickHeap, pickBlock);
   const list = makeAllocations(pickBlock);
+  const groups = makeGroups(list.search);
+  const mark = () => {
+    state.mark = state.mark === state.moment ? -1 : state.moment;
+    update();
+  };
+  byId('mark').addEventListener('click', mark);
+  byId('stack-by').addEventListener('change', () => {
+    timeline.setStack();
+    if (byId('colours').value === 'group') heapView.recolour();
+  });
   byId('peak').addEventListener('click', () => choose(peak));
   document.addEventListener('keydown', (event) => {
     const isTyping = event.target.closest && event.target.closest('input, select');
-    if (event.key.toLowerCase() === 'p' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) choose(peak);
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key.toLowerCase() === 'p') choose(peak);
+    if (event.key.toLowerCase() === 'm') mark();
   });
   const redraw = () => {
     readColours();
@@ -76,6 +90,13 @@ const start = () => {
   timeline.draw();
   update();
   list.draw();
+  groups.draw();
+  // A single moment has no history.
+  if (counts.moments === 1) {
+    byId('time').hidden = true;
+    document.body.classList.add('single');
+    for (const option of document.querySelectorAll('#group-show option:not(:first-child), #list-order option:not(:first-child), #colours option:is([value=lifetime], [value=age])')) option.remove();
+  }
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   let resizing = 0;
   window.addEventListener('resize', () => {

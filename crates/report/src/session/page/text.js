@@ -18,6 +18,8 @@ const formatSize = (bytes) => {
   if (unit < 0) unit = 0;
   return bytes.toFixed(bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0) + ' ' + ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'][unit];
 };
+// A number of an axis, without zeros behind the point.
+const formatTick = (bytes) => (formatSize(bytes).includes('.') ? formatSize(bytes).replace(/\.?0+ /, ' ') : formatSize(bytes));
 const formatExactly = (bytes) => (bytes < 1000 ? formatSize(bytes) : formatSize(bytes) + ' (' + formatCount(bytes) + ' bytes)');
 const formatPercent = (share) => (100 * share).toFixed(1) + ' %';
 const formatHex = (number) => '0x' + number.toString(16);
@@ -28,7 +30,7 @@ const formatTime = (us) => {
   }
   return Math.round(us) + ' µs';
 };
-const KINDS = ['kind unknown', 'buffer', 'texture'];
+const KINDS = ['kind unknown', 'buffer', 'texture', 'render target or depth-stencil', 'multisampled texture', 'slab', 'backing buffer'];
 const HEAP_TYPES = ['', 'DEFAULT', 'UPLOAD', 'READBACK', 'CUSTOM', 'GPU_UPLOAD'];
 const blockName = (block) => blocks.names[blocks.name[block]] || 'allocation ' + blocks.id[block];
 const heapName = (heap) => heaps.names[heaps.name[heap]] || 'heap ' + heaps.id[heap];
@@ -69,7 +71,8 @@ const readColours = () => {
   const names = ['bg', 'panel', 'line', 'text', 'soft', 'link', 'used', 'reserved', 'resident', 'budget', 'free', 'hatch', 'edge', 'fragmentation', 'submission', 'evict'];
   colours = Object.fromEntries(names.map((name) => [name, colour(name)]));
   colours.scale = [0, 1, 2, 3, 4, 5].map((step) => colour('scale' + step));
-  colours.kinds = [0, 1, 2].map((kind) => colour('kind' + kind));
+  colours.kinds = KINDS.map((_, kind) => colour('kind' + kind));
+  colours.groups = [0, 1, 2, 3, 4, 5, 6].map((group) => colour('group' + group));
 };
 // Gives a canvas the size of its box in device pixels. Returns its context, width and height in CSS pixels.
 const prepare = (canvas, width, height) => {

@@ -55,6 +55,7 @@ const makeTimeline = (choose) => {
 
   let byTime = false;
   let moment = 0;
+  let mark = -1;
   let view = null;
   let width = 0;
   const last = counts.moments - 1;
@@ -79,6 +80,41 @@ const makeTimeline = (choose) => {
     return power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   };
   const niceBytes = (range, count) => 2 ** Math.ceil(Math.log2(range / count));
+
+  // The used bytes of each group of the chart, the largest group first.
+  let stack = null;
+  const setStack = () => {
+    stack = null;
+    if (byId('stack-by').value !== '') {
+      const { names, of } = stackOf();
+      const sums = names.map(() => new Float64Array(counts.moments + 1));
+      for (let block = 0; block < blocks.count; block += 1) {
+        const group = sums[of(block)];
+        group[blocks.start[block]] += blocks.size[block];
+        group[blocks.end[block]] -= blocks.size[block];
+      }
+      for (const group of sums) for (let at = 1; at < group.length; at += 1) group[at] += group[at - 1];
+      stack = { names, sums };
+    }
+    drawLegend();
+    draw();
+  };
+  // Each pixel shows the moment of its range at which the most is used.
+  const drawStack = (context, y, floor, pixels, firsts) => {
+    for (let pixel = 0; pixel < pixels; pixel += 1) {
+      let at = Math.max(0, firsts[pixel] - 1);
+      const end = Math.max(firsts[pixel + 1], 1);
+      for (let other = at + 1; other < end; other += 1) if (used[other] > used[at]) at = other;
+      let bytes = 0;
+      stack.sums.forEach((group, index) => {
+        const below = y(bytes);
+        bytes += group[at];
+        const top = y(bytes);
+        context.fillStyle = colours.groups[index];
+        context.fillRect(LEFT + pixel, top, 1.02, below - top);
+      });
+    }
+  };
 
   const draw = () => {
     width = box.clientWidth;
@@ -141,10 +177,21 @@ const makeTimeline = (choose) => {
     const yMemory = yOf(tops.memory, strips.memory, most);
     const floor = tops.memory + strips.memory;
     area(lines[0].extents, yMemory, floor, hatched(context));
-    area(lines[1].extents, yMemory, floor, colours.used);
-    grid(tops.memory, strips.memory, most, niceBytes(most, 5), formatSize);
+    if (stack) drawStack(context, yMemory, floor, pixels, firsts); else area(lines[1].extents, yMemory, floor, colours.used);
+    grid(tops.memory, strips.memory, most, niceBytes(most, 5), formatTick);
     line(lines[0].extents, yMemory, colours.reserved);
     for (const { name, extents: list, colour } of lines.slice(2)) line(list, yMemory, colours[colour], name === 'budget' ? [6, 4] : []);
+
+    // A budget above the chart is named at its top.
+    const least = budgetLine ? budgetLine.extents.reduce((lowest, [low]) => Math.min(lowest, low), Infinity) : 0;
+    if (budgetLine && least > most) {
+      const text = '↑ budget ' + formatSize(least) + ', beyond this chart';
+      context.fillStyle = colours.bg;
+      context.fillRect(LEFT + 6, tops.memory + 3, context.measureText(text).width + 8, 14);
+      context.fillStyle = colours.budget;
+      context.textAlign = 'left';
+      context.fillText(text, LEFT + 10, tops.memory + 10);
+    }
 
     // Fragmentation.
     const yPart = yOf(tops.fragmentation, strips.fragmentation, 10000);
@@ -196,6 +243,17 @@ const makeTimeline = (choose) => {
 
   const drawCursor = () => {
     const context = prepare(cursor, width, height);
+    const marked = xOf(valueOf(mark));
+    if (mark >= 0 && marked >= LEFT - 1 && marked <= width - RIGHT + 1) {
+      context.strokeStyle = colours.link;
+      context.lineWidth = 1.5;
+      context.setLineDash([4, 3]);
+      context.beginPath();
+      context.moveTo(marked, 0);
+      context.lineTo(marked, bottom);
+      context.stroke();
+      context.setLineDash([]);
+    }
     const x = xOf(valueOf(moment));
     if (x < LEFT - 1 || x > width - RIGHT + 1) return;
     context.fillStyle = colours.text;
@@ -224,8 +282,8 @@ const makeTimeline = (choose) => {
     const value = valueOf(moment);
     zoom(factor, value >= view[0] && value <= view[1] ? value : (view[0] + view[1]) / 2);
   };
-  const set = (next) => {
-    moment = next;
+  const set = (next, marked) => {
+    [moment, mark] = [next, marked];
     const value = valueOf(moment);
     const span = view[1] - view[0];
     if (value < view[0] || value > view[1]) show(value - span / 2, value + span / 2); else drawCursor();
@@ -251,6 +309,7 @@ const makeTimeline = (choose) => {
     }
     showTip(event, (element) => {
       const lines = memory.map(({ name, series }) => name + ': ' + formatSize(series.numbers[at]));
+      if (stack) lines.push(...stack.names.map((name, group) => name + ': ' + formatSize(stack.sums[group][at])).filter((_, group) => stack.sums[group][at] > 0));
       lines.push('fragmentation: ' + formatPercent(fragmentation[at] / 10000));
       element.replaceChildren(make('b', 'event ' + formatCount(at + 1) + ', ' + formatTime(timeAt(at))), '\n' + lines.join('\n'));
     });
@@ -299,11 +358,14 @@ const makeTimeline = (choose) => {
     draw();
   });
   box.style.height = height + 'px';
-  const legend = byId('series');
-  const names = memory.map(({ name, colour }) => legendEntry(name, 'var(--' + colour + ')'));
-  names.push(legendEntry('fragmentation of the heaps', 'var(--fragmentation)'));
-  if (counts.submissions) names.push(legendEntry('bytes that a submission uses', 'var(--submission)'));
-  if (counts.paging) names.push(legendEntry('evicted', 'var(--evict)'));
-  legend.append(...names);
-  return { draw, set };
+  const drawLegend = () => {
+    const names = memory.filter(({ name }) => !stack || name !== 'used by allocations').map(({ name, colour }) => legendEntry(name, 'var(--' + colour + ')'));
+    if (stack) names.push(...stack.names.map((name, group) => legendEntry(name, 'var(--group' + group + ')')));
+    names.push(legendEntry('fragmentation of the heaps', 'var(--fragmentation)'));
+    if (counts.submissions) names.push(legendEntry('bytes that a submission uses', 'var(--submission)'));
+    if (counts.paging) names.push(legendEntry('evicted', 'var(--evict)'));
+    byId('series').replaceChildren(...names);
+  };
+  drawLegend();
+  return { draw, set, setStack };
 };

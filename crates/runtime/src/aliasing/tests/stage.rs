@@ -10,7 +10,7 @@ use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::resource::{Identity, Label};
 use crate::aliasing::rule::Rule;
 use crate::aliasing::stub::Stub;
-use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
+use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
@@ -20,6 +20,7 @@ use crate::ddi::{
 };
 use crate::debug::MessageLog;
 use crate::fence::Fence;
+use crate::rules::initial::Initial;
 
 pub(super) const KIB_4: u64 = 4 * 1024;
 pub(super) const KIB_64: u64 = 64 * 1024;
@@ -211,7 +212,7 @@ impl Stage {
             identity: Identity { desc: kind.desc(), clear_value: None },
             label,
             home,
-            state: CreatedState::State(state),
+            state: Initial::State(state),
         });
         resource
     }

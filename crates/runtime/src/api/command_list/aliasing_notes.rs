@@ -1,18 +1,13 @@
 //! Notes that a list records for the aliasing tracker besides its commands, while the tracker is on.
 
-use std::sync::Arc;
-
 use heapwright_d3d12::*;
 
-use super::barriers::{extents, subresource_count};
-use super::{Recording, read_array};
+use super::Recording;
 use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note, RecordedCall, Subresources};
-use crate::api::device::Device;
-use crate::api::object::own;
-use crate::api::resource::{Resource, Resource_Impl};
-use crate::api::views::{View, ViewPart};
-use crate::ddi::driver_resource::DriverResource;
-use crate::rules::Refusal;
+use crate::rules::commands::barriers::{enhanced, legacy, legacy::BarrierKind};
+use crate::rules::commands::discard::Region;
+use crate::rules::commands::render_passes::Contents;
+use crate::rules::operand::{Operand, extents, subresource_count};
 
 impl Recording {
     /// Records the call `name`, which recorded the commands from `first_command` on.
@@ -29,187 +24,95 @@ impl Recording {
         self.calls.is_some()
     }
 
-    /// Notes a valid `ResourceBarrier` call.
-    ///
-    /// # Safety
-    ///
-    /// In each barrier, the union member selected by `Type` is initialised.
-    pub(super) unsafe fn note_barriers(
-        &mut self,
-        device: &Device,
-        barriers: &[D3D12_RESOURCE_BARRIER],
-    ) -> Result<(), Refusal> {
+    /// Notes a valid barrier of `ResourceBarrier`.
+    pub(super) fn note_barrier(&mut self, barrier: &legacy::Barrier<'_>) {
         if !self.is_noted() {
-            return Ok(());
+            return;
         }
-        for barrier in barriers {
-            // SAFETY: Type determines which member of the union the application wrote.
-            unsafe {
-                match barrier.Type {
-                    // The second half of a split barrier changes the state.
-                    D3D12_RESOURCE_BARRIER_TYPE_TRANSITION
-                        if barrier.Flags & D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY == 0 =>
-                    {
-                        let transition = &barrier.Anonymous.Transition;
-                        let resource = own::<Resource>(device, transition.pResource.as_ref(), "pResource")?;
-                        let subresources = match transition.Subresource {
-                            D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES => Subresources::All,
-                            index => Subresources::Some(vec![index]),
-                        };
-                        let resource = Arc::clone(resource.driver());
-                        let after = transition.StateAfter;
-                        self.notes.push(Note::Transition { resource, subresources, after });
-                    }
-                    D3D12_RESOURCE_BARRIER_TYPE_ALIASING => {
-                        let aliasing = &barrier.Anonymous.Aliasing;
-                        let side = |resource: Option<&ID3D12Resource>| match resource {
-                            None => Ok(None),
-                            resource => {
-                                own::<Resource>(device, resource, "the resource of an aliasing barrier")
-                                    .map(|resource| Some(Arc::clone(resource.driver())))
-                            }
-                        };
-                        let before = side(aliasing.pResourceBefore.as_ref())?;
-                        let after = side(aliasing.pResourceAfter.as_ref())?;
-                        self.notes.push(Note::Aliasing { before, after });
-                    }
-                    _ => {}
-                }
+        match barrier.kind {
+            // The second half of a split barrier changes the state.
+            BarrierKind::Transition { .. } if barrier.flags & D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY != 0 => {
             }
+            BarrierKind::Transition { resource, subresource, after, .. } => {
+                let subresources = match subresource {
+                    D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES => Subresources::All,
+                    index => Subresources::Some(vec![index]),
+                };
+                self.notes.push(Note::Transition { resource: resource.hold(), subresources, after });
+            }
+            BarrierKind::Aliasing { before, after } => {
+                let [before, after] = [before, after].map(|side| side.map(|resource| resource.hold()));
+                self.notes.push(Note::Aliasing { before, after });
+            }
+            BarrierKind::UnorderedAccess(_) => {}
         }
-        Ok(())
     }
 
     /// Notes a valid `Barrier` call, as a single note because its barriers are unordered.
-    ///
-    /// # Safety
-    ///
-    /// Each group points to `NumBarriers` barriers of its type.
-    pub(super) unsafe fn note_barrier_groups(
-        &mut self,
-        device: &Device,
-        groups: &[D3D12_BARRIER_GROUP],
-    ) -> Result<(), Refusal> {
-        if !self.is_noted() {
-            return Ok(());
+    pub(super) fn note_barriers(&mut self, barriers: Vec<EnhancedBarrier>) {
+        if self.is_noted() {
+            self.notes.push(Note::Barriers(barriers));
         }
-        let mut noted = Vec::new();
-        for group in groups {
-            let count = group.NumBarriers;
-            // SAFETY: Type determines which member of the union the application wrote; by the COM contract, it has
-            // NumBarriers elements.
-            unsafe {
-                match group.Type {
-                    D3D12_BARRIER_TYPE_GLOBAL => {
-                        let barriers = read_array(count, group.Anonymous.pGlobalBarriers, "pGlobalBarriers")?;
-                        noted.extend(barriers.iter().map(|b| EnhancedBarrier {
-                            target: BarrierTarget::Global,
-                            sync_before: b.SyncBefore,
-                            sync_after: b.SyncAfter,
-                            access_before: b.AccessBefore,
-                            access_after: b.AccessAfter,
-                        }));
-                    }
-                    D3D12_BARRIER_TYPE_BUFFER => {
-                        for b in read_array(count, group.Anonymous.pBufferBarriers, "pBufferBarriers")? {
-                            let resource = own::<Resource>(device, b.pResource.as_ref(), "pResource")?;
-                            noted.push(EnhancedBarrier {
-                                target: BarrierTarget::Buffer(Arc::clone(resource.driver())),
-                                sync_before: b.SyncBefore,
-                                sync_after: b.SyncAfter,
-                                access_before: b.AccessBefore,
-                                access_after: b.AccessAfter,
-                            });
-                        }
-                    }
-                    D3D12_BARRIER_TYPE_TEXTURE => {
-                        for b in read_array(count, group.Anonymous.pTextureBarriers, "pTextureBarriers")? {
-                            let resource = own::<Resource>(device, b.pResource.as_ref(), "pResource")?;
-                            noted.push(EnhancedBarrier {
-                                target: BarrierTarget::Texture {
-                                    resource: Arc::clone(resource.driver()),
-                                    subresources: in_range(&b.Subresources, resource.desc()),
-                                    layout_before: b.LayoutBefore,
-                                    layout_after: b.LayoutAfter,
-                                    discards: b.Flags & D3D12_TEXTURE_BARRIER_FLAG_DISCARD != 0,
-                                },
-                                sync_before: b.SyncBefore,
-                                sync_after: b.SyncAfter,
-                                access_before: b.AccessBefore,
-                                access_after: b.AccessAfter,
-                            });
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        self.notes.push(Note::Barriers(noted));
-        Ok(())
     }
 
-    /// Notes a valid `DiscardResource` call.
-    ///
-    /// # Safety
-    ///
-    /// `region` is null or points to a region whose `pRects` has `NumRects` elements.
-    pub(super) unsafe fn note_discard(
+    /// Notes a valid `DiscardResource` call. Without a region, it discards the whole resource.
+    pub(super) fn note_discard(
         &mut self,
         list_type: D3D12_COMMAND_LIST_TYPE,
-        resource: &Resource_Impl,
-        region: *const D3D12_DISCARD_REGION,
-    ) -> Result<(), Refusal> {
+        resource: Operand<'_>,
+        region: Option<&Region<'_>>,
+    ) {
         if !self.is_noted() {
-            return Ok(());
+            return;
         }
-        // SAFETY: by the COM contract, pRegion is null (the whole resource) or points to a region.
-        let (subresources, is_whole) = match unsafe { region.as_ref() } {
+        let (subresources, is_whole) = match region {
             None => (Subresources::All, true),
-            Some(region) => {
-                let first = region.FirstSubresource;
-                let each = (first..first.saturating_add(region.NumSubresources)).collect();
-                // SAFETY: by the COM contract, pRects has NumRects elements.
-                let rects = unsafe { read_array(region.NumRects, region.pRects, "pRegion->pRects") }?;
-                let is_whole = rects.is_empty() || rects.iter().any(|rect| covers(rect, resource, first));
+            Some(Region { first, count, rects }) => {
+                let each = (*first..first.saturating_add(*count)).collect();
+                let is_whole = rects.is_empty() || rects.iter().any(|rect| covers(rect, resource, *first));
                 (Subresources::Some(each), is_whole)
             }
         };
         let is_compute = list_type == D3D12_COMMAND_LIST_TYPE_COMPUTE;
-        let resource = Arc::clone(resource.driver());
-        self.notes.push(Note::Discard { resource, subresources, is_whole, is_compute });
-        Ok(())
+        self.notes.push(Note::Discard { resource: resource.hold(), subresources, is_whole, is_compute });
     }
 
-    /// Notes that a render pass discards the part of one plane that a view shows.
-    pub(super) fn note_pass_discard(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
+    /// Notes the contents that a render pass discards, and those that it begins with.
+    pub(super) fn note_pass_contents(&mut self, contents: Vec<Contents>) {
         if self.is_noted() {
-            if let Some((subresources, is_whole)) = of_view(view, plane) {
-                let resource = Arc::clone(resource);
-                self.notes.push(Note::Discard { resource, subresources, is_whole, is_compute: false });
-            }
-        }
-    }
-
-    /// Notes that a render pass begins with the existing contents of the part of one plane that a view shows.
-    pub(super) fn note_pass_load(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
-        if self.is_noted() {
-            if let Some((subresources, _)) = of_view(view, plane) {
-                self.notes.push(Note::Load { resource: Arc::clone(resource), subresources });
-            }
+            self.notes.extend(contents.into_iter().map(|part| {
+                let Contents { resource, is_whole, .. } = part;
+                let subresources = Subresources::Some(part.subresources);
+                if part.is_discarded {
+                    Note::Discard { resource, subresources, is_whole, is_compute: false }
+                } else {
+                    Note::Load { resource, subresources }
+                }
+            }));
         }
     }
 }
 
-/// Returns the subresources of one plane that a texture view shows, and whether it shows all of each.
-fn of_view(view: &View, plane: u32) -> Option<(Subresources, bool)> {
-    let ViewPart::Slices { mip, first, count, .. } = view.part else { return None };
-    let depth = (u32::from(view.desc.DepthOrArraySize) >> mip).max(1);
-    let is_whole = !view.is_volume() || (first == 0 && count == depth);
-    Some((Subresources::Some(view.subresources(plane).collect()), is_whole))
+/// Returns an enhanced barrier as the tracker knows it.
+pub(super) fn enhanced_barrier(barrier: &enhanced::Barrier<'_>) -> EnhancedBarrier {
+    let target = match barrier.target {
+        enhanced::Target::Global => BarrierTarget::Global,
+        enhanced::Target::Buffer { resource, .. } => BarrierTarget::Buffer(resource.hold()),
+        enhanced::Target::Texture { resource, layout, subresources, flags } => BarrierTarget::Texture {
+            resource: resource.hold(),
+            subresources: in_range(subresources, resource.desc),
+            layout_before: layout[0],
+            layout_after: layout[1],
+            discards: flags & D3D12_TEXTURE_BARRIER_FLAG_DISCARD != 0,
+        },
+    };
+    let [sync_before, sync_after] = barrier.sync;
+    let [access_before, access_after] = barrier.access;
+    EnhancedBarrier { target, sync_before, sync_after, access_before, access_after }
 }
 
 /// Checks whether a rectangle covers an entire subresource.
-fn covers(rect: &D3D12_RECT, resource: &Resource_Impl, subresource: u32) -> bool {
+fn covers(rect: &D3D12_RECT, resource: Operand<'_>, subresource: u32) -> bool {
     let Ok(texture) = resource.texture() else { return false };
     let Some(at) = texture.subresource(subresource) else { return false };
     let extent = texture.mip_extent(at.mip, at.plane);

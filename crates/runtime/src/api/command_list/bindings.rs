@@ -5,12 +5,14 @@ use std::sync::Weak;
 
 use heapwright_d3d12::*;
 
-use super::{Recorded, Recording, clears};
+use super::views::find_descriptor;
+use super::{Recorded, Recording};
 use crate::aliasing::{AddressedBytes, Note, RenderedView, Skipped, UnorderedViews};
 use crate::api::descriptor_heap::INCREMENT;
 use crate::api::device::Device;
 use crate::api::inert::CommandSignature;
-use crate::api::views::{Descriptor, View};
+use crate::rules::commands::clears;
+use crate::rules::views::{Descriptor, View};
 
 /// Selects one of the two sets of root arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +191,10 @@ impl Recording {
         };
         if draws {
             rendered = match &self.render_pass {
-                Some(pass) => pass.rendered(),
+                Some(pass) => pass
+                    .written()
+                    .filter_map(|(view, plane, is_depth)| self::rendered(view, plane, is_depth))
+                    .collect(),
                 None => bound.rendered.clone(),
             };
             addressed.extend(unordered(&bound.graphics));
@@ -213,14 +218,14 @@ fn bound_view(
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
     heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
 ) -> Option<View> {
-    match clears::find_descriptor(device, handle, heap_type, "a render target").ok()?.1? {
+    match find_descriptor(device, handle, heap_type, "a render target").ok()?.1? {
         Descriptor::View(view) => Some(view),
         Descriptor::Null | Descriptor::ShadersOnly => None,
     }
 }
 
 /// Returns one plane of a rendered view, or `None` if the resource was released.
-pub(super) fn rendered(view: &View, plane: u32, is_depth_stencil: bool) -> Option<RenderedView> {
+fn rendered(view: &View, plane: u32, is_depth_stencil: bool) -> Option<RenderedView> {
     let resource = view.resource().ok()?;
     Some(RenderedView { resource, parts: view.parts(plane), is_depth_stencil })
 }

@@ -1,4 +1,4 @@
-//! The methods of `ID3D12GraphicsCommandList` to `ID3D12GraphicsCommandList10`, as D3D12 declares them.
+//! The methods of `ID3D12GraphicsCommandList`, as D3D12 declares them.
 //!
 //! The methods that concern memory call the neighbouring modules. State that only pipelines read is accepted and has no
 //! effect. Draws and dispatches are accepted and not executed.
@@ -9,25 +9,23 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, Ref, Result};
 
 use super::bindings::Pipeline;
-use super::clears::ClearValues;
-use super::resolves::{Mode, Resolve};
-use super::{
-    Allowed, CommandList, CommandList_Impl, clears, copies, read_array, render_passes, resolves,
-    texture_copies, tiles,
-};
+use super::copies::{RESOLVE_NULLS, copy_location, operands};
+use super::{Allowed, CommandList, CommandList_Impl, read_array, views};
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
 use crate::api::inert::{CommandSignature, PipelineState, RootSignature};
 use crate::api::methods::methods;
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
-use crate::api::resource::Resource;
+use crate::api::resource::{Resource, operand};
 use crate::format::ResolveMode;
 use crate::rules::Refusal;
-
-/// The message ids for a resolve without a target and without a source.
-const RESOLVE_NULLS: [D3D12_MESSAGE_ID; 2] =
-    [D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLDST, D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLSRC];
+use crate::rules::commands::clears::ClearValues;
+use crate::rules::commands::discard::{self, Region};
+use crate::rules::commands::render_passes::check_outside;
+use crate::rules::commands::resolves::{Mode, Resolve};
+use crate::rules::commands::texture_copies;
+use crate::rules::commands::{copies, tiles};
 
 impl ID3D12CommandList_Impl for CommandList_Impl {
     fn GetType(&self) -> D3D12_COMMAND_LIST_TYPE {
@@ -57,14 +55,14 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         let name = "ID3D12GraphicsCommandList::ClearState";
         self.record_outside_pass(name, Allowed::DirectAndCompute, |_, recording| {
             recording.clear_bindings();
-            Ok(())
+            Ok(None)
         });
     }
 
     fn Dispatch(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
         let name = "ID3D12GraphicsCommandList::Dispatch";
         self.skip(name, Allowed::State, |_, recording| {
-            recording.check_outside_pass()?;
+            check_outside(recording.render_pass.as_ref())?;
             recording.note_skipped(Pipeline::Compute);
             Ok(())
         });
@@ -82,9 +80,9 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record_outside_pass(name, Allowed::All, |device, recording| {
             let ids = [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
             let target = (pdstbuffer.as_ref(), "pDstBuffer");
-            let [target, source] =
-                copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
-            copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
+            let [target, source] = operands(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
+            let (target, source) = ((target, dstoffset), (source, srcoffset));
+            copies::copy_buffer_region(target, source, numbytes, &mut recording.notices)
         });
     }
 
@@ -102,17 +100,15 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             // SAFETY: by the COM contract, the pointers are null or point to their structures.
             let (target, source, source_box) =
                 unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe {
-                texture_copies::copy_texture_region(
-                    device,
-                    recording,
-                    target,
-                    [dstx, dsty, dstz],
-                    source,
-                    source_box,
+            // SAFETY: by the COM contract, Type determines which member of the union the application wrote.
+            let (target, source) = unsafe {
+                (
+                    copy_location(device, target, &texture_copies::TARGET)?,
+                    copy_location(device, source, &texture_copies::SOURCE)?,
                 )
-            }
+            };
+            let (start, notices) = ([dstx, dsty, dstz], &mut recording.notices);
+            texture_copies::copy_texture_region(&target, start, &source, source_box, notices)
         });
     }
 
@@ -121,9 +117,8 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record_outside_pass(name, Allowed::All, |device, recording| {
             let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
             let target = (pdstresource.as_ref(), "pDstResource");
-            let [target, source] =
-                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
-            copies::copy_resource(recording, target, source)
+            let [target, source] = operands(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
+            copies::copy_resource(target, source, &mut recording.notices)
         });
     }
 
@@ -138,11 +133,16 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) {
         let name = "ID3D12GraphicsCommandList::CopyTiles";
         self.record_outside_pass(name, Allowed::All, |device, recording| {
-            let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
-            let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
-            let region = (ptileregionstartcoordinate, ptileregionsize);
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags) }
+            let tiled = operand(device, ptiledresource.as_ref(), "pTiledResource")?;
+            let buffer = (operand(device, pbuffer.as_ref(), "pBuffer")?, bufferstartoffsetinbytes);
+            // SAFETY: by the COM contract, both pointers are null or point to their structures.
+            let region = unsafe {
+                (
+                    call::read(ptileregionstartcoordinate, "pTileRegionStartCoordinate")?,
+                    call::read(ptileregionsize, "pTileRegionSize")?,
+                )
+            };
+            tiles::copy_tiles(tiled, region, buffer, flags, &mut recording.notices).map(Some)
         });
     }
 
@@ -155,10 +155,10 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         format: DXGI_FORMAT,
     ) {
         let name = "ID3D12GraphicsCommandList::ResolveSubresource";
-        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+        self.record_outside_pass(name, Allowed::Direct, |device, _| {
             let target = (pdstresource.as_ref(), "pDstResource");
             let [target, source] =
-                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+                operands(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
             let resolve = Resolve {
                 target,
                 target_subresource: dstsubresource,
@@ -169,14 +169,13 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
                 format,
                 mode: Mode::Combine(ResolveMode::Average),
             };
-            recording.commands.extend(resolve.whole_command()?);
-            Ok(())
+            resolve.whole_command()
         });
     }
 
     fn SetPipelineState(&self, ppipelinestate: Ref<'_, ID3D12PipelineState>) {
         self.record("ID3D12GraphicsCommandList::SetPipelineState", Allowed::State, |device, _| {
-            own::<PipelineState>(device, ppipelinestate.as_ref(), "pPipelineState").map(|_| ())
+            own::<PipelineState>(device, ppipelinestate.as_ref(), "pPipelineState").map(|_| None)
         });
     }
 
@@ -185,11 +184,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             // SAFETY: by the COM contract, the array has that many elements.
             let barriers = unsafe { read_array(numbarriers, pbarriers, "pBarriers") }?;
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.check_barriers(barriers, &mut recording.notices)? };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { recording.check_pass_barriers(device, barriers)? };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { recording.note_barriers(device, barriers) }
+            unsafe { self.record_barriers(device, recording, barriers) }.map(|()| None)
         });
     }
 
@@ -215,7 +210,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record_outside_pass(name, Allowed::State, |device, recording| {
             // SAFETY: by the COM contract, the array has that many elements.
             let heaps = unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
-            clears::set_descriptor_heaps(device, recording, heaps)
+            views::set_descriptor_heaps(device, recording, heaps).map(|()| None)
         });
     }
 
@@ -224,7 +219,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record(name, Allowed::State, |device, recording| {
             let signature = own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature")?;
             recording.set_root_signature(Pipeline::Compute, signature);
-            Ok(())
+            Ok(None)
         });
     }
 
@@ -233,7 +228,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record(name, Allowed::Draw, |device, recording| {
             let signature = own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature")?;
             recording.set_root_signature(Pipeline::Graphics, signature);
-            Ok(())
+            Ok(None)
         });
     }
 
@@ -245,7 +240,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         let name = "ID3D12GraphicsCommandList::SetComputeRootUnorderedAccessView";
         self.record(name, Allowed::State, |_, recording| {
             recording.set_unordered_view(Pipeline::Compute, rootparameterindex, bufferlocation.0);
-            Ok(())
+            Ok(None)
         });
     }
 
@@ -257,7 +252,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         let name = "ID3D12GraphicsCommandList::SetGraphicsRootUnorderedAccessView";
         self.record(name, Allowed::Draw, |_, recording| {
             recording.set_unordered_view(Pipeline::Graphics, rootparameterindex, bufferlocation.0);
-            Ok(())
+            Ok(None)
         });
     }
 
@@ -268,7 +263,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             // SAFETY: by the COM contract, the array has that many elements.
             let views = unsafe { read_array(count, pviews, "pViews") }?;
             recording.set_stream_output((startslot, numviews), views);
-            Ok(())
+            Ok(None)
         });
     }
 
@@ -285,7 +280,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             let is_range = rtssinglehandletodescriptorrange.as_bool();
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { recording.set_render_targets(device, targets, is_range, pdepthstencildescriptor) };
-            Ok(())
+            Ok(None)
         });
     }
 
@@ -303,7 +298,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             let (values, rects) = ((depth, stencil), (numrects, prects));
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
-                clears::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
+                views::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
             }
         });
     }
@@ -316,17 +311,9 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         prects: *const D3D12_RECT,
     ) {
         let name = "ID3D12GraphicsCommandList::ClearRenderTargetView";
-        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+        self.record_outside_pass(name, Allowed::Direct, |device, _| {
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe {
-                clears::clear_render_target(
-                    device,
-                    recording,
-                    *rendertargetview,
-                    colorrgba,
-                    (numrects, prects),
-                )
-            }
+            unsafe { views::clear_render_target(device, *rendertargetview, colorrgba, (numrects, prects)) }
         });
     }
 
@@ -347,7 +334,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             let values = ClearValues::Uint(values);
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
-                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+                views::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
             }
         });
     }
@@ -369,7 +356,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             let values = ClearValues::Float(values);
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
-                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+                views::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
             }
         });
     }
@@ -377,25 +364,32 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     fn DiscardResource(&self, presource: Ref<'_, ID3D12Resource>, pregion: *const D3D12_DISCARD_REGION) {
         let name = "ID3D12GraphicsCommandList::DiscardResource";
         self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
-            let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.check_discard(resource, pregion)? };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { recording.note_discard(self.list_type, resource, pregion) }
+            let resource = operand(device, presource.as_ref(), "pResource")?;
+            // SAFETY: by the COM contract, pRegion is null (the whole resource) or points to a region.
+            let region = unsafe { pregion.as_ref() }.map(|region| {
+                let (first, count) = (region.FirstSubresource, region.NumSubresources);
+                // SAFETY: by the COM contract, pRects has NumRects elements.
+                let rects = unsafe { read_array(region.NumRects, region.pRects, "pRegion->pRects") }?;
+                Ok::<_, Refusal>(Region { first, count, rects })
+            });
+            let region = region.transpose()?;
+            discard::check(self.list_type, resource, region.as_ref())?;
+            recording.note_discard(self.list_type, resource, region.as_ref());
+            Ok(None)
         });
     }
 
     fn BeginQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
         self.record("ID3D12GraphicsCommandList::BeginQuery", Allowed::DirectAndCompute, |device, _| {
             let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
-            heap.check_queries(query_type, index, 1, true)
+            heap.check_queries(query_type, index, 1, true).map(|()| None)
         });
     }
 
     fn EndQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
         self.record("ID3D12GraphicsCommandList::EndQuery", Allowed::DirectAndCompute, |device, _| {
             let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
-            heap.check_queries(query_type, index, 1, false)
+            heap.check_queries(query_type, index, 1, false).map(|()| None)
         });
     }
 
@@ -409,12 +403,12 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         aligneddestinationbufferoffset: u64,
     ) {
         let name = "ID3D12GraphicsCommandList::ResolveQueryData";
-        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, _| {
             let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
             heap.check_queries(query_type, startindex, numqueries, false)?;
-            let target = own::<Resource>(device, pdestinationbuffer.as_ref(), "pDestinationBuffer")?;
+            let target = operand(device, pdestinationbuffer.as_ref(), "pDestinationBuffer")?;
             let size = u64::from(numqueries) * query_heap::result_size(query_type);
-            copies::clear_query_results(recording, target, aligneddestinationbufferoffset, size)
+            copies::clear_query_results(target, aligneddestinationbufferoffset, size)
         });
     }
 
@@ -476,187 +470,5 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     methods! {
         ID3D12GraphicsCommandList, |list, name| list.unsupported(name);
         fn SetPredication(Ref<'_, ID3D12Resource>, u64, D3D12_PREDICATION_OP);
-    }
-}
-
-impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
-    fn ResolveSubresourceRegion(
-        &self,
-        pdstresource: Ref<'_, ID3D12Resource>,
-        dstsubresource: u32,
-        dstx: u32,
-        dsty: u32,
-        psrcresource: Ref<'_, ID3D12Resource>,
-        srcsubresource: u32,
-        psrcrect: *const D3D12_RECT,
-        format: DXGI_FORMAT,
-        resolvemode: D3D12_RESOLVE_MODE,
-    ) {
-        let name = "ID3D12GraphicsCommandList1::ResolveSubresourceRegion";
-        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
-            let target = (pdstresource.as_ref(), "pDstResource");
-            let [target, source] =
-                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
-            let resolve = Resolve {
-                target,
-                target_subresource: dstsubresource,
-                target_start: [dstx, dsty],
-                source,
-                source_subresource: srcsubresource,
-                // SAFETY: by the COM contract, pSrcRect is null or points to a rectangle.
-                rect: unsafe { psrcrect.as_ref() }.copied(),
-                format,
-                mode: resolves::mode(resolvemode)?,
-            };
-            recording.commands.extend(resolve.command()?);
-            Ok(())
-        });
-    }
-
-    methods! {
-        ID3D12GraphicsCommandList1, |list, name| list.unsupported_outside_pass(name);
-        fn AtomicCopyBufferUINT(
-            Ref<'_, ID3D12Resource>, u64, Ref<'_, ID3D12Resource>, u64, u32, *const Option<ID3D12Resource>,
-            *const D3D12_SUBRESOURCE_RANGE_UINT64
-        );
-        fn AtomicCopyBufferUINT64(
-            Ref<'_, ID3D12Resource>, u64, Ref<'_, ID3D12Resource>, u64, u32, *const Option<ID3D12Resource>,
-            *const D3D12_SUBRESOURCE_RANGE_UINT64
-        );
-    }
-
-    methods! {
-        ID3D12GraphicsCommandList1, |_, _| ();
-        fn OMSetDepthBounds(f32, f32);
-        fn SetSamplePositions(u32, u32, *const D3D12_SAMPLE_POSITION);
-        fn SetViewInstanceMask(u32);
-    }
-}
-
-impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
-    fn WriteBufferImmediate(
-        &self,
-        count: u32,
-        pparams: *const D3D12_WRITEBUFFERIMMEDIATE_PARAMETER,
-        pmodes: *const D3D12_WRITEBUFFERIMMEDIATE_MODE,
-    ) {
-        self.record("ID3D12GraphicsCommandList2::WriteBufferImmediate", Allowed::All, |_, recording| {
-            // SAFETY: by the COM contract, the arrays have that many elements; pModes may be null.
-            let (params, modes) = unsafe {
-                let params = read_array(count, pparams, "pParams")?;
-                (params, if pmodes.is_null() { &[] } else { read_array(count, pmodes, "pModes")? })
-            };
-            copies::write_buffer_immediate(recording, params, modes)
-        });
-    }
-}
-
-impl ID3D12GraphicsCommandList3_Impl for CommandList_Impl {
-    methods! {
-        ID3D12GraphicsCommandList3, |list, name| list.unsupported_outside_pass(name);
-        fn SetProtectedResourceSession(Ref<'_, ID3D12ProtectedResourceSession>);
-    }
-}
-
-impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
-    fn BeginRenderPass(
-        &self,
-        numrendertargets: u32,
-        prendertargets: *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
-        pdepthstencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
-        flags: D3D12_RENDER_PASS_FLAGS,
-    ) {
-        self.record("ID3D12GraphicsCommandList4::BeginRenderPass", Allowed::Direct, |device, recording| {
-            // SAFETY: by the COM contract, the array has that many elements, and pDepthStencil is null or points to its
-            // structure.
-            let (targets, depth_stencil) = unsafe {
-                (read_array(numrendertargets, prendertargets, "pRenderTargets")?, pdepthstencil.as_ref())
-            };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { render_passes::begin(device, recording, targets, depth_stencil, flags) }
-        });
-    }
-
-    fn EndRenderPass(&self) {
-        self.record("ID3D12GraphicsCommandList4::EndRenderPass", Allowed::Direct, |_, recording| {
-            render_passes::end(recording)
-        });
-    }
-
-    methods! {
-        ID3D12GraphicsCommandList4, |list, name| list.unsupported(name);
-        fn InitializeMetaCommand(Ref<'_, ID3D12MetaCommand>, *const c_void, usize);
-        fn ExecuteMetaCommand(Ref<'_, ID3D12MetaCommand>, *const c_void, usize);
-        fn BuildRaytracingAccelerationStructure(
-            *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC, u32,
-            *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC
-        );
-        fn EmitRaytracingAccelerationStructurePostbuildInfo(
-            *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC, u32,
-            *const D3D12_GPU_VIRTUAL_ADDRESS
-        );
-        fn CopyRaytracingAccelerationStructure(
-            D3D12_GPU_VIRTUAL_ADDRESS, D3D12_GPU_VIRTUAL_ADDRESS,
-            D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE
-        );
-        fn SetPipelineState1(Ref<'_, ID3D12StateObject>);
-        fn DispatchRays(*const D3D12_DISPATCH_RAYS_DESC);
-    }
-}
-
-impl ID3D12GraphicsCommandList5_Impl for CommandList_Impl {
-    methods! {
-        ID3D12GraphicsCommandList5, |_, _| ();
-        fn RSSetShadingRate(D3D12_SHADING_RATE, *const D3D12_SHADING_RATE_COMBINER);
-    }
-
-    methods! {
-        ID3D12GraphicsCommandList5, |list, name| list.unsupported(name);
-        fn RSSetShadingRateImage(Ref<'_, ID3D12Resource>);
-    }
-}
-
-impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
-    methods! {
-        ID3D12GraphicsCommandList6, |list, name| list.draw(name);
-        fn DispatchMesh(u32, u32, u32);
-    }
-}
-
-impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
-    fn Barrier(&self, numbarriergroups: u32, pbarriergroups: *const D3D12_BARRIER_GROUP) {
-        self.record("ID3D12GraphicsCommandList7::Barrier", Allowed::All, |device, recording| {
-            // SAFETY: by the COM contract, the array has that many elements.
-            let groups = unsafe { read_array(numbarriergroups, pbarriergroups, "pBarrierGroups") }?;
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.check_barrier_groups(groups, &mut recording.notices)? };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { recording.check_pass_barrier_groups(device, groups)? };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { recording.note_barrier_groups(device, groups) }
-        });
-    }
-}
-
-impl ID3D12GraphicsCommandList8_Impl for CommandList_Impl {
-    methods! {
-        ID3D12GraphicsCommandList8, |_, _| ();
-        fn OMSetFrontAndBackStencilRef(u32, u32);
-    }
-}
-
-impl ID3D12GraphicsCommandList9_Impl for CommandList_Impl {
-    methods! {
-        ID3D12GraphicsCommandList9, |_, _| ();
-        fn RSSetDepthBias(f32, f32, f32);
-        fn IASetIndexBufferStripCutValue(D3D12_INDEX_BUFFER_STRIP_CUT_VALUE);
-    }
-}
-
-impl ID3D12GraphicsCommandList10_Impl for CommandList_Impl {
-    methods! {
-        ID3D12GraphicsCommandList10, |list, name| list.unsupported(name);
-        fn SetProgram(*const D3D12_SET_PROGRAM_DESC);
-        fn DispatchGraph(*const D3D12_DISPATCH_GRAPH_DESC);
     }
 }

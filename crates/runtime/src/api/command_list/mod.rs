@@ -1,9 +1,10 @@
 //! `ID3D12GraphicsCommandList10`: a list of commands that an application records.
 //!
 //! * This file: the states of a list (recording, closed) and the frame around the body of every command.
-//! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by kind.
+//! * `interfaces`, `later_interfaces`: the methods, as D3D12 declares them. A method reads its parameters, applies the rules in
+//!   [`rules::commands`](crate::rules::commands), and records what they return.
+//! * `copies`, `views`, `render_passes`, `barriers`: the reading of operands, descriptors, accesses and barriers.
 //! * `aliasing_notes`, `bindings`: the information that lists record for the aliasing tracker.
-//! * `interfaces`: the methods, as D3D12 declares them.
 //!
 //! A command that violates a rule checked by the D3D12 runtime is not recorded. As in D3D12, the call returns nothing:
 //! the violation is logged immediately and `Close` returns the error. A violation of a rule that D3D12 leaves to the
@@ -17,22 +18,18 @@
 mod aliasing_notes;
 mod barriers;
 mod bindings;
-mod clears;
 mod copies;
 mod interfaces;
+mod later_interfaces;
 mod render_passes;
-mod resolves;
-mod texture_copies;
-mod tiles;
+mod views;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_d3d12::*;
 use windows_core::{ComObject, HRESULT, implement};
 
-pub(super) use self::barriers::{extents, plane_count};
 use self::bindings::{Bindings, Pipeline};
-use self::render_passes::RenderPass;
 use super::call;
 use super::command_allocator::{CommandAllocator_Impl, Recordings};
 use super::descriptor_heap::DescriptorTable;
@@ -41,6 +38,7 @@ use super::object::{Child, implement_child};
 use crate::aliasing::{Note, RecordedCall};
 use crate::ddi::command::Command;
 use crate::debug::ObjectKind;
+use crate::rules::commands::render_passes::{self as pass_rules, RenderPass};
 use crate::rules::{Notice, Notices, Refusal};
 
 /// The COM object of a command list.
@@ -198,7 +196,7 @@ impl CommandList {
         if let Some(error) = recording.error {
             return Err(Refusal::new(error, "a command failed while the list was recording"));
         }
-        recording.check_pass_ended()?;
+        pass_rules::check_ended(recording.render_pass.as_ref())?;
         let (recordings, generation) = (Arc::clone(&recording.turn.recordings), recording.turn.generation);
         *state = State::Closed(Arc::new(Recorded {
             commands: recording.commands.into(),
@@ -220,12 +218,13 @@ impl CommandList {
         Ok(())
     }
 
-    /// Runs the body of the recording method `name`. `Close` returns the error of the first refused command.
-    fn record(
+    /// Runs the body of the recording method `name`, and records the commands that it returns. `Close` returns the error
+    /// of the first refused command.
+    fn record<C: IntoIterator<Item = Command>>(
         &self,
         name: &'static str,
         allowed: Allowed,
-        body: impl FnOnce(&Device, &mut Recording) -> Result<(), Refusal>,
+        body: impl FnOnce(&Device, &mut Recording) -> Result<C, Refusal>,
     ) {
         let result = call::run(self.child.log(), name, || {
             let mut state = self.lock();
@@ -237,7 +236,8 @@ impl CommandList {
             let first_command = recording.commands.len();
             recording.notes.clear();
             recording.notices = Notices::default();
-            body(&self.child.device, recording)?;
+            let commands = body(&self.child.device, recording)?;
+            recording.commands.extend(commands);
             recording.note_call(name, first_command);
             Ok(std::mem::take(&mut recording.notices))
         });
@@ -254,21 +254,21 @@ impl CommandList {
 
     /// Same as [`record`](Self::record), for a method that is not allowed between `BeginRenderPass` and
     /// `EndRenderPass`.
-    fn record_outside_pass(
+    fn record_outside_pass<C: IntoIterator<Item = Command>>(
         &self,
         name: &'static str,
         allowed: Allowed,
-        body: impl FnOnce(&Device, &mut Recording) -> Result<(), Refusal>,
+        body: impl FnOnce(&Device, &mut Recording) -> Result<C, Refusal>,
     ) {
         self.record(name, allowed, |device, recording| {
-            recording.check_outside_pass()?;
+            pass_rules::check_outside(recording.render_pass.as_ref())?;
             body(device, recording)
         });
     }
 
     /// Sets state that only pipelines read. Nothing is stored.
     fn set_state(&self, name: &'static str, allowed: Allowed) {
-        self.record(name, allowed, |_, _| Ok(()));
+        self.record(name, allowed, |_, _| Ok(None));
     }
 
     /// Checks a command that only pipelines execute, without recording it. The list logs once that such commands are
@@ -288,7 +288,7 @@ impl CommandList {
                      the contents they would write are undefined",
                 ));
             }
-            Ok(())
+            Ok(None)
         });
     }
 
@@ -302,12 +302,14 @@ impl CommandList {
 
     /// Refuses a command that is not implemented: `Close` returns E_NOTIMPL.
     fn unsupported(&self, name: &'static str) {
-        self.record(name, Allowed::All, |_, _| Err(Refusal::call_not_implemented()));
+        self.record(name, Allowed::All, |_, _| Err::<Option<_>, _>(Refusal::call_not_implemented()));
     }
 
     /// Same as [`unsupported`](Self::unsupported), for a command that is also not allowed in render passes.
     fn unsupported_outside_pass(&self, name: &'static str) {
-        self.record_outside_pass(name, Allowed::All, |_, _| Err(Refusal::call_not_implemented()));
+        self.record_outside_pass(name, Allowed::All, |_, _| {
+            Err::<Option<_>, _>(Refusal::call_not_implemented())
+        });
     }
 
     fn check_allowed(&self, allowed: Allowed) -> Result<(), Refusal> {

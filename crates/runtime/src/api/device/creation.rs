@@ -8,24 +8,54 @@ use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
 
 use super::Device_Impl;
-use crate::aliasing::CreatedState;
 use crate::api::call;
 use crate::api::command_list::read_array;
 use crate::api::heap::Heap;
-use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
-use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool, ResourceArgs};
-use crate::rules::resource::Resource as ResourceRules;
-use crate::rules::{self, Refusal, allocation_info, clear_value, initial, placement, recreate, under};
-
-/// The initial state of a resource. The API has two generations: resource states and barrier layouts.
-#[derive(Clone, Copy)]
-enum Initial {
-    State(D3D12_RESOURCE_STATES),
-    Layout(D3D12_BARRIER_LAYOUT),
-}
+use crate::api::resource::{Placement, Resource};
+use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
+use crate::rules::initial::Initial;
+use crate::rules::{self, Refusal, allocation_info, creation, recreate, under};
 
 /// The out parameters `riid` and `ppv` of a creation call.
 type Out = (*const GUID, *mut *mut c_void);
+
+/// The memory that a creation call names.
+#[derive(Clone, Copy)]
+pub(super) enum ResourceHome<'a> {
+    Placed(Option<&'a ID3D12Heap>, u64),
+    /// Null or a pointer to properties, and the flags.
+    Committed(*const D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
+    Reserved,
+}
+
+impl ResourceHome<'_> {
+    /// Finds the heap, or reads the properties.
+    ///
+    /// # Safety
+    ///
+    /// The properties are null or readable.
+    unsafe fn find(self, device: &Device_Impl) -> Result<Placement, Refusal> {
+        match self {
+            Self::Placed(heap, offset) => {
+                let heap = heap.ok_or_else(|| {
+                    Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP)
+                })?;
+                let heap = heap.cast_object_ref::<Heap>().ok();
+                match heap.filter(|heap| heap.child().belongs_to(device)) {
+                    Some(heap) => Ok(Placement::Placed(Arc::clone(heap.inner()), offset)),
+                    None => Err(Refusal::invalid("pHeap belongs to another device")),
+                }
+            }
+            Self::Committed(properties, flags) => {
+                // SAFETY: guaranteed by the caller.
+                let properties = unsafe { call::read(properties, "pHeapProperties") }
+                    .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES))?;
+                Ok(Placement::Committed(Box::new((*properties, flags))))
+            }
+            Self::Reserved => Ok(Placement::Reserved),
+        }
+    }
+}
 
 /// The parameters of the newest resource creation calls. Older calls use defaults for some of them.
 pub(super) struct ResourceRequest<'a> {
@@ -33,7 +63,6 @@ pub(super) struct ResourceRequest<'a> {
     initial: Initial,
     clear_value: *const D3D12_CLEAR_VALUE,
     castable_formats: &'a [DXGI_FORMAT],
-    session: Option<&'a ID3D12ProtectedResourceSession>,
     out: Out,
 }
 
@@ -45,7 +74,7 @@ impl<'a> ResourceRequest<'a> {
         clear_value: *const D3D12_CLEAR_VALUE,
         out: Out,
     ) -> Self {
-        Self { desc, initial: Initial::State(state), clear_value, castable_formats: &[], session: None, out }
+        Self { desc, initial: Initial::State(state), clear_value, castable_formats: &[], out }
     }
 
     /// Creates a request with a barrier layout.
@@ -55,19 +84,15 @@ impl<'a> ResourceRequest<'a> {
         clear_value: *const D3D12_CLEAR_VALUE,
         out: Out,
     ) -> Self {
-        Self {
-            desc,
-            initial: Initial::Layout(layout),
-            clear_value,
-            castable_formats: &[],
-            session: None,
-            out,
-        }
+        Self { initial: Initial::Layout(layout), ..Self::in_state(desc, 0, clear_value, out) }
     }
 
     /// Adds a protected session, which may be null.
-    pub(super) fn in_session(self, session: &'a Ref<'_, ID3D12ProtectedResourceSession>) -> Self {
-        Self { session: session.as_ref(), ..self }
+    pub(super) fn in_session(self, session: &Ref<'_, ID3D12ProtectedResourceSession>) -> Self {
+        match check_session(session.as_ref()) {
+            Ok(()) => self,
+            Err(refusal) => Self { desc: self.desc.and(Err(refusal)), ..self },
+        }
     }
 
     /// Adds the castable formats.
@@ -77,83 +102,17 @@ impl<'a> ResourceRequest<'a> {
     /// `formats` is null or has `count` elements.
     pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
         // SAFETY: guaranteed by the caller.
-        match unsafe { read_formats(count, formats) } {
+        match unsafe { read_array(count, formats, "pCastableFormats") } {
             Ok(castable_formats) => Self { castable_formats, ..self },
             Err(refusal) => Self { desc: Err(refusal), ..self },
         }
     }
-
-    /// Converts the description to the form that the rules use, and logs notices about it.
-    fn check_resource(&self, device: &Device_Impl, name: &'static str) -> Result<ResourceRules, Refusal> {
-        let desc = self.desc.as_ref().map_err(Clone::clone)?;
-        let (caps, options) = (device.driver().caps(), device.options());
-        let resource = rules::resource::check_castable(desc, self.castable_formats, caps, &options)?;
-        device.log().notices(name, &rules::resource::notices(desc));
-        Ok(resource)
-    }
-
-    /// Registers the resource with the aliasing tracker, if it is on.
-    ///
-    /// # Safety
-    ///
-    /// The clear value of the request is null or points to a clear value whose union member for its format is
-    /// initialised.
-    unsafe fn tracked(&self, resource: Resource, args: &ResourceArgs) -> Resource {
-        let state = match self.initial {
-            Initial::State(state) => CreatedState::State(state),
-            Initial::Layout(layout) => CreatedState::Layout(layout),
-        };
-        // SAFETY: guaranteed by the caller.
-        let clear_value = unsafe { self.clear_value.as_ref() }.map(|clear_value| {
-            let is_depth = crate::format::properties(clear_value.Format)
-                .is_some_and(|format| format.support().has(D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL));
-            let bits = if is_depth {
-                // SAFETY: guaranteed by the caller.
-                let value = unsafe { clear_value.Anonymous.DepthStencil };
-                [value.Depth.to_bits(), value.Stencil.into(), 0, 0]
-            } else {
-                // SAFETY: guaranteed by the caller.
-                unsafe { clear_value.Anonymous.Color }.map(f32::to_bits)
-            };
-            (clear_value.Format, bits)
-        });
-        resource.tracked(args, state, clear_value)
-    }
-
-    /// Checks the rules that do not depend on where the resource is placed.
-    ///
-    /// # Safety
-    ///
-    /// The clear value of the request is null or points to a clear value.
-    unsafe fn check_common(
-        &self,
-        resource: &ResourceRules,
-        heap_type: D3D12_HEAP_TYPE,
-        caps: &DriverCaps,
-    ) -> Result<(), Refusal> {
-        let desc = self.desc.as_ref().map_err(Clone::clone)?;
-        if self.session.is_some() {
-            return Err(Refusal::not_implemented("protected resource sessions"));
-        }
-        // SAFETY: by the COM contract, pOptimizedClearValue is null or points to a clear value.
-        let clear_value = unsafe { self.clear_value.as_ref() };
-        clear_value::check(resource, clear_value, self.castable_formats)?;
-        match self.initial {
-            Initial::State(state) => {
-                initial::check_state(resource, state, heap_type, desc.Flags)?;
-                initial::check_generation(state, heap_type, caps)
-            }
-            Initial::Layout(layout) => initial::check_layout(resource, layout),
-        }
-    }
 }
 
-/// Refuses ALLOW_DISPLAY, whose rules are implemented but whose behaviour is not. Cross-adapter sharing is refused only
-/// when the object is opened.
-fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
-    match flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY {
-        0 => Ok(()),
-        flags => Err(Refusal::not_implemented(format!("heap flags {flags:#x}"))),
+fn check_session(session: Option<&ID3D12ProtectedResourceSession>) -> Result<(), Refusal> {
+    match session {
+        Some(_) => Err(Refusal::not_implemented("protected resource sessions")),
+        None => Ok(()),
     }
 }
 
@@ -201,11 +160,9 @@ impl Device_Impl {
                 // SAFETY: by the COM contract, pDesc is null or points to a description.
                 let desc = unsafe { call::read(desc, "pDesc") }
                     .map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_NULLDESC))?;
-                if session.is_some() {
-                    return Err(Refusal::not_implemented("protected resource sessions"));
-                }
+                check_session(session)?;
                 let heap = rules::heap::check(desc, self.driver().caps(), &self.options())?;
-                check_behaviour(desc.Flags)?;
+                rules::heap::check_behaviour(desc.Flags)?;
                 recreate::check_heap(create_at, self.driver().caps())?;
                 Ok((desc, heap))
             };
@@ -216,129 +173,41 @@ impl Device_Impl {
         })
     }
 
+    /// Creates a placed, committed or reserved resource.
+    ///
     /// # Safety
     ///
-    /// The pointers of the request are null or point to what they are named for.
-    pub(super) unsafe fn create_placed_resource(
+    /// The pointers of `home` and of the request are null or point to what they are named for.
+    pub(super) unsafe fn create_resource(
         &self,
         name: &'static str,
-        heap: Ref<'_, ID3D12Heap>,
-        offset: u64,
-        request: &ResourceRequest<'_>,
+        home: ResourceHome<'_>,
+        asked: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
         self.create_at_next_address(|create_at| {
             let check = || {
                 self.removal().check_present()?;
-                let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let heap = Arc::clone(self.own_heap(&heap)?.inner());
-                let resource = request.check_resource(self, name)?;
-                recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 // SAFETY: guaranteed by the caller.
-                unsafe {
-                    request.check_common(&resource, heap.desc().Properties.Type, self.driver().caps())?
+                let placement = unsafe { home.find(self) }?;
+                let request = creation::Request {
+                    desc: asked.desc.as_ref().map_err(Clone::clone)?,
+                    initial: asked.initial,
+                    // SAFETY: by the COM contract, pOptimizedClearValue is null or points to a clear value.
+                    clear_value: unsafe { asked.clear_value.as_ref() },
+                    castable_formats: asked.castable_formats,
+                    create_at,
                 };
-                let args = ResourceArgs { create_at, ..allocation_info::placed_args(&resource) };
-                let allocation = self.driver().check_resource_allocation_info(&args);
-                placement::check(&resource, allocation, offset, heap.desc())?;
-                recreate::check_placed(create_at, heap.has_address())?;
-                Ok(PlacedPlan { desc, resource, args, allocation, heap, offset })
+                let plan = creation::check(&request, placement.home(), self.driver(), &self.options())?;
+                self.log().notices(name, &plan.notices);
+                Ok((request, plan, placement))
             };
-            let make = |plan: PlacedPlan<'_>| {
-                let args = plan.args;
-                let placed = Resource::placed(self.to_object(), plan)?.castable_to(request.castable_formats);
-                // SAFETY: guaranteed by the caller.
-                Ok(ComObject::new(unsafe { request.tracked(placed, &args) }))
+            let make = |(request, plan, placement)| {
+                // SAFETY: by the COM contract, the clear value is one for its format.
+                Ok(ComObject::new(unsafe { Resource::create(self.to_object(), &request, plan, placement) }?))
             };
             // SAFETY: guaranteed by the caller.
-            unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
+            unsafe { call::create(self.log(), name, asked.out.0, asked.out.1, check, make) }
         })
-    }
-
-    /// # Safety
-    ///
-    /// `properties` is null or points to heap properties; the pointers of the request are null or point to what they
-    /// are named for.
-    pub(super) unsafe fn create_committed_resource(
-        &self,
-        name: &'static str,
-        properties: *const D3D12_HEAP_PROPERTIES,
-        flags: D3D12_HEAP_FLAGS,
-        request: &ResourceRequest<'_>,
-    ) -> windows_core::Result<()> {
-        self.create_at_next_address(|create_at| {
-            let check = || {
-                self.removal().check_present()?;
-                let caps = self.driver().caps();
-                // SAFETY: by the COM contract, pHeapProperties is null or points to properties.
-                let properties = unsafe { call::read(properties, "pHeapProperties") }
-                    .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES))?;
-                let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let options = self.options();
-                let heap_memory = rules::heap::check_implicit(properties, flags, caps, &options)?;
-                let resource = request.check_resource(self, name)?;
-                recreate::check_resource(create_at, &resource, self.driver().caps())?;
-                placement::check_committed(&resource, properties, flags)?;
-                check_behaviour(flags)?;
-                // SAFETY: guaranteed by the caller.
-                unsafe { request.check_common(&resource, properties.Type, self.driver().caps())? };
-                let args = ResourceArgs { create_at, ..allocation_info::committed_args(&resource) };
-                let allocation = self.driver().check_resource_allocation_info(&args);
-                Ok(CommittedPlan { desc, resource, args, allocation, heap_memory, properties, flags })
-            };
-            let make = |plan: CommittedPlan<'_>| {
-                let committed =
-                    Resource::committed(self.to_object(), &plan)?.castable_to(request.castable_formats);
-                // SAFETY: guaranteed by the caller.
-                Ok(ComObject::new(unsafe { request.tracked(committed, &plan.args) }))
-            };
-            // SAFETY: guaranteed by the caller.
-            unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
-        })
-    }
-
-    /// # Safety
-    ///
-    /// The pointers of the request are null or point to what they are named for.
-    pub(super) unsafe fn create_reserved_resource(
-        &self,
-        name: &'static str,
-        request: &ResourceRequest<'_>,
-    ) -> windows_core::Result<()> {
-        self.create_at_next_address(|create_at| {
-            let check = || {
-                self.removal().check_present()?;
-                let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let resource = request.check_resource(self, name)?;
-                let tier = self.driver().caps().tiled_resources_tier;
-                rules::resource::reserved::check(&resource, desc.Flags, tier)?;
-                recreate::check_resource(create_at, &resource, self.driver().caps())?;
-                // SAFETY: guaranteed by the caller.
-                unsafe { request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT, self.driver().caps())? };
-                let args = ResourceArgs { create_at, ..allocation_info::placed_args(&resource) };
-                let allocation = self.driver().check_resource_allocation_info(&args);
-                Ok(ReservedPlan { desc, resource, args, allocation })
-            };
-            let make = |plan: ReservedPlan<'_>| {
-                let reserved =
-                    Resource::reserved(self.to_object(), &plan)?.castable_to(request.castable_formats);
-                // SAFETY: guaranteed by the caller.
-                Ok(ComObject::new(unsafe { request.tracked(reserved, &plan.args) }))
-            };
-            // SAFETY: guaranteed by the caller.
-            unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
-        })
-    }
-
-    /// Returns the heap behind an interface, if it belongs to this device.
-    fn own_heap<'a>(&self, heap: &'a Ref<'_, ID3D12Heap>) -> Result<&'a Heap, Refusal> {
-        let heap = heap.as_ref().ok_or_else(|| {
-            Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP)
-        })?;
-        heap.cast_object_ref::<Heap>()
-            .ok()
-            .map(|heap| &**heap)
-            .filter(|heap| heap.child().belongs_to(self))
-            .ok_or_else(|| Refusal::invalid("pHeap belongs to another device"))
     }
 
     /// Computes the result of `GetResourceAllocationInfo` and its successors. For invalid input, the size is
@@ -427,23 +296,6 @@ impl Device_Impl {
     }
 }
 
-/// Returns the castable formats behind a pointer and a count.
-///
-/// # Safety
-///
-/// `pointer` is null or points to `count` formats that stay readable while the result is in use.
-unsafe fn read_formats<'a>(count: u32, pointer: *const DXGI_FORMAT) -> Result<&'a [DXGI_FORMAT], Refusal> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    if pointer.is_null() {
-        return Err(Refusal::invalid(format!("pCastableFormats is null but NumCastableFormats is {count}")));
-    }
-    let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumCastableFormats is too large"))?;
-    // SAFETY: guaranteed by the caller; the pointer is not null.
-    Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
-}
-
 /// The castable formats of several descriptions, as passed to `GetResourceAllocationInfo3`.
 #[derive(Clone, Copy)]
 pub(super) struct CastableFormats {
@@ -471,7 +323,7 @@ impl CastableFormats {
         unsafe {
             let count = self.counts.add(index).read();
             let list = if self.lists.is_null() { null() } else { self.lists.add(index).read() };
-            read_formats(count, list)
+            read_array(count, list, "pCastableFormats")
         }
     }
 }

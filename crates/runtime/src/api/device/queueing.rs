@@ -13,9 +13,10 @@ use crate::api::command_queue::{self, CommandQueue};
 use crate::api::descriptor_heap;
 use crate::api::fence::{self, Fence};
 use crate::api::object::own;
-use crate::api::resource::Resource_Impl;
-use crate::api::views::{self, Descriptor, Slices, View};
+use crate::api::resource::operand;
 use crate::rules::Refusal;
+use crate::rules::operand::Operand;
+use crate::rules::views::{self, Descriptor, Slices, View};
 
 /// Evaluates to the resource dimension for a view's `ViewDimension` and to the slices in the matching union member. The
 /// three kinds of views have separate constants and unions with the same members, except that depth stencil views have
@@ -170,7 +171,7 @@ impl Device_Impl {
     ) -> Result<Descriptor, Refusal> {
         // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { desc.as_ref() };
-        let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
+        let Some(resource) = viewed(self, resource, desc.is_some())? else {
             return Ok(Descriptor::Null);
         };
         views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, "ALLOW_RENDER_TARGET")?;
@@ -178,7 +179,7 @@ impl Device_Impl {
         // SAFETY: ViewDimension determines which member of the union the application wrote.
         let (dimension, slices) = unsafe {
             if desc.ViewDimension == D3D12_RTV_DIMENSION_BUFFER
-                && resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+                && resource.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
             {
                 return views::buffer_rtv(resource, desc.Format, &desc.Anonymous.Buffer);
             }
@@ -203,7 +204,7 @@ impl Device_Impl {
     ) -> Result<Descriptor, Refusal> {
         // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { desc.as_ref() };
-        let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
+        let Some(resource) = viewed(self, resource, desc.is_some())? else {
             return Ok(Descriptor::Null);
         };
         views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, "ALLOW_DEPTH_STENCIL")?;
@@ -239,15 +240,15 @@ impl Device_Impl {
     ) -> Result<Descriptor, Refusal> {
         // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { desc.as_ref() };
-        let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
+        let Some(resource) = viewed(self, resource, desc.is_some())? else {
             return Ok(Descriptor::Null);
         };
         views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, "ALLOW_UNORDERED_ACCESS")?;
-        let counter = views::viewed(self, counter, true)?;
+        let counter = viewed(self, counter, true)?;
         if let Some(counter) = counter {
             views::check_flag(counter, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, "ALLOW_UNORDERED_ACCESS")?;
         }
-        let is_buffer = resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+        let is_buffer = resource.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
         let Some(desc) = desc else {
             return if is_buffer {
                 Err(Refusal::invalid("pDesc is null; a view of a buffer requires it"))
@@ -261,7 +262,7 @@ impl Device_Impl {
                 let buffer = &desc.Anonymous.Buffer;
                 let mut made = views::buffer_uav(resource, desc.Format, buffer)?;
                 if let (Descriptor::View(made), Some(counter)) = (&mut made, counter) {
-                    made.counter = Some((Arc::downgrade(counter.driver()), buffer.CounterOffsetInBytes));
+                    made.counter = Some((Arc::downgrade(counter.driver), buffer.CounterOffsetInBytes));
                 }
                 return Ok(made);
             }
@@ -281,8 +282,8 @@ impl Device_Impl {
         resource: Option<&ID3D12Resource>,
         has_desc: bool,
     ) -> Result<Descriptor, Refusal> {
-        match views::viewed(self, resource, has_desc)? {
-            Some(resource) if resource.desc().Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0 => Err(
+        match viewed(self, resource, has_desc)? {
+            Some(resource) if resource.desc.Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0 => Err(
                 Refusal::invalid("pResource has DENY_SHADER_RESOURCE and cannot have shader resource views"),
             ),
             _ => Ok(Descriptor::ShadersOnly),
@@ -408,6 +409,19 @@ impl Device_Impl {
     }
 }
 
+/// Returns the resource of a view, or `None` for a null view, which requires a description.
+fn viewed<'a>(
+    device: &Device,
+    resource: Option<&'a ID3D12Resource>,
+    has_desc: bool,
+) -> Result<Option<Operand<'a>>, Refusal> {
+    match resource {
+        None if has_desc => Ok(None),
+        None => Err(Refusal::invalid("pResource and pDesc are both null")),
+        Some(resource) => operand(device, Some(resource), "pResource").map(Some),
+    }
+}
+
 /// A range of consecutive descriptors.
 struct DescriptorRange {
     start: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -438,17 +452,17 @@ impl DescriptorRange {
 }
 
 /// Creates the view that a null description requests: the first mip level of all slices.
-fn whole(resource: &Resource_Impl) -> Result<Descriptor, Refusal> {
-    texture_view(resource, resource.desc().Dimension, DXGI_FORMAT_UNKNOWN, (0, 0, u32::MAX, 0))
+fn whole(resource: Operand<'_>) -> Result<Descriptor, Refusal> {
+    texture_view(resource, resource.desc.Dimension, DXGI_FORMAT_UNKNOWN, (0, 0, u32::MAX, 0))
 }
 
 fn texture_view(
-    resource: &Resource_Impl,
+    resource: Operand<'_>,
     dimension: D3D12_RESOURCE_DIMENSION,
     format: DXGI_FORMAT,
     slices: Slices,
 ) -> Result<Descriptor, Refusal> {
-    let actual = resource.desc().Dimension;
+    let actual = resource.desc.Dimension;
     if actual != dimension || actual == D3D12_RESOURCE_DIMENSION_BUFFER {
         return Err(Refusal::invalid(format!(
             "ViewDimension requires a resource of dimension {dimension}, but pResource has dimension {actual}"

@@ -7,6 +7,7 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::Device_Impl;
+use crate::api::command_list::read_array;
 use crate::api::descriptor_heap::DescriptorHeap;
 use crate::api::fence::Fence;
 use crate::api::heap::Heap;
@@ -80,15 +81,8 @@ pub(super) unsafe fn read_objects<'a>(
     count: u32,
     objects: *const Option<ID3D12Pageable>,
 ) -> Result<&'a [Option<ID3D12Pageable>], Refusal> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    if objects.is_null() {
-        return Err(Refusal::invalid(format!("ppObjects is null and NumObjects is {count}")));
-    }
-    let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumObjects is too large"))?;
-    // SAFETY: guaranteed by the caller; the pointer is not null.
-    Ok(unsafe { std::slice::from_raw_parts(objects, len) })
+    // SAFETY: guaranteed by the caller.
+    unsafe { read_array(count, objects, "ppObjects") }
 }
 
 /// A refusal, and the paging work that reverts what the call has done. It runs when the batch has ended.

@@ -221,9 +221,9 @@ impl Driver for HostDriver {
         &self,
         device: &dyn DriverDevice,
         args: &ResourceArgs,
+        allocation: ResourceAllocation,
         placement: ResourcePlacement,
     ) -> Result<Arc<dyn DriverResource>, DriverError> {
-        let allocation = self.check_resource_allocation_info(args);
         Ok(Arc::new(match placement {
             ResourcePlacement::Heap { heap, offset } => {
                 MemoryResource::placed(args, allocation, heap, offset)?

@@ -55,7 +55,8 @@ impl Gpu {
             create_at: None,
         };
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&self.heap), offset: place * 65536 };
-        self.driver.create_resource(&*self.device, &args, placement).expect("the request fits")
+        let allocation = self.driver.check_resource_allocation_info(&args);
+        self.driver.create_resource(&*self.device, &args, allocation, placement).expect("the request fits")
     }
 }
 

@@ -2,4 +2,5 @@
 
 mod draws;
 mod programs;
+mod rules;
 mod world;

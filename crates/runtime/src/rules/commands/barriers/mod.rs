@@ -1,0 +1,11 @@
+//! `ResourceBarrier` and `Barrier`.
+//!
+//! The simulated GPU executes a list in order and has no caches, so barriers have no effect. Each barrier is checked on
+//! its own; the actual state of a resource is not tracked here.
+//!
+//! * [`legacy`], [`enhanced`]: the two calls.
+//! * `compatibility`: tables of valid combinations in enhanced barriers.
+
+mod compatibility;
+pub(crate) mod enhanced;
+pub(crate) mod legacy;

@@ -1,0 +1,77 @@
+//! Resources as the rules of views, tiles and commands see them.
+
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+
+use super::Refusal;
+use super::resource::Resource;
+use crate::ddi::TextureArgs;
+use crate::ddi::driver_resource::DriverResource;
+use crate::format;
+
+/// A resource that a command works on or that a view shows.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    /// The application's description, with the effective alignment and number of mip levels.
+    pub(crate) desc: &'a D3D12_RESOURCE_DESC1,
+    /// The description in the form that the rules use.
+    pub(crate) resource: &'a Resource,
+    /// The type of the resource's heap; `None` for a reserved resource.
+    pub(crate) heap_type: Option<D3D12_HEAP_TYPE>,
+    /// Whether the resource has an implicit heap.
+    pub(crate) is_committed: bool,
+    /// Formats that views may have besides those of the resource's family.
+    pub(crate) castable_formats: &'a [DXGI_FORMAT],
+    /// The driver's part, which identifies the resource. Rules only pass it on.
+    pub(crate) driver: &'a Arc<dyn DriverResource>,
+}
+
+impl<'a> Operand<'a> {
+    pub(crate) fn is_buffer(&self) -> bool {
+        self.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+    }
+
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.heap_type.is_none()
+    }
+
+    /// Returns the texture's parameters, or an error for a buffer.
+    pub(crate) fn texture(&self) -> Result<&'a TextureArgs, Refusal> {
+        let texture = self.resource.texture().map(|texture| &texture.args);
+        texture.ok_or_else(|| Refusal::invalid("the resource is a buffer, not a texture"))
+    }
+
+    /// Checks whether both are the same resource.
+    pub(crate) fn is(&self, other: &Operand<'_>) -> bool {
+        Arc::ptr_eq(self.driver, other.driver)
+    }
+
+    /// Returns a reference for a command to hold.
+    pub(crate) fn hold(&self) -> Arc<dyn DriverResource> {
+        Arc::clone(self.driver)
+    }
+}
+
+/// Returns the number of planes of a format.
+pub(super) fn plane_count(format: DXGI_FORMAT) -> u32 {
+    format::properties(format).map_or(1, |format| format.plane_count())
+}
+
+/// Returns the numbers of mip levels, array slices and planes of a resource.
+pub(crate) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
+    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+        return [1, 1, 1];
+    }
+    let slices = if desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
+        1
+    } else {
+        u32::from(desc.DepthOrArraySize)
+    };
+    [u32::from(desc.MipLevels).max(1), slices, plane_count(desc.Format)]
+}
+
+/// Returns the number of subresources of a resource.
+pub(crate) fn subresource_count(desc: &D3D12_RESOURCE_DESC1) -> u32 {
+    extents(desc).iter().product()
+}

@@ -1,0 +1,121 @@
+//! `bench-gpu`: measures the Vulkan driver of the runtime on a GPU and prints one table.
+#![forbid(unsafe_code)]
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use heapwright_lab::gpu::table::{Row, Table};
+use heapwright_lab::gpu::{GIB, Result, bandwidth, cost, plain::Plain, program, recreate, residency, traces};
+
+/// The names of the measurements.
+const MEASUREMENTS: [&str; 11] = [
+    "device",
+    "conformance",
+    "replays",
+    "recreate",
+    "placed-buffers",
+    "allocations",
+    "copies",
+    "writes",
+    "eviction",
+    "traces",
+    "residency",
+];
+
+/// Measures heapwright's runtime on a Vulkan device, beside plain Vulkan and VMA on the same device, and prints a table.
+#[derive(Parser)]
+#[command(name = "bench-gpu", args_conflicts_with_subcommands = true)]
+struct Args {
+    #[command(subcommand)]
+    role: Option<Role>,
+    /// Index of the Vulkan device, in the loader's order.
+    #[arg(long, default_value_t = 0)]
+    index: usize,
+    /// The program heapwright, for conformance and replays; left out without it.
+    #[arg(long, value_name = "FILE")]
+    heapwright: Option<PathBuf>,
+    /// Size of one buffer of the bandwidth measurements, in MiB. Heaps from a sixteenth of it to four times as much are
+    /// evicted.
+    #[arg(long, default_value_t = 1024)]
+    size_mib: u64,
+    /// Working set of the residency measurement, in GiB.
+    #[arg(long, default_value_t = 40)]
+    working_set_gib: u64,
+    /// Only this measurement; may be repeated.
+    #[arg(long, value_name = "NAME", value_parser = MEASUREMENTS)]
+    only: Vec<String>,
+    /// Traces to replay.
+    #[arg(value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+}
+
+/// The processes of the measurement of addresses.
+#[derive(Subcommand)]
+enum Role {
+    /// Creates objects and writes their addresses.
+    #[command(hide = true)]
+    Record(Process),
+    /// Creates them again.
+    #[command(hide = true)]
+    Again(Process),
+}
+
+#[derive(clap::Args)]
+struct Process {
+    #[arg(long)]
+    index: usize,
+    #[arg(long)]
+    file: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // If standard error is closed, the error cannot be reported anywhere.
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<bool> {
+    match &args.role {
+        Some(Role::Record(Process { index, file })) => {
+            recreate::record(*index, file)?;
+            return Ok(true);
+        }
+        Some(Role::Again(Process { index, file })) => {
+            writeln!(anstream::stdout(), "{}", recreate::again(*index, file)?)?;
+            return Ok(true);
+        }
+        None => {}
+    }
+    let needs_program = |only: &&String| ["conformance", "replays"].contains(&only.as_str());
+    if let (None, Some(only)) = (&args.heapwright, args.only.iter().find(needs_program)) {
+        return Err(format!("--only {only} needs the program: --heapwright FILE").into());
+    }
+    let (index, size) = (args.index, args.size_mib << 20);
+    let mut table = Table::of(&args.only);
+    table.add("device", || Plain::open(index).map(|plain| vec![Row::plain("device", plain.name.clone())]));
+    let device = format!("vulkan:{index}");
+    if let Some(heapwright) = &args.heapwright {
+        table.add("conformance", || program::conformance(heapwright, &device));
+        table.add("replays", || program::replay(heapwright, &device, &args.traces));
+    }
+    table.add("recreate", || recreate::two_processes(index));
+    table.add("placed-buffers", || cost::placed_buffers(index));
+    table.add("allocations", || cost::allocations(index));
+    table.add("copies", || bandwidth::copies(index, size));
+    table.add("writes", || bandwidth::writes(index, size.min(GIB)));
+    table.add("eviction", || {
+        bandwidth::eviction(index, &[(16, size / 16), (1, size / 4), (1, size), (1, size * 4), (8, size)])
+    });
+    table.add("traces", || traces::beside_vma(index, &args.traces, args.heapwright.as_deref()));
+    table.add("residency", || residency::quarter(index, args.working_set_gib * GIB));
+    write!(anstream::stdout(), "{table}")?;
+    Ok(table.all_held())
+}

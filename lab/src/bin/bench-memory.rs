@@ -1,0 +1,114 @@
+//! `bench-memory`: compares allocators by the device memory that they take. `cargo lab bench-memory` runs it.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use heapwright_lab::memory::comparison::{CONTENDERS, Group, MODELLED, compare};
+use heapwright_lab::memory::meter::DeviceCall;
+use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
+use heapwright_lab::workload::traces::NAMES;
+use heapwright_trace::{Part, Trace, Workload};
+
+/// Compares heapwright with VMA and gpu-allocator by the device memory that they hold and the calls that they make.
+#[derive(Parser)]
+#[command(name = "bench-memory")]
+struct Args {
+    /// Folder of traces that are not in the repository [default: ../shared/traces beside the repository].
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Write nothing; replay the traces in the repository and some workloads, and check that the file has their figures.
+    #[arg(long)]
+    verify: bool,
+    /// Write the calls of all allocators on the recorded traces to FILE, for `heap-times` to make on a GPU.
+    #[arg(long, value_name = "FILE", conflicts_with = "verify")]
+    calls: Option<PathBuf>,
+    /// The markdown file to write or to verify [default: lab/MEMORY.md].
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is closed, the error cannot be reported anywhere.
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package.parent().unwrap_or(package);
+    let file = args.output.unwrap_or_else(|| package.join("MEMORY.md"));
+    if args.verify {
+        return check(&file, &root.join("traces"));
+    }
+    let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
+    let folders = [root.join("traces"), elsewhere];
+    if let Some(calls) = args.calls {
+        return write_calls(&calls, &Group::Recorded.traces(&folders)?);
+    }
+    let mut results = Vec::new();
+    for group in Group::ALL {
+        let traces = group.traces(&folders)?;
+        let contenders = if group == Group::Recorded { MODELLED.as_slice() } else { &CONTENDERS };
+        let rows = traces.iter().map(|trace| compare(trace, contenders)).collect::<Result<_, _>>()?;
+        results.push(Results { group, rows });
+    }
+    let found = |name: &&str| results[0].rows.iter().any(|row| row.trace == *name);
+    let left_out: Vec<&str> = NAMES.into_iter().filter(|name| !found(name)).collect();
+    let text = render(&results, &left_out);
+    fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
+    // Without the lines of each trace, of which there are many.
+    let summary = text.split(EACH_TRACE).next().unwrap_or_default();
+    anstream::stdout().write_all(summary.as_bytes())?;
+    Ok(())
+}
+
+/// Replays the recorded traces of the repository and the first evaluation workload of each shape.
+fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut traces = Group::Recorded.traces(&[folder.to_owned()])?;
+    let first = |workload: &Workload| workload.seed == Workload::FIRST_EVALUATION_SEED;
+    traces.extend(Workload::of_part(Part::Evaluation).filter(first).map(Workload::generate));
+    let mut differences = String::new();
+    for trace in &traces {
+        differences.extend(verify(&text, &compare(trace, &CONTENDERS)?).err());
+    }
+    if !differences.is_empty() {
+        let command = "cargo lab bench-memory";
+        return Err(format!("{} is outdated; {command} writes it again:{differences}", file.display()).into());
+    }
+    let names: Vec<&str> = traces.iter().map(Trace::name).collect();
+    writeln!(anstream::stdout(), "{} has the figures of {}", file.display(), names.join(", "))?;
+    Ok(())
+}
+
+/// Writes a line for each call that creates or frees memory.
+fn write_calls(file: &Path, traces: &[Trace]) -> Result<(), Box<dyn Error>> {
+    let mut text = String::from("trace,allocator,operations,call,memory,bytes\n");
+    for trace in traces {
+        for contender in MODELLED {
+            let operations = trace.events().len();
+            (contender.replay)(trace, &mut |calls| {
+                for call in calls {
+                    let (name, block) = match call {
+                        DeviceCall::Create(block) => ("create", block),
+                        DeviceCall::Free(block) => ("free", block),
+                    };
+                    let kind = if block.is_dedicated { "dedicated" } else { "shared" };
+                    let (trace, allocator) = (trace.name(), contender.name);
+                    text += &format!("{trace},{allocator},{operations},{name},{kind},{}\n", block.size.get());
+                }
+            })?;
+        }
+    }
+    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()).into())
+}

@@ -1,0 +1,139 @@
+//! `bench-table`: compares suballocators. `cargo lab bench-table` runs it.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use heapwright_lab::random::SEED;
+use heapwright_lab::refusals::Difference;
+use heapwright_lab::report::Report;
+use heapwright_lab::report::machine::{Machine, clock_nanoseconds};
+use heapwright_lab::report::text::{Medium, render};
+use heapwright_lab::suite::Suite;
+use heapwright_lab::workload::Effort;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Compares heapwright's suballocators with those of other projects, in one process and on the same operations.
+#[derive(Parser)]
+#[command(name = "bench-table")]
+struct Args {
+    /// Folder of traces that are not in the repository [default: ../shared/traces beside the repository].
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Run fewer operations, in less than a minute; the table is printed, but written only with --output.
+    #[arg(long)]
+    quick: bool,
+    /// Measure no time; check that no allocation overlaps another, is misaligned or exceeds the capacity, and that no
+    /// rival refuses what others serve.
+    #[arg(long, conflicts_with_all = ["quick", "json", "output", "date"])]
+    verify: bool,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// The date to write [default: that of the commit].
+    #[arg(long)]
+    date: Option<String>,
+    /// The markdown file to write [default: lab/TABLE.md, unless --quick].
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is closed, the error cannot be reported anywhere.
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package.parent().unwrap_or(package);
+    let effort = match (args.verify, args.quick) {
+        (true, _) => Effort::Check,
+        (false, true) => Effort::Quick,
+        (false, false) => Effort::Full,
+    };
+    let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
+    let suite = Suite::new(effort, &[root.join("traces"), elsewhere])?;
+    if args.verify {
+        let mut checked = 0_u32;
+        let differences = suite.check(|what| {
+            checked += 1;
+            let _ = writeln!(anstream::stderr(), "checking {what}");
+        });
+        refuse(&differences)?;
+        writeln!(
+            anstream::stdout(),
+            "{checked} runs: no answer was wrong, and nobody refused what others served"
+        )?;
+        return Ok(());
+    }
+
+    let file = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md")));
+    if let Some(file) = &file {
+        // Checked before the measurements, which take minutes. An existing file is unchanged; a new one is removed
+        // again.
+        let opened = OpenOptions::new().append(true).create(true).open(file);
+        let is_new = opened.and_then(|opened| Ok(opened.metadata()?.len() == 0));
+        if is_new.map_err(|error| format!("{}: {error}", file.display()))? {
+            fs::remove_file(file)?;
+        }
+    }
+    let machine = Machine::here(root, args.date);
+    let clock_nanoseconds = clock_nanoseconds();
+    let bar = progress(suite.len());
+    let (sections, differences) = suite.run(|workload| {
+        bar.inc(1);
+        bar.set_message(workload.to_owned());
+    });
+    bar.finish_and_clear();
+    let report = Report {
+        machine,
+        seed: SEED,
+        is_quick: args.quick,
+        clock_nanoseconds,
+        traces_left_out: suite.traces.left_out.clone(),
+        sections,
+    };
+    // Times that include refusals are not comparable, so no table is written.
+    refuse(&differences)?;
+    if let Some(file) = file {
+        fs::write(&file, render(&report, Medium::Markdown))
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    let text = if args.json {
+        serde_json::to_string_pretty(&report)? + "\n"
+    } else {
+        render(&report, Medium::Terminal)
+    };
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// Returns an error that lists the differences, if there are any.
+fn refuse(differences: &[Difference]) -> Result<(), String> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
+    Err(format!("not all rivals did the same work, so their times are no comparison:{}", lines.concat()))
+}
+
+/// Creates a progress bar if standard error is a terminal. It is drawn on demand, without a thread that would disturb
+/// measurements.
+fn progress(sections: usize) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    }
+    let style = ProgressStyle::with_template("{wide_bar:.green} {pos}/{len} {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(sections as u64).with_style(style)
+}

@@ -1,0 +1,143 @@
+//! Rendering of the report: aligned columns for a terminal, or markdown.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+
+use super::{Figure, Format, Report, Section};
+
+/// The target of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// A terminal.
+    Terminal,
+    /// A markdown file.
+    Markdown,
+}
+
+/// Renders the entire report.
+#[must_use]
+pub fn render(report: &Report, medium: Medium) -> String {
+    let mut parts = vec![heading(report, medium)];
+    parts.extend(report.sections.iter().map(|section| render_section(section, medium)));
+    parts.join("\n\n") + "\n"
+}
+
+fn heading(report: &Report, medium: Medium) -> String {
+    let machine = &report.machine;
+    let mut lines = Vec::new();
+    if medium == Medium::Markdown {
+        lines.push("# Suballocators, side by side\n".to_owned());
+        lines.push("Written by `cargo lab bench-table`; do not edit.\n".to_owned());
+    }
+    lines.push(format!(
+        "{}, {} threads, {}. {}; {}.\nCommit {}, {}, seed {}.{}",
+        machine.processor,
+        machine.cores,
+        machine.system,
+        machine.rustc,
+        machine.cxx,
+        machine.commit,
+        machine.date,
+        report.seed,
+        if report.is_quick { " Quick run: fewer operations and repetitions." } else { "" },
+    ));
+    lines.push(format!(
+        "\nIn parentheses: over VMA's default. The rivals take turns in several rounds. Of each thousand operations the best round counts. \
+         p99.9 is the 99.9th percentile of the single operations of a round, the median of the rounds; worst is the operation that takes \
+         longest, by the least time that it took in any round. Times of single operations contain one reading of the clock, {:.0} ns. \
+         Nothing is subtracted: the last row of each table is what the harness alone takes. A run fails if a rival refuses what others \
+         serve.",
+        report.clock_nanoseconds
+    ));
+    if !report.traces_left_out.is_empty() {
+        lines.push(format!("\nTraces not found, and left out: {}.", report.traces_left_out.join(", ")));
+    }
+    lines.join("\n")
+}
+
+fn render_section(section: &Section, medium: Medium) -> String {
+    let mut table = Table::new();
+    let preset = match medium {
+        Medium::Terminal => presets::NOTHING,
+        Medium::Markdown => presets::ASCII_MARKDOWN,
+    };
+    table.load_style(preset).set_content_arrangement(ContentArrangement::Disabled);
+    let headings = section.columns.iter().map(|column| column.heading.as_str());
+    table.set_header(std::iter::once("rival").chain(headings).map(Cell::new));
+    for row in &section.rows {
+        let mut cells = vec![row.rival.to_owned()];
+        let figures = row.figures.iter().zip(&section.columns);
+        cells.extend(figures.map(|(&figure, column)| write(figure, column.format)));
+        table.add_row(cells);
+    }
+    for place in 1..=section.columns.len() {
+        if let Some(column) = table.column_mut(place) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut unfit: Vec<String> = Vec::new();
+    for row in &section.rows {
+        if let Some(reason) = row.unfit {
+            unfit.push(format!("{}: {reason}.", row.rival));
+        }
+    }
+    let title = match medium {
+        Medium::Terminal => format!("== {}", section.title),
+        Medium::Markdown => format!("## {}", section.title),
+    };
+    let gap = if medium == Medium::Markdown { "\n\n" } else { "\n" };
+    let table: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    let mut text = format!("{title}{gap}{}{gap}{}", section.about, table.join("\n"));
+    if !unfit.is_empty() {
+        text.push_str(gap);
+        text.push_str(&unfit.join(" "));
+    }
+    text
+}
+
+fn write(figure: Figure, format: Format) -> String {
+    let Some(value) = figure.value else { return "-".to_owned() };
+    let with_ratio = |value: String| match figure.ratio {
+        Some(ratio) => format!("{value} ({ratio:.2})"),
+        None => value,
+    };
+    match format {
+        Format::Nanoseconds if value < 1000.0 => with_ratio(format!("{value:.1}")),
+        Format::Nanoseconds => with_ratio(format!("{value:.0}")),
+        Format::Share => with_ratio(format!("{value:.3}")),
+        Format::Factor => format!("{value:.2}"),
+        Format::Percent if value == 0.0 => String::new(),
+        Format::Percent => format!("{:.1} %", value * 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_stand_beside_their_ratio_to_the_baseline() {
+        let rows = vec![
+            ("ours", Ok(vec![Some(25.0), Some(0.5), Some(0.0)])),
+            ("theirs", Ok(vec![Some(100.0), Some(1.0), Some(0.25)])),
+            ("nobody", Err("cannot")),
+        ];
+        let columns =
+            [("pair ns", Format::Nanoseconds), ("share", Format::Share), ("refused", Format::Percent)];
+        let section = Section::new("title", "About.", &columns, rows, "theirs");
+        let expected = "\
+## title
+
+About.
+
+| rival  | pair ns      | share        | refused |
+|--------|-------------:|-------------:|--------:|
+| ours   | 25.0 (0.25)  | 0.500 (0.50) |         |
+| theirs | 100.0 (1.00) | 1.000 (1.00) | 25.0 %  |
+| nobody | -            | -            | -       |
+
+nobody: cannot.";
+        let squeezed =
+            |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(['-', ':'], "");
+        assert_eq!(squeezed(&render_section(&section, Medium::Markdown)), squeezed(expected));
+    }
+}

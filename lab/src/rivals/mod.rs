@@ -1,0 +1,118 @@
+//! The rivals and the workloads in which they take part.
+//!
+//! To add a rival, write its adapter in a file here and add a line to the lists below. Each list is for the workloads
+//! that rivals of a kind can run: frees in any order, oldest first, or several threads.
+
+pub mod checked;
+pub mod combined;
+pub mod null;
+pub mod offset_allocator;
+pub mod ours;
+mod units;
+pub mod vma;
+
+use self::checked::{Checked, CheckedShared};
+use self::combined::{OurCombined, OurShared};
+use self::null::Null;
+use self::offset_allocator::OffsetAllocator;
+use self::ours::{OurLinear, OurTlsf, OurTlsfMinTime, OurTlsfWithValues};
+use self::vma::Vma;
+use crate::rival::{Locked, Rival, SharedRival, Unfit};
+
+/// The rival that the others' figures are divided by, in each list.
+pub const BASELINE: &str = "VMA default";
+
+/// The entry for the cost of the harness itself, in each list.
+pub const HARNESS: &str = "(harness alone)";
+
+/// A measurement that can be made with any rival.
+pub trait Job {
+    /// The result of the measurement.
+    type Outcome;
+
+    /// Makes the measurement once, with a new rival.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Rival::new`].
+    fn run<R: Rival>(&self) -> Result<Self::Outcome, Unfit>;
+}
+
+/// A measurement that can be made with any rival for several threads.
+pub trait SharedJob {
+    /// The result of the measurement.
+    type Outcome;
+
+    /// Makes the measurement once, with a new rival.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`SharedRival::new`].
+    fn run<S: SharedRival>(&self) -> Result<Self::Outcome, Unfit>;
+}
+
+/// A function that makes a measurement once, with a new rival.
+pub type Run<J, O> = fn(&J) -> Result<O, Unfit>;
+
+/// A rival, ready for a job `J` with the outcome `O`.
+#[derive(Debug)]
+pub struct Entrant<J, O> {
+    /// Name in the tables.
+    pub name: &'static str,
+    /// Runs the job.
+    pub run: Run<J, O>,
+    /// Runs the job with each result checked; `None` for the harness alone, whose results are not ranges.
+    pub check: Option<Run<J, O>>,
+}
+
+fn entrant<R: Rival, J: Job>(name: &'static str) -> Entrant<J, J::Outcome> {
+    Entrant { name, run: J::run::<R>, check: Some(J::run::<Checked<R>>) }
+}
+
+fn shared<S: SharedRival, J: SharedJob>(name: &'static str) -> Entrant<J, J::Outcome> {
+    Entrant { name, run: J::run::<S>, check: Some(J::run::<CheckedShared<S>>) }
+}
+
+/// Returns the rivals for workloads that free in any order.
+#[must_use]
+pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
+    vec![
+        entrant::<OurCombined, J>("heapwright combined"),
+        entrant::<OurTlsf, J>("heapwright TLSF"),
+        entrant::<OurTlsfWithValues, J>("heapwright TLSF, values"),
+        entrant::<OurTlsfMinTime, J>("heapwright TLSF min-time"),
+        entrant::<Vma<vma::Default>, J>(BASELINE),
+        entrant::<Vma<vma::MinMemory>, J>("VMA min-memory"),
+        entrant::<Vma<vma::MinTime>, J>("VMA min-time"),
+        entrant::<OffsetAllocator, J>("offset-allocator"),
+        harness(),
+    ]
+}
+
+/// Returns the rivals for workloads that free the oldest first, like an upload ring.
+#[must_use]
+pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
+    let mut entrants = any_order();
+    entrants.insert(0, entrant::<OurLinear, J>("heapwright linear"));
+    entrants.insert(1, entrant::<Vma<vma::Linear>, J>("VMA linear"));
+    entrants
+}
+
+/// Returns the rivals for several threads.
+#[must_use]
+pub fn threads<J: SharedJob>() -> Vec<Entrant<J, J::Outcome>> {
+    vec![
+        shared::<OurShared, J>("heapwright combined"),
+        shared::<Locked<OurCombined>, J>("heapwright combined, one lock"),
+        shared::<Locked<OurTlsf>, J>("heapwright TLSF"),
+        shared::<Locked<Vma<vma::Default>>, J>(BASELINE),
+        shared::<Locked<Vma<vma::MinMemory>>, J>("VMA min-memory"),
+        shared::<Locked<Vma<vma::MinTime>>, J>("VMA min-time"),
+        shared::<Locked<OffsetAllocator>, J>("offset-allocator"),
+        Entrant { check: None, ..shared::<Locked<Null>, J>(HARNESS) },
+    ]
+}
+
+fn harness<J: Job>() -> Entrant<J, J::Outcome> {
+    Entrant { check: None, ..entrant::<Null, J>(HARNESS) }
+}
