@@ -15,7 +15,7 @@ use crate::ddi::{DriverError, DriverHeap, GpuVirtualAddressRange};
 /// driver's type of heaps.
 pub(super) struct AddressSpace<H> {
     owners: Mutex<AddressOwners>,
-    /// Objects that are larger than half of such a page have whole ones.
+    /// Objects have whole pages of this size, if the application does not choose their addresses.
     large_page: Alignment,
     /// The page table, by the first address of each range.
     pages: RwLock<BTreeMap<u64, Entry<H>>>,
@@ -94,9 +94,6 @@ impl<H: DriverHeap> AddressSpace<H> {
 
     /// Returns the bytes and the alignment of addresses for an object.
     fn room(&self, size: ByteSize, alignment: Alignment) -> Option<(ByteSize, Alignment)> {
-        if size.get() <= self.large_page.get() / 2 {
-            return Some((size, alignment));
-        }
         Some((size.align_up(self.large_page)?, alignment.max(self.large_page)))
     }
 }

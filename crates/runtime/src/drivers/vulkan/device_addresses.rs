@@ -1,6 +1,6 @@
 //! Where the device creates buffers at addresses of the driver's choice.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::Alignment;
 
@@ -8,8 +8,10 @@ use super::logical_device::LogicalDevice;
 use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
 use crate::ddi::DriverError;
 use crate::drivers::KIB_64;
+use crate::drivers::free_addresses::{FreeAddresses, Interval};
 
-/// Addresses of buffers that are larger than half of this are multiples of it. An NVIDIA H200 rounds those of larger ones down.
+/// Heaps have whole pages of this size on the device. An NVIDIA H200 rounds addresses of buffers of more than 1 MiB down to it, and refuses
+/// addresses in a page that has another kind of buffer, after which its driver may crash.
 pub(super) const LARGE_PAGE: Alignment = match Alignment::new(2 << 20) {
     Some(alignment) => alignment,
     None => panic!("not a power of two"),
@@ -26,18 +28,24 @@ const GRANULE: u64 = 1 << 40;
 const COUNT: u64 = 1 << 43;
 
 /// The addresses that the driver gives to heaps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceAddresses {
     start: u64,
-    /// Whether buffers can have them on the device.
-    are_device: bool,
+    /// Those that a buffer can have on the device and none has, in whole large pages; `None` if buffers cannot have any.
+    free: Option<Mutex<FreeAddresses>>,
+}
+
+/// Addresses on the device that are a heap's until dropped, also while it has no buffer.
+pub(super) struct Claim {
+    addresses: Arc<DeviceAddresses>,
+    start: u64,
+    pages: Interval,
 }
 
 impl DeviceAddresses {
     /// Finds out whether the device creates buffers at addresses of the driver's choice: whether what it calls the opaque address of
     /// memory is that of the buffer, at the beginning and at the end of the range.
-    pub(super) fn find(device: &Arc<LogicalDevice>, memory_type: u32) -> Result<Self, DriverError> {
-        let none = Self { start: 2 * GRANULE, are_device: false };
+    pub(super) fn find(device: &Arc<LogicalDevice>, memory_type: u32) -> Result<Arc<Self>, DriverError> {
+        let none = Arc::new(Self { start: 2 * GRANULE, free: None });
         if !device.hardware().has_capture_replay {
             return Ok(none);
         }
@@ -55,16 +63,39 @@ impl DeviceAddresses {
                 Ok(_) | Err(_) => return Ok(none),
             }
         }
-        Ok(Self { start, are_device: true })
+        let free = FreeAddresses::of(Interval { start, end: start + COUNT });
+        Ok(Arc::new(Self { start, free: Some(Mutex::new(free)) }))
     }
 
     /// The first of the addresses.
-    pub(super) fn start(self) -> u64 {
+    pub(super) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Returns the address on the device of a buffer for a heap at `address`.
-    pub(super) fn at(self, address: u64) -> DeviceAddress {
-        if self.are_device { DeviceAddress::At(address) } else { DeviceAddress::None }
+    /// Claims the addresses of a heap on the device, if all of their pages are free there. O(log n).
+    pub(super) fn claim(self: &Arc<Self>, start: u64, size: u64) -> Option<Claim> {
+        let page = LARGE_PAGE.get();
+        let end = start.checked_add(size)?.checked_next_multiple_of(page)?;
+        let pages = Interval { start: start - start % page, end };
+        self.free()?.take_at(pages).then(|| Claim { addresses: Arc::clone(self), start, pages })
+    }
+
+    fn free(&self) -> Option<MutexGuard<'_, FreeAddresses>> {
+        Some(self.free.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Claim {
+    /// The first address of the heap.
+    pub(super) fn address(&self) -> DeviceAddress {
+        DeviceAddress::At(self.start)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(mut free) = self.addresses.free() {
+            free.give_back(self.pages);
+        }
     }
 }

@@ -30,7 +30,7 @@ static FAILURES: AtomicU32 = AtomicU32::new(0);
 static FAILURE: AtomicI32 = AtomicI32::new(0);
 
 /// Held by the test that injects failures: there is one at a time.
-static INJECTING: Mutex<()> = Mutex::new(());
+pub(super) static INJECTING: Mutex<()> = Mutex::new(());
 
 /// Number of live allocations, buffers, command pools and fences of devices whose functions are replaced.
 static LIVE: AtomicI32 = AtomicI32::new(0);
@@ -140,7 +140,8 @@ replacements! {
         (d: vk::Device, i: *const vk::CommandBufferAllocateInfo<'_>, o: *mut vk::CommandBuffer) -> vk::Result;
     begin_command_buffer, c"vkBeginCommandBuffer", PFN_vkBeginCommandBuffer, 0,
         (b: vk::CommandBuffer, i: *const vk::CommandBufferBeginInfo<'_>) -> vk::Result;
-    end_command_buffer, c"vkEndCommandBuffer", PFN_vkEndCommandBuffer, 0, (b: vk::CommandBuffer) -> vk::Result;
+    // What failed to end is not recording any more.
+    end_command_buffer, c"vkEndCommandBuffer", PFN_vkEndCommandBuffer, 0, (b: vk::CommandBuffer) -> vk::Result, late;
     queue_submit, c"vkQueueSubmit", PFN_vkQueueSubmit, 0,
         (q: vk::Queue, n: u32, s: *const vk::SubmitInfo<'_>, f: vk::Fence) -> vk::Result;
     // What the device works on must not be freed, so the wait is over when it fails.

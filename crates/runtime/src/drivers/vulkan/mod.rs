@@ -150,7 +150,7 @@ pub(crate) struct VulkanDriver {
     /// Alignment of buffers with tight alignment.
     buffer_alignment: Alignment,
     images: ImageRequirements,
-    addresses: DeviceAddresses,
+    addresses: Arc<DeviceAddresses>,
     space: Arc<AddressSpace<VulkanHeap>>,
     segments: Arc<Segments>,
     budgets: Arc<Budgets>,
@@ -204,7 +204,7 @@ impl VulkanDriver {
         };
         let addresses = DeviceAddresses::find(&device, types.video)
             .map_err(call("looking for the addresses of buffers"))?;
-        tracing::debug!(name = hardware.name, ?types, ?addresses, "opened a Vulkan device");
+        tracing::debug!(name = hardware.name, ?types, start = addresses.start(), "opened a Vulkan device");
         let whole_space = Interval { start: BASE, end: 1 << ADDRESS_BITS_PER_PROCESS };
         let owners = AddressOwners::starting_at(whole_space, addresses.start());
         let engine =
@@ -267,11 +267,11 @@ impl VulkanDriver {
         let memory = MemoryArgs {
             memory_type: self.types.of_heap(args.memory_pool, args.cpu_page_property),
             size,
-            address: self.addresses.at(addresses.start().get()),
+            claim: self.addresses.claim(addresses.start().get(), size.get()),
             zeroed: args.zeroed,
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
         };
-        let charged = ByteSize::new(memory.address.requirements(&self.device, size.get()).size);
+        let charged = ByteSize::new(memory.address().requirements(&self.device, size.get()).size);
         let (memory, segment) = ((memory, charged), (&self.segments, group));
         let heap = VulkanHeap::create(args, memory, segment, addresses, &self.residency, &self.engine);
         // Refused memory is when budgets have changed.

@@ -20,21 +20,29 @@ use std::sync::Arc;
 use ash::vk;
 use heapwright_core::ByteSize;
 
+use super::device_addresses::Claim;
 use super::host_memory::HostPart;
 use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
 use super::paging_engine::{Direction, PagingEngine};
 use crate::ddi::DriverError;
 
 /// The memory that a heap has, or would have.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryArgs {
     pub(super) memory_type: u32,
     pub(super) size: ByteSize,
-    pub(super) address: DeviceAddress,
+    /// Its addresses on the device, if it has any.
+    pub(super) claim: Option<Claim>,
     /// Whether new memory is filled with zeros.
     pub(super) zeroed: bool,
     /// Whether the CPU accesses the memory. It has pointers to it, so such memory is created with the heap and stays.
     pub(super) cpu_accessible: bool,
+}
+
+impl MemoryArgs {
+    /// Returns the address of the heap's buffers.
+    pub(super) fn address(&self) -> DeviceAddress {
+        self.claim.as_ref().map_or(DeviceAddress::None, Claim::address)
+    }
 }
 
 /// The memory of a heap.
@@ -44,8 +52,9 @@ pub(super) struct MemoryArgs {
 /// The paging engine uses the buffer and the copies in host memory only until `work` is done. Queues use the buffer only while
 /// the heap is here, and the caller of a transition has waited for them.
 pub(super) struct HeapMemory {
-    args: MemoryArgs,
     paging: Paging,
+    /// Dropped after the buffer.
+    args: MemoryArgs,
     priority: f32,
     /// The value of the engine's timeline at which its work on the heap is done.
     work: u64,
@@ -82,8 +91,9 @@ impl HeapMemory {
         engine: &Arc<PagingEngine>,
     ) -> Result<Self, DriverError> {
         let (paging, engine) = (Paging::Away(Vec::new()), Arc::clone(engine));
+        let has_memory = is_resident || args.cpu_accessible;
         let mut created = Self { args, paging, priority: NORMAL_PRIORITY, work: 0, engine };
-        if is_resident || args.cpu_accessible {
+        if has_memory {
             created.begin_return()?;
             // Queues wait for the zeros by themselves.
             created.arrive();
@@ -106,10 +116,15 @@ impl HeapMemory {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn address(&self) -> DeviceAddress {
+        self.args.address()
+    }
+
     /// Returns whether the heap's buffer has the wanted address on the device, or is nowhere.
     #[cfg(test)]
     pub(super) fn is_at_its_address(&self) -> bool {
-        match (&self.paging, self.args.address) {
+        match (&self.paging, self.args.address()) {
             (Paging::Away(_), _) | (_, DeviceAddress::None | DeviceAddress::Any) => true,
             (
                 Paging::Arriving(buffer, _)
@@ -156,7 +171,8 @@ impl HeapMemory {
 
     /// Creates the buffer of a heap that is away, and has the GPU fill it.
     fn bring(&mut self, copy: &[HostPart]) -> Result<Buffer, DriverError> {
-        let MemoryArgs { memory_type, size, address, zeroed, .. } = self.args;
+        let MemoryArgs { memory_type, size, zeroed, .. } = self.args;
+        let address = self.args.address();
         let buffer = self.engine.create_memory(size.get(), memory_type, self.priority, address)?;
         if !copy.is_empty() {
             self.work = self.engine.copy(&buffer, copy, size.get(), Direction::ToDevice)?;

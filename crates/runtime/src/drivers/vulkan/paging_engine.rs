@@ -57,8 +57,7 @@ impl PagingEngine {
         self.timeline.wait(value)
     }
 
-    /// Creates the memory of a heap, at an address if the device has it to give, and without one otherwise. If there is too little
-    /// memory, frees what is kept of it.
+    /// Creates the memory of a heap, without an address if the device refuses it. If there is too little memory, frees what is kept of it.
     pub(super) fn create_memory(
         &self,
         size: u64,
@@ -73,15 +72,17 @@ impl PagingEngine {
         };
         let heap = |memory_type| heap_of(&self.device.hardware().memory, memory_type);
         match failed {
-            DriverError::DeviceLost { .. } => return Err(failed),
+            DriverError::DeviceLost { .. } => Err(failed),
+            DriverError::OutOfAddressSpace { .. } => create(DeviceAddress::None),
             // Host memory is kept as long as possible: without it, further evictions take several times as long.
-            DriverError::OutOfDeviceMemory { .. } if heap(memory_type) != heap(self.host.memory_type()) => {}
-            _ => self.host.free_kept(),
+            DriverError::OutOfDeviceMemory { .. } if heap(memory_type) != heap(self.host.memory_type()) => {
+                Err(failed)
+            }
+            _ => {
+                self.host.free_kept();
+                create(address)
+            }
         }
-        // Devices report an address that is in use as a lack of memory.
-        create(DeviceAddress::None).inspect(|_| {
-            tracing::debug!(size, ?address, error = %failed, "memory without the address");
-        })
     }
 
     /// Provides host memory for `size` bytes.

@@ -65,7 +65,7 @@ fn memory_is_dedicated_to_its_buffer() {
     assert_eq!(requests(), [(size, buffer.handle())]);
     let [heap] = heaps(&driver);
     let usable = heap.begin_use(0).expect("resident");
-    let size = driver.addresses.at(0).requirements(&device, heap.size().get()).size;
+    let size = heap.memory().address().requirements(&device, heap.size().get()).size;
     assert_eq!(requests(), [(size, usable.buffer)]);
     heap.end_use();
 }
