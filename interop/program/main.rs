@@ -74,7 +74,7 @@ fn main() -> BoxResult<()> {
         assert!(stats.current_heap_usage >= allocator.reserved(), "the manager has all heaps: {stats:?}");
         println!("{} in {} heaps are managed", stats.current_heap_usage, stats.current_heap_count);
 
-        allocator.free_after(texture, fence.as_heapwright(), value).map_err(|refused| refused.1)?;
+        allocator.free_after(texture, fence.as_heapwright(), value)?;
         assert_eq!(allocator.collect(), 1, "the fence is reached");
         drop((upload, readback, imported));
         assert_eq!(allocator.stats().used, ByteSize::ZERO);
@@ -147,7 +147,7 @@ unsafe fn copy(
             used.add_allocation(allocation)?;
         }
         let list = ID3D12CommandList::from(list).into_heapwright();
-        let value = manager.execute_command_lists(queue.as_heapwright(), &[(&list, &used)])?;
+        let value = manager.execute_command_lists(queue.as_heapwright(), &[used.of(&list)])?;
         let fence: ID3D12Fence = manager.queue_fence(queue.as_heapwright())?.into_windows();
         // Without an event, the call returns when the fence value is reached.
         fence.SetEventOnCompletion(value.get(), HANDLE::default())?;

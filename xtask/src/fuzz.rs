@@ -74,6 +74,57 @@ pub(crate) fn build(root: &Path, target: Option<&str>) -> Result<(), String> {
     programs(root, &selected(target)?).map(drop)
 }
 
+/// Runs one target, or all, once on each input of its corpus, and on generated ones. The build has neither sanitizer nor coverage, so that
+/// stable Rust makes it in a third of the time.
+pub(crate) fn run_corpus(root: &Path, target: Option<&str>) -> Result<(), String> {
+    let folder = crate::target_folder(root).join("fuzz-corpus");
+    let mut build = Command::new("cargo");
+    build.args(["build", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(&folder);
+    build.env("RUSTFLAGS", "--cfg fuzzing");
+    let targets = selected(target)?;
+    for (name, _) in &targets {
+        build.args(["--bin", name]);
+    }
+    match limited::run(build.current_dir(root), BUILD_LIMIT)? {
+        Some(status) if status.success() => {}
+        _ => return Err("building the fuzz targets failed".to_owned()),
+    }
+    for (name, _) in targets {
+        let inputs = folder.join("inputs").join(name);
+        fs::create_dir_all(&inputs).map_err(|error| format!("{}: {error}", inputs.display()))?;
+        let mut files = write_inputs(&inputs)?;
+        // Findings of earlier runs that were kept, if any.
+        if let Ok(corpus) = fs::read_dir(root.join("fuzz/corpus").join(name)) {
+            files.extend(corpus.filter_map(|entry| Some(entry.ok()?.path())));
+        }
+        eprintln!("{name}: {} inputs", files.len());
+        let log = inputs.with_extension("log");
+        let failed = |error| format!("{}: {error}", log.display());
+        let output = File::create(&log).map_err(failed)?;
+        let mut command = Command::new(folder.join("debug").join(name));
+        command.arg(format!("-timeout={INPUT_SECONDS}")).args(&files);
+        command.stdout(output.try_clone().map_err(failed)?).stderr(output);
+        if !limited::run(&mut command, BUILD_LIMIT)?.is_some_and(|status| status.success()) {
+            let text = fs::read(&log).map_err(failed)?;
+            return Err(format!("{name} failed on one of its inputs:\n{}", String::from_utf8_lossy(&text)));
+        }
+    }
+    Ok(())
+}
+
+/// Writes inputs of 0 to 4 KiB of random bytes, which are the same on every machine, and returns their paths.
+fn write_inputs(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut random = fastrand::Rng::with_seed(20_261_124);
+    let mut files = Vec::new();
+    for number in 0..200_usize {
+        let bytes: Vec<u8> = (0..number * number / 10).map(|_| random.u8(..)).collect();
+        let file = folder.join(format!("{number:03}"));
+        fs::write(&file, bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
 fn selected(target: Option<&str>) -> Result<Vec<(&'static str, u32)>, String> {
     let is_selected = |name: &str| target.is_none_or(|target| target == name);
     let targets: Vec<_> = TARGETS.iter().copied().filter(|(name, _)| is_selected(name)).collect();

@@ -7,6 +7,7 @@
 )]
 
 mod bindings;
+mod check;
 mod fuzz;
 mod items;
 mod libtest;
@@ -39,6 +40,14 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Check formatting, and run clippy and the tests of the packages that differ from another commit, and of those that depend on
+    /// them. Installs nothing.
+    #[command(after_help = "Example:\n  cargo xtask check --since main")]
+    Check {
+        /// Commit to compare with: the newest one that it and the current branch have in common.
+        #[arg(long, value_name = "COMMIT", default_value = "main")]
+        since: String,
+    },
     /// Run the fuzz targets with nightly Rust and AddressSanitizer.
     #[command(after_help = "Example:\n  cargo xtask fuzz suballoc --seconds 60")]
     Fuzz {
@@ -50,6 +59,9 @@ enum Command {
         /// Build only.
         #[arg(long, conflicts_with = "seconds")]
         no_run: bool,
+        /// Run each target once on each input of `fuzz/corpus` and on generated ones, without nightly Rust and sanitizer.
+        #[arg(long, conflicts_with_all = ["seconds", "no_run"])]
+        corpus: bool,
     },
     /// Run the tests of crates/core in Miri with nightly Rust.
     #[command(after_help = "Example:\n  cargo xtask miri --short")]
@@ -58,7 +70,7 @@ enum Command {
         #[arg(long)]
         short: bool,
     },
-    /// Run `cargo test`, and kill a test program in which a test takes longer than three minutes. For example,
+    /// Run `cargo test`, and kill a test program in which a test takes longer than 15 minutes. For example,
     /// `cargo xtask test -p heapwright-core tlsf`.
     #[command(disable_help_flag = true)]
     Test {
@@ -82,6 +94,8 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = match args.command {
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
+        Command::Check { since } => check::run(&workspace_root(), &since),
+        Command::Fuzz { target, corpus: true, .. } => fuzz::run_corpus(&workspace_root(), target.as_deref()),
         Command::Fuzz { target, no_run: true, .. } => fuzz::build(&workspace_root(), target.as_deref()),
         Command::Fuzz { target, seconds, .. } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Miri { short } => miri::run(&workspace_root(), short),
@@ -106,4 +120,14 @@ fn target_folder(root: &Path) -> PathBuf {
 fn workspace_root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_readme_has_the_program_that_wine_runs() {
+        let (readme, program) =
+            (include_str!("../../README.md"), include_str!("../../interop/program/readme.rs"));
+        assert!(readme.contains(program), "README.md differs from interop/program/readme.rs");
+    }
 }

@@ -24,8 +24,7 @@ use crate::residency::ResidencyArgs;
 pub(crate) struct Args {
     /// Increase the log level on standard error: -v for info, -vv for debug, -vvv for trace
     ///
-    /// The default level is warn. The environment variable HEAPWRIGHT_LOG overrides this option; it holds a level (error,
-    /// warn, info, debug, trace) or a filter such as heapwright_runtime=debug.
+    /// HEAPWRIGHT_LOG overrides it: a level (error, warn, info, debug, trace) or a filter such as heapwright_runtime=debug.
     // Behind a command's own options, before --help.
     #[arg(short, long, global = true, action = ArgAction::Count, display_order = 998)]
     pub(crate) verbose: u8,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heapwright_report::Visible;
+use heapwright_trace::gpgmm::CaptureWriter;
 use heapwright_trace::session::{Action, Record, SessionWriter, WriteError};
 use heapwright_trace::{Format, RecordReader, Trace, TraceError, UnknownWorkload};
 
@@ -19,17 +20,11 @@ use crate::output_file::{OutputFile, OutputFileError};
 ///
 /// Reads CSV files, captures of GPGMM (Chrome trace events as JSON) and sessions, plain or gzip, recognized by their
 /// content. Writes CSV files, which hold allocations and frees, and sessions, which also hold heaps, placements, contents,
-/// residency sets, submissions and GPU addresses. The input is checked before the output is changed, unless it is standard
-/// input or a pipe, which can be read only once.
+/// residency sets, submissions and GPU addresses, and Chrome traces for Perfetto, with the events of GPGMM's captures. The
+/// input is checked before the output is changed, unless it is standard input or a pipe, which can be read only once.
 ///
-/// A generated workload, workload:SHAPE:SEED, is the allocation trace of a typical program: streaming (an open world around
-/// a camera, with teleports), levels (a game with levels), frame-graph (a renderer whose targets are resized), serving (an
-/// inference server with several models), training (of a network), editor (documents are opened, edited and closed), and
-/// sequence (several of these one after the other). The same name is the same trace on every machine. Seeds below 1000 are the
-/// development part, for choosing and tuning policies. The others are the evaluation part, which also has other ranges of
-/// parameters. Figures are measured with seeds 1 to 3 and 1000 to 1002.
-///
-/// Captures are not written: they record calls and objects of GPGMM's interface.
+/// A generated workload, workload:SHAPE:SEED, is the allocation trace of a typical program: streaming, levels, frame-graph,
+/// serving, training, editor or sequence (docs/formats.md). The same name is the same trace on every machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ConvertArgs {
@@ -38,7 +33,7 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
-    /// Path of the CSV file (.csv) or session (.hws)
+    /// Path of the CSV file (.csv), session (.hws) or Chrome trace (.json)
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
 
@@ -54,6 +49,8 @@ pub(crate) enum ConvertTo {
     Csv,
     /// Binary session
     Session,
+    /// Chrome trace (JSON), for Perfetto and GPGMM's capture replay
+    Chrome,
 }
 
 const HELP: &str = "\
@@ -62,6 +59,7 @@ Examples:
   heapwright convert capture.json capture.hws
   heapwright convert --to csv session.hws allocations
   heapwright convert workload:streaming:7 streaming.csv
+  heapwright convert session.hws trace.json
 
 Exit codes: 0 success; 1 an error occurred while writing; 2 invalid input, such as a corrupted
 session, or a path that cannot be written. A session without an end, as after a crash, is converted
@@ -76,10 +74,8 @@ enum ConvertError {
     Input(#[from] TraceError),
     #[error(transparent)]
     Workload(#[from] UnknownWorkload),
-    #[error("{path}: unknown extension; use .csv, .hws, or --to", path = .path.display())]
+    #[error("{path}: unknown extension; use .csv, .hws, .json, or --to", path = .path.display())]
     UnknownExtension { path: PathBuf },
-    #[error("{path}: captures of GPGMM can only be read; use .csv, .hws, or --to", path = .path.display())]
-    WriteCapture { path: PathBuf },
     #[error(transparent)]
     Output(#[from] OutputFileError),
 }
@@ -119,7 +115,7 @@ pub(crate) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Exit, Outpu
     let path = Visible(&path);
     output.result(&match to {
         ConvertTo::Csv => format!("{path}: {} events from {from}", format::count(events)),
-        ConvertTo::Session => {
+        ConvertTo::Session | ConvertTo::Chrome => {
             format!(
                 "{path}: {} records, {} of them events, from {from}",
                 format::count(records),
@@ -147,7 +143,7 @@ fn target(args: &ConvertArgs) -> Result<ConvertTo, ConvertError> {
     match extension.as_deref().and_then(OsStr::to_str) {
         Some("csv") => Ok(ConvertTo::Csv),
         Some("hws") => Ok(ConvertTo::Session),
-        Some("json") => Err(ConvertError::WriteCapture { path: path.clone() }),
+        Some("json") => Ok(ConvertTo::Chrome),
         _ => Err(ConvertError::UnknownExtension { path: path.clone() }),
     }
 }
@@ -162,7 +158,7 @@ fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError>
         Ok(RecordReader::new(input::name(path), open_bytes(path)?)?)
     };
     // A file is checked completely before the output is changed.
-    if to == ConvertTo::Session && !input::is_stream(&args.input) {
+    if to != ConvertTo::Csv && !input::is_stream(&args.input) {
         open(&args.input)?.try_for_each(|record| record.map(drop))?;
     }
     let inputs = [&*args.input];
@@ -175,13 +171,17 @@ fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError>
             let (from, truncated_at) = (trace.format(), trace.truncated_at());
             Ok(Converted { from, records: events, events, truncated_at })
         }
-        ConvertTo::Session => {
+        ConvertTo::Session | ConvertTo::Chrome => {
             let mut reader = open(&args.input)?;
-            let file = OutputFile::open("session", &args.output, inputs)?;
+            let file = OutputFile::open(
+                if to == ConvertTo::Chrome { "trace" } else { "session" },
+                &args.output,
+                inputs,
+            )?;
             let (mut records, mut events) = (0, 0);
             let mut invalid = None;
             file.write(|writer| {
-                let mut writer = SessionWriter::new(writer)?;
+                let mut writer = RecordWriter::new(to, writer)?;
                 for record in reader.by_ref() {
                     let record = match record {
                         Ok(record) => record,
@@ -190,14 +190,11 @@ fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError>
                             return Ok(());
                         }
                     };
-                    writer.write(&record).map_err(|error| match error {
-                        WriteError::Io(error) => error,
-                        error => io::Error::other(error),
-                    })?;
+                    writer.write(&record)?;
                     records += 1;
                     events += u64::from(is_event(&record));
                 }
-                writer.finish().map(drop)
+                writer.finish()
             })?;
             match invalid {
                 Some(error) => Err(error.into()),
@@ -206,6 +203,38 @@ fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError>
                     Ok(Converted { from, records, events, truncated_at })
                 }
             }
+        }
+    }
+}
+
+/// A writer of all records.
+enum RecordWriter<W: io::Write> {
+    Session(Box<SessionWriter<W>>),
+    Chrome(Box<CaptureWriter<W>>),
+}
+
+impl<W: io::Write> RecordWriter<W> {
+    fn new(to: ConvertTo, output: W) -> io::Result<Self> {
+        Ok(match to {
+            ConvertTo::Chrome => Self::Chrome(Box::new(CaptureWriter::new(output)?)),
+            _ => Self::Session(Box::new(SessionWriter::new(output)?)),
+        })
+    }
+
+    fn write(&mut self, record: &Record) -> io::Result<()> {
+        match self {
+            Self::Chrome(writer) => writer.write(record),
+            Self::Session(writer) => writer.write(record).map_err(|error| match error {
+                WriteError::Io(error) => error,
+                error => io::Error::other(error),
+            }),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Chrome(writer) => writer.finish().map(drop),
+            Self::Session(writer) => writer.finish().map(drop),
         }
     }
 }

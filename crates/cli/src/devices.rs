@@ -7,7 +7,7 @@ use heapwright::{AdapterDesc, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 use heapwright_report::Visible;
 use serde::Serialize;
 
-use crate::device::{self, DeviceChoice};
+use crate::device::DeviceChoice;
 use crate::exit::Exit;
 use crate::format;
 use crate::output::{Output, OutputError};
@@ -20,7 +20,7 @@ use crate::output::{Output, OutputError};
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct DevicesArgs {
     /// Show only this device; d3d12:PATH names one in a shared library
-    #[arg(long, value_name = "DEVICE", long_help = device::option_help("Show only this device"))]
+    #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
 
     /// Print one JSON object per line for each device
@@ -35,13 +35,18 @@ Examples:
   heapwright devices --device host:uma";
 
 const DETAILS: &str = "\
-JSON keys (stable; a key never changes its meaning):
-  device (the value for --device), default, description, adapter, architecture,
-  resource_heap_tier, tight_alignment_tier, gpu_upload_heaps, gpu_va_bits_per_resource,
-  gpu_va_bits_per_process, interface_version, dedicated_video_memory_bytes,
-  shared_system_memory_bytes, and local and non_local, each with budget_bytes and
-  current_usage_bytes. If the device has no adapter, adapter, dedicated_video_memory_bytes,
-  shared_system_memory_bytes, local and non_local are null.
+Values of --device, of all commands:
+  host          the simulated GPU host:discrete
+  host:PROFILE  a simulated GPU
+  vulkan        the first device of the system's Vulkan (1.3 or newer)
+  vulkan:INDEX  another device of the system's Vulkan, by its number from 0
+  d3d12         the system's Direct3D 12 on its default adapter (Windows only)
+  d3d12:N       the system's Direct3D 12 on adapter N (Windows only)
+  d3d12:PATH    the Direct3D 12 in a shared library, on its default adapter; write d3d12:./7
+                for a file whose name is a number
+
+docs/formats.md says what a shared library must export, and docs/output.schema.json describes the
+keys of the JSON.
 
 Exit codes: 0 success; 1 a device could not be opened or queried; 2 invalid input, such as an
 unknown device.";
@@ -89,7 +94,7 @@ fn every_device(output: &mut Output) -> (Vec<DeviceChoice>, Exit) {
     (choices, if errors.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
-/// Properties of a device. The JSON form is stable and documented in the help of `heapwright devices`.
+/// Properties of a device. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Clone, Debug, Serialize)]
 struct DeviceReport {
     /// Value for `--device`.

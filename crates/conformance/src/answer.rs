@@ -102,6 +102,11 @@ impl<T> Answer<T> {
         Answer { call: self.call, result: self.result.map(map) }
     }
 
+    /// Returns the value, if the call succeeded.
+    pub(crate) fn value(&self) -> Option<&T> {
+        self.result.as_ref().ok()
+    }
+
     /// Returns the result as it is, `E_NOTIMPL` included.
     pub(crate) fn result(self) -> Result<T, HRESULT> {
         self.result
@@ -130,11 +135,6 @@ impl<T> Answer<T> {
     /// Fails the check unless the call returned `E_INVALIDARG`.
     pub(crate) fn refused(self, what: impl Display) -> Verdict {
         self.refused_with(&[E_INVALIDARG], what)
-    }
-
-    /// Fails the check unless the call succeeded or returned `E_INVALIDARG`, depending on whether it is valid.
-    pub(crate) fn taken_if(self, is_valid: bool, what: impl Display) -> Verdict {
-        if is_valid { self.taken(what) } else { self.refused(what) }
     }
 
     /// Fails the check unless the call returned one of these HRESULTs, and returns the name of the one found.

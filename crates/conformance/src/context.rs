@@ -326,8 +326,8 @@ impl Context {
     }
 
     /// Creates a queue with an allocator, a list and a fence.
-    pub(crate) fn queue(&self, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Queue<'_>, Stop> {
-        Queue::new(self, list_type)
+    pub(crate) fn queue(&self, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Queue, Stop> {
+        Queue::on(self.device(), list_type)
     }
 }
 
@@ -367,8 +367,8 @@ pub(crate) fn open_list(
 }
 
 /// A queue with an allocator, a list and a fence of its own.
-pub(crate) struct Queue<'a> {
-    context: &'a Context,
+pub(crate) struct Queue {
+    device: ID3D12Device,
     pub(crate) queue: ID3D12CommandQueue,
     pub(crate) allocator: ID3D12CommandAllocator,
     pub(crate) list: List,
@@ -378,14 +378,15 @@ pub(crate) struct Queue<'a> {
     held: std::cell::RefCell<Vec<(List, ID3D12CommandAllocator)>>,
 }
 
-impl<'a> Queue<'a> {
-    fn new(context: &'a Context, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Self, Stop> {
-        let queue = commands::create_queue(context.device(), list_type).ok("any type")?;
-        let (list, allocator) = open_list(context.device(), list_type)?;
+impl Queue {
+    /// Creates a queue of a device.
+    pub(crate) fn on(device: &ID3D12Device, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Self, Stop> {
+        let queue = commands::create_queue(device, list_type).ok("any type")?;
+        let (list, allocator) = open_list(device, list_type)?;
         list.close().ok("an empty list")?;
-        let fence = context.create_fence(0).ok("value 0")?;
+        let fence = commands::create_fence(device, 0, D3D12_FENCE_FLAG_NONE).ok("value 0")?;
         Ok(Self {
-            context,
+            device: device.clone(),
             queue,
             allocator,
             list,
@@ -420,7 +421,7 @@ impl<'a> Queue<'a> {
     pub(crate) fn submit_together(&self, lists: &[&dyn Fn(&List)]) -> Result<u64, Stop> {
         let mut closed = Vec::new();
         for record in lists {
-            let (list, allocator) = open_list(self.context.device(), commands::queue_type(&self.queue))?;
+            let (list, allocator) = open_list(&self.device, commands::queue_type(&self.queue))?;
             record(&list);
             list.close().ok("valid commands")?;
             closed.push((list, allocator));
@@ -442,7 +443,7 @@ impl<'a> Queue<'a> {
             ));
         }
         self.held.borrow_mut().clear();
-        let reason = device::removed_reason(self.context.device());
+        let reason = device::removed_reason(&self.device);
         if reason.is_err() {
             return failed(format!("the commands removed the device: {}", Named(reason)));
         }

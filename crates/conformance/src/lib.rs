@@ -9,7 +9,7 @@
 //! * [`context`]: the device under test and its capabilities.
 //! * [`answer`]: results of calls and checks.
 //! * [`runner`]: execution of checks, each isolated from the others.
-//! * `scene`: the fixture of checks that compare bytes; `com`: the COM calls; `desc`: valid descriptions to start from; `hresult`: names of HRESULTs.
+//! * `scene`: the fixture of checks that compare bytes; `proof`: whether a resource holds bytes; `com`: the COM calls; `desc`: valid descriptions to start from; `hresult`: names of HRESULTs.
 //!
 //! # Requirements on the device
 //!
@@ -44,6 +44,7 @@ mod com;
 pub mod context;
 mod desc;
 pub mod hresult;
+mod proof;
 pub mod runner;
 mod scene;
 

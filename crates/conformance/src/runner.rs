@@ -248,7 +248,7 @@ mod tests {
             unsafe { run(|| open(&profile), &Options::default(), each) }.expect("the profile opens");
         }
         assert!(
-            executed.len() >= 120 && read.len() >= 150,
+            executed.len() >= 350 && read.len() >= 150,
             "{} execute, {} read",
             executed.len(),
             read.len()

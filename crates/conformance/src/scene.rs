@@ -66,7 +66,7 @@ const STAGING: u64 = 256 * KIB;
 /// A direct queue with staging buffers.
 pub(crate) struct Scene<'a> {
     pub(crate) ctx: &'a Context,
-    pub(crate) queue: Queue<'a>,
+    pub(crate) queue: Queue,
     source: ID3D12Resource,
     back: ID3D12Resource,
     /// The descriptor heaps of views that recorded commands name.

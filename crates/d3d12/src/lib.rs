@@ -13,6 +13,7 @@
 //! * [`event`]: events of the operating system, for fences and notifications.
 //! * [`resource_desc`]: conversions between the two generations of resource descriptions.
 //! * [`aliasing`]: `IHeapwrightAliasing`, heapwright's interface for validation of memory aliasing.
+//! * [`heap_clock`]: `IHeapwrightHeapClock`, the modelled time of a simulated GPU's heaps.
 //! * [`trim`]: `ID3D12Device15` with its trim notifications, which the metadata lacks.
 //! * `threading`: `Send` and `Sync` for interfaces.
 //!
@@ -50,6 +51,7 @@ mod bindings {
 pub mod aliasing;
 pub mod event;
 pub mod generations;
+pub mod heap_clock;
 pub mod hresult;
 pub mod names;
 pub mod resource_desc;

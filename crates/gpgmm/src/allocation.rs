@@ -4,9 +4,10 @@ use std::cell::{RefCell, UnsafeCell};
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::Move;
 use heapwright::{Error, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
@@ -40,7 +41,7 @@ struct Locked<T>(UnsafeCell<T>);
 unsafe impl<T: Send + Sync> Sync for Locked<T> {}
 
 /// The allocation, borrowed to be read.
-struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     allocation: &'a ResourceAllocation,
     _lock: RwLockReadGuard<'a, ()>,
 }
@@ -58,7 +59,7 @@ struct Extras {
     /// Number of `Map` calls without `Unmap`.
     mapped: AtomicU32,
     /// The object that `GetMemory` returned, which does not add a reference for its caller.
-    memory: OnceLock<Reference<Heap>>,
+    memory: Mutex<Option<Reference<Heap>>>,
     name: DebugName,
 }
 
@@ -76,16 +77,43 @@ impl Allocation {
         }
     }
 
-    fn read(&self) -> Reading<'_> {
+    pub(crate) fn read(&self) -> Reading<'_> {
         let lock = self.lock.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock.
         Reading { allocation: unsafe { &*self.allocation.0.get() }, _lock: lock }
     }
 
     fn set_debug_name(&self, name: &str) -> Result<(), Error> {
+        self.change(|allocation| allocation.set_debug_name(name))
+    }
+
+    pub(crate) fn set_user_data(&self, user_data: u64) {
+        self.change(|allocation| allocation.set_user_data(user_data));
+    }
+
+    /// Changes the allocation while nobody else uses it.
+    fn change<T>(&self, change: impl FnOnce(&mut ResourceAllocation) -> T) -> T {
         let _lock = self.lock.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock.
-        unsafe { &mut *self.allocation.0.get() }.set_debug_name(name)
+        change(unsafe { &mut *self.allocation.0.get() })
+    }
+
+    /// Completes a move of the allocation, unless it is mapped: its address would be invalid.
+    pub(crate) fn complete(&self, planned: &mut Option<Move>) -> Result<(), Failure> {
+        self.change(|allocation| {
+            if self.extras().mapped.load(Ordering::Relaxed) != 0 {
+                return Err(Failure::invalid_argument("pAllocation is mapped"));
+            }
+            let ready = planned.take_if(|planned| planned.can_complete(allocation));
+            let Some(ready) = ready else {
+                let rule = "the move is completed, belongs to another allocation, or has no resource at the new place";
+                return Err(Failure::invalid_argument(rule));
+            };
+            ready.complete(allocation)?;
+            // The memory is another one.
+            *self.extras().memory.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            Ok(())
+        })
     }
 
     fn extras(&self) -> &Extras {
@@ -200,7 +228,9 @@ unsafe extern "system" fn map(
             unsafe { (body::<Allocation>(this), read_range.as_ref().copied(), Out::new(data_out)) };
         // SAFETY: the duties are those of `Map` in D3D12, and the caller's. `Unmap` never unmaps more often than this maps, and
         // the allocation is not moved.
-        let address = unsafe { this.read().map_subresource(subresource, read_range, !out.is_null()) }?;
+        let allocation = this.read();
+        // SAFETY: as above.
+        let address = unsafe { allocation.map_subresource(subresource, read_range, !out.is_null()) }?;
         this.extras().mapped.fetch_add(1, Ordering::Relaxed);
         if let Some(address) = address {
             out.set(address.as_ptr().cast());
@@ -213,13 +243,15 @@ unsafe extern "system" fn unmap(this: This, subresource: u32, written_range: *co
     call::value("IResourceAllocation::Unmap", || {
         // SAFETY: C++ calls the method of a live object, with null or a range.
         let (this, written_range) = unsafe { (body::<Allocation>(this), written_range.as_ref().copied()) };
+        // Until the end, so that no move is completed in between.
+        let allocation = this.read();
         let one_less = |mapped: u32| mapped.checked_sub(1);
         if this.extras().mapped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
             tracing::error!("IResourceAllocation::Unmap: the allocation is not mapped");
             return;
         }
         // SAFETY: it is mapped. Which subresource is the caller's duty, as in D3D12.
-        unsafe { this.read().unmap_subresource(subresource, written_range) };
+        unsafe { allocation.unmap_subresource(subresource, written_range) };
     });
 }
 
@@ -255,17 +287,15 @@ unsafe extern "system" fn get_memory(this: This) -> *mut c_void {
     call::value("IResourceAllocation::GetMemory", || {
         // SAFETY: C++ calls the method of a live object.
         let this = unsafe { body::<Allocation>(this) };
-        let memory = match this.extras().memory.get() {
-            Some(memory) => memory,
-            None => match Heap::of_allocation(&this.read()) {
-                Ok(memory) => this.extras().memory.get_or_init(|| memory),
-                Err(error) => {
-                    tracing::error!("IResourceAllocation::GetMemory: {error}");
-                    return 0;
-                }
-            },
-        };
-        memory.as_raw() as usize
+        let allocation = this.read();
+        let mut memory = this.extras().memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if memory.is_none() {
+            match Heap::of_allocation(&allocation) {
+                Ok(found) => *memory = Some(found),
+                Err(error) => tracing::error!("IResourceAllocation::GetMemory: {error}"),
+            }
+        }
+        memory.as_ref().map_or(0, |memory| memory.as_raw() as usize)
     }) as *mut c_void
 }
 

@@ -10,16 +10,18 @@ use crate::allocation::Allocation;
 use crate::call::{self, Failure, Out};
 use crate::debug_name::{DebugName, WideChar};
 use crate::descriptors::{AllocationDesc, AllocationSupport, AllocatorStats};
+use crate::extension::{self, allocator::Extension};
 use crate::identity::{Registration, Registry};
 use crate::interfaces::{
     DebugObject, IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATOR, ResourceAllocatorMethods, This,
 };
-use crate::object::{Body, Reference, Unknown, body};
+use crate::object::{Body, Reference, SecondInterface, Unknown, body};
 use crate::residency_heap::Name;
 
 /// The body of an IResourceAllocator.
 pub(crate) struct Allocator {
     pub(crate) allocator: ResourceAllocator,
+    pub(crate) extension: Extension,
     name: DebugName,
 }
 
@@ -29,7 +31,11 @@ impl Allocator {
     /// Returns the object that stands for an allocator.
     pub(crate) fn of(allocator: ResourceAllocator) -> Reference<Self> {
         let registration = Registration { registry: &ALLOCATORS, number: allocator.id() };
-        registration.find_or_create(|| Self { allocator, name: DebugName::default() })
+        registration.find_or_create(|| Self {
+            allocator,
+            extension: Extension::NEW,
+            name: DebugName::default(),
+        })
     }
 }
 
@@ -50,6 +56,8 @@ impl Body for Allocator {
     }
 
     const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATOR];
+
+    const SECOND: Option<SecondInterface> = Some(extension::allocator::SECOND);
 
     const IS_REGISTERED: bool = true;
 
@@ -115,7 +123,7 @@ unsafe extern "system" fn create_resource(
 
 /// Returns the description of a buffer with another alignment, if GPGMM realigns it: no buffer has an alignment of more than
 /// 64 KiB or one that is no power of two, and parts have 4 bytes at least.
-fn realigned(desc: &D3D12_RESOURCE_DESC) -> Option<D3D12_RESOURCE_DESC> {
+pub(crate) fn realigned(desc: &D3D12_RESOURCE_DESC) -> Option<D3D12_RESOURCE_DESC> {
     let alignment = match desc.Alignment {
         0 => return None,
         1 | 2 => 4,

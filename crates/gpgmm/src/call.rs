@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use heapwright::Error;
 use heapwright::d3d12::hresult::Named;
-use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER};
+use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER, S_OK};
 use windows_core::HRESULT;
 
 use crate::log;
@@ -89,6 +89,29 @@ pub(crate) unsafe fn reference<'a, T>(pointer: *const T, parameter: &str) -> Res
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::null(parameter))
 }
 
+/// Stores what `make` returns in a structure that C++ passes.
+///
+/// # Errors
+///
+/// E_POINTER for null, and `make`'s; the structure is unchanged then.
+///
+/// # Safety
+///
+/// The pointer is null or points to writable space.
+pub(crate) unsafe fn write<T>(
+    out: *mut T,
+    parameter: &str,
+    make: impl FnOnce() -> Result<T, Failure>,
+) -> Result<HRESULT, Failure> {
+    if out.is_null() {
+        return Err(Failure::null(parameter));
+    }
+    let value = make()?;
+    // SAFETY: the caller's promise.
+    unsafe { out.write(value) };
+    Ok(S_OK)
+}
+
 /// A parameter that receives an interface pointer, or null.
 #[derive(Clone, Copy)]
 pub(crate) struct Out(*mut *mut c_void);
@@ -108,6 +131,23 @@ impl Out {
         Self(out)
     }
 
+    /// As [`new`](Self::new), for a parameter that must not be null.
+    ///
+    /// # Errors
+    ///
+    /// E_POINTER for null.
+    ///
+    /// # Safety
+    ///
+    /// As `new`.
+    pub(crate) unsafe fn required(out: *mut *mut c_void, parameter: &str) -> Result<Self, Failure> {
+        if out.is_null() {
+            return Err(Failure::null(parameter));
+        }
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Self::new(out) })
+    }
+
     #[inline]
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
@@ -125,8 +165,6 @@ impl Out {
 
 #[cfg(test)]
 mod tests {
-    use heapwright::d3d12::S_OK;
-
     use super::*;
 
     #[test]

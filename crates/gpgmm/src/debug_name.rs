@@ -37,17 +37,24 @@ impl DebugName {
         name: *const WideChar,
         in_library: impl FnOnce(&str) -> Result<(), heapwright::Error>,
     ) -> Result<HRESULT, Failure> {
-        if name.is_null() {
-            return Ok(S_FALSE);
-        }
         // SAFETY: the caller's promise.
-        let text = decode(unsafe { terminated(name) });
+        let Some(text) = (unsafe { text(name) }) else { return Ok(S_FALSE) };
         let encoded = encode(&text);
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         in_library(&text)?;
         *current = Some(encoded);
         Ok(S_OK)
     }
+}
+
+/// Returns a string that C++ passes, or `None` for null.
+///
+/// # Safety
+///
+/// `text` is null or points to a zero-terminated string.
+pub(crate) unsafe fn text(text: *const WideChar) -> Option<String> {
+    // SAFETY: the caller's promise.
+    (!text.is_null()).then(|| decode(unsafe { terminated(text) }))
 }
 
 /// Returns the characters before the terminating zero.

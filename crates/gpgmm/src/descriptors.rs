@@ -132,7 +132,7 @@ pub(crate) struct AllocationSupport {
     pub(crate) is_resource_allocation_within_coherent: bool,
 }
 
-fn refuse<T>(field: &str, rule: impl std::fmt::Display) -> Result<T, Failure> {
+pub(crate) fn refuse<T>(field: &str, rule: impl std::fmt::Display) -> Result<T, Failure> {
     Err(Failure::invalid_argument(format!("{field}: {rule}")))
 }
 
@@ -153,7 +153,7 @@ fn check_severity(field: &str, severity: D3D12_MESSAGE_SEVERITY) -> Result<(), F
 }
 
 /// Zero is the default.
-fn size(bytes: u64) -> Option<ByteSize> {
+pub(crate) fn size(bytes: u64) -> Option<ByteSize> {
     (bytes != 0).then(|| ByteSize::new(bytes))
 }
 
@@ -328,6 +328,11 @@ impl From<ResourceAllocationInfo> for AllocationInfo {
 }
 
 impl AllocatorDesc {
+    /// Returns whether the pool algorithm is not the default.
+    pub(crate) fn names_pool_algorithm(&self) -> bool {
+        self.pool_algorithm != 0
+    }
+
     /// # Safety
     ///
     /// The trace file is null or a zero-terminated string.

@@ -10,6 +10,8 @@ use windows_core::{HRESULT, Interface};
 use crate::allocator::Allocator;
 use crate::call::{self, Failure, Out};
 pub use crate::descriptors::{AllocatorDesc, HeapDesc, ManagerDesc, RecordingOptions};
+pub use crate::extension::structures::ExtendedAllocatorDesc;
+use crate::extension::virtual_block::VirtualBlock;
 use crate::log;
 use crate::object::{Body, Reference, recognize};
 use crate::residency_heap::Heap;
@@ -56,6 +58,30 @@ unsafe fn allocator_desc(desc: *const AllocatorDesc, out: Out) -> Result<Resourc
         log::set_level(desc.min_log_level)?;
         let desc = desc.convert()?;
         Ok(ResourceAllocatorDesc { record_options: recording_of(out, desc.record_options), ..desc })
+    }
+}
+
+/// Creates an allocator with a residency manager, or with null for none.
+///
+/// # Safety
+///
+/// `device` and `adapter` are null or point to live objects of these interfaces, and `manager` to any live object.
+unsafe fn allocator_of(
+    device: *mut c_void,
+    adapter: *mut c_void,
+    manager: *mut c_void,
+    desc: ResourceAllocatorDesc,
+) -> Result<Reference<Allocator>, Failure> {
+    // SAFETY: the caller's promises.
+    unsafe {
+        let device = device_of(&device)?;
+        // Without residency, null and an older adapter are allowed: nothing is known of them.
+        let adapter = adapter_of(adapter).ok();
+        let allocator = match manager_of(manager)? {
+            Some(manager) => ResourceAllocator::with_residency(device, adapter.as_ref(), desc, manager)?,
+            None => ResourceAllocator::new(device, adapter.as_ref(), desc)?,
+        };
+        Ok(Allocator::of(allocator))
     }
 }
 
@@ -226,15 +252,7 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocator(
     // SAFETY: the caller's promises.
     unsafe {
         create("CreateResourceAllocator", out, |out| {
-            let desc = allocator_desc(desc, out)?;
-            let device = device_of(&device)?;
-            // Without residency, null and an older adapter are allowed: nothing is known of them.
-            let adapter = adapter_of(adapter).ok();
-            let allocator = match manager_of(manager)? {
-                Some(manager) => ResourceAllocator::with_residency(device, adapter.as_ref(), desc, manager)?,
-                None => ResourceAllocator::new(device, adapter.as_ref(), desc)?,
-            };
-            Ok(Allocator::of(allocator))
+            allocator_of(device, adapter, manager, allocator_desc(desc, out)?)
         })
     }
 }
@@ -304,4 +322,44 @@ pub unsafe extern "C" fn GpgmmCreateNestedResourceAllocator(
             Ok(Allocator::of(parent.allocator.create_nested(desc)?))
         })
     }
+}
+
+/// `heapwright::d3d12::CreateAllocator`.
+///
+/// # Safety
+///
+/// As [`GpgmmCreateResourceAllocator`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn HeapwrightCreateAllocator(
+    desc: *const ExtendedAllocatorDesc,
+    device: *mut c_void,
+    adapter: *mut c_void,
+    manager: *mut c_void,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promises.
+    unsafe {
+        create("CreateAllocator", out, |out| {
+            let desc = call::reference(desc, "desc")?;
+            log::set_level(desc.base.min_log_level)?;
+            let mut desc = desc.convert()?;
+            desc.record_options = recording_of(out, desc.record_options);
+            allocator_of(device, adapter, manager, desc)
+        })
+    }
+}
+
+/// `heapwright::d3d12::CreateVirtualBlock`.
+///
+/// # Safety
+///
+/// `out` is null or points to space for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn HeapwrightCreateVirtualBlock(capacity: u64, out: *mut *mut c_void) -> HRESULT {
+    call::hresult("CreateVirtualBlock", || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Out::required(out, "ppVirtualBlockOut") }?;
+        out.set(Reference::new(VirtualBlock::new(capacity)?).into_raw());
+        Ok(S_OK)
+    })
 }

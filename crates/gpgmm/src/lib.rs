@@ -1,7 +1,7 @@
 //! The C++ API of GPGMM for Direct3D 12, `gpgmm::d3d12`, implemented by heapwright.
 //!
-//! The API is the header `include/gpgmm_d3d12.h`; Rust programs use the crate heapwright. `docs/reference.md` in the
-//! package lists each name of the API, the Rust item behind it and the test that uses it.
+//! The API is the header `include/gpgmm_d3d12.h`, and what heapwright adds is `include/heapwright_d3d12.h`; Rust programs use the crate heapwright. `docs/reference.md` and
+//! `docs/extension.md` in the package list each name of the API, the Rust item behind it and the test that uses it.
 //!
 //! The header's functions are inline, over the C functions in [`exports`], the only symbols that the library exports. Objects
 //! are COM objects: a pointer to a table of methods (`interfaces`), then a reference count (`object`).
@@ -14,6 +14,7 @@
 //! | `allocator`, `allocation`, `residency_manager`, `residency_heap`, `residency_list` | the objects |
 //! | `object` | reference counts, QueryInterface |
 //! | `identity` | the one object that stands for something of the library |
+//! | `extension` | `heapwright::d3d12`, of the header `heapwright_d3d12.h` |
 //! | `debug_name` | names as C++ passes them |
 //! | `call` | the boundary: results and panics become HRESULTs and log lines |
 //! | `log` | log lines on the standard error stream |
@@ -30,6 +31,7 @@ mod call;
 mod debug_name;
 mod descriptors;
 pub mod exports;
+mod extension;
 mod identity;
 mod interfaces;
 mod log;

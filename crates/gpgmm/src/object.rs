@@ -35,6 +35,9 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
         None
     }
 
+    /// Another interface of the object, if it has one.
+    const SECOND: Option<SecondInterface> = None;
+
     /// Returns memory for an object.
     #[inline]
     fn memory() -> Memory<Self> {
@@ -46,6 +49,14 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
     fn free(memory: Memory<Self>) {
         drop(memory);
     }
+}
+
+/// An interface whose table is not at the beginning of the object: as with multiple inheritance in C++, its pointer is that of a place
+/// in the object.
+pub(crate) struct SecondInterface {
+    pub(crate) iid: GUID,
+    /// Where the object has the pointer to the table.
+    pub(crate) offset: usize,
 }
 
 /// Memory for an object.
@@ -169,6 +180,15 @@ impl Unknown {
     pub(crate) const fn of<B: Body>() -> Self {
         Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: release::<B> }
     }
+
+    /// Returns the methods of the second interface, which are those of the object.
+    pub(crate) const fn of_second<B: Body>() -> Self {
+        Self {
+            query_interface: query_second::<B>,
+            add_ref: add_ref_second::<B>,
+            release: release_second::<B>,
+        }
+    }
 }
 
 unsafe extern "system" fn query_interface<B: Body>(
@@ -189,6 +209,14 @@ unsafe extern "system" fn query_interface<B: Body>(
             unsafe {
                 add_ref::<B>(this);
                 out.write(this);
+            }
+            return Ok(S_OK);
+        }
+        if let Some(second) = B::SECOND.filter(|second| second.iid == *iid) {
+            // SAFETY: as above; the offset is within the object.
+            unsafe {
+                add_ref::<B>(this);
+                out.write(this.byte_add(second.offset));
             }
             return Ok(S_OK);
         }
@@ -235,6 +263,36 @@ unsafe extern "system" fn release<B: Body>(this: *mut c_void) -> u32 {
         });
     }
     left
+}
+
+/// Returns the object of a second interface.
+///
+/// # Safety
+///
+/// `this` is the second interface of an object of this kind.
+unsafe fn first<B: Body>(this: *mut c_void) -> *mut c_void {
+    let offset = B::SECOND.map_or(0, |second| second.offset);
+    // SAFETY: the caller's promise.
+    unsafe { this.byte_sub(offset) }
+}
+
+unsafe extern "system" fn query_second<B: Body>(
+    this: *mut c_void,
+    iid: *const GUID,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promises.
+    unsafe { query_interface::<B>(first::<B>(this), iid, out) }
+}
+
+unsafe extern "system" fn add_ref_second<B: Body>(this: *mut c_void) -> u32 {
+    // SAFETY: the caller's promises.
+    unsafe { add_ref::<B>(first::<B>(this)) }
+}
+
+unsafe extern "system" fn release_second<B: Body>(this: *mut c_void) -> u32 {
+    // SAFETY: the caller's promises.
+    unsafe { release::<B>(first::<B>(this)) }
 }
 
 #[cfg(test)]

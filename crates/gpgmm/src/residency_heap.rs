@@ -45,20 +45,27 @@ impl Heap {
     ///
     /// The device's error.
     pub(crate) fn of_allocation(allocation: &ResourceAllocation) -> Result<Reference<Self>, Error> {
-        let source = match allocation.memory_reference() {
-            Some(memory) => Source::Managed(memory),
-            None => {
-                let pageable: ID3D12Pageable = match allocation.heap() {
-                    Some(heap) => heap.clone().into(),
-                    None => allocation.resource().clone().into(),
-                };
-                Source::Unmanaged(ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &pageable)?)
-            }
+        if let Some(memory) = allocation.memory_reference() {
+            return Ok(Self::of_memory(memory));
+        }
+        let pageable: ID3D12Pageable = match allocation.heap() {
+            Some(heap) => heap.clone().into(),
+            None => allocation.resource().clone().into(),
         };
+        let heap = ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &pageable)?;
+        Ok(Self::of(Source::Unmanaged(heap)))
+    }
+
+    /// Returns the object that stands for memory of a residency manager.
+    pub(crate) fn of_memory(memory: MemoryReference) -> Reference<Self> {
+        Self::of(Source::Managed(memory))
+    }
+
+    fn of(source: Source) -> Reference<Self> {
         let heap = Self { source, name: DebugName::default() };
         match heap.registration() {
-            Some(registration) => Ok(registration.find_or_create(|| heap)),
-            None => Ok(Reference::new(heap)),
+            Some(registration) => registration.find_or_create(|| heap),
+            None => Reference::new(heap),
         }
     }
 

@@ -220,14 +220,14 @@ fn at_a_limit(_: &mut Criterion) {
             let desc = buffer_desc(ByteSize::new(size));
             let resource = ResourceDesc::new(&desc);
             let begin = Instant::now();
-            let made = allocator.create(&place, &resource);
+            let made = allocator.create(&place, resource);
             let created = begin.elapsed();
             if let Ok(made) = made {
                 live.push(made);
             }
             if is_measured {
                 let begin = Instant::now();
-                let _predicted = black_box(allocator.probe(&place, &resource));
+                let _predicted = black_box(allocator.probe(&place, resource));
                 times[0].push(created);
                 times[1].push(begin.elapsed());
             }

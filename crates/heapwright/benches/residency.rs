@@ -12,7 +12,7 @@
 use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
-use heapwright::residency::eviction::PolicyKind;
+use heapwright::residency::PolicyKind;
 use heapwright::residency::{
     ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, ResidencyManagerDesc,
 };

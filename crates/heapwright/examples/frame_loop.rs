@@ -242,11 +242,10 @@ impl Frame {
     fn submit(&mut self, manager: &ResidencyManager, queue: &ID3D12CommandQueue) -> Answer<()> {
         // SAFETY: the list is alive and open.
         unsafe { self.list.Close().ok()? };
-        let list: &ID3D12CommandList = &self.list;
         // SAFETY: the list is closed and of the queue's type, only this thread uses it, and its heaps are in `uses`.
         // Meshes and frames live until the queue has finished, because every frame is waited for before it is recorded
         // again, compared or dropped; there is no other queue.
-        self.done = unsafe { manager.execute_command_lists(queue, &[(list, &self.uses)])? };
+        self.done = unsafe { manager.execute_command_lists(queue, &[self.uses.of(&self.list)])? };
         Ok(())
     }
 

@@ -17,8 +17,8 @@ use heapwright_d3d12::*;
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::memory::{
-    AllocationId, Heap, Label, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces, create_placed,
-    place_resident, set_debug_name,
+    AllocationId, Heap, Label, MemoryReference, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces,
+    create_placed, place_resident, set_debug_name,
 };
 use crate::plan::Constraints;
 use crate::requirements::{Creation, RequestedResource};
@@ -424,6 +424,12 @@ impl Move {
         self.planned.as_ref()?.target.heap.residency()
     }
 
+    /// Returns the [memory of the target](Self::destination_memory), kept alive.
+    #[must_use]
+    pub fn destination_memory_reference(&self) -> Option<MemoryReference> {
+        self.planned.as_ref()?.target.heap.residency_reference()
+    }
+
     /// Creates the same resource at the new place, as the target of the GPU copy. Another call replaces it.
     ///
     /// Uses the resource's own `GetDesc`. Castable formats cannot be queried; pass them to
@@ -543,6 +549,13 @@ impl Move {
         debug_assert!(completed.is_moved, "the allocation must be live until the move is completed");
         self.run.release(completed.release);
         Ok(())
+    }
+
+    /// Returns whether [`complete`](Self::complete) can complete the move of an allocation.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn can_complete(&self, allocation: &ResourceAllocation) -> bool {
+        self.target.is_some() && self.check(allocation).is_ok()
     }
 
     fn check(&self, allocation: &ResourceAllocation) -> Result<(), Error> {

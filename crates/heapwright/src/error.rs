@@ -246,39 +246,50 @@ impl fmt::Display for Shortage {
             f,
             "out of memory: cannot allocate {requested} in {heap_type} heaps ({used} used of {reserved} reserved)"
         )?;
-        for (place, attempt) in attempts.iter().enumerate() {
-            write!(f, "{} {attempt}", if place == 0 { "; tried" } else { ", then" })?;
+        // An attempt that failed twice for the same reason is one to the reader.
+        let mut different: Vec<&Attempt> = Vec::with_capacity(attempts.len());
+        for attempt in attempts {
+            if !different.contains(&attempt) {
+                different.push(attempt);
+            }
         }
-        if let Some((usage, budget)) = video_memory {
+        for (place, same) in different.chunk_by(|one, next| one.obstacle == next.obstacle).enumerate() {
+            f.write_str(if place == 0 { "; tried " } else { ", then " })?;
+            for (place, attempt) in same.iter().enumerate() {
+                write!(f, "{}{}", if place == 0 { "" } else { " and " }, attempt.source)?;
+            }
+            write!(f, ": {}", same[0].obstacle)?;
+        }
+        let says_budget = attempts.iter().any(|attempt| matches!(attempt.obstacle, Obstacle::Budget { .. }));
+        if let Some((usage, budget)) = video_memory.filter(|_| !says_budget) {
             write!(f, " (current usage {usage}, budget {budget})")?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Attempt {
+impl fmt::Display for MemorySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.source {
-            MemorySource::HeldMemory => f.write_str("existing heaps")?,
-            MemorySource::NewHeap(size) => write!(f, "a new heap of {size}")?,
-            MemorySource::Placing => f.write_str("placing the resource")?,
-            MemorySource::Committed(size) => write!(f, "a committed resource of {size}")?,
+        match self {
+            Self::HeldMemory => f.write_str("existing heaps"),
+            Self::NewHeap(size) => write!(f, "a new heap of {size}"),
+            Self::Placing => f.write_str("placing the resource"),
+            Self::Committed(size) => write!(f, "a committed resource of {size}"),
         }
-        match self.obstacle {
-            Obstacle::Device(hresult) => write!(f, ": {:#}", Named(hresult)),
-            Obstacle::Limit { limit, held } => {
-                write!(f, ": would exceed the limit of {limit} ({held} reserved)")
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device(hresult) => write!(f, "{:#}", Named(*hresult)),
+            Self::Limit { limit, held } => write!(f, "would exceed the limit of {limit} ({held} reserved)"),
+            Self::Budget { group, budget, usage } => {
+                write!(f, "would exceed the {group} budget of {budget} ({usage} in use)")
             }
-            Obstacle::Budget { group, budget, usage } => {
-                write!(f, ": would exceed the {group} budget of {budget} ({usage} in use)")
-            }
-            Obstacle::HeapCount { limit } => {
-                write!(f, ": the pool has reached its max_heap_count of {limit}")
-            }
-            Obstacle::HeapSize { limit } => write!(f, ": exceeds the maximum heap size of {limit}"),
-            Obstacle::NoRoom => {
-                f.write_str(": no free range is large enough, and creating a heap is not allowed")
-            }
+            Self::HeapCount { limit } => write!(f, "the pool has reached its max_heap_count of {limit}"),
+            Self::HeapSize { limit } => write!(f, "exceeds the maximum heap size of {limit}"),
+            Self::NoRoom => f.write_str("no free range is large enough, and creating a heap is not allowed"),
         }
     }
 }
@@ -289,4 +300,34 @@ impl From<Kind> for Error {
     fn from(kind: Kind) -> Self {
         Self { kind: Box::new(kind) }
     }
+}
+
+#[test]
+fn a_shortage_says_each_attempt_once_and_the_budget_once() {
+    let over = Obstacle::Budget {
+        group: SegmentGroup::Local,
+        budget: ByteSize::from_mib(2),
+        usage: ByteSize::from_mib(2),
+    };
+    let heap = Attempt { source: MemorySource::NewHeap(ByteSize::from_kib(64)), obstacle: over };
+    let committed = Attempt { source: MemorySource::Committed(ByteSize::from_kib(60)), obstacle: over };
+    let device = Attempt { source: MemorySource::Placing, obstacle: Obstacle::Device(E_OUTOFMEMORY) };
+    let shortage = |attempts| Shortage {
+        requested: ByteSize::from_kib(60),
+        heap_type: HeapType::Default,
+        reserved: ByteSize::from_mib(2),
+        used: ByteSize::from_mib(2),
+        video_memory: Some((ByteSize::from_mib(2), ByteSize::from_mib(2))),
+        attempts,
+        never_fallback: false,
+    };
+    let attempts = vec![heap.clone(), committed.clone(), device.clone(), committed, heap, device.clone()];
+    assert_eq!(
+        Error::out_of_memory(shortage(attempts)).to_string(),
+        "out of memory: cannot allocate 60.00 KiB in DEFAULT heaps (2.00 MiB used of 2.00 MiB reserved); tried a new heap of \
+         64.00 KiB and a committed resource of 60.00 KiB: would exceed the local budget of 2.00 MiB (2.00 MiB in use), then \
+         placing the resource: E_OUTOFMEMORY (0x8007000e)"
+    );
+    let error = Error::out_of_memory(shortage(vec![device])).to_string();
+    assert!(error.ends_with("(current usage 2.00 MiB, budget 2.00 MiB)"), "{error}");
 }

@@ -109,7 +109,7 @@ pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    LiveAllocation, Mapping, MemoryTotals, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc,
+    Mapping, MemoryTotals, NotFreed, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats,
     TexelPitches, TextureMapping,
 };
@@ -133,8 +133,3 @@ pub use heapwright_d3d12 as d3d12;
 pub use memory::{AllocationId, MemoryReference, PredictedMemory};
 pub use plan::{Placement, PlacementDecision, PlacementReason};
 pub use requirements::BufferUses;
-
-/// Compiles the README's example as a doc test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use heapwright_lab::memory::comparison::{CONTENDERS, Group, MODELLED, compare};
+use heapwright_lab::memory::devices::compare_devices;
 use heapwright_lab::memory::meter::DeviceCall;
 use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
 use heapwright_lab::workload::traces::NAMES;
@@ -56,15 +57,19 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         return write_calls(&calls, &Group::Recorded.traces(&folders)?);
     }
     let mut results = Vec::new();
+    let mut devices = Vec::new();
     for group in Group::ALL {
         let traces = group.traces(&folders)?;
         let contenders = if group == Group::Recorded { MODELLED.as_slice() } else { &CONTENDERS };
         let rows = traces.iter().map(|trace| compare(trace, contenders)).collect::<Result<_, _>>()?;
+        if group != Group::Generated(Part::Development) {
+            devices.push((group, compare_devices(&traces)?));
+        }
         results.push(Results { group, rows });
     }
     let found = |name: &&str| results[0].rows.iter().any(|row| row.trace == *name);
     let left_out: Vec<&str> = NAMES.into_iter().filter(|name| !found(name)).collect();
-    let text = render(&results, &left_out);
+    let text = render(&results, &devices, &left_out);
     fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
     // Without the lines of each trace, of which there are many.
     let summary = text.split(EACH_TRACE).next().unwrap_or_default();

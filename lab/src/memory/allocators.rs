@@ -14,12 +14,12 @@ pub trait MemoryAllocator: Sized {
     /// A live buffer.
     type Buffer;
 
-    /// Creates the allocator and its device.
+    /// Creates the allocator and its device, on which memory costs `prices`.
     ///
     /// # Errors
     ///
     /// Returns the allocator's error.
-    fn new() -> Result<Self, Failed>;
+    fn new(prices: &Prices) -> Result<Self, Failed>;
 
     /// Creates a buffer in memory for the GPU.
     ///
@@ -75,8 +75,21 @@ pub fn replay<A: MemoryAllocator>(
     listen: &mut dyn FnMut(&[DeviceCall]),
 ) -> Result<Figures, Failed> {
     let prices = Prices::on_h200();
-    let mut meter = Meter::default();
-    let mut allocator = A::new()?;
+    Ok(replay_in(A::new(&prices)?, trace, &[prices], listen)?[0])
+}
+
+/// Replays a trace on an allocator, and returns the figures for several prices of the same calls.
+///
+/// # Errors
+///
+/// Returns the first error of the allocator.
+pub fn replay_in<A: MemoryAllocator>(
+    mut allocator: A,
+    trace: &Trace,
+    prices: &[Prices],
+    listen: &mut dyn FnMut(&[DeviceCall]),
+) -> Result<Vec<Figures>, Failed> {
+    let mut meters: Vec<Meter> = prices.iter().map(|_| Meter::default()).collect();
     let mut calls = Vec::new();
     let mut buffers: Vec<Option<A::Buffer>> = vec![];
     buffers.resize_with(trace.allocation_count(), || None);
@@ -99,7 +112,9 @@ pub fn replay<A: MemoryAllocator>(
         if !calls.is_empty() {
             listen(&calls);
         }
-        meter.record(event.time_us, operation, &calls, &prices);
+        for (meter, prices) in meters.iter_mut().zip(prices) {
+            meter.record(event.time_us, operation, &calls, prices);
+        }
     }
     for buffer in buffers.into_iter().flatten() {
         allocator.free(buffer)?;
@@ -109,6 +124,8 @@ pub fn replay<A: MemoryAllocator>(
         allocator.pass_time(Duration::from_micros(end_us + frame * FRAME_US));
     }
     allocator.take_calls(&mut calls);
-    meter.record_end(&calls, &prices);
-    Ok(meter.figures())
+    for (meter, prices) in meters.iter_mut().zip(prices) {
+        meter.record_end(&calls, prices);
+    }
+    Ok(meters.iter().map(Meter::figures).collect())
 }

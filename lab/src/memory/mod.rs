@@ -10,6 +10,8 @@
 //! | [`allocators`] | the trait of allocators that take part, and the replay of a trace |
 //! | [`ours`] | heapwright on the simulated GPU, with its defaults and with GPGMM's strategy |
 //! | [`peers`] | VMA and gpu-allocator |
+//! | [`d3d12ma`] | D3D12MA's rules for heaps |
+//! | [`fixed`], [`devices`] | core's placement with fixed settings; all of them on devices with other prices |
 //! | [`vulkan_device`] | the Vulkan device that notes calls |
 //! | [`prices`] | the times of calls that create and free memory |
 //! | [`meter`] | adds up calls and computes the figures |
@@ -19,6 +21,9 @@
 
 pub mod allocators;
 pub mod comparison;
+pub mod d3d12ma;
+pub mod devices;
+pub mod fixed;
 pub mod measured;
 pub mod meter;
 pub mod ours;

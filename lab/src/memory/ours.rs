@@ -13,6 +13,7 @@ use heapwright_runtime::{HostProfile, Instance};
 
 use super::allocators::{Failed, MemoryAllocator};
 use super::meter::{Block, DeviceCall};
+use super::prices::Prices;
 
 /// The description of an allocator.
 pub trait Configuration {
@@ -53,8 +54,10 @@ pub struct Heapwright<C> {
 impl<C: Configuration> MemoryAllocator for Heapwright<C> {
     type Buffer = ResourceAllocation;
 
-    fn new() -> Result<Self, Failed> {
-        let gpu = Instance::open(HostProfile::default_profile()).map_err(Failed::new)?;
+    fn new(prices: &Prices) -> Result<Self, Failed> {
+        let profile =
+            HostProfile { video_heap_costs: prices.shared, ..*HostProfile::default_profile() };
+        let gpu = Instance::open(&profile).map_err(Failed::new)?;
         let allocator =
             ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), C::desc()).map_err(Failed::new)?;
         let report = gpu.residency();

@@ -10,6 +10,7 @@ use vk_mem::Alloc as _;
 
 use super::allocators::{Failed, MemoryAllocator};
 use super::meter::DeviceCall;
+use super::prices::Prices;
 use super::vulkan_device::{PREFERS_DEDICATED, VulkanDevice};
 
 fn buffer_info(size: ByteSize) -> vk::BufferCreateInfo<'static> {
@@ -34,22 +35,25 @@ impl Driver for Indifferent {
     const PREFERS_DEDICATED: Option<ByteSize> = None;
 }
 
-/// VMA 3, by vk-mem. `vmaCreateBuffer` with `VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE`.
-pub struct Vma<D> {
+/// VMA 3, by vk-mem. `vmaCreateBuffer` with `VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE`. With `BLOCK_MIB`, blocks have so many MiB
+/// instead of VMA's default.
+pub struct Vma<D, const BLOCK_MIB: u64 = 0> {
     /// Declared, and therefore dropped, before the device.
     allocator: vk_mem::Allocator,
     device: VulkanDevice,
     driver: PhantomData<D>,
 }
 
-impl<D: Driver> MemoryAllocator for Vma<D> {
+impl<D: Driver, const BLOCK_MIB: u64> MemoryAllocator for Vma<D, BLOCK_MIB> {
     type Buffer = (vk::Buffer, vk_mem::Allocation);
 
-    fn new() -> Result<Self, Failed> {
+    fn new(_prices: &Prices) -> Result<Self, Failed> {
         let device = VulkanDevice::new(D::PREFERS_DEDICATED);
         let mut info =
             vk_mem::AllocatorCreateInfo::new(&device.instance, &device.device, device.physical_device);
         info.vulkan_api_version = vk::API_VERSION_1_3;
+        // 0 is VMA's default.
+        info.preferred_large_heap_block_size = BLOCK_MIB << 20;
         // SAFETY: the device outlives the allocator, since the fields are dropped in this order.
         let allocator = unsafe { vk_mem::Allocator::new(info) }.map_err(Failed::new)?;
         Ok(Self { allocator, device, driver: PhantomData })
@@ -85,7 +89,7 @@ pub struct GpuAllocator {
 impl MemoryAllocator for GpuAllocator {
     type Buffer = (vk::Buffer, gpu_allocator::vulkan::Allocation);
 
-    fn new() -> Result<Self, Failed> {
+    fn new(_prices: &Prices) -> Result<Self, Failed> {
         let device = VulkanDevice::new(Nvidia::PREFERS_DEDICATED);
         let allocator = gpu_allocator::vulkan::Allocator::new(&AllocatorCreateDesc {
             instance: device.instance.clone(),

@@ -1,37 +1,39 @@
 //! The times of calls that create and free memory.
 
-use std::time::Duration;
-
-use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapCost, HeapCosts};
 
 use super::meter::Block;
 
-/// The times by size, for each kind of memory of the GPU.
-#[derive(Clone, Debug)]
+/// The times by size, for each kind of memory of a GPU.
+#[derive(Clone, Copy, Debug)]
 pub struct Prices {
-    shared: HeapCosts,
-    dedicated: HeapCosts,
+    /// Memory for any number of buffers.
+    pub shared: HeapCosts,
+    /// Memory that is dedicated to one buffer.
+    pub dedicated: HeapCosts,
 }
 
+/// The simulated devices, with their names.
+pub const DEVICES: [(&str, Prices); 4] = [
+    ("heaps at the price of plain memory on an H200", Prices::on_h200()),
+    ("heaps that are dedicated memory", Prices::of_all(HeapCosts::dedicated())),
+    ("vkd3d-proton", Prices::of_all(HeapCosts::vkd3d_proton())),
+    (
+        "ten times plain memory",
+        Prices { shared: HeapCosts::device_local().times(10), dedicated: HeapCosts::dedicated().times(10) },
+    ),
+];
+
 impl Prices {
-    /// Returns the times that were measured on an NVIDIA H200: core's table, and for dedicated memory those in
-    /// `heap-times/sizes.csv`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the file has no increasing sizes of dedicated memory.
+    /// Returns the times that were measured on an NVIDIA H200.
     #[must_use]
-    pub fn on_h200() -> Self {
-        let file = include_str!("../../heap-times/sizes.csv");
-        let points = file.lines().filter_map(|line| line.strip_prefix("dedicated,")).map(|line| {
-            let cells: Vec<u64> = line.split(',').map(|cell| cell.parse().expect("a number")).collect();
-            let [size, create, free] = cells[..] else { panic!("three numbers, not {line}") };
-            let [create, free] = [create, free].map(Duration::from_micros);
-            HeapCost { size: ByteSize::new(size), create, free }
-        });
-        let dedicated = HeapCosts::new(points.collect()).expect("sizes that increase");
-        Self { shared: HeapCosts::device_local(), dedicated }
+    pub const fn on_h200() -> Self {
+        Self { shared: HeapCosts::device_local(), dedicated: HeapCosts::dedicated() }
+    }
+
+    /// Returns a price for all memory.
+    const fn of_all(costs: HeapCosts) -> Self {
+        Self { shared: costs, dedicated: costs }
     }
 
     /// Returns the time to create and to free a block.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::devices::{Means, Outcome};
 use super::comparison::{CONTENDERS, Contender, Group, MODELLED, Row, geometric_mean};
 use super::measured::{HONEST, MEASURED, Measured, calls_on_gpu, own_microseconds};
 use super::meter::Figures;
@@ -35,7 +36,7 @@ const HONESTY_HEADING: &str = "\
 
 /// Renders the file. `left_out` are the recorded traces that were not found.
 #[must_use]
-pub fn render(results: &[Results], left_out: &[&str]) -> String {
+pub fn render(results: &[Results], devices: &[(Group, Vec<Outcome>)], left_out: &[&str]) -> String {
     let mut text = String::from(include_str!("introduction.md"));
     if !left_out.is_empty() {
         let _ = writeln!(text, "\nNot found, and left out: {}.", left_out.join(", "));
@@ -56,6 +57,12 @@ pub fn render(results: &[Results], left_out: &[&str]) -> String {
             .collect();
         let beaten = if beaten.is_empty() { "nowhere".to_owned() } else { beaten.join(", ") };
         let _ = writeln!(text, "\nBetter than heapwright in time, mean and peak at once: {beaten}.");
+    }
+    let _ = write!(text, "\n## Other prices\n\n{}", include_str!("devices.md"));
+    for (group, outcomes) in devices {
+        for outcome in outcomes {
+            text.push_str(&of_device(*group, outcome));
+        }
     }
     let recorded = results.iter().filter(|results| results.group == Group::Recorded);
     let _ = write!(text, "\n## Dedicated memory\n\n{}", include_str!("dedicated.md"));
@@ -123,6 +130,43 @@ fn means<'a>(contender: &Contender, figures: impl Iterator<Item = &'a Figures> +
     )
 }
 
+/// Returns the table of a device.
+fn of_device(group: Group, outcome: &Outcome) -> String {
+    let mut text = format!(
+        "\n### {}: {}\n\n| allocator | time, us/op | hitches | peak | mean |\n|---|---:|---:|---:|---:|\n",
+        group.title(),
+        outcome.device
+    );
+    let mut line = |name: &str, means: &Means| {
+        let Means { time, hitches, mean, peak } = means;
+        let _ = writeln!(text, "| {name} | {time:.2} | {hitches} | {peak:.3} | {mean:.3} |");
+    };
+    outcome.rows.iter().for_each(|(name, means)| line(name, means));
+    for (name, fixed) in [
+        ("fastest fixed settings with at most this mean", &outcome.fastest_fixed),
+        ("fixed settings with the least mean in at most this time", &outcome.smallest_fixed),
+    ] {
+        if let Some(means) = fixed {
+            line(name, means);
+        }
+    }
+    let ours = outcome.rows[0].1;
+    let ratio = |of: fn(&Means) -> f64, fixed: Option<Means>| {
+        fixed.map_or_else(|| "none is better".to_owned(), |fixed| format!("{:.2}", of(&ours) / of(&fixed)))
+    };
+    let time = ratio(|means| means.time, outcome.fastest_fixed);
+    let mean = ratio(|means| means.mean, outcome.smallest_fixed);
+    let better = |means: &Means| means.time < ours.time && means.mean < ours.mean && means.peak < ours.peak;
+    let beaten: Vec<&str> =
+        outcome.rows.iter().skip(1).filter(|(_, means)| better(means)).map(|(name, _)| *name).collect();
+    let beaten = if beaten.is_empty() { "none".to_owned() } else { beaten.join(", ") };
+    let _ = writeln!(
+        text,
+        "\nOver the best fixed settings: time {time}, mean {mean}. Better in time, mean and peak at once: {beaten}."
+    );
+    text
+}
+
 /// Returns a line for each contender.
 fn lines(row: &Row) -> String {
     let of = |(contender, figures): (&Contender, &Figures)| {
@@ -181,7 +225,7 @@ mod tests {
             Figures { operations: 1000, peak: 1.25, mean: 2.0, mean_by_time: 2.0, ..Figures::default() };
         let row = Row { trace: "unet_diffusion".to_owned(), figures: vec![figures; CONTENDERS.len()] };
         let results = Results { group: Group::Recorded, rows: vec![row.clone()] };
-        let file = render(&[results], &[]);
+        let file = render(&[results], &[], &[]);
         assert_eq!(verify(&file, &row), Ok(()));
         let mut other = row.clone();
         other.figures[0].peak = 1.26;

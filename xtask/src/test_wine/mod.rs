@@ -1,6 +1,5 @@
 //! `cargo xtask test-wine`: builds everything for Windows and runs it in Wine, on the runtime and on Wine's Direct3D 12.
 //!
-//! - [`packages`]: installation of required packages.
 //! - [`build`]: the build for all steps.
 //! - [`wine`]: a Wine prefix and a display.
 //! - [`process`]: programs with a time limit.
@@ -11,7 +10,6 @@
 
 mod build;
 mod known_gaps;
-mod packages;
 mod process;
 mod steps;
 mod summary;
@@ -36,14 +34,14 @@ pub(crate) struct Args {
     /// Run only this step; may be repeated.
     #[arg(long, value_name = "STEP", value_enum)]
     only: Vec<Step>,
-    /// Build only, and install nothing.
+    /// Build only.
     #[arg(long, conflicts_with = "only")]
     no_run: bool,
 }
 
 const HELP: &str = "\
-What is missing is installed, as root: Debian's packages of Wine, Xvfb, lavapipe (Vulkan on the CPU),
-mingw and the D3D12 headers, and Rust's target x86_64-pc-windows-gnu. Everything else stays below
+Requires Wine, Xvfb, lavapipe (Vulkan on the CPU), mingw, clang, the D3D12 headers, and Rust's target
+x86_64-pc-windows-gnu: `.ci/install` installs them on Debian. Everything that is written stays below
 target/wine: a new Wine prefix, and what each program wrote, in logs/. Nothing that was started
 outlives the command.
 
@@ -62,7 +60,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
         build::build(root)?;
         return build::build_interop(root, &crate::target_folder(root)).map(drop);
     }
-    packages::install()?;
+    require_programs()?;
     let start = Instant::now();
     eprintln!("building for {TARGET}");
     let built = build::build(root)?;
@@ -96,5 +94,20 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     match summary.failed() {
         0 => Ok(()),
         failed => Err(format!("{failed} failed in Wine")),
+    }
+}
+
+/// Returns an error that names the programs that are missing.
+fn require_programs() -> Result<(), String> {
+    const PROGRAMS: [&str; 5] = ["wine", "Xvfb", "cc", "clang++", "x86_64-w64-mingw32-g++"];
+    let is_there = |program: &str| {
+        std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+    };
+    let missing: Vec<&str> = PROGRAMS.into_iter().filter(|program| !is_there(program)).collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("programs not found: {}; `.ci/install` installs them on Debian", missing.join(", ")))
     }
 }

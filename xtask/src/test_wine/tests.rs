@@ -11,10 +11,10 @@ use super::wine::Wine;
 use crate::libtest::{self, LongRunning};
 
 /// Time limit of a test program.
-const LIMIT: Duration = Duration::from_secs(480);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Time limit of a single test that is known to fail.
-const LIMIT_OF_ONE: Duration = Duration::from_secs(30);
+const LIMIT_OF_ONE: Duration = Duration::from_secs(600);
 
 /// Text in the output of a test for which Wine failed to start a process (`ERROR_INTERNAL_ERROR`).
 ///

@@ -6,7 +6,6 @@ use clap::ValueEnum;
 use heapwright_conformance::Class;
 
 use crate::args::number;
-use crate::device;
 
 /// Check a device's conformance to Direct3D 12's memory rules
 ///
@@ -17,7 +16,7 @@ use crate::device;
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ConformanceArgs {
     /// Device to check: a name from `heapwright devices`, or d3d12:PATH for a shared library
-    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device::option_help("Device to check"))]
+    #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub(crate) device: String,
 
     /// File that lists the checks that are known to fail on the device
@@ -54,6 +53,28 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
 
+    /// Print the selected checks and their sources, and run none
+    #[arg(long, conflicts_with_all = ["json", "baseline", "junit", "results", "known_gaps"])]
+    pub(crate) list: bool,
+
+    /// Write the result of each check to a file, for --baseline and --table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Earlier results to compare with: a file of --results or --json. Prints the checks whose result changed
+    ///
+    /// A check that passed in the earlier result and fails sets exit code 1; other changes do not.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// Write the results to a file as JUnit XML, which build servers show
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+
+    /// Print a Markdown table of checks by implementation from these files of --results, and run none
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["json", "list", "baseline", "junit", "results", "known_gaps"])]
+    pub(crate) table: Vec<PathBuf>,
+
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -82,35 +103,16 @@ Examples:
   heapwright conformance
   heapwright conformance --device host:uma --filter tight/
   heapwright conformance --json --filter heap/,buffer/placed
-  heapwright conformance --device host:uma --require behaviour";
+  heapwright conformance --device host:uma --require behaviour
+  heapwright conformance --list --filter tight/";
 
 const DETAILS: &str = "\
-JSON keys (stable; a key never changes its meaning):
-  device (the value for --device), passed, failed, known, skipped, no_longer_failing [id],
-  known_but_skipped [id], classes {behaviour and validation, each with passed, failed, known,
-  skipped}, checks [{id, spec, class, result, detail, known_gap}].
-  class is behaviour (what correct programs rely on) or validation (invalid calls).
-  result is pass, fail, known or skip; known is a failure that --known-gaps lists. detail is one
-  line: measured values, expected and actual results, or the reason for skipping; its wording may
-  change. known_gap is the reason from --known-gaps, or null. no_longer_failing and
-  known_but_skipped are the listed checks that passed or were skipped.
-
-Example JSON:
-  {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0,
-  \"no_longer_failing\":[],\"known_but_skipped\":[],
-  \"classes\":{\"behaviour\":{\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0},
-  \"validation\":{\"passed\":0,\"failed\":0,\"known\":0,\"skipped\":0}},\"checks\":[{
-  \"id\":\"tight/placed-buffer-alignment-max\",\"spec\":\"TIGHT, Placed Resources\",
-  \"class\":\"behaviour\",\"result\":\"pass\",\"detail\":\"18 widths, at most 256\",\"known_gap\":null}]}
-
-Example file for --known-gaps:
-  # Wine 8
-  heap/size-0-refused  the size is rounded up
-
-Checks of usage and budgets are skipped if the device has no adapter, as with some shared
-libraries.
+docs/formats.md describes the file of known gaps, and docs/output.schema.json the keys of the JSON.
+crates/conformance/results has files of --results of named implementations.
 
 Failures are printed as they occur. The JSON output of two runs on the same device is identical.
+Checks of usage and budgets are skipped if the device has no adapter, as with some shared
+libraries.
 
 Exit codes, for the classes selected by --require: 0 no check failed except known gaps; 1 a check
 failed, a known gap passed, or the device could not be opened; 2 invalid input, such as an unknown

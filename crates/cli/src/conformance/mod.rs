@@ -6,15 +6,20 @@
 //! - [`process`], [`worker`]: the parent's and the child's side of such a process.
 //! - [`report`]: the results, as JSON and as text.
 //! - [`table`]: the summary as a table.
+//! - [`results`]: files of earlier results: comparison with one, and a table of several.
+//! - [`junit`]: the results as JUnit XML.
 
 mod args;
 mod isolation;
+mod junit;
 mod known_gaps;
 mod process;
 mod report;
+mod results;
 mod table;
 mod worker;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use heapwright_conformance::{Check, Filter, checks};
@@ -23,12 +28,31 @@ pub(crate) use self::args::ConformanceArgs;
 use self::known_gaps::{KnownGaps, KnownGapsError};
 use self::process::WorkerProcesses;
 use self::report::{ConformanceReport, Failure};
+use self::results::{Results, ResultsError};
 use crate::device::{DeviceChoice, NoDevice};
 use crate::exit::Exit;
+use crate::input;
 use crate::output::{Output, OutputError};
 
 /// Runs the command. With a `verbosity` above 0, each skipped check is listed.
 pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) -> Result<Exit, OutputError> {
+    if args.list || !args.table.is_empty() {
+        return match print_without_running(args) {
+            Ok(text) => output.result(&text).map(|()| Exit::Success),
+            Err(error) => {
+                output.error(&error);
+                Ok(error.exit())
+            }
+        };
+    }
+    let baseline = match args.baseline.as_deref().map(Results::read).transpose() {
+        Ok(baseline) => baseline,
+        Err(error) => {
+            let error = ConformanceError::Results(error);
+            output.error(&error);
+            return Ok(error.exit());
+        }
+    };
     let result = match DeviceChoice::find(&args.device) {
         Ok(choice) if args.worker => return worker::run(&choice, output),
         Ok(choice) => check(args, &choice, verbosity, output)?,
@@ -41,12 +65,46 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
             return Ok(error.exit());
         }
     };
+    let changes = baseline.map(|earlier| report.since(&earlier));
+    let files = [
+        (&args.junit, "--junit", junit::render as fn(&ConformanceReport) -> String),
+        (&args.results, "--results", results::render),
+    ];
+    for (path, option, render) in files {
+        if let Some(path) = path
+            && let Err(error) = std::fs::write(path, render(&report))
+        {
+            let (path, reason) = (path.clone(), input::reason(&error, "no such folder"));
+            let error = ConformanceError::Write { option, path, reason };
+            output.error(&error);
+            return Ok(error.exit());
+        }
+    }
     if args.json {
         output.result(&report.to_json())?;
     } else {
         output.result(&report.for_people(verbosity > 0))?;
+        if let Some(changes) = &changes {
+            output.result(changes)?;
+        }
     }
-    Ok(if report.is_as_expected(args.require.classes()) { Exit::Success } else { Exit::Failure })
+    let is_worse = changes.is_some_and(|changes| changes.has_regressions());
+    let is_good = report.is_as_expected(args.require.classes()) && !is_worse;
+    Ok(if is_good { Exit::Success } else { Exit::Failure })
+}
+
+/// Returns the list of the selected checks, or the table of earlier results.
+fn print_without_running(args: &ConformanceArgs) -> Result<String, ConformanceError> {
+    if args.list {
+        let (checks, _) = selected(args)?;
+        let lines =
+            checks.iter().map(|check| format!("{}  {}  {}", check.id, check.class.name(), check.spec));
+        return Ok(lines.collect::<Vec<_>>().join("\n"));
+    }
+    let read = args.table.iter().map(|path| Results::read(path));
+    let results = read.collect::<Result<Vec<_>, _>>().map_err(ConformanceError::Results)?;
+    let (checks, _) = selected(args)?;
+    Ok(results::table(&checks, &results))
 }
 
 /// Error that prevents the checks from running.
@@ -63,6 +121,10 @@ enum ConformanceError {
     #[error("--known-gaps: {0}")]
     KnownGaps(#[from] KnownGapsError),
     #[error("{0}")]
+    Results(#[from] ResultsError),
+    #[error("{option}: {path}: {reason}", path = .path.display())]
+    Write { option: &'static str, path: PathBuf, reason: String },
+    #[error("{0}")]
     CannotRun(String),
 }
 
@@ -70,9 +132,12 @@ impl ConformanceError {
     fn exit(&self) -> Exit {
         match self {
             Self::NoDevice(error) => error.exit(),
-            Self::NothingMatches(_) | Self::NoCheck(_) | Self::NothingLeft | Self::KnownGaps(_) => {
-                Exit::BadInput
-            }
+            Self::NothingMatches(_)
+            | Self::NoCheck(_)
+            | Self::NothingLeft
+            | Self::KnownGaps(_)
+            | Self::Results(_)
+            | Self::Write { .. } => Exit::BadInput,
             Self::CannotRun(_) => Exit::Failure,
         }
     }

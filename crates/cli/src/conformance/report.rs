@@ -5,13 +5,14 @@ use std::fmt;
 
 use heapwright_conformance::{CheckReport, Class, Outcome, Report};
 use heapwright_report::Visible;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::known_gaps::KnownGaps;
+use super::results::{Changes, Results};
 use super::table::{self, Area};
 use crate::format;
 
-/// Results of all checks of a device. The JSON form is stable and documented in the help of `heapwright conformance`.
+/// Results of all checks of a device. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ConformanceReport {
     /// Value for `--device`.
@@ -106,9 +107,9 @@ struct CheckLine {
 }
 
 /// Kind of a check's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum CheckResult {
+pub(super) enum CheckResult {
     Pass,
     Fail,
     /// The check failed and is a known gap.
@@ -152,6 +153,16 @@ impl ConformanceReport {
             check.result == CheckResult::Fail
                 || (check.result == CheckResult::Pass && check.known_gap.is_some())
         })
+    }
+
+    /// Compares with earlier results.
+    pub(super) fn since(&self, earlier: &Results) -> Changes {
+        earlier.changes(self.checks.iter().map(|check| (check.id, check.result, check.detail.as_str())))
+    }
+
+    /// Returns the device and the checks, each with its result and detail.
+    pub(super) fn lines(&self) -> (&str, impl Iterator<Item = (&'static str, CheckResult, &str)>) {
+        (&self.device, self.checks.iter().map(|check| (check.id, check.result, check.detail.as_str())))
     }
 
     /// Returns the JSON form, on one line.

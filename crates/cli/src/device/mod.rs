@@ -19,32 +19,6 @@ use self::simulated::SimulatedGpu;
 use self::vulkan::VulkanDevice;
 use crate::exit::Exit;
 
-/// Returns the long help of `--device`, whose values are the same in every command.
-pub(crate) fn option_help(purpose: &str) -> String {
-    format!("{purpose}:\n\n{VALUES}")
-}
-
-const VALUES: &str = "\
-host          the simulated GPU host:discrete
-host:PROFILE  a simulated GPU; `heapwright devices` lists the profiles
-vulkan        the first device of the system's Vulkan (1.3 or newer)
-vulkan:INDEX  another device of the system's Vulkan, by its number from 0
-d3d12         the system's Direct3D 12 on its default adapter (Windows only)
-d3d12:N       the system's Direct3D 12 on adapter N (Windows only)
-d3d12:PATH    the Direct3D 12 in a shared library, on its default adapter; write d3d12:./7
-              for a file whose name is a number
-
-The shared library must export D3D12CreateDevice; examples are vkd3d-proton's native build and \
-heapwright's own runtime. Its dependencies are searched for in its directory on Windows, and by \
-the dynamic linker's rules (LD_LIBRARY_PATH) elsewhere. It has an adapter if it also exports \
-CreateDXGIFactory2 or CreateDXGIFactory1; without an adapter, usage and budgets are unknown.
-
-On a Vulkan device, heapwright's own Direct3D 12 manages real video memory. It loads the system's Vulkan \
-loader. The environment variable HEAPWRIGHT_VULKAN_VALIDATION=1 turns the validation layer on, whose \
-messages are logged as errors.
-
-Example: --device d3d12:/opt/vkd3d-proton/lib/libvkd3d-proton-d3d12.so";
-
 /// A device that the program can open.
 #[derive(Clone, Debug)]
 pub(crate) enum DeviceChoice {

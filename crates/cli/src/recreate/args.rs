@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::args::number;
-use crate::device;
 
 /// Create the heaps and buffers of a session again, at their GPU addresses
 ///
@@ -25,7 +24,7 @@ pub(crate) struct RecreateArgs {
     pub(crate) at_us: Option<u64>,
 
     /// Device to recreate on: a name from `heapwright devices`, or d3d12:PATH for a shared library
-    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device::option_help("Device to recreate on"))]
+    #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub(crate) device: String,
 
     /// Print the result as one JSON object
@@ -39,15 +38,11 @@ Examples:
   heapwright recreate --at-us 2500000 --json session.hws";
 
 const DETAILS: &str = "\
+docs/output.schema.json describes the keys of the JSON.
+
 The environment variable HEAPWRIGHT_RECORD=session.hws records a session in any program that uses
 heapwright. ResourceAllocation::record_contents adds the contents of a buffer that the CPU can
 access, and record_bytes those of others, which a copy queue uploads and reads back.
-
-JSON keys (stable; a key never changes its meaning):
-  device, at_addresses (whether the device can create objects at addresses), time_us (the moment),
-  heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes (bytes of
-  buffers that were uploaded and then found there), skipped (textures, and buffers without a
-  recorded heap), and failures [{kind, id, address, reason}].
 
 Exit codes: 0 success; 1 an object could not be recreated, or the addresses could not be reserved;
 2 invalid input, such as a corrupted, truncated or newer session. Nothing is created then.";

@@ -49,7 +49,7 @@ impl RecreateError {
     }
 }
 
-/// The result. The JSON form is stable and documented in the help of `heapwright recreate`.
+/// The result. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Debug, Serialize)]
 struct Report {
     device: String,

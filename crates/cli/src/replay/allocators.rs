@@ -143,13 +143,16 @@ impl Allocators {
         let index = step.allocator as usize;
         let replayed = &mut allocators[index];
         match (step.kind, &replayed.allocator, pools) {
-            (StepKind::Frame, Some(allocator), _) => allocator.on_frame(),
+            (StepKind::Frame, Some(allocator), _) => allocator.end_frame(),
             (StepKind::IdlePeriod, Some(allocator), _) => {
                 replayed.periods = replayed.periods.saturating_add(1);
                 allocator.on_time(PERIOD.saturating_mul(replayed.periods));
             }
             (StepKind::ReleaseHeaps(bytes), Some(allocator), _) => {
                 allocator.release_resource_heaps(ByteSize::new(bytes));
+            }
+            (StepKind::HeapTime { heap_type, is_free, time }, Some(allocator), _) => {
+                allocator.replay_heap_time(heap_type, is_free, time);
             }
             (StepKind::Drop, ..) => replayed.drop(),
             (StepKind::CreatePool(pool), Some(allocator), Some(pools)) => {
@@ -185,7 +188,7 @@ impl ReplayedAllocator {
     fn held(&self) -> Held {
         match &self.allocator {
             Some(allocator) => {
-                Held { reserved: allocator.reserved().get(), heap_time: allocator.estimated_heap_time() }
+                Held { reserved: allocator.reserved().get(), heap_time: allocator.heap_time() }
             }
             // Its allocations are all that is left, and nothing tells the size of their heaps.
             None => Held { reserved: self.live, heap_time: self.held.heap_time },

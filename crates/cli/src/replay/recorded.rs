@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::time::Duration;
 
 use heapwright::d3d12::{
-    D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATE_COMMON,
-    D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ, D3D12_RESOURCE_STATES,
-    DXGI_SAMPLE_DESC,
+    D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_HEAP_TYPE, D3D12_RESOURCE_DESC,
+    D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ,
+    D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC,
 };
 use heapwright::{
     ByteSize, FreeRangeChoice, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
@@ -113,6 +114,11 @@ pub(super) enum StepKind {
     DropPool(u32),
     ReleasePool(u32),
     Prefetch(u32),
+    HeapTime {
+        heap_type: HeapType,
+        is_free: bool,
+        time: Duration,
+    },
 }
 
 impl From<Trace> for RecordedTrace {
@@ -409,6 +415,11 @@ impl Reader {
                 let pool = pool.and_then(|pool| self.pools_by_id.get(&pool).copied());
                 self.prefetches.push(RecordedPrefetch { heap, pool, is_shared });
                 StepKind::Prefetch(index_of(self.prefetches.len() - 1))
+            }
+            Action::HeapTime { heap_type, is_free, nanoseconds } => {
+                let of_d3d12 = |of: &HeapType| of.to_d3d12() == D3D12_HEAP_TYPE::from(heap_type as u8);
+                let Some(heap_type) = HeapType::ALL.into_iter().find(of_d3d12) else { return };
+                StepKind::HeapTime { heap_type, is_free, time: Duration::from_nanos(nanoseconds) }
             }
             Action::DropAllocator => StepKind::Drop,
             Action::Frame => StepKind::Frame,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::configuration::Configuration;
 use super::timing::Percentiles;
 
-/// Measurements for one trace. The JSON form is stable and documented in the help of `heapwright replay`.
+/// Measurements for one trace. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ReplayReport {
     /// Name of the file without `.csv` or `.csv.gz`.

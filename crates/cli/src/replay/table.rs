@@ -1,101 +1,65 @@
-//! Replay reports as a table, at most 120 columns wide with trace names of up to 16 letters.
+//! Replay reports as tables, at most 100 columns wide with trace names of up to 16 letters.
 
 use heapwright_report::Visible;
 
 use super::report::ReplayReport;
-use super::timing::Percentiles;
 use crate::format;
 use crate::table::{self, Column};
 
-/// Returns two tables with a row for each report: peaks and times, and live and reserved memory over time. With
+/// A column, and its cell for a report.
+type Cells = (Column<'static>, fn(&ReplayReport) -> String);
+
+/// Returns three tables with a row for each report: memory, the rest of what the heaps cost, and the calls. With
 /// `names_configuration`, their second column is the configuration.
 pub(super) fn render(reports: &[ReplayReport], names_configuration: bool) -> String {
-    let table = |columns: &[Column<'_>], cells: fn(&ReplayReport) -> Vec<String>| {
-        let mut columns = columns.to_vec();
+    let table = |cells: &[Cells]| {
+        let mut all: Vec<Cells> = vec![(Column::text("\ntrace"), trace)];
         if names_configuration {
-            columns.insert(1, Column::text("\nallocator").after(1));
+            let name: fn(&ReplayReport) -> String = |report| report.configuration.name().to_owned();
+            all.push((Column::text("\nallocator").after(1), name));
         }
-        let rows = reports.iter().map(|report| {
-            let mut row = cells(report);
-            if names_configuration {
-                row.insert(1, report.configuration.name().to_owned());
-            }
-            row
-        });
-        table::render(&columns, rows)
+        all.extend(cells);
+        let columns: Vec<Column<'_>> = all.iter().map(|&(column, _)| column).collect();
+        table::render(
+            &columns,
+            reports.iter().map(|report| all.iter().map(|(_, cell)| cell(report)).collect()),
+        )
     };
-    format!("{}\n\n{}", table(&PEAKS_AND_TIMES, peaks_and_times), table(&HELD, held))
+    [table(&MEMORY), table(&HEAPS), table(&CALLS)].join("\n\n")
 }
+
+const MEMORY: [Cells; 8] = [
+    (Column::number("peak\nlive"), |report| format::size(report.peak_live_bytes)),
+    (Column::number("peak\nreserved"), |report| format::size(report.peak_reserved_bytes)),
+    (Column::number("over-\nhead"), |report| overhead(report.overhead)),
+    (Column::number("mean\nlive"), |report| format::size(report.mean_live_bytes)),
+    (Column::number("mean\nreserved"), |report| format::size(report.mean_reserved_bytes)),
+    (Column::number("mean\noverhead"), |report| overhead(report.mean_overhead)),
+    (Column::number("\nby time"), |report| overhead(report.mean_overhead_by_time)),
+    (Column::number("\nheaps"), |report| format::count(report.heaps_created)),
+];
+
+const HEAPS: [Cells; 5] = [
+    (Column::number("live\nat end"), |report| format::size(report.end_live_bytes)),
+    (Column::number("reserved\nat end"), |report| format::size(report.held_at_end_bytes)),
+    (Column::number("reserved\nwhen idle"), |report| format::size(report.idle_reserved_bytes)),
+    (Column::number("modelled\ntime"), |report| format::duration(report.modelled_ms * 1e6)),
+    (Column::number("\nhitches"), |report| format::count(report.hitches)),
+];
 
 /// The times of a kind of call are grouped, with the kind above the middle column.
-const PEAKS_AND_TIMES: [Column<'_>; 15] = [
-    Column::text("\ntrace"),
-    Column::number("\nevents"),
-    Column::number("\nallocs"),
-    Column::number("peak\nlive"),
-    Column::number("peak\nreserved"),
-    Column::number("over-\nhead"),
-    Column::number("\nheaps"),
-    Column::number("\np50"),
-    Column::number("alloc\np99").after(1),
-    Column::number("\nmax").after(1),
-    Column::number("\np50"),
-    Column::number("free\np99").after(1),
-    Column::number("\nmax").after(1),
-    Column::number("mean\nop"),
-    Column::number("\nfailed"),
+const CALLS: [Cells; 10] = [
+    (Column::number("\nevents"), |report| format::count(report.events)),
+    (Column::number("\nallocs"), |report| format::count(report.allocations)),
+    (Column::number("\np50"), |report| time(report.alloc_ns.p50)),
+    (Column::number("alloc\np99").after(1), |report| time(report.alloc_ns.p99)),
+    (Column::number("\nmax").after(1), |report| time(report.alloc_ns.max)),
+    (Column::number("\np50"), |report| time(report.free_ns.p50)),
+    (Column::number("free\np99").after(1), |report| time(report.free_ns.p99)),
+    (Column::number("\nmax").after(1), |report| time(report.free_ns.max)),
+    (Column::number("mean\nop"), |report| report.mean_op_ns.map_or_else(nothing, format::duration)),
+    (Column::number("\nfailed"), |report| format::count(report.failures)),
 ];
-
-const HELD: [Column<'_>; 10] = [
-    Column::text("\ntrace"),
-    Column::number("mean\nlive"),
-    Column::number("mean\nreserved"),
-    Column::number("mean\noverhead"),
-    Column::number("\nby time"),
-    Column::number("live\nat end"),
-    Column::number("reserved\nat end"),
-    Column::number("reserved\nwhen idle"),
-    Column::number("modelled\ntime"),
-    Column::number("\nhitches"),
-];
-
-fn peaks_and_times(report: &ReplayReport) -> Vec<String> {
-    let ReplayReport { alloc_ns, free_ns, .. } = report;
-    let [alloc_p50, alloc_p99, alloc_max] = times(alloc_ns);
-    let [free_p50, free_p99, free_max] = times(free_ns);
-    vec![
-        trace(report),
-        format::count(report.events),
-        format::count(report.allocations),
-        format::size(report.peak_live_bytes),
-        format::size(report.peak_reserved_bytes),
-        overhead(report.overhead),
-        format::count(report.heaps_created),
-        alloc_p50,
-        alloc_p99,
-        alloc_max,
-        free_p50,
-        free_p99,
-        free_max,
-        report.mean_op_ns.map_or_else(nothing, format::duration),
-        format::count(report.failures),
-    ]
-}
-
-fn held(report: &ReplayReport) -> Vec<String> {
-    vec![
-        trace(report),
-        format::size(report.mean_live_bytes),
-        format::size(report.mean_reserved_bytes),
-        overhead(report.mean_overhead),
-        overhead(report.mean_overhead_by_time),
-        format::size(report.end_live_bytes),
-        format::size(report.held_at_end_bytes),
-        format::size(report.idle_reserved_bytes),
-        format::duration(report.modelled_ms * 1e6),
-        format::count(report.hitches),
-    ]
-}
 
 fn trace(report: &ReplayReport) -> String {
     Visible(&report.trace).to_string()
@@ -105,10 +69,9 @@ fn overhead(overhead: Option<f64>) -> String {
     overhead.map_or_else(nothing, |overhead| format!("{overhead:.3}"))
 }
 
-fn times(percentiles: &Percentiles) -> [String; 3] {
-    let Percentiles { p50, p99, max } = *percentiles;
+fn time(nanoseconds: Option<u64>) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    [p50, p99, max].map(|time| time.map_or_else(nothing, |time| format::duration(time as f64)))
+    nanoseconds.map_or_else(nothing, |time| format::duration(time as f64))
 }
 
 /// Returns the cell for a value that was not measured.
@@ -119,6 +82,7 @@ fn nothing() -> String {
 #[cfg(test)]
 mod tests {
     use super::super::configuration::Configuration;
+    use super::super::timing::Percentiles;
     use super::*;
 
     fn report(trace: &str) -> ReplayReport {
@@ -166,23 +130,28 @@ mod tests {
         };
         let lines = plain(&render(&[report("gpt2_generate"), empty], false));
         let expected = [
-            "                                   peak      peak  over-               alloc              free         mean",
-            "trace           events  allocs     live  reserved   head  heaps    p50   p99   max   p50   p99   max     op  failed",
-            "gpt2_generate  157,139  78,644  548 MiB   563 MiB  1.026    312  213ns 1.2µs 310µs  99ns 999ns 1.3ms  188ns       0",
-            "empty                0  78,644  548 MiB   563 MiB      -    312      -     -     -     -     -     -      -       0",
+            "                  peak      peak  over-     mean      mean      mean",
+            "trace             live  reserved   head     live  reserved  overhead  by time  heaps",
+            "gpt2_generate  548 MiB   563 MiB  1.026  458 MiB   515 MiB     1.125    1.250    312",
+            "empty          548 MiB   563 MiB      -  458 MiB   515 MiB         -        -    312",
             "",
-            "                  mean      mean      mean             live  reserved   reserved  modelled",
-            "trace             live  reserved  overhead  by time  at end    at end  when idle      time  hitches",
-            "gpt2_generate  458 MiB   515 MiB     1.125    1.250     0 B   505 MiB    496 MiB      32ms       48",
-            "empty          458 MiB   515 MiB         -        -     0 B   505 MiB    496 MiB      32ms       48",
+            "                 live  reserved   reserved  modelled",
+            "trace          at end    at end  when idle      time  hitches",
+            "gpt2_generate     0 B   505 MiB    496 MiB      32ms       48",
+            "empty             0 B   505 MiB    496 MiB      32ms       48",
+            "",
+            "                                      alloc              free         mean",
+            "trace           events  allocs    p50   p99   max   p50   p99   max     op  failed",
+            "gpt2_generate  157,139  78,644  213ns 1.2µs 310µs  99ns 999ns 1.3ms  188ns       0",
+            "empty                0  78,644      -     -     -     -     -     -      -       0",
         ];
         assert_eq!(lines, expected);
     }
 
     #[test]
     fn the_widest_row_of_a_recorded_trace_fits() {
-        for line in plain(&render(&[report("sixteen_letters_")], false)) {
-            assert!(line.chars().count() <= 120, "{} columns: {line}", line.chars().count());
+        for line in plain(&render(&[report("sixteen_letters_")], true)) {
+            assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
         }
     }
 }

@@ -60,7 +60,7 @@ struct Session {
     failures: u64,
 }
 
-/// Summary of a session. The JSON form is stable and documented in the help of `heapwright report`.
+/// Summary of a session. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Clone, Debug, Serialize)]
 struct Summary {
     page: String,

@@ -9,7 +9,7 @@ use heapwright_report::{
 };
 use serde::Serialize;
 
-/// Summary of a report. The JSON form is stable and documented in the help of `heapwright report`.
+/// Summary of a report. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) page: String,

@@ -7,7 +7,7 @@ use heapwright_simulation::Policy;
 use heapwright_simulation::{OfflineBound, Outcome, Workload};
 use serde::Serialize;
 
-/// One policy in one scenario; its JSON form is stable and documented in the help of `heapwright residency`.
+/// One policy in one scenario; its JSON form is stable and described by docs/output.schema.json.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct ResidencyReport {
     pub(super) scenario: String,

@@ -95,7 +95,7 @@ pub(crate) fn record(file: &Path, desc: &ResourceAllocatorDesc, seed: u64) {
             drop(live.swap_remove(place));
         }
         if seed.is_multiple_of(2) && step.is_multiple_of(7) {
-            allocators[of].on_frame();
+            allocators[of].end_frame();
         }
         if step == 1000 {
             allocators[0].release_resource_heaps(ByteSize::from_mib(8));
@@ -334,7 +334,7 @@ impl Program {
             }
             7 => {
                 let place = self.place(self.allocators.len());
-                self.allocators[place].on_frame();
+                self.allocators[place].end_frame();
             }
             8 => {
                 let place = self.place(self.allocators.len());

@@ -63,6 +63,9 @@ fn a_converted_capture_is_replayed_as_the_capture_is() {
             assert_eq!(replayed[key], expected[key], "{converted}: {key}");
         }
     }
+    let chrome = path("chrome.json");
+    assert!(heapwright(["convert", &session, &chrome]).ok().contains(" 92 of them events, from session"));
+    assert_eq!(replay(&chrome)["peak_live_bytes"], expected["peak_live_bytes"]);
     let again = path("again");
     heapwright(["convert", "--to", "session", &session, &again]).ok();
     assert_eq!(fs::read(&again).unwrap(), fs::read(&session).unwrap());
@@ -116,8 +119,7 @@ fn invalid_input_is_an_error_and_the_output_is_unchanged() {
     assert_eq!(outcome.one_error(2), format!("{report}: {expected}"));
 
     for (output, expected) in [
-        ("c.json", "c.json: captures of GPGMM can only be read; use .csv, .hws, or --to"),
-        ("c", "c: unknown extension; use .csv, .hws, or --to"),
+        ("c", "c: unknown extension; use .csv, .hws, .json, or --to"),
         ("no/such/c.csv", "no/such/c.csv: cannot open the trace for writing: no such directory"),
     ] {
         assert_eq!(heapwright(["convert", &csv, output]).one_error(2), expected);

@@ -14,6 +14,8 @@ mod recording;
 mod replay;
 mod report;
 mod residency;
+mod results;
+mod schema;
 mod support;
 #[cfg(feature = "vulkan")]
 #[allow(clippy::print_stderr, reason = "a test that did not run says so")]

@@ -8,12 +8,12 @@ use crate::com::device::{self, upgrade};
 use crate::context::{Allocation, Context};
 use crate::desc::{DEFAULT, KIB, MIB, aligned, buffer, multisampled, rgba, tight, tight_buffer};
 
-const INFO: &str = "D3D12, ID3D12Device::GetResourceAllocationInfo";
+const INFO: &str = "Learn, ID3D12Device::GetResourceAllocationInfo";
 const ORDER: &str = "TIGHT, Runtime changes, the structure-layout algorithm";
-const INVALID: &str = "D3D12, GetResourceAllocationInfo, UINT64_MAX";
+const INVALID: &str = "Learn, ID3D12Device::GetResourceAllocationInfo, UINT64_MAX";
 const EXAMPLE: &str = "TIGHT, Runtime changes, the 6 MiB and 4 MiB example";
-const INFO1: &str = "D3D12, D3D12_RESOURCE_ALLOCATION_INFO1";
-const OFFSET: &str = "D3D12, D3D12_RESOURCE_ALLOCATION_INFO1::Offset";
+const INFO1: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1";
+const OFFSET: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1::Offset";
 const IDEMPOTENCY: &str = "TIGHT, HLK tests, idempotency";
 
 const WIDTHS: [u64; 12] =
@@ -26,13 +26,18 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("Alignment of {width} bytes"), found.alignment, 64 * KIB)
         })
     }),
-    check("allocation-info/buffers-are-sized-to-64-kib", "TIGHT, FAQ, default behavior", &[], |ctx| {
-        each(WIDTHS, |width| {
-            let found = ctx.valid_allocation("a buffer", &buffer(width))?;
-            let expected = width.next_multiple_of(64 * KIB);
-            require_eq(format!("SizeInBytes of {width} bytes"), found.size, expected)
-        })
-    }),
+    check(
+        "allocation-info/buffers-are-sized-to-64-kib",
+        "TIGHT, FAQ, Can this be the default behavior?",
+        &[],
+        |ctx| {
+            each(WIDTHS, |width| {
+                let found = ctx.valid_allocation("a buffer", &buffer(width))?;
+                let expected = width.next_multiple_of(64 * KIB);
+                require_eq(format!("SizeInBytes of {width} bytes"), found.size, expected)
+            })
+        },
+    ),
     check("allocation-info/explicit-64-kib-is-the-default", INFO, &[], |ctx| {
         let explicit = aligned(buffer(1000), 64 * KIB);
         require_eq("with Alignment 64 KiB", ctx.allocation(&[explicit]), ctx.allocation(&[buffer(1000)]))
@@ -78,7 +83,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("allocation-info/does-not-depend-on-what-lives", IDEMPOTENCY, &[], |ctx| {
         let before = ctx.allocation(&[buffer(1000)]);
-        let held = ctx.commit(DEFAULT, &buffer(1000)).ok("1000 bytes")?;
+        let held = ctx.commit(DEFAULT, &buffer(1000)).holds_bytes("1000 bytes")?;
         require_eq("with a buffer alive", ctx.allocation(&[buffer(1000)]), before)?;
         drop(held);
         Ok("unchanged".to_owned())
@@ -89,7 +94,7 @@ pub(super) const CHECKS: &[Check] = &[
             let heap = ctx
                 .create_heap(&crate::desc::buffer_heap(DEFAULT, found.size))
                 .ok("a heap of SizeInBytes")?;
-            ctx.place(&heap, 0, &buffer(width)).ok(format!("{width} bytes in {}", found.size))
+            ctx.place(&heap, 0, &buffer(width)).holds_bytes(format!("{width} bytes in {}", found.size))
         })
     }),
     check("allocation-info/several-are-a-structure", ORDER, &[], |ctx| {
@@ -115,15 +120,20 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq("Alignment", ctx.allocation(&descs).alignment, 64 * KIB)
         })
     }),
-    check("allocation-info/info1-whole-agrees", "D3D12, GetResourceAllocationInfo1", &[], |ctx| {
-        let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
-        let descs = [buffer(1000), buffer(65_537), buffer(1)];
-        let (whole, _) = device::allocation_info1(&newer, &descs);
-        require_eq("the whole", whole.into(), ctx.allocation(&descs))?;
-        let without = device::allocation_info1_whole(&newer, &descs);
-        require_eq("with pResourceAllocationInfo1 null", without.into(), ctx.allocation(&descs))?;
-        Ok("as GetResourceAllocationInfo".to_owned())
-    }),
+    check(
+        "allocation-info/info1-whole-agrees",
+        "Learn, ID3D12Device4::GetResourceAllocationInfo1",
+        &[],
+        |ctx| {
+            let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
+            let descs = [buffer(1000), buffer(65_537), buffer(1)];
+            let (whole, _) = device::allocation_info1(&newer, &descs);
+            require_eq("the whole", whole.into(), ctx.allocation(&descs))?;
+            let without = device::allocation_info1_whole(&newer, &descs);
+            require_eq("with pResourceAllocationInfo1 null", without.into(), ctx.allocation(&descs))?;
+            Ok("as GetResourceAllocationInfo".to_owned())
+        },
+    ),
     check("allocation-info/info1-offsets", OFFSET, &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let descs = [buffer(1000), buffer(65_537), buffer(1), buffer(1)];
@@ -184,10 +194,10 @@ pub(super) const CHECKS: &[Check] = &[
             .create_heap(&crate::desc::buffer_heap(DEFAULT, whole.SizeInBytes))
             .ok("a heap for the whole")?;
         each(descs.iter().zip(&parts), |(desc, part)| {
-            ctx.place(&heap, part.Offset, desc).ok(format!("at the offset {:#x}", part.Offset))
+            ctx.place(&heap, part.Offset, desc).holds_bytes(format!("at the offset {:#x}", part.Offset))
         })
     }),
-    check("allocation-info/info2-agrees", "D3D12, ID3D12Device8::GetResourceAllocationInfo2", &[], |ctx| {
+    check("allocation-info/info2-agrees", "Learn, ID3D12Device8::GetResourceAllocationInfo2", &[], |ctx| {
         let (four, eight): (ID3D12Device4, ID3D12Device8) =
             (ctx.interface("ID3D12Device4")?, ctx.interface("ID3D12Device8")?);
         let descs = [buffer(1000), buffer(65_537), buffer(1)];
@@ -198,7 +208,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("as GetResourceAllocationInfo1".to_owned())
     }),
-    check("allocation-info/info3-agrees", "D3D12, ID3D12Device12::GetResourceAllocationInfo3", &[], |ctx| {
+    check("allocation-info/info3-agrees", "Learn, ID3D12Device12::GetResourceAllocationInfo3", &[], |ctx| {
         let (eight, twelve): (ID3D12Device8, ID3D12Device12) =
             (ctx.interface("ID3D12Device8")?, ctx.interface("ID3D12Device12")?);
         let descs = [buffer(1000), buffer(65_537), buffer(1)].map(|desc| upgrade(&desc));

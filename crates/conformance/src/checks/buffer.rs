@@ -13,17 +13,17 @@ use crate::desc::{
     with_samples, with_slices,
 };
 
-const DESC: &str = "D3D12, D3D12_RESOURCE_DESC, buffers";
-const PLACED: &str = "D3D12, ID3D12Device::CreatePlacedResource";
-const STATES: &str = "D3D12, initial states per heap type";
-const ADDRESS: &str = "D3D12, ID3D12Resource::GetGPUVirtualAddress";
-const VKD3D_PROTON: &str = "Windows: vkd3d-proton's test_create_committed_resource";
-const HEAP_FLAGS: &str = "D3D12, CreateCommittedResource, HeapFlags";
-const SMALL_HEAP: &str = "Windows: vkd3d-proton's tests, 1,024 bytes in 1,024";
-const IN_THE_HEAP: &str = "D3D12, CreatePlacedResource: the resource lies in the heap";
-const INITIAL_LAYOUT: &str = "D3D12, CreateCommittedResource3, InitialLayout";
-const CASTABLE: &str = "D3D12, CreateCommittedResource3, NumCastableFormats";
-const WRITE_STATES: &str = "D3D12, D3D12_RESOURCE_STATES, write states are exclusive";
+const DESC: &str = "Learn, D3D12_RESOURCE_DESC, buffers";
+const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource";
+const STATES: &str = "Learn, D3D12_HEAP_TYPE, states that each heap type requires";
+const ADDRESS: &str = "Learn, ID3D12Resource::GetGPUVirtualAddress";
+const VKD3D_PROTON: &str = "vkd3d-proton, test_create_committed_resource, as on Windows";
+const HEAP_FLAGS: &str = "Learn, ID3D12Device::CreateCommittedResource, HeapFlags";
+const SMALL_HEAP: &str = "vkd3d-proton, tests of placed resources, 1,024 bytes in 1,024";
+const IN_THE_HEAP: &str = "Learn, ID3D12Device::CreatePlacedResource, the resource lies in the heap";
+const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
+const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, NumCastableFormats";
+const WRITE_STATES: &str = "Learn, D3D12_RESOURCE_STATES, write states are exclusive";
 
 pub(super) const CHECKS: &[Check] = &[
     check("buffer/width-0-refused", DESC, &[], |ctx| refused(ctx, buffer(0), "Width 0")),
@@ -78,7 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
             |layout| refused(ctx, with_layout(buffer(256), layout), &format!("Layout {layout}")),
         )
     }),
-    check("buffer/dimension-refused", "D3D12, D3D12_RESOURCE_DIMENSION", &[], |ctx| {
+    check("buffer/dimension-refused", "Learn, D3D12_RESOURCE_DIMENSION", &[], |ctx| {
         each([D3D12_RESOURCE_DIMENSION_UNKNOWN, 5, -1], |dimension| {
             let desc = D3D12_RESOURCE_DESC { Dimension: dimension, ..buffer(256) };
             refused(ctx, desc, &format!("Dimension {dimension}"))
@@ -91,21 +91,24 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("buffer/alignment-64-kib", DESC, &[], |ctx| {
         let desc = aligned(buffer(256), 64 * KIB);
-        let resource = ctx.commit(DEFAULT, &desc).ok("Alignment 64 KiB")?;
+        let resource = ctx.commit(DEFAULT, &desc).holds_bytes("Alignment 64 KiB")?;
         require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)
     }),
-    check("buffer/render-target", "D3D12, D3D12_BUFFER_RTV", &[], |ctx| {
+    check("buffer/render-target", "Learn, D3D12_BUFFER_RTV", &[], |ctx| {
         flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[DEFAULT])
     }),
-    check("buffer/depth-stencil-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/depth-stencil-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)
     }),
-    check("buffer/simultaneous-access-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/simultaneous-access-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
     }),
-    check("buffer/deny-shader-resource", "Windows: readback buffers of many programs", &[], |ctx| {
-        flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES)
-    }),
+    check(
+        "buffer/deny-shader-resource",
+        "observed on Windows, readback buffers of many programs",
+        &[],
+        |ctx| flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES),
+    ),
     check("buffer/gpu-written-in-upload-or-readback-refused", VKD3D_PROTON, &[], |ctx| {
         let flags = [D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS];
         for heap_type in [UPLOAD, READBACK] {
@@ -119,49 +122,54 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("E_INVALIDARG committed and placed".to_owned())
     }),
-    check("buffer/undefined-flags-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/undefined-flags-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, 0x4000_0000)?;
         flag_refused(ctx, 0x8000_0000)
     }),
-    check("buffer/unordered-access", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/unordered-access", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        let resource = ctx.commit(DEFAULT, &desc).ok("ALLOW_UNORDERED_ACCESS")?;
+        let resource = ctx.commit(DEFAULT, &desc).holds_bytes("ALLOW_UNORDERED_ACCESS")?;
         require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)?;
         Ok("taken".to_owned())
     }),
-    check("buffer/desc-round-trip", "D3D12, ID3D12Resource::GetDesc", &[], |ctx| {
+    check("buffer/desc-round-trip", "Learn, ID3D12Resource::GetDesc", &[], |ctx| {
         each([1, 255, 256, 1000, 65_537, 3 * MIB + 7], |width| {
-            let resource = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
+            let resource = ctx.commit(DEFAULT, &buffer(width)).holds_bytes(format!("{width} bytes"))?;
             let found = memory::desc(&resource);
             // The effective alignment is filled in.
             let expected = aligned(buffer(width), found.Alignment);
             require_eq(format!("a buffer of {width} bytes"), found, expected)
         })
     }),
-    check("buffer/desc-alignment-is-filled-in", "D3D12, ID3D12Resource::GetDesc", &[], |ctx| {
-        let resource = ctx.commit(DEFAULT, &buffer(100)).ok("100 bytes")?;
+    check("buffer/desc-alignment-is-filled-in", "Learn, ID3D12Resource::GetDesc", &[], |ctx| {
+        let resource = ctx.commit(DEFAULT, &buffer(100)).holds_bytes("100 bytes")?;
         require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)
     }),
-    check("buffer/desc1-agrees", "D3D12, ID3D12Resource2::GetDesc1", &[], |ctx| {
-        let resource = ctx.commit(DEFAULT, &buffer(1000)).ok("1000 bytes")?;
+    check("buffer/desc1-agrees", "Learn, ID3D12Resource2::GetDesc1", &[], |ctx| {
+        let resource = ctx.commit(DEFAULT, &buffer(1000)).holds_bytes("1000 bytes")?;
         let newer: Result<ID3D12Resource2, _> = windows_core::Interface::cast(&resource);
         let Ok(newer) = newer else { return crate::answer::skipped("the resource has no ID3D12Resource2") };
         require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))?;
         Ok("as GetDesc".to_owned())
     }),
-    check("buffer/clear-value-refused", "D3D12, CreateCommittedResource, pOptimizedClearValue", &[], |ctx| {
-        let clear = D3D12_CLEAR_VALUE {
-            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-            Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
-        };
-        let home = properties(DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-        ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
-            .refused("a clear value, committed")?;
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), COMMON, Some(&clear))
-            .refused("a clear value, placed")
-    }),
+    check(
+        "buffer/clear-value-refused",
+        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
+        &[],
+        |ctx| {
+            let clear = D3D12_CLEAR_VALUE {
+                Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+                Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
+            };
+            let home = properties(DEFAULT);
+            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+            ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
+                .refused("a clear value, committed")?;
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+            ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), COMMON, Some(&clear))
+                .refused("a clear value, placed")
+        },
+    ),
     check("buffer/committed-with-deny-flags-refused", HEAP_FLAGS, &[], |ctx| {
         let home = properties(DEFAULT);
         each(
@@ -173,16 +181,16 @@ pub(super) const CHECKS: &[Check] = &[
             |flags| ctx.commit_with(&home, flags, &buffer(256)).refused(format!("HeapFlags {flags:#x}")),
         )
     }),
-    check("buffer/committed-of-each-type", "D3D12, ID3D12Device::CreateCommittedResource", &[], |ctx| {
+    check("buffer/committed-of-each-type", "Learn, ID3D12Device::CreateCommittedResource", &[], |ctx| {
         each(HEAP_TYPES, |heap_type| {
-            let resource = ctx.commit(heap_type, &buffer(4 * KIB)).ok(heap_type_name(heap_type))?;
+            let resource = ctx.commit(heap_type, &buffer(4 * KIB)).holds_bytes(heap_type_name(heap_type))?;
             require_eq("Width", memory::desc(&resource).Width, 4 * KIB)
         })
     }),
     check("buffer/committed-is-aligned-to-64-kib", ADDRESS, &[], |ctx| {
         let mut held = Vec::new();
         for width in [1, 100, 64 * KIB + 1, 300 * KIB] {
-            let resource = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
+            let resource = ctx.commit(DEFAULT, &buffer(width)).holds_bytes(format!("{width} bytes"))?;
             let found = memory::address(&resource);
             require_address(format!("a buffer of {width} bytes"), found, 64 * KIB)?;
             held.push(resource);
@@ -194,7 +202,7 @@ pub(super) const CHECKS: &[Check] = &[
         let mut held = Vec::new();
         for index in 0..32_u64 {
             let width = 1 + index * 9_001;
-            let resource = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
+            let resource = ctx.commit(DEFAULT, &buffer(width)).holds_bytes(format!("{width} bytes"))?;
             let start = memory::address(&resource);
             ranges.push((start, start + width));
             held.push(resource);
@@ -208,25 +216,47 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/placed-at-offset-0", PLACED, &[], |ctx| placed_at(ctx, 0)),
     check("buffer/placed-at-64-kib", PLACED, &[], |ctx| placed_at(ctx, 64 * KIB)),
     check("buffer/placed-at-the-last-64-kib", PLACED, &[], |ctx| placed_at(ctx, MIB - 64 * KIB)),
-    check("buffer/placed-unaligned-refused", "D3D12, CreatePlacedResource, HeapOffset", &[], |ctx| {
-        offsets_refused(ctx, buffer(256), &[1, 256, 4 * KIB, 32 * KIB, 64 * KIB - 1, 64 * KIB + 1, 96 * KIB])
-    }),
-    check("buffer/placed-beyond-the-end-refused", "D3D12, CreatePlacedResource, HeapOffset", &[], |ctx| {
-        offsets_refused(ctx, buffer(256), &[MIB, MIB + 64 * KIB, 64 * MIB])
-    }),
-    check("buffer/placed-over-the-end-refused", "D3D12, CreatePlacedResource, bounds", &[], |ctx| {
-        offsets_refused(ctx, buffer(64 * KIB + 1), &[MIB - 64 * KIB])?;
-        offsets_refused(ctx, buffer(MIB), &[64 * KIB])?;
-        offsets_refused(ctx, buffer(MIB + 1), &[0])
-    }),
-    check("buffer/placed-overflowing-refused", "D3D12, CreatePlacedResource, bounds", &[], |ctx| {
-        let last = u64::MAX - (64 * KIB - 1);
-        offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
-        offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
-    }),
+    check(
+        "buffer/placed-unaligned-refused",
+        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
+        &[],
+        |ctx| {
+            offsets_refused(
+                ctx,
+                buffer(256),
+                &[1, 256, 4 * KIB, 32 * KIB, 64 * KIB - 1, 64 * KIB + 1, 96 * KIB],
+            )
+        },
+    ),
+    check(
+        "buffer/placed-beyond-the-end-refused",
+        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
+        &[],
+        |ctx| offsets_refused(ctx, buffer(256), &[MIB, MIB + 64 * KIB, 64 * MIB]),
+    ),
+    check(
+        "buffer/placed-over-the-end-refused",
+        "Learn, ID3D12Device::CreatePlacedResource, bounds",
+        &[],
+        |ctx| {
+            offsets_refused(ctx, buffer(64 * KIB + 1), &[MIB - 64 * KIB])?;
+            offsets_refused(ctx, buffer(MIB), &[64 * KIB])?;
+            offsets_refused(ctx, buffer(MIB + 1), &[0])
+        },
+    ),
+    check(
+        "buffer/placed-overflowing-refused",
+        "Learn, ID3D12Device::CreatePlacedResource, bounds",
+        &[],
+        |ctx| {
+            let last = u64::MAX - (64 * KIB - 1);
+            offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
+            offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
+        },
+    ),
     check("buffer/placed-in-a-small-heap", SMALL_HEAP, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(READBACK, 1024)).ok("1,024 bytes")?;
-        ctx.place(&heap, 0, &buffer(1024)).ok("1,024 bytes in a heap of 1,024")?;
+        ctx.place(&heap, 0, &buffer(1024)).holds_bytes("1,024 bytes in a heap of 1,024")?;
         Ok("1,024 bytes in 1,024".to_owned())
     }),
     check("buffer/placed-beyond-a-small-heap-refused", IN_THE_HEAP, &[], |ctx| {
@@ -235,57 +265,74 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("buffer/placed-over-all-of-the-heap", PLACED, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
-        let resource = ctx.place(&heap, 0, &buffer(MIB)).ok("1 MiB in a heap of 1 MiB")?;
+        let resource = ctx.place(&heap, 0, &buffer(MIB)).holds_bytes("1 MiB in a heap of 1 MiB")?;
         require_eq("Width", memory::desc(&resource).Width, MIB)
     }),
     check("buffer/placed-addresses-are-offsets", ADDRESS, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
-        let first = ctx.place(&heap, 0, &buffer(256)).ok("offset 0")?;
+        let first = ctx.place(&heap, 0, &buffer(256)).holds_bytes("offset 0")?;
         each([64 * KIB, 128 * KIB, MIB - 64 * KIB], |offset| {
-            let other = ctx.place(&heap, offset, &buffer(256)).ok(format!("offset {offset:#x}"))?;
+            let other = ctx.place(&heap, offset, &buffer(256)).holds_bytes(format!("offset {offset:#x}"))?;
             let distance = memory::address(&other).wrapping_sub(memory::address(&first));
             require_eq(format!("distance of the buffer at {offset:#x} from that at 0"), distance, offset)
         })
     }),
     check("buffer/placed-again-after-release", PLACED, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let first = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the first object")?);
-        let second = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the second object")?);
+        let first = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).holds_bytes("the first object")?);
+        let second =
+            memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).holds_bytes("the second object")?);
         ensure!(second == first, "the second buffer has another address");
         Ok("at the same address".to_owned())
     }),
     check("buffer/placed-ones-may-alias", "ALIAS, Memory Aliasing and Data Inheritance", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-        let whole = ctx.place(&heap, 0, &buffer(128 * KIB)).ok("the whole heap")?;
-        let half = ctx.place(&heap, 64 * KIB, &buffer(64 * KIB)).ok("its second half")?;
+        let whole = ctx.place(&heap, 0, &buffer(128 * KIB)).holds_bytes("the whole heap")?;
+        let half = ctx.place(&heap, 64 * KIB, &buffer(64 * KIB)).holds_bytes("its second half")?;
         let distance = memory::address(&half).wrapping_sub(memory::address(&whole));
         require_eq("the distance", distance, 64 * KIB)
     }),
-    check("buffer/committed-desc-of-all-generations", "D3D12, CreateCommittedResource2 and 3", &[], |ctx| {
-        let (eight, ten) = newer_devices(ctx)?;
-        let home = properties(DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-        let desc = upgrade(&buffer(1000));
-        let by_state = device::create_resource_by_state(&eight, committed, &desc, COMMON).ok("1000 bytes")?;
-        let made =
-            device::create_resource_by_layout(&ten, committed, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[]);
-        let by_layout = made.ok("1000 bytes")?;
-        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-        Ok("CreateCommittedResource2 and 3 agree".to_owned())
-    }),
-    check("buffer/placed-desc-of-all-generations", "D3D12, CreatePlacedResource1 and 2", &[], |ctx| {
-        let (eight, ten) = newer_devices(ctx)?;
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-        let desc = upgrade(&buffer(1000));
-        let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
-            .ok("1000 bytes")?;
-        let home = Home::Placed(&heap, 64 * KIB);
-        let by_layout =
-            device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
-                .ok("1000 bytes")?;
-        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-        Ok("CreatePlacedResource1 and 2 agree".to_owned())
-    }),
+    check(
+        "buffer/committed-desc-of-all-generations",
+        "Learn, ID3D12Device8::CreateCommittedResource2 and ID3D12Device10::CreateCommittedResource3",
+        &[],
+        |ctx| {
+            let (eight, ten) = newer_devices(ctx)?;
+            let home = properties(DEFAULT);
+            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+            let desc = upgrade(&buffer(1000));
+            let by_state = device::create_resource_by_state(&eight, committed, &desc, COMMON)
+                .holds_bytes("1000 bytes")?;
+            let made = device::create_resource_by_layout(
+                &ten,
+                committed,
+                &desc,
+                D3D12_BARRIER_LAYOUT_UNDEFINED,
+                &[],
+            );
+            let by_layout = made.holds_bytes("1000 bytes")?;
+            require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
+            Ok("CreateCommittedResource2 and 3 agree".to_owned())
+        },
+    ),
+    check(
+        "buffer/placed-desc-of-all-generations",
+        "Learn, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2",
+        &[],
+        |ctx| {
+            let (eight, ten) = newer_devices(ctx)?;
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+            let desc = upgrade(&buffer(1000));
+            let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
+                .holds_bytes("1000 bytes")?;
+            let home = Home::Placed(&heap, 64 * KIB);
+            let by_layout =
+                device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
+                    .holds_bytes("1000 bytes")?;
+            require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
+            Ok("CreatePlacedResource1 and 2 agree".to_owned())
+        },
+    ),
     check("buffer/layout-other-than-undefined-refused", INITIAL_LAYOUT, &[], |ctx| {
         let (_, ten) = newer_devices(ctx)?;
         let home = properties(DEFAULT);
@@ -307,12 +354,17 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/upload-generic-read", STATES, &[], |ctx| {
         state(ctx, UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, true)
     }),
-    check("buffer/upload-part-of-generic-read", "Agility SDK 606, initial states", &[], |ctx| {
-        // That SDK came with ID3D12Device10.
-        ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
-        state(ctx, UPLOAD, COPY_SOURCE, true)?;
-        state(ctx, UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
-    }),
+    check(
+        "buffer/upload-part-of-generic-read",
+        "Agility SDK 606 release notes, initial states",
+        &[],
+        |ctx| {
+            // That SDK came with ID3D12Device10.
+            ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
+            state(ctx, UPLOAD, COPY_SOURCE, true)?;
+            state(ctx, UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
+        },
+    ),
     check("buffer/upload-write-states-refused", STATES, &[], |ctx| {
         state(ctx, UPLOAD, COPY_DEST, false)?;
         state(ctx, UPLOAD, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
@@ -336,22 +388,22 @@ pub(super) const CHECKS: &[Check] = &[
             |initial| state(ctx, DEFAULT, initial, true),
         )
     }),
-    check("buffer/texture-states-refused", "D3D12, D3D12_RESOURCE_STATES, buffers", &[], |ctx| {
+    check("buffer/texture-states-refused", "Learn, D3D12_RESOURCE_STATES, buffers", &[], |ctx| {
         each([RENDER_TARGET, D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_DEPTH_READ], |initial| {
             state(ctx, DEFAULT, initial, false)
         })
     }),
-    check("buffer/undefined-states-refused", "D3D12, D3D12_RESOURCE_STATES", &[], |ctx| {
+    check("buffer/undefined-states-refused", "Learn, D3D12_RESOURCE_STATES", &[], |ctx| {
         state(ctx, DEFAULT, 0x8000_0000, false)
     }),
     validation("buffer/write-states-do-not-combine", WRITE_STATES, &[], |ctx| {
         let both = COPY_DEST | COPY_SOURCE;
         state(ctx, DEFAULT, both, false)
     }),
-    check("buffer/usage-returns", "D3D12, IDXGIAdapter3::QueryVideoMemoryInfo", &[Need::Adapter], |ctx| {
+    check("buffer/usage-returns", "Learn, IDXGIAdapter3::QueryVideoMemoryInfo", &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
         let before = usage()?;
-        let resource = ctx.commit(DEFAULT, &buffer(32 * MIB)).ok("32 MiB")?;
+        let resource = ctx.commit(DEFAULT, &buffer(32 * MIB)).holds_bytes("32 MiB")?;
         let during = usage()?;
         ensure!(during >= before, "usage falls by {} with a buffer of 32 MiB", before - during);
         drop(resource);
@@ -376,10 +428,10 @@ fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HE
     let desc = with_flags(buffer(256), flags);
     for &heap_type in heap_types {
         let what = format!("Flags {flags:#x} in {}", heap_type_name(heap_type));
-        let resource = ctx.commit(heap_type, &desc).ok(&what)?;
+        let resource = ctx.commit(heap_type, &desc).holds_bytes(&what)?;
         require_eq("Flags", memory::desc(&resource).Flags, flags)?;
         let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
-        ctx.place(&heap, 0, &desc).ok(&what)?;
+        ctx.place(&heap, 0, &desc).holds_bytes(&what)?;
     }
     ctx.valid_allocation("the flags", &desc)?;
     Ok("accepted as a committed and as a placed resource".to_owned())
@@ -421,7 +473,12 @@ fn state(
     let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
     let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
     for home in [committed, Home::Placed(&heap, 0)] {
-        ctx.create_resource(home, &buffer(256), initial, None).taken_if(is_allowed, &what)?;
+        let made = ctx.create_resource(home, &buffer(256), initial, None);
+        if is_allowed {
+            made.holds_bytes_in(&what, initial)?;
+        } else {
+            made.refused(&what)?;
+        }
     }
     Ok(format!("{what}: {}", if is_allowed { "taken" } else { "E_INVALIDARG" }))
 }

@@ -36,55 +36,70 @@ pub(super) fn is_in_rects(x: usize, y: usize) -> bool {
 }
 
 pub(super) const CHECKS: &[Check] = &[
-    check("commands/clear-rectangles", "D3D12, ClearRenderTargetView", TEXTURES, |ctx| {
-        let target = Target::new(ctx, &render_target(64, 8))?;
-        let queue = ctx.queue(DIRECT)?;
-        queue.run(|list| {
-            list.clear_target(target.view, [0.0; 4], &[]);
-            list.clear_target(target.view, [1.0; 4], &RECTS);
-        })?;
-        let found = target.texels(ctx, &queue)?;
-        expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
-        Ok("only the texels of two rectangles are cleared".to_owned())
-    }),
-    check("commands/clear-rectangles-of-depth", "D3D12, ClearDepthStencilView", TEXTURES, |ctx| {
-        let target = Target::new(ctx, &depth_buffer(64, 8))?;
-        let queue = ctx.queue(DIRECT)?;
-        queue.run(|list| {
-            list.clear_depth(target.view, 0.25, &[]);
-            list.clear_depth(target.view, 0.5, &RECTS);
-        })?;
-        let found = target.texels(ctx, &queue)?;
-        expect(&found, |x, y| (if is_in_rects(x, y) { 0.5_f32 } else { 0.25 }).to_le_bytes())?;
-        Ok("0.5 in two rectangles, 0.25 elsewhere".to_owned())
-    }),
-    check("commands/clear-rectangles-of-a-buffer", "D3D12, ClearUnorderedAccessViewUint", &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-        let resource = created(ctx, &desc, state)?;
-        let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-        let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
-        views::create_unordered_view(ctx.device(), &resource, Some(256), &visible);
-        let view = views::create_unordered_view(ctx.device(), &resource, Some(256), &heap);
-        let target = readback(ctx, 1024)?;
-        queue.run(|list| {
-            let rects = [rect(3, 0, 7, 1), rect(100, 0, 101, 1)];
-            list.clear_unordered(&resource, &visible, view, [0; 4], &[]);
-            list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &rects);
-            list.transition(&resource, state, COPY_SOURCE);
-            list.copy_resource(&target, &resource);
-        })?;
-        let found = read(ctx, &target, 1024)?;
-        for (index, element) in found.chunks(4).enumerate() {
-            let is_cleared = (3..7).contains(&index) || index == 100;
-            let expected = if is_cleared { [4, 3, 2, 1] } else { [0; 4] };
-            ensure!(element == expected, "element {index}: expected {expected:?}, found {element:?}");
-        }
-        Ok("only five elements are cleared".to_owned())
-    }),
-    check("commands/resolve", "D3D12, ResolveSubresource", TEXTURES, |ctx| {
+    check(
+        "commands/clear-rectangles",
+        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
+        TEXTURES,
+        |ctx| {
+            let target = Target::new(ctx, &render_target(64, 8))?;
+            let queue = ctx.queue(DIRECT)?;
+            queue.run(|list| {
+                list.clear_target(target.view, [0.0; 4], &[]);
+                list.clear_target(target.view, [1.0; 4], &RECTS);
+            })?;
+            let found = target.texels(ctx, &queue)?;
+            expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
+            Ok("only the texels of two rectangles are cleared".to_owned())
+        },
+    ),
+    check(
+        "commands/clear-rectangles-of-depth",
+        "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView",
+        TEXTURES,
+        |ctx| {
+            let target = Target::new(ctx, &depth_buffer(64, 8))?;
+            let queue = ctx.queue(DIRECT)?;
+            queue.run(|list| {
+                list.clear_depth(target.view, 0.25, &[]);
+                list.clear_depth(target.view, 0.5, &RECTS);
+            })?;
+            let found = target.texels(ctx, &queue)?;
+            expect(&found, |x, y| (if is_in_rects(x, y) { 0.5_f32 } else { 0.25 }).to_le_bytes())?;
+            Ok("0.5 in two rectangles, 0.25 elsewhere".to_owned())
+        },
+    ),
+    check(
+        "commands/clear-rectangles-of-a-buffer",
+        "Learn, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
+        &[],
+        |ctx| {
+            let queue = ctx.queue(DIRECT)?;
+            let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+            let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+            let resource = created(ctx, &desc, state)?;
+            let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+            let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+            let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
+            views::create_unordered_view(ctx.device(), &resource, Some(256), &visible);
+            let view = views::create_unordered_view(ctx.device(), &resource, Some(256), &heap);
+            let target = readback(ctx, 1024)?;
+            queue.run(|list| {
+                let rects = [rect(3, 0, 7, 1), rect(100, 0, 101, 1)];
+                list.clear_unordered(&resource, &visible, view, [0; 4], &[]);
+                list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &rects);
+                list.transition(&resource, state, COPY_SOURCE);
+                list.copy_resource(&target, &resource);
+            })?;
+            let found = read(ctx, &target, 1024)?;
+            for (index, element) in found.chunks(4).enumerate() {
+                let is_cleared = (3..7).contains(&index) || index == 100;
+                let expected = if is_cleared { [4, 3, 2, 1] } else { [0; 4] };
+                ensure!(element == expected, "element {index}: expected {expected:?}, found {element:?}");
+            }
+            Ok("only five elements are cleared".to_owned())
+        },
+    ),
+    check("commands/resolve", "Learn, ID3D12GraphicsCommandList::ResolveSubresource", TEXTURES, |ctx| {
         let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
         let resolved = Target::resolved(ctx, &rgba(64, 8))?;
         queue.run(|list| {
@@ -164,12 +179,17 @@ pub(super) const CHECKS: &[Check] = &[
             in_pass(list, &target, &Pass::Preserve, |list| list.clear_target(target.view, [1.0; 4], &[]))
         })
     }),
-    check("commands/discard-on-a-copy-list-refused", "D3D12, DiscardResource", TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(COPY)?);
-        close_fails(&queue, "DiscardResource on a copy list", |list| {
-            list.discard(&target.texture, None);
-        })
-    }),
+    check(
+        "commands/discard-on-a-copy-list-refused",
+        "Learn, ID3D12GraphicsCommandList::DiscardResource",
+        TEXTURES,
+        |ctx| {
+            let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(COPY)?);
+            close_fails(&queue, "DiscardResource on a copy list", |list| {
+                list.discard(&target.texture, None);
+            })
+        },
+    ),
     check("commands/barrier-activates", ENHANCED, BARRIERS, |ctx| {
         let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
         let before = (D3D12_BARRIER_SYNC_NONE, D3D12_BARRIER_ACCESS_NO_ACCESS);
@@ -267,7 +287,7 @@ impl Target {
     }
 
     /// Reads the texels in rows of 256 bytes. The texture is in COPY_SOURCE afterwards.
-    pub(super) fn texels(&self, ctx: &Context, queue: &Queue<'_>) -> Result<Vec<u8>, Stop> {
+    pub(super) fn texels(&self, ctx: &Context, queue: &Queue) -> Result<Vec<u8>, Stop> {
         let desc = com::memory::desc(&self.texture);
         let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
         let target = readback(ctx, footprints.total)?;
@@ -298,13 +318,13 @@ fn in_pass(list: &List, target: &Target, pass: &Pass<'_>, commands: impl FnOnce(
 }
 
 /// Fails the check unless `Close` refuses the recorded commands.
-fn close_fails<R: Recorded>(queue: &Queue<'_>, what: &str, record: impl FnOnce(&List) -> R) -> Verdict {
+fn close_fails<R: Recorded>(queue: &Queue, what: &str, record: impl FnOnce(&List) -> R) -> Verdict {
     recorded(queue, record)?.fails(what)
 }
 
 /// Records commands and returns the result of `Close`.
 pub(super) fn recorded<R: Recorded>(
-    queue: &Queue<'_>,
+    queue: &Queue,
     record: impl FnOnce(&List) -> R,
 ) -> Result<Answer<()>, Stop> {
     commands::reset_allocator(&queue.allocator).ok("an allocator that is not in use")?;

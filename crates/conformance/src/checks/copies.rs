@@ -17,11 +17,11 @@ use crate::desc::{
     volume, with_flags, with_mips,
 };
 
-const BUFFER: &str = "D3D12, CopyBufferRegion";
-const TEXTURE: &str = "D3D12, CopyTextureRegion";
-const RESOURCE: &str = "D3D12, CopyResource";
-const IMMEDIATE: &str = "D3D12, ID3D12GraphicsCommandList2::WriteBufferImmediate";
-const BARRIER: &str = "D3D12, ID3D12GraphicsCommandList7::Barrier";
+const BUFFER: &str = "Learn, ID3D12GraphicsCommandList::CopyBufferRegion";
+const TEXTURE: &str = "Learn, ID3D12GraphicsCommandList::CopyTextureRegion";
+const RESOURCE: &str = "Learn, ID3D12GraphicsCommandList::CopyResource";
+const IMMEDIATE: &str = "Learn, ID3D12GraphicsCommandList2::WriteBufferImmediate";
+const BARRIER: &str = "Learn, ID3D12GraphicsCommandList7::Barrier";
 const GPU_UPLOAD_USE: &str = "UPLOAD, How to use this feature";
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
@@ -77,19 +77,24 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(read(ctx, &target, 1600)? == pattern(1600, 4), "adjacent buffers overwrote each other");
         Ok(format!("16 buffers {step} bytes apart"))
     }),
-    check("copies/default-heap-is-zero", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED", &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let dirt = upload(ctx, &vec![0xa5; 64 * 1024])?;
-        let target = readback(ctx, 64 * 1024)?;
-        each(0..4, |round| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
-            queue.run(|list| list.copy_resource(&target, &resource))?;
-            let found = read(ctx, &target, 64 * 1024)?;
-            ensure!(found.iter().all(|&byte| byte == 0), "new memory is not zero in round {round}");
-            queue.run(|list| list.copy_resource(&resource, &dirt))
-        })
-    }),
+    check(
+        "copies/default-heap-is-zero",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED",
+        &[],
+        |ctx| {
+            let queue = ctx.queue(DIRECT)?;
+            let dirt = upload(ctx, &vec![0xa5; 64 * 1024])?;
+            let target = readback(ctx, 64 * 1024)?;
+            each(0..4, |round| {
+                let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+                let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
+                queue.run(|list| list.copy_resource(&target, &resource))?;
+                let found = read(ctx, &target, 64 * 1024)?;
+                ensure!(found.iter().all(|&byte| byte == 0), "new memory is not zero in round {round}");
+                queue.run(|list| list.copy_resource(&resource, &dirt))
+            })
+        },
+    ),
     check("copies/aliases-share-bytes", "ALIAS, Data Inheritance, buffers", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
@@ -104,7 +109,7 @@ pub(super) const CHECKS: &[Check] = &[
         );
         Ok("written through one, read through the other".to_owned())
     }),
-    check("copies/lists-run-in-order", "D3D12, ID3D12CommandQueue::ExecuteCommandLists", &[], |ctx| {
+    check("copies/lists-run-in-order", "Learn, ID3D12CommandQueue::ExecuteCommandLists", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
         let target = readback(ctx, 256)?;
@@ -121,7 +126,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("20 lists in order".to_owned())
     }),
-    check("copies/queues-hand-over", "D3D12, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("copies/queues-hand-over", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(COPY)?, ctx.queue(DIRECT)?);
         let middle = ctx.commit(DEFAULT, &buffer(256 * KIB)).ok("256 KiB")?;
         let (source, target) = (upload(ctx, &pattern(256 * 1024, 6))?, readback(ctx, 256 * 1024)?);
@@ -263,58 +268,73 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("the left half to the right half".to_owned())
     }),
-    check("copies/clear-render-target", "D3D12, ClearRenderTargetView", TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        queue.run(|list| list.clear_target(target.view, [1.0, 0.0, 1.0, 0.0], &[]))?;
-        expect(&target.texels(ctx, &queue)?, |_, _| [255, 0, 255, 0])?;
-        Ok("(1, 0, 1, 0)".to_owned())
-    }),
-    check("copies/clear-depth", "D3D12, ClearDepthStencilView", TEXTURES, |ctx| {
+    check(
+        "copies/clear-render-target",
+        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
+        TEXTURES,
+        |ctx| {
+            let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+            queue.run(|list| list.clear_target(target.view, [1.0, 0.0, 1.0, 0.0], &[]))?;
+            expect(&target.texels(ctx, &queue)?, |_, _| [255, 0, 255, 0])?;
+            Ok("(1, 0, 1, 0)".to_owned())
+        },
+    ),
+    check("copies/clear-depth", "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView", TEXTURES, |ctx| {
         let (target, queue) = (Target::new(ctx, &depth_buffer(64, 8))?, ctx.queue(DIRECT)?);
         queue.run(|list| list.clear_depth(target.view, 0.5, &[]))?;
         expect(&target.texels(ctx, &queue)?, |_, _| 0.5_f32.to_le_bytes())?;
         Ok("0.5".to_owned())
     }),
-    check("copies/clear-unordered-access", "D3D12, ClearUnorderedAccessViewUint", &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-        let resource = created(ctx, &desc, state)?;
-        let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-        let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
-        views::create_unordered_view(ctx.device(), &resource, Some(128), &visible);
-        let view = views::create_unordered_view(ctx.device(), &resource, Some(128), &heap);
-        let target = readback(ctx, 1024)?;
-        // Memory need not be zero everywhere: what is behind the view is to stay what it is.
-        queue.run(|list| {
-            list.transition(&resource, state, COPY_SOURCE);
-            list.copy_resource(&target, &resource);
-            list.transition(&resource, COPY_SOURCE, state);
-        })?;
-        let before = read(ctx, &target, 1024)?;
-        queue.run(|list| {
-            list.set_descriptor_heap(&visible);
-            list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &[]);
-            list.transition(&resource, state, COPY_SOURCE);
-            list.copy_resource(&target, &resource);
-        })?;
-        let found = read(ctx, &target, 1024)?;
-        let (cleared, rest) = found.split_at(512);
-        require(cleared.chunks(4).all(|element| element == [4, 3, 2, 1]), || {
-            format!("the first element is {:?}", &cleared[..4])
-        })?;
-        ensure!(rest == &before[512..], "bytes after the view changed");
-        Ok("128 elements, no others".to_owned())
-    }),
-    check("copies/discard-is-harmless", "D3D12, DiscardResource", TEXTURES, |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let state = RENDER_TARGET;
-        let texture = created(ctx, &render_target(64, 64), state)?;
-        queue.run(|list| list.discard(&texture, None))?;
-        Ok("the device is not removed".to_owned())
-    }),
-    check("copies/shared-handle", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check(
+        "copies/clear-unordered-access",
+        "Learn, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
+        &[],
+        |ctx| {
+            let queue = ctx.queue(DIRECT)?;
+            let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+            let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+            let resource = created(ctx, &desc, state)?;
+            let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+            let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+            let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
+            views::create_unordered_view(ctx.device(), &resource, Some(128), &visible);
+            let view = views::create_unordered_view(ctx.device(), &resource, Some(128), &heap);
+            let target = readback(ctx, 1024)?;
+            // Memory need not be zero everywhere: what is behind the view is to stay what it is.
+            queue.run(|list| {
+                list.transition(&resource, state, COPY_SOURCE);
+                list.copy_resource(&target, &resource);
+                list.transition(&resource, COPY_SOURCE, state);
+            })?;
+            let before = read(ctx, &target, 1024)?;
+            queue.run(|list| {
+                list.set_descriptor_heap(&visible);
+                list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &[]);
+                list.transition(&resource, state, COPY_SOURCE);
+                list.copy_resource(&target, &resource);
+            })?;
+            let found = read(ctx, &target, 1024)?;
+            let (cleared, rest) = found.split_at(512);
+            require(cleared.chunks(4).all(|element| element == [4, 3, 2, 1]), || {
+                format!("the first element is {:?}", &cleared[..4])
+            })?;
+            ensure!(rest == &before[512..], "bytes after the view changed");
+            Ok("128 elements, no others".to_owned())
+        },
+    ),
+    check(
+        "copies/discard-is-harmless",
+        "Learn, ID3D12GraphicsCommandList::DiscardResource",
+        TEXTURES,
+        |ctx| {
+            let queue = ctx.queue(DIRECT)?;
+            let state = RENDER_TARGET;
+            let texture = created(ctx, &render_target(64, 64), state)?;
+            queue.run(|list| list.discard(&texture, None))?;
+            Ok("the device is not removed".to_owned())
+        },
+    ),
+    check("copies/shared-handle", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
         let resource = shared_buffer(ctx)?;
         let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
         let opened = commands::open_shared_handle(ctx.device(), &handle);
@@ -322,7 +342,7 @@ pub(super) const CHECKS: &[Check] = &[
         let opened: ID3D12Resource = opened.ok("as a resource")?;
         require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
-    check("copies/shared-handle-keeps-its-buffer", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check("copies/shared-handle-keeps-its-buffer", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
         let resource = shared_buffer(ctx)?;
         let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
         drop(resource);
@@ -330,7 +350,7 @@ pub(super) const CHECKS: &[Check] = &[
         let opened: ID3D12Resource = opened.ok("a handle whose buffer was released")?;
         require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
-    check("copies/unshared-handle-refused", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check("copies/unshared-handle-refused", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(64 * KIB)).ok("a buffer")?;
         commands::create_shared_handle(ctx.device(), &resource)
             .refused("a buffer without D3D12_HEAP_FLAG_SHARED")

@@ -15,12 +15,12 @@ use crate::hresult::Named;
 const OWN: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6601);
 const OTHER: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6602);
 
-const COMMITTED_RESULT: &str = "D3D12, CreateCommittedResource, ppvResource";
-const LIFETIME: &str = "D3D12, CreatePlacedResource, lifetime";
-const PRIVATE_INTERFACE: &str = "D3D12, SetPrivateDataInterface";
+const COMMITTED_RESULT: &str = "Learn, ID3D12Device::CreateCommittedResource, ppvResource";
+const LIFETIME: &str = "Learn, ID3D12Device::CreatePlacedResource, lifetime";
+const PRIVATE_INTERFACE: &str = "Learn, ID3D12Object::SetPrivateDataInterface";
 
 pub(super) const CHECKS: &[Check] = &[
-    check("device/interfaces-are-one-object", "COM, QueryInterface, identity", &[], |ctx| {
+    check("device/interfaces-are-one-object", "Learn, IUnknown::QueryInterface, identity", &[], |ctx| {
         let identity = object::identity(ctx.device());
         for (name, found) in interfaces(ctx) {
             if let Some(found) = found {
@@ -32,15 +32,20 @@ pub(super) const CHECKS: &[Check] = &[
             interfaces(ctx).iter().filter(|(_, found)| found.is_some()).count()
         ))
     }),
-    check("device/newer-interfaces-imply-older", "D3D12, ID3D12Device1 to 14", &[], |ctx| {
-        let found = interfaces(ctx);
-        let newest = found.iter().rposition(|(_, identity)| identity.is_some()).unwrap_or(0);
-        for (name, identity) in &found[..=newest] {
-            ensure!(identity.is_some(), "the device has {} but not {name}", found[newest].0);
-        }
-        Ok(format!("the newest is {}", found[newest].0))
-    }),
-    check("device/query-interface-is-symmetric", "COM, QueryInterface, symmetry", &[], |ctx| {
+    check(
+        "device/newer-interfaces-imply-older",
+        "Learn, ID3D12Device interface, the newer interfaces",
+        &[],
+        |ctx| {
+            let found = interfaces(ctx);
+            let newest = found.iter().rposition(|(_, identity)| identity.is_some()).unwrap_or(0);
+            for (name, identity) in &found[..=newest] {
+                ensure!(identity.is_some(), "the device has {} but not {name}", found[newest].0);
+            }
+            Ok(format!("the newest is {}", found[newest].0))
+        },
+    ),
+    check("device/query-interface-is-symmetric", "Learn, IUnknown::QueryInterface, symmetry", &[], |ctx| {
         let plain: ID3D12Object = ctx.interface("ID3D12Object")?;
         let back = plain.cast::<ID3D12Device>();
         ensure!(back.is_ok(), "QueryInterface from ID3D12Object to ID3D12Device fails");
@@ -48,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(unknown.cast::<ID3D12Device>().is_ok(), "QueryInterface from IUnknown to ID3D12Device fails");
         Ok("ID3D12Object and IUnknown return ID3D12Device".to_owned())
     }),
-    check("device/foreign-interface-refused", "COM, QueryInterface, E_NOINTERFACE", &[], |ctx| {
+    check("device/foreign-interface-refused", "Learn, IUnknown::QueryInterface, E_NOINTERFACE", &[], |ctx| {
         let no = ctx.device().cast::<ID3D12Resource>().map_err(|error| error.code());
         require(matches!(no, Err(E_NOINTERFACE)), || {
             "QueryInterface for ID3D12Resource: expected E_NOINTERFACE".to_owned()
@@ -59,27 +64,27 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("E_NOINTERFACE".to_owned())
     }),
-    check("device/has-a-node", "D3D12, ID3D12Device::GetNodeCount", &[], |ctx| {
+    check("device/has-a-node", "Learn, ID3D12Device::GetNodeCount", &[], |ctx| {
         let count = device::node_count(ctx.device());
         ensure!(count >= 1, "GetNodeCount: expected at least 1, found 0");
         Ok(format!("{count} node"))
     }),
-    check("device/luid-is-stable", "D3D12, ID3D12Device::GetAdapterLuid", &[], |ctx| {
+    check("device/luid-is-stable", "Learn, ID3D12Device::GetAdapterLuid", &[], |ctx| {
         let (first, second) = (device::adapter_luid(ctx.device()), device::adapter_luid(ctx.device()));
         require_eq("the LUID, queried twice", second, first)?;
         Ok(format!("{:08x}:{:08x}", first.HighPart, first.LowPart))
     }),
-    check("device/luid-is-the-adapters", "D3D12, ID3D12Device::GetAdapterLuid", &[Need::Adapter], |ctx| {
+    check("device/luid-is-the-adapters", "Learn, ID3D12Device::GetAdapterLuid", &[Need::Adapter], |ctx| {
         let desc = crate::com::adapter::desc(ctx.adapter()?).ok("an adapter")?;
         require_eq("the device's LUID", device::adapter_luid(ctx.device()), desc.AdapterLuid)?;
         Ok("the device and its adapter agree".to_owned())
     }),
-    check("device/is-not-removed", "D3D12, ID3D12Device::GetDeviceRemovedReason", &[], |ctx| {
+    check("device/is-not-removed", "Learn, ID3D12Device::GetDeviceRemovedReason", &[], |ctx| {
         let reason = device::removed_reason(ctx.device());
         ensure!(reason == S_OK, "expected S_OK, found {}", Named(reason));
         Ok("S_OK".to_owned())
     }),
-    check("device/descriptor-sizes", "D3D12, GetDescriptorHandleIncrementSize", &[], |ctx| {
+    check("device/descriptor-sizes", "Learn, ID3D12Device::GetDescriptorHandleIncrementSize", &[], |ctx| {
         let sizes = [
             D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
             D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER,
@@ -93,40 +98,45 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(!sizes.contains(&0), "some increments are 0: {sizes:?}");
         Ok(format!("{sizes:?}"))
     }),
-    check("device/heap-knows-its-device", "D3D12, ID3D12DeviceChild::GetDevice", &[], |ctx| {
+    check("device/heap-knows-its-device", "Learn, ID3D12DeviceChild::GetDevice", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         belongs(ctx, &heap)
     }),
-    check("device/placed-resource-knows-its-device", "D3D12, ID3D12DeviceChild::GetDevice", &[], |ctx| {
+    check("device/placed-resource-knows-its-device", "Learn, ID3D12DeviceChild::GetDevice", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         belongs(ctx, &ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?)
     }),
-    check("device/committed-resource-knows-its-device", "D3D12, ID3D12DeviceChild::GetDevice", &[], |ctx| {
+    check("device/committed-resource-knows-its-device", "Learn, ID3D12DeviceChild::GetDevice", &[], |ctx| {
         belongs(ctx, &ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?)
     }),
-    check("device/heap-interfaces", "D3D12, ID3D12Heap", &[], |ctx| {
+    check("device/heap-interfaces", "Learn, ID3D12Heap", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         child_interfaces::<ID3D12Heap>(&heap, heap.cast::<ID3D12Resource>().is_ok())
     }),
-    check("device/resource-interfaces", "D3D12, ID3D12Resource", &[], |ctx| {
+    check("device/resource-interfaces", "Learn, ID3D12Resource", &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         child_interfaces::<ID3D12Resource>(&resource, resource.cast::<ID3D12Heap>().is_ok())
     }),
-    check("device/resource2-answers-with-device8", "D3D12, ID3D12Resource2", &[], |ctx| {
+    check("device/resource2-answers-with-device8", "Learn, ID3D12Resource2", &[], |ctx| {
         let _: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         let newer = resource.cast::<ID3D12Resource2>();
         ensure!(newer.is_ok(), "the device has ID3D12Device8, but its resources have no ID3D12Resource2");
         Ok("ID3D12Resource2".to_owned())
     }),
-    validation("device/heap-null-result-only-checks", "D3D12, CreateHeap, ppvHeap", &[], |ctx| {
-        let desc = buffer_heap(DEFAULT, 64 * KIB);
-        answers("a valid description", device::check_heap(ctx.device(), Some(&desc)), S_FALSE)?;
-        let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
-        answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)?;
-        Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
-    }),
-    check("device/heap-null-desc-refused", "D3D12, CreateHeap, pDesc", &[], |ctx| {
+    validation(
+        "device/heap-null-result-only-checks",
+        "Learn, ID3D12Device::CreateHeap, ppvHeap",
+        &[],
+        |ctx| {
+            let desc = buffer_heap(DEFAULT, 64 * KIB);
+            answers("a valid description", device::check_heap(ctx.device(), Some(&desc)), S_FALSE)?;
+            let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
+            answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)?;
+            Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
+        },
+    ),
+    check("device/heap-null-desc-refused", "Learn, ID3D12Device::CreateHeap, pDesc", &[], |ctx| {
         answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)?;
         Ok("E_INVALIDARG".to_owned())
     }),
@@ -137,15 +147,24 @@ pub(super) const CHECKS: &[Check] = &[
         answers("an invalid description", ask(buffer(0)), E_INVALIDARG)?;
         Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
     }),
-    check("device/committed-null-pointers-refused", "D3D12, CreateCommittedResource", &[], |ctx| {
-        let (home, desc) = (properties(DEFAULT), buffer(16));
-        answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
-        answers("no description", device::check_committed(ctx.device(), Some(&home), None), E_INVALIDARG)?;
-        Ok("E_INVALIDARG for each".to_owned())
-    }),
+    check(
+        "device/committed-null-pointers-refused",
+        "Learn, ID3D12Device::CreateCommittedResource",
+        &[],
+        |ctx| {
+            let (home, desc) = (properties(DEFAULT), buffer(16));
+            answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
+            answers(
+                "no description",
+                device::check_committed(ctx.device(), Some(&home), None),
+                E_INVALIDARG,
+            )?;
+            Ok("E_INVALIDARG for each".to_owned())
+        },
+    ),
     validation(
         "device/placed-null-result-only-checks",
-        "D3D12, CreatePlacedResource, ppvResource",
+        "Learn, ID3D12Device::CreatePlacedResource, ppvResource",
         &[],
         |ctx| {
             let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
@@ -156,14 +175,14 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
         },
     ),
-    check("device/wrong-interface-creates-nothing", "D3D12, CreateHeap, riid", &[], |ctx| {
+    check("device/wrong-interface-creates-nothing", "Learn, ID3D12Device::CreateHeap, riid", &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let (hresult, is_written) = device::create_heap_as(ctx.device(), &desc, &ID3D12CommandQueue::IID);
         answers("a queue's interface", hresult, E_NOINTERFACE)?;
         ensure!(!is_written, "a pointer was written although the call failed");
         Ok("E_NOINTERFACE and a null pointer".to_owned())
     }),
-    check("device/objects-give-their-references-back", "COM, AddRef and Release", &[], |ctx| {
+    check("device/objects-give-their-references-back", "Learn, IUnknown::AddRef and Release", &[], |ctx| {
         let before = object::reference_count(ctx.device());
         for _ in 0..4 {
             let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
@@ -173,13 +192,18 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("references to the device", object::reference_count(ctx.device()), before)?;
         Ok(format!("{before} before and after"))
     }),
-    check("device/placed-resources-hold-no-reference", "vkd3d-proton, private references", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
-        let before = object::reference_count(&heap);
-        let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
-        require_eq("references to the heap", object::reference_count(&heap), before)?;
-        Ok(format!("{before} before and after"))
-    }),
+    check(
+        "device/placed-resources-hold-no-reference",
+        "vkd3d-proton, tests of private references",
+        &[],
+        |ctx| {
+            let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
+            let before = object::reference_count(&heap);
+            let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
+            require_eq("references to the heap", object::reference_count(&heap), before)?;
+            Ok(format!("{before} before and after"))
+        },
+    ),
     check("device/placed-resource-outlives-its-heaps-pointer", LIFETIME, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
         let resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
@@ -189,7 +213,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", mapping.read(0, 10), b"still here".to_vec())?;
         Ok("the resource keeps its heap".to_owned())
     }),
-    check("device/private-data-round-trip", "D3D12, ID3D12Object::SetPrivateData", &[], |ctx| {
+    check("device/private-data-round-trip", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
         each_object(ctx, |name, object| {
             set(name, object, b"heapwright")?;
             let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
@@ -198,7 +222,7 @@ pub(super) const CHECKS: &[Check] = &[
                 .map(drop)
         })
     }),
-    check("device/private-data-size-alone", "D3D12, ID3D12Object::GetPrivateData, pData null", &[], |ctx| {
+    check("device/private-data-size-alone", "Learn, ID3D12Object::GetPrivateData, pData null", &[], |ctx| {
         each_object(ctx, |name, object| {
             set(name, object, b"12345")?;
             let (hresult, size) = object::private_data_size(object, &OWN);
@@ -206,21 +230,31 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("{name}: size"), size, 5).map(drop)
         })
     }),
-    check("device/private-data-room-too-small", "DXGI, DXGI_ERROR_MORE_DATA", &[], |ctx| {
-        each_object(ctx, |name, object| {
-            set(name, object, b"12345")?;
-            let (hresult, size, _) = object::private_data(object, &OWN, 4);
-            answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
-            require_eq(format!("{name}: the required size"), size, 5).map(drop)
-        })
-    }),
-    check("device/private-data-missing", "DXGI, DXGI_ERROR_NOT_FOUND", &[], |ctx| {
-        each_object(ctx, |name, object| {
-            let (hresult, _) = object::private_data_size(object, &OTHER);
-            answers(name, hresult, DXGI_ERROR_NOT_FOUND)
-        })
-    }),
-    check("device/private-data-is-replaced", "D3D12, ID3D12Object::SetPrivateData", &[], |ctx| {
+    check(
+        "device/private-data-room-too-small",
+        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_MORE_DATA",
+        &[],
+        |ctx| {
+            each_object(ctx, |name, object| {
+                set(name, object, b"12345")?;
+                let (hresult, size, _) = object::private_data(object, &OWN, 4);
+                answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
+                require_eq(format!("{name}: the required size"), size, 5).map(drop)
+            })
+        },
+    ),
+    check(
+        "device/private-data-missing",
+        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_NOT_FOUND",
+        &[],
+        |ctx| {
+            each_object(ctx, |name, object| {
+                let (hresult, _) = object::private_data_size(object, &OTHER);
+                answers(name, hresult, DXGI_ERROR_NOT_FOUND)
+            })
+        },
+    ),
+    check("device/private-data-is-replaced", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
         each_object(ctx, |name, object| {
             set(name, object, b"first and long")?;
             set(name, object, b"second")?;
@@ -229,7 +263,7 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("{name}: bytes"), (size, &bytes[..6]), (6, b"second".as_slice())).map(drop)
         })
     }),
-    check("device/private-data-is-removed", "D3D12, ID3D12Object::SetPrivateData, pData null", &[], |ctx| {
+    check("device/private-data-is-removed", "Learn, ID3D12Object::SetPrivateData, pData null", &[], |ctx| {
         each_object(ctx, |name, object| {
             set(name, object, b"gone soon")?;
             // Where nothing is left to remove, S_FALSE would do as well: both are success.
@@ -238,13 +272,18 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
         })
     }),
-    check("device/private-data-of-some-size-is-removed", "Wine, test_private_data", &[], |ctx| {
-        each_object(ctx, |name, object| {
-            set(name, object, b"12345")?;
-            answers(name, object::remove_private_data(object, &OWN, 5), S_OK)?;
-            answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
-        })
-    }),
+    check(
+        "device/private-data-of-some-size-is-removed",
+        "Wine, test_private_data of its D3D12 tests",
+        &[],
+        |ctx| {
+            each_object(ctx, |name, object| {
+                set(name, object, b"12345")?;
+                answers(name, object::remove_private_data(object, &OWN, 5), S_OK)?;
+                answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
+            })
+        },
+    ),
     check("device/private-data-of-nothing-removed", "vkd3d-proton, test_object_interface", &[], |ctx| {
         each_object(ctx, |name, object| {
             answers(name, object::set_private_data(object, &OTHER, None), S_FALSE)?;
@@ -256,7 +295,7 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::set_private_data(object, &OTHER, None), S_OK)
         })
     }),
-    check("device/private-data-is-per-object", "D3D12, ID3D12Object::SetPrivateData", &[], |ctx| {
+    check("device/private-data-is-per-object", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let first = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let second = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
@@ -264,7 +303,7 @@ pub(super) const CHECKS: &[Check] = &[
         answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)?;
         Ok("private data of another heap".to_owned())
     }),
-    check("device/private-interface-is-held", "D3D12, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
+    check("device/private-interface-is-held", "Learn, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;
@@ -296,7 +335,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("references after the data was replaced", object::reference_count(&held), before)?;
         Ok(format!("{before} before and after"))
     }),
-    check("device/name-is-private-data", "D3D12, ID3D12Object::SetName", &[], |ctx| {
+    check("device/name-is-private-data", "Learn, ID3D12Object::SetName", &[], |ctx| {
         each_object(ctx, |name, object| {
             answers(name, object::set_name(object, "Höhe"), S_OK)?;
             let (hresult, size, bytes) = object::private_data(object, &WKPDID_D3DDebugObjectNameW, 64);
@@ -309,16 +348,22 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("{name}: letters"), &bytes[..8], &expected[..]).map(drop)
         })
     }),
-    check("device/narrow-name-is-kept", "D3D12, WKPDID_D3DDebugObjectName", &[], |ctx| {
-        each_object(ctx, |name, object| {
-            let hresult = object::set_private_data(object, &WKPDID_D3DDebugObjectName, Some(b"narrow"));
-            answers(name, hresult, S_OK)?;
-            let (hresult, size, bytes) = object::private_data(object, &WKPDID_D3DDebugObjectName, 64);
-            answers(name, hresult, S_OK)?;
-            require_eq(format!("{name}: letters"), (size, &bytes[..6]), (6, b"narrow".as_slice())).map(drop)
-        })
-    }),
-    check("device/heap1-by-the-newer-call", "D3D12, ID3D12Device4::CreateHeap1", &[], |ctx| {
+    check(
+        "device/narrow-name-is-kept",
+        "Learn, ID3D12Object::SetName, WKPDID_D3DDebugObjectName",
+        &[],
+        |ctx| {
+            each_object(ctx, |name, object| {
+                let hresult = object::set_private_data(object, &WKPDID_D3DDebugObjectName, Some(b"narrow"));
+                answers(name, hresult, S_OK)?;
+                let (hresult, size, bytes) = object::private_data(object, &WKPDID_D3DDebugObjectName, 64);
+                answers(name, hresult, S_OK)?;
+                require_eq(format!("{name}: letters"), (size, &bytes[..6]), (6, b"narrow".as_slice()))
+                    .map(drop)
+            })
+        },
+    ),
+    check("device/heap1-by-the-newer-call", "Learn, ID3D12Device4::CreateHeap1", &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let desc = buffer_heap(DEFAULT, 128 * KIB);
         let heap = device::create_heap1(&newer, &desc).ok("128 KiB")?;
@@ -327,7 +372,7 @@ pub(super) const CHECKS: &[Check] = &[
             .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap1 to ID3D12Heap fails".to_owned()))?;
         require_eq("SizeInBytes", memory::heap_desc(&heap).SizeInBytes, 128 * KIB)
     }),
-    check("device/heap1-of-nothing-refused", "D3D12, ID3D12Device4::CreateHeap1", &[], |ctx| {
+    check("device/heap1-of-nothing-refused", "Learn, ID3D12Device4::CreateHeap1", &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let desc = buffer_heap(DEFAULT, 0);
         device::create_heap1(&newer, &desc).refused("0 bytes")

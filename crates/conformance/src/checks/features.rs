@@ -9,14 +9,14 @@ use crate::context::Context;
 use crate::desc::{DEFAULT, GPU_UPLOAD, KIB, MIB, buffer, buffer_heap, tight_buffer};
 use crate::hresult::Named;
 
-const D3D12: &str = "D3D12, ID3D12Device::CheckFeatureSupport";
-const NODE_INDEX: &str = "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE::NodeIndex";
-const ADDRESSES: &str = "D3D12, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT";
-const GPU_UPLOAD_CAPS: &str = "UPLOAD, How to find if GPU upload heaps are supported";
+const D3D12: &str = "Learn, ID3D12Device::CheckFeatureSupport";
+const NODE_INDEX: &str = "Learn, D3D12_FEATURE_DATA_ARCHITECTURE::NodeIndex";
+const ADDRESSES: &str = "Learn, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT";
+const GPU_UPLOAD_CAPS: &str = "UPLOAD, How to find if GPU upload heaps are supported as a developer";
 const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
-const FORMATS: &str = "D3D12, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
-const SAMPLES: &str = "D3D12, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
-const ADDRESS_BITS: &str = "D3D12, MaxGPUVirtualAddressBitsPerResource";
+const FORMATS: &str = "Learn, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
+const SAMPLES: &str = "Learn, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
+const ADDRESS_BITS: &str = "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS, MaxGPUVirtualAddressBitsPerResource";
 
 pub(super) const CHECKS: &[Check] = &[
     check("features/options-known", D3D12, &[], |ctx| {
@@ -30,14 +30,14 @@ pub(super) const CHECKS: &[Check] = &[
         let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("every device supports the query")?;
         Ok(format!("UMA {}, CacheCoherentUMA {}", data.UMA.as_bool(), data.CacheCoherentUMA.as_bool()))
     }),
-    check("features/cache-coherent-implies-uma", "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE", &[], |ctx| {
+    check("features/cache-coherent-implies-uma", "Learn, D3D12_FEATURE_DATA_ARCHITECTURE", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
         require(data.UMA.as_bool() || !data.CacheCoherentUMA.as_bool(), || {
             "CacheCoherentUMA is TRUE, but UMA is FALSE".to_owned()
         })?;
         Ok("CacheCoherentUMA implies UMA".to_owned())
     }),
-    check("features/architecture1-agrees", "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE1", &[], |ctx| {
+    check("features/architecture1-agrees", "Learn, D3D12_FEATURE_DATA_ARCHITECTURE1", &[], |ctx| {
         let old: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
         let new: D3D12_FEATURE_DATA_ARCHITECTURE1 = ctx.feature().ok("node 0")?;
         let old = [old.TileBasedRenderer, old.UMA, old.CacheCoherentUMA].map(|flag| flag.as_bool());
@@ -72,35 +72,45 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(format!("{one} bits in a resource, {all} in a process"))
     }),
-    check("features/wrong-sizes-refused", "D3D12, CheckFeatureSupport, FeatureSupportDataSize", &[], |ctx| {
-        let mut count = 0;
-        for (name, feature, size) in structures() {
-            if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
-                continue;
+    check(
+        "features/wrong-sizes-refused",
+        "Learn, ID3D12Device::CheckFeatureSupport, FeatureSupportDataSize",
+        &[],
+        |ctx| {
+            let mut count = 0;
+            for (name, feature, size) in structures() {
+                if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
+                    continue;
+                }
+                for wrong in [0, 1, size - 1, size + 1] {
+                    let found = device::feature_of_size(ctx.device(), feature, wrong);
+                    require(found == E_INVALIDARG, || {
+                        format!(
+                            "{name}, {wrong} bytes in place of {size}: expected E_INVALIDARG, found {}",
+                            Named(found)
+                        )
+                    })?;
+                    count += 1;
+                }
             }
-            for wrong in [0, 1, size - 1, size + 1] {
-                let found = device::feature_of_size(ctx.device(), feature, wrong);
-                require(found == E_INVALIDARG, || {
-                    format!(
-                        "{name}, {wrong} bytes in place of {size}: expected E_INVALIDARG, found {}",
-                        Named(found)
-                    )
-                })?;
-                count += 1;
+            Ok(format!("{count} wrong sizes are refused"))
+        },
+    ),
+    check(
+        "features/null-data-refused",
+        "Learn, ID3D12Device::CheckFeatureSupport, pFeatureSupportData",
+        &[],
+        |ctx| {
+            for (name, feature, size) in structures() {
+                if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
+                    continue;
+                }
+                let found = device::feature_of_null(ctx.device(), feature, size);
+                ensure!(found == E_INVALIDARG, "{name}: expected E_INVALIDARG, found {}", Named(found));
             }
-        }
-        Ok(format!("{count} wrong sizes are refused"))
-    }),
-    check("features/null-data-refused", "D3D12, CheckFeatureSupport, pFeatureSupportData", &[], |ctx| {
-        for (name, feature, size) in structures() {
-            if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
-                continue;
-            }
-            let found = device::feature_of_null(ctx.device(), feature, size);
-            ensure!(found == E_INVALIDARG, "{name}: expected E_INVALIDARG, found {}", Named(found));
-        }
-        Ok("E_INVALIDARG".to_owned())
-    }),
+            Ok("E_INVALIDARG".to_owned())
+        },
+    ),
     check("features/unknown-features-refused", D3D12, &[], |ctx| {
         for feature in [-1, 0x4000, i32::MAX] {
             // Which error it is the documents leave open; what matters is that code sees one.
@@ -139,20 +149,20 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("FALSE".to_owned())
     }),
-    check("features/options4-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS4", &[], |ctx| {
+    check("features/options4-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS4", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_D3D12_OPTIONS4 = ctx.feature().ok("the device supports the query")?;
         let tier = data.SharedResourceCompatibilityTier;
         ensure!((0..=2).contains(&tier), "SharedResourceCompatibilityTier: expected 0 to 2, found {tier}");
         Ok(format!("MSAA64KBAlignedTextureSupported {}", data.MSAA64KBAlignedTextureSupported.as_bool()))
     }),
-    check("features/options7-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS7", &[], |ctx| {
+    check("features/options7-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS7", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_D3D12_OPTIONS7 = ctx.feature().ok("the device supports the query")?;
         Ok(format!(
             "mesh shader tier {}, sampler feedback tier {}",
             data.MeshShaderTier, data.SamplerFeedbackTier
         ))
     }),
-    check("features/options12-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS12", &[], |ctx| {
+    check("features/options12-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS12", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ctx.feature().ok("the device supports the query")?;
         let barriers = data.EnhancedBarriersSupported.as_bool();
         require(barriers || !data.RelaxedFormatCastingSupported.as_bool(), || {
@@ -160,17 +170,17 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(format!("EnhancedBarriersSupported {barriers}"))
     }),
-    check("features/options20-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS20", &[], |ctx| {
+    check("features/options20-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS20", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_D3D12_OPTIONS20 = ctx.feature().ok("the device supports the query")?;
         let tier = data.RecreateAtTier;
         ensure!([0, 1].contains(&tier), "RecreateAtTier: expected 0 or 1, found {tier}");
         Ok(format!("RecreateAtTier {tier}"))
     }),
-    check("features/existing-heaps-known", "D3D12, D3D12_FEATURE_DATA_EXISTING_HEAPS", &[], |ctx| {
+    check("features/existing-heaps-known", "Learn, D3D12_FEATURE_DATA_EXISTING_HEAPS", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_EXISTING_HEAPS = ctx.feature().ok("the device supports the query")?;
         Ok(format!("Supported {}", data.Supported.as_bool()))
     }),
-    check("features/feature-levels", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
+    check("features/feature-levels", "Learn, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
         let ask = |levels: &[D3D_FEATURE_LEVEL]| device::feature_level(ctx.device(), levels);
         let all =
             [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_11_1, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1];
@@ -179,7 +189,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("of one level", ask(&all[..1]).ok("one level")?, D3D_FEATURE_LEVEL_11_0)?;
         Ok(format!("{highest:#x}"))
     }),
-    check("features/resource-binding-tier", "D3D12, hardware feature levels, resource binding", &[], |ctx| {
+    check("features/resource-binding-tier", "Learn, Hardware support, resource binding tiers", &[], |ctx| {
         let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("the device supports the query")?;
         let tier = options.ResourceBindingTier;
         let levels = [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0];
@@ -190,7 +200,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(format!("tier {tier}"))
     }),
-    check("features/feature-level-means-features", "D3D12, hardware feature levels", &[], |ctx| {
+    check("features/feature-level-means-features", "Learn, Hardware feature levels", &[], |ctx| {
         let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("the device supports the query")?;
         let [base, logic, tiled, conservative] =
             [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_11_1, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1];
@@ -209,7 +219,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(format!("feature level {level:#x}"))
     }),
-    check("features/no-feature-levels-refused", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
+    check("features/no-feature-levels-refused", "Learn, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
         device::feature_level(ctx.device(), &[]).refused("no levels")
     }),
     check("features/format-support-of-a-common-format", FORMATS, &[], |ctx| {
@@ -257,7 +267,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("the size of half of it", below.size, 1 << (bits - 1))?;
         Ok(format!("2^{bits} bytes: {}", if found.size == u64::MAX { "refused" } else { "taken" }))
     }),
-    check("features/heap-tier-is-what-heaps-do", "D3D12, D3D12_RESOURCE_HEAP_TIER", &[], |ctx| {
+    check("features/heap-tier-is-what-heaps-do", "Learn, D3D12_RESOURCE_HEAP_TIER", &[], |ctx| {
         let desc = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_NONE, ..buffer_heap(DEFAULT, 64 * KIB) };
         let is_made = ctx.create_heap(&desc).implemented()?.is_ok();
         let tier = ctx.caps().resource_heap_tier;

@@ -11,10 +11,10 @@ use crate::com::commands;
 use crate::context::{Context, Queue};
 use crate::desc::{BUNDLE, COMPUTE, COPY, DIRECT};
 
-const FENCE: &str = "D3D12, ID3D12Fence";
-const QUEUE: &str = "D3D12, ID3D12CommandQueue";
-const RELEASED: &str = "Windows: vkd3d-proton's tests of fences that are set back and released";
-const LIST: &str = "D3D12, ID3D12GraphicsCommandList";
+const FENCE: &str = "Learn, ID3D12Fence";
+const QUEUE: &str = "Learn, ID3D12CommandQueue";
+const RELEASED: &str = "vkd3d-proton, tests of fences that are set back and released";
+const LIST: &str = "Learn, ID3D12GraphicsCommandList";
 
 /// The time for which a check observes that a wait does not end, after work that was submitted later has finished.
 const A_WHILE: Duration = Duration::from_millis(20);
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq("GetCompletedValue", commands::completed(&fence), value)
         })
     }),
-    check("fences/signal-from-the-cpu", "D3D12, ID3D12Fence::Signal", &[], |ctx| {
+    check("fences/signal-from-the-cpu", "Learn, ID3D12Fence::Signal", &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
         each([1, 2, 100], |value| {
             commands::signal(&fence, value).ok(format!("value {value}"))?;
@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&one, 5).ok("the first object")?;
         require_eq("the second object", commands::completed(&other), 0)
     }),
-    check("fences/shared-handle-keeps-its-fence", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check("fences/shared-handle-keeps-its-fence", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
         let fence = commands::create_fence(ctx.device(), 7, D3D12_FENCE_FLAG_SHARED).ok("a shared fence")?;
         let handle = commands::create_shared_handle(ctx.device(), &fence).ok("a shared fence")?;
         drop(fence);
@@ -47,16 +47,23 @@ pub(super) const CHECKS: &[Check] = &[
         let opened: ID3D12Fence = opened.ok("a handle whose fence was released")?;
         require_eq("GetCompletedValue", commands::completed(&opened), 7)
     }),
-    check("fences/null-event-of-a-reached-value", "D3D12, SetEventOnCompletion, null event", &[], |ctx| {
-        let fence = ctx.create_fence(7).ok("value 7")?;
-        for value in [0, 6, 7] {
-            let answer = blocked_on(&fence, value)?.recv_timeout(commands::PATIENCE);
-            let Ok(answer) = answer else { return failed(format!("value {value} of a fence at 7 blocks")) };
-            answer.ok("a value that was reached")?;
-        }
-        Ok("returns at once".to_owned())
-    }),
-    check("fences/null-event-blocks", "D3D12, SetEventOnCompletion, null event", &[], |ctx| {
+    check(
+        "fences/null-event-of-a-reached-value",
+        "Learn, ID3D12Fence::SetEventOnCompletion, null event",
+        &[],
+        |ctx| {
+            let fence = ctx.create_fence(7).ok("value 7")?;
+            for value in [0, 6, 7] {
+                let answer = blocked_on(&fence, value)?.recv_timeout(commands::PATIENCE);
+                let Ok(answer) = answer else {
+                    return failed(format!("value {value} of a fence at 7 blocks"));
+                };
+                answer.ok("a value that was reached")?;
+            }
+            Ok("returns at once".to_owned())
+        },
+    ),
+    check("fences/null-event-blocks", "Learn, ID3D12Fence::SetEventOnCompletion, null event", &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
         let waited = fence.clone();
         // The thread says at which value its wait ended, in case that it runs late.
@@ -77,20 +84,26 @@ pub(super) const CHECKS: &[Check] = &[
             Err(_) => failed("a wait for value 3 still blocks at value 3"),
         }
     }),
-    check("fences/several-of-which-all", "D3D12, SetEventOnMultipleFenceCompletion", &[], |ctx| {
-        returns_at_once(ctx, [2, 3], [2, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_NONE)
-    }),
-    check("fences/several-of-which-any", "D3D12, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY", &[], |ctx| {
-        returns_at_once(ctx, [0, 3], [100, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY)
-    }),
-    check("fences/queue-signals", "D3D12, ID3D12CommandQueue::Signal", &[], |ctx| {
+    check(
+        "fences/several-of-which-all",
+        "Learn, ID3D12Device1::SetEventOnMultipleFenceCompletion",
+        &[],
+        |ctx| returns_at_once(ctx, [2, 3], [2, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_NONE),
+    ),
+    check(
+        "fences/several-of-which-any",
+        "Learn, D3D12_MULTIPLE_FENCE_WAIT_FLAGS, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY",
+        &[],
+        |ctx| returns_at_once(ctx, [0, 3], [100, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY),
+    ),
+    check("fences/queue-signals", "Learn, ID3D12CommandQueue::Signal", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             let queue = ctx.queue(list_type)?;
             queue.run(|_| ())?;
             require_eq("the fence", commands::completed(&queue.fence), 1)
         })
     }),
-    check("fences/queue-signals-in-order", "D3D12, ID3D12CommandQueue::Signal", &[], |ctx| {
+    check("fences/queue-signals-in-order", "Learn, ID3D12CommandQueue::Signal", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         for value in 1..=100 {
             commands::queue_signal(&queue.queue, &queue.fence, value).ok(format!("value {value}"))?;
@@ -108,7 +121,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("100 values in ascending order".to_owned())
     }),
-    check("fences/queue-waits-for-the-cpu", "D3D12, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("fences/queue-waits-for-the-cpu", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let gate = ctx.create_fence(0).ok("value 0")?;
         wait(&queue, &gate, 1)?;
@@ -121,7 +134,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("the queue waits until the value is reached".to_owned())
     }),
-    check("fences/queue-waits-for-a-queue", "D3D12, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("fences/queue-waits-for-a-queue", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(DIRECT)?, ctx.queue(COPY)?);
         let (gate, handover) = (ctx.create_fence(0).ok("value 0")?, ctx.create_fence(0).ok("value 0")?);
         wait(&second, &handover, 1)?;
@@ -138,7 +151,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("the second runs after the first".to_owned())
     }),
-    check("fences/queue-waits-for-nothing", "D3D12, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("fences/queue-waits-for-nothing", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let reached = ctx.create_fence(5).ok("value 5")?;
         wait(&queue, &reached, 5)?;
@@ -203,7 +216,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("the wait ends with the last reference".to_owned())
     }),
-    check("fences/queue-desc", "D3D12, ID3D12CommandQueue::GetDesc", &[], |ctx| {
+    check("fences/queue-desc", "Learn, ID3D12CommandQueue::GetDesc", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             let queue = ctx.queue(list_type)?;
             require_eq("Type", commands::queue_type(&queue.queue), list_type)
@@ -214,23 +227,23 @@ pub(super) const CHECKS: &[Check] = &[
             commands::create_queue(ctx.device(), list_type).refused(format!("type {list_type}"))
         })
     }),
-    check("fences/timestamp-frequency", "D3D12, GetTimestampFrequency", &[], |ctx| {
+    check("fences/timestamp-frequency", "Learn, ID3D12CommandQueue::GetTimestampFrequency", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let found = commands::timestamp_frequency(&queue.queue).ok("direct")?;
         ensure!(found > 0, "the frequency is 0");
         Ok(format!("{found} ticks a second"))
     }),
-    check("fences/list-type", "D3D12, ID3D12CommandList::GetType", &[], |ctx| {
+    check("fences/list-type", "Learn, ID3D12CommandList::GetType", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             require_eq("GetType", ctx.queue(list_type)?.list.list_type(), list_type)
         })
     }),
-    validation("fences/list-closes-once", "D3D12, ID3D12GraphicsCommandList::Close", &[], |ctx| {
+    validation("fences/list-closes-once", "Learn, ID3D12GraphicsCommandList::Close", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let hresult = queue.list.close().fails("a closed list")?;
         Ok(hresult)
     }),
-    validation("fences/open-list-is-not-reset", "D3D12, ID3D12GraphicsCommandList::Reset", &[], |ctx| {
+    validation("fences/open-list-is-not-reset", "Learn, ID3D12GraphicsCommandList::Reset", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let reset = || queue.list.reset(&queue.allocator);
         reset().ok("a closed list")?;
@@ -240,7 +253,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     validation(
         "fences/allocator-in-recording-is-not-reset",
-        "D3D12, ID3D12CommandAllocator::Reset",
+        "Learn, ID3D12CommandAllocator::Reset",
         &[],
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
@@ -260,7 +273,7 @@ pub(super) const CHECKS: &[Check] = &[
         queue.wait(last)?;
         Ok("executed 10 times without recording again".to_owned())
     }),
-    check("fences/list-of-another-type-refused", "D3D12, ID3D12Device::CreateCommandList", &[], |ctx| {
+    check("fences/list-of-another-type-refused", "Learn, ID3D12Device::CreateCommandList", &[], |ctx| {
         let queue = ctx.queue(COPY)?;
         commands::create_list(ctx.device(), DIRECT, &queue.allocator)
             .map(drop)
@@ -320,10 +333,10 @@ fn returns_at_once(
     }
 }
 
-fn wait(queue: &Queue<'_>, fence: &ID3D12Fence, value: u64) -> Result<(), Stop> {
+fn wait(queue: &Queue, fence: &ID3D12Fence, value: u64) -> Result<(), Stop> {
     commands::queue_wait(&queue.queue, fence, value).ok("a fence")
 }
 
-fn signal(queue: &Queue<'_>, fence: &ID3D12Fence, value: u64) -> Result<(), Stop> {
+fn signal(queue: &Queue, fence: &ID3D12Fence, value: u64) -> Result<(), Stop> {
     commands::queue_signal(&queue.queue, fence, value).ok("a fence")
 }

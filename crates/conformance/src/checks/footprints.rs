@@ -7,9 +7,9 @@ use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Footprints, upgrade};
 use crate::desc::{DEFAULT, buffer, rgba, texture2d, volume, with_flags, with_mips};
 
-const FOOTPRINTS: &str = "D3D12, ID3D12Device::GetCopyableFootprints";
-const PITCH: &str = "D3D12, D3D12_TEXTURE_DATA_PITCH_ALIGNMENT";
-const PLACEMENT: &str = "D3D12, D3D12_TEXTURE_DATA_PLACEMENT_ALIGNMENT";
+const FOOTPRINTS: &str = "Learn, ID3D12Device::GetCopyableFootprints";
+const PITCH: &str = "Learn, Upload and readback of texture data, D3D12_TEXTURE_DATA_PITCH_ALIGNMENT";
+const PLACEMENT: &str = "Learn, Upload and readback of texture data, D3D12_TEXTURE_DATA_PLACEMENT_ALIGNMENT";
 
 const YES: &[Need] = &[Need::Footprints, Need::Textures];
 
@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
             )
         })
     }),
-    check("footprints/footprint-of-a-texture", "D3D12, D3D12_SUBRESOURCE_FOOTPRINT", YES, |ctx| {
+    check("footprints/footprint-of-a-texture", "Learn, D3D12_SUBRESOURCE_FOOTPRINT", YES, |ctx| {
         let found = device::footprints(ctx.device(), &rgba(100, 60), 0, 1, 0).layouts[0];
         let expected = D3D12_SUBRESOURCE_FOOTPRINT {
             Format: DXGI_FORMAT_R8G8B8A8_UNORM,
@@ -97,7 +97,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("its rows", found.row_counts[6], 1)?;
         require_eq("its row size", found.row_sizes[6], 8)
     }),
-    check("footprints/planes", "D3D12, planar formats", YES, |ctx| {
+    check("footprints/planes", "Learn, Subresources, plane slice", YES, |ctx| {
         let flags = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
         let desc = with_flags(texture2d(DXGI_FORMAT_D24_UNORM_S8_UINT, 64, 64), flags);
         let found = device::footprints(ctx.device(), &desc, 0, 2, 0);
@@ -131,17 +131,22 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("without the arrays", device::footprint_total(ctx.device(), &desc, 1), whole)?;
         Ok(format!("{whole} bytes"))
     }),
-    check("footprints/newer-call-agrees", "D3D12, ID3D12Device8::GetCopyableFootprints1", YES, |ctx| {
+    check("footprints/newer-call-agrees", "Learn, ID3D12Device8::GetCopyableFootprints1", YES, |ctx| {
         let newer: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let desc = rgba(100, 60);
         let older = device::footprint_total(ctx.device(), &desc, 1);
         require_eq("GetCopyableFootprints1", device::footprint_total1(&newer, &upgrade(&desc), 1), older)?;
         Ok(format!("{older} bytes"))
     }),
-    validation("footprints/invalid-description", "D3D12, GetCopyableFootprints, UINT64_MAX", YES, |ctx| {
-        let found = device::footprint_total(ctx.device(), &rgba(0, 60), 1);
-        require_eq("total of Width 0", found, u64::MAX)
-    }),
+    validation(
+        "footprints/invalid-description",
+        "Learn, ID3D12Device::GetCopyableFootprints, UINT64_MAX",
+        YES,
+        |ctx| {
+            let found = device::footprint_total(ctx.device(), &rgba(0, 60), 1);
+            require_eq("total of Width 0", found, u64::MAX)
+        },
+    ),
     check("footprints/description-of-a-live-resource", FOOTPRINTS, YES, |ctx| {
         let resource = ctx.commit(DEFAULT, &rgba(100, 60)).ok("100 by 60")?;
         let found = device::footprint_total(ctx.device(), &crate::com::memory::desc(&resource), 1);

@@ -16,7 +16,7 @@ use crate::desc::{
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 const BLOCKS: &str = "vkd3d-proton, test_copy_texture_bc_rgba";
-const RESOLVE: &str = "D3D12, ResolveSubresource, Format";
+const RESOLVE: &str = "Learn, ID3D12GraphicsCommandList::ResolveSubresource, Format";
 
 /// Uncompressed formats, block formats of the same size, and the bytes of two texels or blocks.
 const CASES: [(DXGI_FORMAT, DXGI_FORMAT, usize); 3] = [
@@ -92,13 +92,18 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("a texel", &read(ctx, &target, 4)?[..], &0x00c0_0000_u32.to_le_bytes()[..])?;
         Ok("the fourth byte is 0".to_owned())
     }),
-    check("formats/clear-saturates-half-floats", "D3D12, ClearRenderTargetView", TEXTURES, |ctx| {
-        let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
-        let (target, queue) = (Target::new(ctx, &desc)?, ctx.queue(DIRECT)?);
-        queue.run(|list| list.clear_target(target.view, [f32::MAX, 1.0, 0.0, 0.0], &[]))?;
-        expect(&target.texels(ctx, &queue)?, |_, _| [0xff, 0x7b, 0x00, 0x3c])?;
-        Ok("FLT_MAX is 0x7bff, the largest number".to_owned())
-    }),
+    check(
+        "formats/clear-saturates-half-floats",
+        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
+        TEXTURES,
+        |ctx| {
+            let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
+            let (target, queue) = (Target::new(ctx, &desc)?, ctx.queue(DIRECT)?);
+            queue.run(|list| list.clear_target(target.view, [f32::MAX, 1.0, 0.0, 0.0], &[]))?;
+            expect(&target.texels(ctx, &queue)?, |_, _| [0xff, 0x7b, 0x00, 0x3c])?;
+            Ok("FLT_MAX is 0x7bff, the largest number".to_owned())
+        },
+    ),
     check("formats/resolve-between-unorm-and-srgb", RESOLVE, TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM, DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
@@ -134,7 +139,7 @@ pub(super) const CHECKS: &[Check] = &[
             expect(&found, |x, y| (if is_in_rects(x, y) { 0.5_f32 } else { 0.25 }).to_le_bytes())
         })
     }),
-    check("formats/read-only-aspects", "D3D12, D3D12_DSV_FLAGS", TEXTURES, |ctx| {
+    check("formats/read-only-aspects", "Learn, D3D12_DSV_FLAGS", TEXTURES, |ctx| {
         let desc = with_format(depth_buffer(4, 4), DXGI_FORMAT_D32_FLOAT_S8X24_UINT);
         let state = D3D12_RESOURCE_STATE_DEPTH_WRITE;
         let (queue, texture) = (ctx.queue(DIRECT)?, created(ctx, &desc, state)?);

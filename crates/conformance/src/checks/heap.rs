@@ -9,14 +9,15 @@ use crate::context::Context;
 use crate::desc::{
     DEFAULT, HEAP_TYPES, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, properties, texture_heap,
 };
+use crate::proof;
 
-const CREATE: &str = "D3D12, ID3D12Device::CreateHeap";
-const SIZE: &str = "D3D12, D3D12_HEAP_DESC::SizeInBytes";
-const ALIGNMENT: &str = "D3D12, D3D12_HEAP_DESC::Alignment";
-const FLAGS: &str = "D3D12, D3D12_HEAP_FLAGS";
-const TIER_1: &str = "D3D12, D3D12_RESOURCE_HEAP_TIER_1";
-const TIER_2: &str = "D3D12, D3D12_RESOURCE_HEAP_TIER_2";
-const ZEROED: &str = "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
+const CREATE: &str = "Learn, ID3D12Device::CreateHeap";
+const SIZE: &str = "Learn, D3D12_HEAP_DESC::SizeInBytes";
+const ALIGNMENT: &str = "Learn, D3D12_HEAP_DESC::Alignment";
+const FLAGS: &str = "Learn, D3D12_HEAP_FLAGS";
+const TIER_1: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_1";
+const TIER_2: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_2";
+const ZEROED: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
 
 const BUFFERS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
 const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
@@ -52,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("heap/address-is-aligned-to-64-kib", ALIGNMENT, &[], |ctx| address(ctx, 64 * KIB)),
     check("heap/address-is-aligned-to-4-mib", ALIGNMENT, &[], |ctx| address(ctx, 4 * MIB)),
-    check("heap/desc-round-trip", "D3D12, ID3D12Heap::GetDesc", &[], |ctx| {
+    check("heap/desc-round-trip", "Learn, ID3D12Heap::GetDesc", &[], |ctx| {
         for heap_type in HEAP_TYPES {
             let asked = buffer_heap(heap_type, 256 * KIB);
             let found = memory::heap_desc(&ctx.create_heap(&asked).ok("256 KiB")?);
@@ -65,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("DEFAULT, UPLOAD and READBACK".to_owned())
     }),
-    check("heap/desc-keeps-custom-properties", "D3D12, ID3D12Heap::GetDesc", &[], |ctx| {
+    check("heap/desc-keeps-custom-properties", "Learn, ID3D12Heap::GetDesc", &[], |ctx| {
         let home = crate::desc::custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
         let asked = D3D12_HEAP_DESC { Properties: home, ..with_size(64 * KIB) };
         let found = memory::heap_desc(&ctx.create_heap(&asked).ok("custom")?).Properties;
@@ -102,11 +103,11 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused("ALLOW_SHADER_ATOMICS and CPU-accessible, but not CUSTOM")
         })
     }),
-    check("heap/not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
+    check("heap/not-resident", "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
         ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
         taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
     }),
-    check("heap/shared", "D3D12, D3D12_HEAP_FLAG_SHARED", &[], |ctx| {
+    check("heap/shared", "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED", &[], |ctx| {
         taken(ctx, BUFFERS | D3D12_HEAP_FLAG_SHARED)
     }),
     check("heap/shared-with-cpu-access-refused", "UPLOAD, Restrictions", &[], |ctx| {
@@ -118,15 +119,20 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused("SHARED and CPU-accessible")
         })
     }),
-    check("heap/write-tracking-refused", "UPLOAD, Detect modifications", &[Need::NoWriteTracking], |ctx| {
-        each([DEFAULT, UPLOAD], |heap_type| {
-            let desc = D3D12_HEAP_DESC {
-                Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
-                ..buffer_heap(heap_type, 64 * KIB)
-            };
-            ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
-        })
-    }),
+    check(
+        "heap/write-tracking-refused",
+        "UPLOAD, Detect modifications to the GPU Upload Heaps",
+        &[Need::NoWriteTracking],
+        |ctx| {
+            each([DEFAULT, UPLOAD], |heap_type| {
+                let desc = D3D12_HEAP_DESC {
+                    Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
+                    ..buffer_heap(heap_type, 64 * KIB)
+                };
+                ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
+            })
+        },
+    ),
     check("heap/tier-1-everything-refused", TIER_1, &[Need::HeapTier1], |ctx| {
         refused(
             ctx,
@@ -178,7 +184,7 @@ pub(super) const CHECKS: &[Check] = &[
         let mut held = Vec::new();
         for index in 0..8_u8 {
             let heap = ctx.create_heap(&desc).ok("64 KiB")?;
-            let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
+            let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).holds_bytes("64 KiB")?;
             ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[index; 64]);
             held.push((heap, resource));
         }
@@ -193,7 +199,7 @@ pub(super) const CHECKS: &[Check] = &[
         let mut held = Vec::new();
         for _ in 0..16 {
             let heap = ctx.create_heap(&desc).ok("128 KiB")?;
-            let resource = ctx.place(&heap, 0, &buffer(128 * KIB)).ok("128 KiB")?;
+            let resource = ctx.place(&heap, 0, &buffer(128 * KIB)).holds_bytes("128 KiB")?;
             held.push((heap, resource));
         }
         let mut starts: Vec<u64> = held.iter().map(|(_, resource)| memory::address(resource)).collect();
@@ -218,6 +224,7 @@ fn with_flags(flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_DESC {
 /// Fails the check unless a heap of this size reports the size, which the device may round up to 64 KiB.
 fn size(ctx: &Context, size: u64) -> Verdict {
     let heap = ctx.create_heap(&with_size(size)).ok(format!("{size} bytes"))?;
+    proof::heap_holds_bytes(&heap)?;
     let found = memory::heap_desc(&heap).SizeInBytes;
     require(found >= size && found < size + 64 * KIB, || {
         format!("SizeInBytes: expected {size}, rounded up to at most the next 64 KiB, found {found}")
@@ -227,7 +234,9 @@ fn size(ctx: &Context, size: u64) -> Verdict {
 
 fn alignment(ctx: &Context, alignment: u64, reported: &[u64]) -> Verdict {
     let desc = D3D12_HEAP_DESC { Alignment: alignment, ..with_size(8 * MIB) };
-    let found = memory::heap_desc(&ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?).Alignment;
+    let heap = ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?;
+    proof::heap_holds_bytes(&heap)?;
+    let found = memory::heap_desc(&heap).Alignment;
     ensure!(reported.contains(&found), "Alignment: expected {alignment}, found {found}");
     Ok(format!("{found}"))
 }
@@ -250,7 +259,7 @@ fn address(ctx: &Context, alignment: u64) -> Verdict {
         let spacer = ctx.create_heap(&with_size((2 * round + 1) * 64 * KIB)).ok("a spacer heap")?;
         let desc = D3D12_HEAP_DESC { Alignment: alignment, ..with_size(alignment) };
         let heap = ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?;
-        let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
+        let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).holds_bytes("64 KiB")?;
         let found = memory::address(&resource);
         require_address(format!("a heap of alignment {alignment:#x}"), found, alignment)?;
         held.push((spacer, heap));

@@ -12,11 +12,11 @@ use crate::desc::{
 };
 
 const TABLES: &str = "UPLOAD, Support GPU upload heaps with custom heaps";
-const CUSTOM: &str = "D3D12, D3D12_HEAP_PROPERTIES, CUSTOM";
-const ABSTRACT: &str = "D3D12, D3D12_HEAP_PROPERTIES";
-const NODE_MASK: &str = "D3D12, GetCustomHeapProperties, nodeMask";
-const NODE_MASKS: &str = "D3D12, D3D12_HEAP_PROPERTIES, node masks";
-const OF_RESOURCE: &str = "D3D12, ID3D12Resource::GetHeapProperties";
+const CUSTOM: &str = "Learn, D3D12_HEAP_PROPERTIES, CUSTOM";
+const ABSTRACT: &str = "Learn, D3D12_HEAP_PROPERTIES";
+const NODE_MASK: &str = "Learn, ID3D12Device::GetCustomHeapProperties, nodeMask";
+const NODE_MASKS: &str = "Learn, D3D12_HEAP_PROPERTIES, node masks";
+const OF_RESOURCE: &str = "Learn, ID3D12Resource::GetHeapProperties";
 
 const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const COMBINE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE;
@@ -58,7 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
         )?;
         Ok("unchanged".to_owned())
     }),
-    check("heap-properties/answer-is-custom", "D3D12, GetCustomHeapProperties", &[], |ctx| {
+    check("heap-properties/answer-is-custom", "Learn, ID3D12Device::GetCustomHeapProperties", &[], |ctx| {
         each(HEAP_TYPES, |heap_type| {
             let found = device::custom_heap_properties(ctx.device(), 0, heap_type);
             require_eq(format!("Type for {}", heap_type_name(heap_type)), found.Type, D3D12_HEAP_TYPE_CUSTOM)
@@ -75,7 +75,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("node 0".to_owned())
     }),
-    check("heap-properties/answers-make-heaps", "D3D12, GetCustomHeapProperties", &[], |ctx| {
+    check("heap-properties/answers-make-heaps", "Learn, ID3D12Device::GetCustomHeapProperties", &[], |ctx| {
         each(HEAP_TYPES, |heap_type| {
             let home = device::custom_heap_properties(ctx.device(), 0, heap_type);
             let desc = D3D12_HEAP_DESC { Properties: home, ..buffer_heap(0, 64 * KIB) };

@@ -11,10 +11,9 @@ use crate::desc::{
     texture2d, volume, with_flags, with_layout, with_mips, with_slices,
 };
 
-const LAYOUT: &str = "D3D12, D3D12_TEXTURE_LAYOUT";
-const CROSS_ADAPTER: &str = "D3D12, D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER";
-const REGIONS: &str =
-    "D3D12, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, contiguous 64 KiB regions; ALIAS, extra memory";
+const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT";
+const CROSS_ADAPTER: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER";
+const REGIONS: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, contiguous 64 KiB regions; ALIAS, extra memory";
 
 const TILED: &[Need] = &[Need::TiledResources, Need::Textures];
 const VOLUMES: &[Need] = &[Need::TiledVolumes, Need::Textures];
@@ -29,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
         for (what, desc) in
             [("a texture", rgba(256, 256)), ("a render target", render_target(256, 256)), ("blocks", block)]
         {
-            ctx.commit(DEFAULT, &tiled(desc)).ok(what)?;
+            ctx.commit(DEFAULT, &tiled(desc)).holds_bytes(what)?;
         }
         Ok("64KB_UNDEFINED_SWIZZLE".to_owned())
     }),
@@ -65,16 +64,21 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(found.join(", "))
     }),
-    validation("layouts/volumes-in-tiles-need-tier-3", "D3D12, D3D12_TILED_RESOURCES_TIER_3", TILED, |ctx| {
-        let desc = tiled(volume(64, 64, 64));
-        let answer = ctx.commit(DEFAULT, &desc);
-        if ctx.caps().tiled_resources_tier >= 3 {
-            answer.ok("a TEXTURE3D on tier 3")?;
-            return Ok("taken".to_owned());
-        }
-        answer.refused("a TEXTURE3D below tier 3")
-    }),
-    check("layouts/volume-tiles", "D3D12, Volume Tiled Resources", VOLUMES, |ctx| {
+    validation(
+        "layouts/volumes-in-tiles-need-tier-3",
+        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
+        TILED,
+        |ctx| {
+            let desc = tiled(volume(64, 64, 64));
+            let answer = ctx.commit(DEFAULT, &desc);
+            if ctx.caps().tiled_resources_tier >= 3 {
+                answer.ok("a TEXTURE3D on tier 3")?;
+                return Ok("taken".to_owned());
+            }
+            answer.refused("a TEXTURE3D below tier 3")
+        },
+    ),
+    check("layouts/volume-tiles", "Learn, Volume tiled resources", VOLUMES, |ctx| {
         let desc = tiled(volume(64, 64, 64));
         let state = COMMON;
         let reserved = ctx.create_resource(Home::Reserved, &desc, state, None).ok("a TEXTURE3D")?;
@@ -101,8 +105,8 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = properties(DEFAULT);
         let texture = ctx.commit_with(&heap, ACROSS, &row_major(rgba(64, 40))).ok("64 by 40")?;
         let bytes: Vec<u8> = (0..=250_u8).cycle().take(64 * 40 * 4).collect();
-        let source = ctx.commit(UPLOAD, &buffer(64 * 40 * 4)).ok("texels to copy")?;
-        let target = ctx.commit(READBACK, &buffer(64 * 40 * 4)).ok("a READBACK buffer")?;
+        let source = ctx.commit(UPLOAD, &buffer(64 * 40 * 4)).holds_bytes("texels to copy")?;
+        let target = ctx.commit(READBACK, &buffer(64 * 40 * 4)).holds_bytes("a READBACK buffer")?;
         ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &bytes);
         let rows =
             |buffer| CopyLocation::Footprint(buffer, rows(DXGI_FORMAT_R8G8B8A8_UNORM, [64, 40, 1], 256));
@@ -116,7 +120,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("layouts/cross-adapter-buffer", CROSS_ADAPTER, &[], |ctx| {
         let crossing = with_flags(buffer(TILE), D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
         let shared = ctx.create_heap(&across(ACROSS)).ok("SHARED_CROSS_ADAPTER")?;
-        ctx.place(&shared, 0, &crossing).ok("both flags")?;
+        ctx.place(&shared, 0, &crossing).holds_bytes("both flags")?;
         Ok("accepted in a cross-adapter heap".to_owned())
     }),
     validation("layouts/cross-adapter-heap-needs-shared", CROSS_ADAPTER, &[], |ctx| {
@@ -129,7 +133,7 @@ pub(super) const CHECKS: &[Check] = &[
         let crossing = with_flags(buffer(TILE), D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
         let shared = ctx.create_heap(&across(ACROSS)).ok("SHARED_CROSS_ADAPTER")?;
         let plain = ctx.create_heap(&across(D3D12_HEAP_FLAG_NONE)).ok("no sharing")?;
-        ctx.place(&shared, 0, &crossing).ok("both flags")?;
+        ctx.place(&shared, 0, &crossing).holds_bytes("both flags")?;
         ctx.place(&plain, 0, &crossing).refused("ALLOW_CROSS_ADAPTER alone")?;
         Ok("both flags or neither".to_owned())
     }),

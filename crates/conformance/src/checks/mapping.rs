@@ -11,11 +11,11 @@ use crate::desc::{
     DEFAULT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, custom, heap_type_name, rgba, volume, with_mips,
 };
 
-const MAP: &str = "D3D12, ID3D12Resource::Map";
+const MAP: &str = "Learn, ID3D12Resource::Map";
 const MAP_TEXTURE: &str = "vkd3d-proton, test_map_texture_validation";
 const SUBRESOURCE: &str = "vkd3d-proton, test_read_write_subresource";
-const READ_RANGE: &str = "D3D12, ID3D12Resource::Map, pReadRange";
-const HEAP_MEMORY: &str = "D3D12, ID3D12Heap, memory outlives its resources";
+const READ_RANGE: &str = "Learn, ID3D12Resource::Map, pReadRange";
+const HEAP_MEMORY: &str = "Learn, ID3D12Heap, memory outlives its resources";
 
 pub(super) const CHECKS: &[Check] = &[
     check("mapping/upload", MAP, &[], |ctx| round_trip(ctx, UPLOAD)),
@@ -30,23 +30,29 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.place(&heap, 0, &buffer(256)).ok("256 bytes")?;
         memory::map_raw(&resource, 0, None).refused("a placed buffer in DEFAULT")
     }),
-    check("mapping/second-subresource-refused", "D3D12, ID3D12Resource::Map, Subresource", &[], |ctx| {
+    check("mapping/second-subresource-refused", "Learn, ID3D12Resource::Map, Subresource", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         each([1, 2, u32::MAX], |subresource| {
             memory::map_raw(&resource, subresource, None).refused(format!("subresource {subresource}"))
         })
     }),
-    validation("mapping/failure-leaves-the-pointer", "Windows: ID3D12Resource::Map, ppData", &[], |ctx| {
-        const BEFORE: usize = 0x5555;
-        let default = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
-        let upload = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
-        for (resource, subresource, what) in [(default, 0, "of DEFAULT"), (upload, 1, "of subresource 1")] {
-            let (result, found) = memory::map_over(&resource, subresource, BEFORE);
-            result.fails(what)?;
-            ensure!(found == BEFORE, "Map {what} failed and changed *ppData");
-        }
-        Ok("the pointer is unchanged".to_owned())
-    }),
+    validation(
+        "mapping/failure-leaves-the-pointer",
+        "observed on Windows, ID3D12Resource::Map, ppData",
+        &[],
+        |ctx| {
+            const BEFORE: usize = 0x5555;
+            let default = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
+            let upload = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
+            for (resource, subresource, what) in [(default, 0, "of DEFAULT"), (upload, 1, "of subresource 1")]
+            {
+                let (result, found) = memory::map_over(&resource, subresource, BEFORE);
+                result.fails(what)?;
+                ensure!(found == BEFORE, "Map {what} failed and changed *ppData");
+            }
+            Ok("the pointer is unchanged".to_owned())
+        },
+    ),
     check("mapping/volume-of-mips-without-a-pointer-refused", MAP_TEXTURE, &[Need::Textures], |ctx| {
         let one = cpu_texture(ctx, &volume(8, 8, 8))?;
         memory::map_without_pointer(&one, 0).ok("a volume of one mip level")?;
@@ -82,7 +88,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("texels", found.ok("8 by 8")?, texels)?;
         Ok("nothing is written or read".to_owned())
     }),
-    check("mapping/nests", "D3D12, ID3D12Resource::Map, nesting", &[], |ctx| {
+    check("mapping/nests", "Learn, ID3D12Resource::Map, nesting", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         let outer = ctx.map(&resource).ok("the first time")?;
         outer.write(0, b"outer");
@@ -94,14 +100,14 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())?;
         Ok("9 mappings, one address".to_owned())
     }),
-    check("mapping/address-stays", "D3D12, ID3D12Resource::Map", &[], |ctx| {
+    check("mapping/address-stays", "Learn, ID3D12Resource::Map", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         let outer = ctx.map(&resource).ok("the first mapping")?;
         let again = ctx.map(&resource).ok("again")?.start();
         ensure!(again == outer.start(), "the address of a buffer that stays mapped changed");
         Ok("unchanged".to_owned())
     }),
-    check("mapping/without-a-pointer", "D3D12, ID3D12Resource::Map, ppData null", &[], |ctx| {
+    check("mapping/without-a-pointer", "Learn, ID3D12Resource::Map, ppData null", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         memory::map_without_pointer(&resource, 0).ok("ppData null")?;
         memory::unmap(&resource, 0);
@@ -123,7 +129,7 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(part.start() == whole.start(), "the mapped address differs");
         Ok("the start of the buffer".to_owned())
     }),
-    check("mapping/bytes-stay-across-unmap", "D3D12, ID3D12Resource::Unmap", &[], |ctx| {
+    check("mapping/bytes-stay-across-unmap", "Learn, ID3D12Resource::Unmap", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(4 * KIB)).ok("4 KiB")?;
         ctx.map(&resource).ok("a mapping to write")?.write(100, b"kept");
         require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(100, 4), b"kept".to_vec())?;
@@ -147,7 +153,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", bytes, b"shared".to_vec())?;
         Ok("written through one, read through the other".to_owned())
     }),
-    check("mapping/neighbours-are-apart", "D3D12, CreatePlacedResource", &[], |ctx| {
+    check("mapping/neighbours-are-apart", "Learn, ID3D12Device::CreatePlacedResource", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 192 * KIB)).ok("192 KiB")?;
         let all = [
             placed(ctx, &heap, 0, 64 * KIB)?,

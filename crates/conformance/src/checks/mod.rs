@@ -6,6 +6,7 @@ mod aliasing;
 mod allocation_info;
 mod buffer;
 mod commands;
+mod contents;
 mod copies;
 mod device;
 mod features;
@@ -28,7 +29,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 27] = [
+const TABLES: [&[Check]; 31] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -37,6 +38,7 @@ const TABLES: [&[Check]; 27] = [
     mapping::CHECKS,
     allocation_info::CHECKS,
     tight::CHECKS,
+    contents::PLACEMENT,
     upload::CHECKS,
     texture::CHECKS,
     footprints::CHECKS,
@@ -45,8 +47,10 @@ const TABLES: [&[Check]; 27] = [
     tiles::CHECKS,
     recreate::CHECKS,
     residency::CHECKS,
+    contents::RESIDENCY,
     fences::CHECKS,
     copies::CHECKS,
+    contents::COPIES,
     commands::CHECKS,
     recording::CHECKS,
     formats::CHECKS,
@@ -55,6 +59,7 @@ const TABLES: [&[Check]; 27] = [
     aliasing::invalidation::CHECKS,
     aliasing::barriers::CHECKS,
     aliasing::inheritance::CHECKS,
+    contents::ALIASING,
     aliasing::enhanced::CHECKS,
 ];
 

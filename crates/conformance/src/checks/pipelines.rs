@@ -10,36 +10,41 @@ use crate::context::Context;
 use crate::desc::{BUNDLE, DIRECT};
 
 pub(super) const CHECKS: &[Check] = &[
-    check("pipelines/root-signature", "D3D12, ID3D12Device::CreateRootSignature", &[], |ctx| {
+    check("pipelines/root-signature", "Learn, ID3D12Device::CreateRootSignature", &[], |ctx| {
         root_signature(ctx)?;
         Ok("an empty root signature".to_owned())
     }),
-    check("pipelines/compute-state", "D3D12, ID3D12Device::CreateComputePipelineState", &[], |ctx| {
+    check("pipelines/compute-state", "Learn, ID3D12Device::CreateComputePipelineState", &[], |ctx| {
         compute(ctx)?;
         Ok("with a shader that does nothing".to_owned())
     }),
-    check("pipelines/graphics-state", "D3D12, ID3D12Device::CreateGraphicsPipelineState", &[], |ctx| {
+    check("pipelines/graphics-state", "Learn, ID3D12Device::CreateGraphicsPipelineState", &[], |ctx| {
         graphics(ctx)?;
         Ok("with a vertex shader only".to_owned())
     }),
-    check("pipelines/command-signature", "D3D12, ID3D12Device::CreateCommandSignature", &[], |ctx| {
+    check("pipelines/command-signature", "Learn, ID3D12Device::CreateCommandSignature", &[], |ctx| {
         pipelines::create_command_signature(ctx.device()).ok("a draw")?;
         Ok("for draws".to_owned())
     }),
-    check("pipelines/list-that-draws", "D3D12, DrawInstanced and Dispatch", &[], |ctx| {
-        let ((signature, state), (other_signature, other_state)) = (graphics(ctx)?, compute(ctx)?);
-        let (queue, from, to) = (ctx.queue(DIRECT)?, upload(ctx, &pattern(256, 1))?, readback(ctx, 256)?);
-        queue.run(|list| {
-            list.draw(&signature, &state);
-            list.dispatch(&other_signature, &other_state);
-            list.copy_buffer((&to, 0), (&from, 0), 256);
-        })?;
-        require(read(ctx, &to, 256)? == pattern(256, 1), || {
-            "the copy after the draw and the dispatch was not executed".to_owned()
-        })?;
-        Ok("a draw, a dispatch and a copy".to_owned())
-    }),
-    check("pipelines/bundle", "D3D12, ID3D12GraphicsCommandList::ExecuteBundle", &[], |ctx| {
+    check(
+        "pipelines/list-that-draws",
+        "Learn, ID3D12GraphicsCommandList::DrawInstanced and Dispatch",
+        &[],
+        |ctx| {
+            let ((signature, state), (other_signature, other_state)) = (graphics(ctx)?, compute(ctx)?);
+            let (queue, from, to) = (ctx.queue(DIRECT)?, upload(ctx, &pattern(256, 1))?, readback(ctx, 256)?);
+            queue.run(|list| {
+                list.draw(&signature, &state);
+                list.dispatch(&other_signature, &other_state);
+                list.copy_buffer((&to, 0), (&from, 0), 256);
+            })?;
+            require(read(ctx, &to, 256)? == pattern(256, 1), || {
+                "the copy after the draw and the dispatch was not executed".to_owned()
+            })?;
+            Ok("a draw, a dispatch and a copy".to_owned())
+        },
+    ),
+    check("pipelines/bundle", "Learn, ID3D12GraphicsCommandList::ExecuteBundle", &[], |ctx| {
         let (signature, state) = compute(ctx)?;
         let allocator = commands::create_allocator(ctx.device(), BUNDLE).ok("a bundle")?;
         let bundle = commands::create_list(ctx.device(), BUNDLE, &allocator).ok("a bundle")?;
@@ -51,7 +56,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("executed twice by a list".to_owned())
     }),
-    check("pipelines/timestamps", "D3D12, ID3D12GraphicsCommandList::ResolveQueryData", &[], |ctx| {
+    check("pipelines/timestamps", "Learn, ID3D12GraphicsCommandList::ResolveQueryData", &[], |ctx| {
         let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 2, NodeMask: 0 };
         let heap = commands::create_query_heap(ctx.device(), &desc).ok("2 timestamps")?;
         let (queue, to) = (ctx.queue(DIRECT)?, readback(ctx, 32)?);

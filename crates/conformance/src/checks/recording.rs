@@ -13,7 +13,7 @@ use crate::context::open_list;
 use crate::desc::{COMMON, COPY_SOURCE, DIRECT, UPLOAD, buffer, rgba, texture2d, with_flags, with_slices};
 use crate::hresult::Named;
 
-const CLOSE: &str = "Windows: ID3D12GraphicsCommandList::Close without the debug layer";
+const CLOSE: &str = "observed on Windows, ID3D12GraphicsCommandList::Close without the debug layer";
 const REMOVED: &str = "vkd3d-proton, test_device_removed_reason";
 const RANGE: &str = "DirectX-Specs, D3D12EnhancedBarriers.md, D3D12_BARRIER_SUBRESOURCE_RANGE";
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints, Need::EnhancedBarriers];

@@ -14,6 +14,7 @@ use crate::com::memory;
 use crate::com::tools::{self, Allocation};
 use crate::context::{Context, Recreation};
 use crate::desc::{COMMON, DEFAULT, KIB, MIB, UPLOAD, buffer, buffer_heap, properties, rgba};
+use crate::proof;
 
 const RECORD: &str = "RECREATE, ID3D12PageableTools::GetAllocation";
 const PLACE: &str = "RECREATE, ID3D12DeviceTools::SetNextAllocationAddress";
@@ -40,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("recreate/committed-buffer-allocation", RECORD, YES, |ctx| {
         let desc = buffer(1000);
-        let resource = ctx.commit(DEFAULT, &desc).ok("1000 bytes")?;
+        let resource = ctx.commit(DEFAULT, &desc).holds_bytes("1000 bytes")?;
         let (found, info) = (ctx.allocation_of(&resource)?, ctx.valid_allocation("a buffer", &desc)?);
         require_at("StartAddress against GetGPUVirtualAddress", found.start, memory::address(&resource))?;
         ensure!(found.size >= 1000, "the allocation of a buffer of 1000 bytes has {} bytes", found.size);
@@ -121,6 +122,7 @@ pub(super) const CHECKS: &[Check] = &[
         let recorded = record(ctx, 3 * PAGE)?;
         let again = Recreation::open(ctx, &[recorded])?;
         let created = again.heap_at(recorded, 3 * PAGE).ok("at a reserved address")?;
+        proof::heap_holds_bytes(&created)?;
         require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
         Ok("created at the requested address".to_owned())
     }),
@@ -130,7 +132,7 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.allocation_of(&resource)?
         };
         let again = Recreation::open(ctx, &[recorded])?;
-        let created = again.buffer_at(recorded.start, 100_000).ok("at a reserved address")?;
+        let created = again.buffer_at(recorded.start, 100_000).holds_bytes("at a reserved address")?;
         require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
         require_at("GetGPUVirtualAddress", memory::address(&created), recorded.start)?;
         Ok("created at the requested address".to_owned())
@@ -151,14 +153,14 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("recreate/placed-buffer-follows-its-heap", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
-        let placed = again.place(&home, PAGE, 1000).ok("without a set address")?;
+        let placed = again.place(&home, PAGE, 1000).holds_bytes("without a set address")?;
         require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
         Ok("created at the requested address".to_owned())
     }),
     check("recreate/placed-buffer-at-its-address", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         again.set_next(recorded.start + PAGE)?;
-        let placed = again.place(&home, PAGE, 1000).ok("the address of its offset in the heap")?;
+        let placed = again.place(&home, PAGE, 1000).holds_bytes("the address of its offset in the heap")?;
         require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
         Ok("created at the requested address".to_owned())
     }),
@@ -233,6 +235,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (again, home, recorded) = recreated_heap(ctx, 2 * PAGE)?;
         drop(home);
         let created = again.heap_at(recorded, 2 * PAGE).ok("the address of a released heap")?;
+        proof::heap_holds_bytes(&created)?;
         require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
         Ok("created at the requested address".to_owned())
     }),
@@ -330,6 +333,7 @@ pub(super) const CHECKS: &[Check] = &[
         ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
         let again = Recreation::open(ctx, &ranges)?;
         let created = again.heap_at(first, 8 * PAGE).ok("ranges that cover the heap together")?;
+        proof::heap_holds_bytes(&created)?;
         require_same("the allocation", ctx.allocation_of(&created)?, first)?;
         again.heap_at(second, 2 * PAGE).ok("the other heap")?;
         Ok(format!("{} ranges", ranges.len()))
@@ -345,6 +349,8 @@ pub(super) const CHECKS: &[Check] = &[
             ranges.insert(place, recorded);
             let again = Recreation::open(ctx, &ranges)?;
             let created = again.heap_at(recorded, 2 * PAGE).ok(format!("range {place} of 4"))?;
+            proof::heap_holds_bytes(&created)?;
+            proof::heap_holds_bytes(&created)?;
             require_same("the allocation", ctx.allocation_of(&created)?, recorded)
         })
     }),
@@ -458,6 +464,7 @@ fn recreated_heap(ctx: &Context, size: u64) -> Result<(Recreation, ID3D12Heap, A
     let again = Recreation::open(ctx, &[recorded])?;
     let heap = again.heap_at(recorded, size).ok("at a reserved address")?;
     require_same("the allocation", ctx.allocation_of(&heap)?, recorded)?;
+    proof::heap_holds_bytes(&heap)?;
     Ok((again, heap, recorded))
 }
 

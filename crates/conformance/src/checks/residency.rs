@@ -1,5 +1,7 @@
 //! Residency: `MakeResident`, `Evict` and their reference counts.
 
+use std::time::{Duration, Instant};
+
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
@@ -9,11 +11,11 @@ use crate::com::{cast, commands, object, views};
 use crate::context::Context;
 use crate::desc::{DEFAULT, DIRECT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap};
 
-const RESIDENCY: &str = "D3D12, ID3D12Device::MakeResident and Evict";
-const ENQUEUE: &str = "D3D12, ID3D12Device3::EnqueueMakeResident";
-const USAGE: &str = "DXGI, QueryVideoMemoryInfo, CurrentUsage";
-const COUNTED_USAGE: &str = "D3D12, MakeResident, reference counting; DXGI, CurrentUsage";
-const NOT_RESIDENT_USAGE: &str = "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; DXGI, CurrentUsage";
+const RESIDENCY: &str = "Learn, ID3D12Device::MakeResident and Evict";
+const ENQUEUE: &str = "Learn, ID3D12Device3::EnqueueMakeResident";
+const USAGE: &str = "Learn, IDXGIAdapter3::QueryVideoMemoryInfo, CurrentUsage";
+const COUNTED_USAGE: &str = "Learn, ID3D12Device::MakeResident, reference counting; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
+const NOT_RESIDENT_USAGE: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
 
 pub(super) const CHECKS: &[Check] = &[
     check("residency/heap-round-trip", RESIDENCY, &[], |ctx| {
@@ -24,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.commit(DEFAULT, &buffer(MIB)).ok("1 MiB")?;
         round_trip(ctx, &resource)
     }),
-    check("residency/descriptor-heap-round-trip", "D3D12, ID3D12Pageable, descriptor heaps", &[], |ctx| {
+    check("residency/descriptor-heap-round-trip", "Learn, ID3D12Pageable, descriptor heaps", &[], |ctx| {
         let desc = D3D12_DESCRIPTOR_HEAP_DESC {
             Type: D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
             NumDescriptors: 64,
@@ -34,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
         let made = views::create_descriptor_heap(ctx.device(), &desc);
         round_trip(ctx, &made.ok("64 descriptors")?)
     }),
-    check("residency/query-heap-round-trip", "D3D12, ID3D12Pageable, query heaps", &[], |ctx| {
+    check("residency/query-heap-round-trip", "Learn, ID3D12Pageable, query heaps", &[], |ctx| {
         let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, NodeMask: 0 };
         let made = commands::create_query_heap(ctx.device(), &desc);
         round_trip(ctx, &made.ok("16 timestamps")?)
@@ -48,7 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.make_resident(&objects).ok("8 heaps")?;
         Ok("8 heaps".to_owned())
     }),
-    check("residency/counts-nest", "D3D12, MakeResident, reference counting", &[], |ctx| {
+    check("residency/counts-nest", "Learn, ID3D12Device::MakeResident, reference counting", &[], |ctx| {
         let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         let one = [Some(heap)];
         for _ in 0..4 {
@@ -60,13 +62,18 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.make_resident(&one).ok("an object without references")?;
         Ok("5 references added and removed".to_owned())
     }),
-    check("residency/the-same-object-twice", "D3D12, MakeResident, reference counting", &[], |ctx| {
-        let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
-        let twice = [Some(heap.clone()), Some(heap)];
-        ctx.make_resident(&twice).ok("one object twice")?;
-        ctx.evict(&twice).ok("one object twice")?;
-        Ok("each occurrence is counted".to_owned())
-    }),
+    check(
+        "residency/the-same-object-twice",
+        "Learn, ID3D12Device::MakeResident, reference counting",
+        &[],
+        |ctx| {
+            let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
+            let twice = [Some(heap.clone()), Some(heap)];
+            ctx.make_resident(&twice).ok("one object twice")?;
+            ctx.evict(&twice).ok("one object twice")?;
+            Ok("each occurrence is counted".to_owned())
+        },
+    ),
     check("residency/bytes-stay", RESIDENCY, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
         let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
@@ -77,15 +84,20 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(1000, 5), b"paged".to_vec())?;
         Ok("the bytes are kept".to_owned())
     }),
-    check("residency/made-not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
-        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
-        let desc = buffer_heap(DEFAULT, MIB);
-        let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
-        let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
-        ctx.make_resident(&one).ok("for the first time")?;
-        ctx.evict(&one).ok("once")?;
-        Ok("made resident later".to_owned())
-    }),
+    check(
+        "residency/made-not-resident",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT",
+        &[],
+        |ctx| {
+            ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
+            let desc = buffer_heap(DEFAULT, MIB);
+            let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
+            let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
+            ctx.make_resident(&one).ok("for the first time")?;
+            ctx.evict(&one).ok("once")?;
+            Ok("made resident later".to_owned())
+        },
+    ),
     check("residency/evicted-memory-is-not-counted", USAGE, &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * MIB)).ok("64 MiB")?;
@@ -99,6 +111,31 @@ pub(super) const CHECKS: &[Check] = &[
         let again = usage()?;
         ensure!(again >= evicted, "usage falls by {} with MakeResident", evicted - again);
         Ok("usage does not rise with Evict and does not fall with MakeResident".to_owned())
+    }),
+    check("residency/usage-follows", USAGE, &[Need::Adapter], |ctx| {
+        // Less than the heap: other programs come and go.
+        let (size, some) = (256 * MIB, 128 * MIB);
+        let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+        // Systems page on threads of their own, so the figure is asked until it moves.
+        let until = |what: &str, is_so: &dyn Fn(u64) -> bool| {
+            let mut found = usage()?;
+            let start = Instant::now();
+            while !is_so(found) && start.elapsed() < commands::PATIENCE {
+                std::thread::sleep(Duration::from_millis(1));
+                found = usage()?;
+            }
+            require(is_so(found), || format!("CurrentUsage does not {what}"))?;
+            Ok(found)
+        };
+        let before = usage()?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, size)).ok("256 MiB")?;
+        let one = [Some(pageable(&heap)?)];
+        let created = until("rise with a heap of 256 MiB", &|now| now >= before + some)?;
+        ctx.evict(&one).ok("a heap")?;
+        let evicted = until("fall with Evict", &|now| now + some <= created)?;
+        ctx.make_resident(&one).ok("a heap")?;
+        until("rise with MakeResident", &|now| now >= evicted + some)?;
+        Ok("CurrentUsage rises, falls with Evict and rises with MakeResident".to_owned())
     }),
     check("residency/one-of-two-evicts-changes-nothing", COUNTED_USAGE, &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
@@ -135,7 +172,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("residency/enqueued-deny-overbudget", ENQUEUE, &[], |ctx| {
         enqueue(ctx, D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET)
     }),
-    check("residency/priority", "D3D12, ID3D12Device1::SetResidencyPriority", &[], |ctx| {
+    check("residency/priority", "Learn, ID3D12Device1::SetResidencyPriority", &[], |ctx| {
         let newer: ID3D12Device1 = ctx.interface("ID3D12Device1")?;
         let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         each(

@@ -16,9 +16,9 @@ use crate::desc::{
     multisampled, rgba, texture2d, volume, with_flags, with_layout, with_mips, with_slices,
 };
 
-const LAYOUT: &str = "D3D12, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
-const PATTERN: &str = "D3D12, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
-const MAPPED: &str = "D3D12, UMA Optimizations: CPU Accessible Textures and Standard Swizzle";
+const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
+const PATTERN: &str = "Learn, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
+const MAPPED: &str = "Learn, UMA Optimizations: CPU Accessible Textures and Standard Swizzle";
 
 const SWIZZLE: &[Need] = &[Need::StandardSwizzle, Need::Textures];
 /// Needs of checks with a buffer and a texture in one heap.
@@ -109,10 +109,15 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("64 KiB tiles".to_owned())
     }),
-    check("swizzle/reserved-refused", "D3D12, CreateReservedResource, Layout", SWIZZLE, |ctx| {
-        let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
-        ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")
-    }),
+    check(
+        "swizzle/reserved-refused",
+        "Learn, ID3D12Device::CreateReservedResource, Layout",
+        SWIZZLE,
+        |ctx| {
+            let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
+            ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")
+        },
+    ),
     check("swizzle/a-buffer-sees-the-pattern", PATTERN, ALIASED, |ctx| {
         each(&ELEMENTS_2D, |element| {
             aliased(ctx, element, if element.bytes == 4 { [2, 2, 1] } else { [1, 1, 1] })

@@ -13,18 +13,18 @@ use crate::desc::{
     with_mips, with_samples, with_slices,
 };
 
-const DESC: &str = "D3D12, D3D12_RESOURCE_DESC, textures";
-const LIMITS: &str = "D3D12, D3D12_REQ_TEXTURE*";
-const FLAGS: &str = "D3D12, D3D12_RESOURCE_FLAGS, textures";
-const SAMPLES: &str = "D3D12, DXGI_SAMPLE_DESC";
+const DESC: &str = "Learn, D3D12_RESOURCE_DESC, textures";
+const LIMITS: &str = "Learn, Hardware feature levels, maximum dimensions of textures";
+const FLAGS: &str = "Learn, D3D12_RESOURCE_FLAGS, textures";
+const SAMPLES: &str = "Learn, DXGI_SAMPLE_DESC structure";
 const SMALL: &str = "TIGHT, Background, definition of a small resource";
-const PLACED: &str = "D3D12, CreatePlacedResource of textures";
-const STATES: &str = "D3D12, initial states of textures";
-const VKD3D_PROTON: &str = "Windows: vkd3d-proton's test_create_committed_resource";
-const ONLY_TEXTURES: &str = "D3D12, ALLOW_ONLY_NON_RT_DS_TEXTURES";
-const INITIAL_LAYOUT: &str = "D3D12, CreateCommittedResource3, InitialLayout";
+const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource, textures";
+const STATES: &str = "Learn, ID3D12Device::CreateCommittedResource, InitialResourceState";
+const VKD3D_PROTON: &str = "vkd3d-proton, test_create_committed_resource, as on Windows";
+const ONLY_TEXTURES: &str = "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_NON_RT_DS_TEXTURES";
+const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
 const FAMILY: &str = "vkd3d-proton, test_enhanced_barrier_castable_formats_validation";
-const CASTABLE: &str = "D3D12, CreateCommittedResource3, pCastableFormats";
+const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, pCastableFormats";
 
 const YES: &[Need] = &[Need::Textures];
 
@@ -74,7 +74,7 @@ pub(super) const CHECKS: &[Check] = &[
             [(rgba(1024, 512), 11), (rgba(1, 1), 1), (volume(64, 32, 128), 8), (line(16), 5)]
         {
             let desc = with_mips(desc, 0);
-            let resource = ctx.commit(DEFAULT, &desc).ok("MipLevels 0")?;
+            let resource = ctx.commit(DEFAULT, &desc).holds_bytes("MipLevels 0")?;
             let what = format!("MipLevels of {} by {} by {}", desc.Width, desc.Height, desc.DepthOrArraySize);
             require_eq(what, memory::desc(&resource).MipLevels, expected)?;
         }
@@ -175,13 +175,18 @@ pub(super) const CHECKS: &[Check] = &[
         let flag = D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE;
         refused(ctx, with_flags(rgba(64, 64), flag), "DENY_SHADER_RESOURCE of a colour texture")
     }),
-    check("texture/row-major-alone-refused", "D3D12, D3D12_TEXTURE_LAYOUT_ROW_MAJOR", YES, |ctx| {
-        refused(
-            ctx,
-            with_layout(rgba(64, 64), D3D12_TEXTURE_LAYOUT_ROW_MAJOR),
-            "ROW_MAJOR without ALLOW_CROSS_ADAPTER",
-        )
-    }),
+    check(
+        "texture/row-major-alone-refused",
+        "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_ROW_MAJOR",
+        YES,
+        |ctx| {
+            refused(
+                ctx,
+                with_layout(rgba(64, 64), D3D12_TEXTURE_LAYOUT_ROW_MAJOR),
+                "ROW_MAJOR without ALLOW_CROSS_ADAPTER",
+            )
+        },
+    ),
     check("texture/undefined-layout-refused", DESC, YES, |ctx| {
         refused(ctx, with_layout(rgba(64, 64), 4), "layout 4")
     }),
@@ -190,10 +195,10 @@ pub(super) const CHECKS: &[Check] = &[
             refused(ctx, aligned(rgba(64, 64), alignment), &format!("Alignment {alignment}"))
         })
     }),
-    check("texture/upload-refused", "D3D12, D3D12_HEAP_TYPE_UPLOAD", YES, |ctx| {
+    check("texture/upload-refused", "Learn, D3D12_HEAP_TYPE, D3D12_HEAP_TYPE_UPLOAD", YES, |ctx| {
         ctx.commit(UPLOAD, &rgba(64, 64)).refused("a texture in UPLOAD")
     }),
-    check("texture/readback-refused", "D3D12, D3D12_HEAP_TYPE_READBACK", YES, |ctx| {
+    check("texture/readback-refused", "Learn, D3D12_HEAP_TYPE, D3D12_HEAP_TYPE_READBACK", YES, |ctx| {
         ctx.commit(READBACK, &rgba(64, 64)).refused("a texture in READBACK")
     }),
     check("texture/default-alignment", "TIGHT, Background", YES, |ctx| {
@@ -227,7 +232,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         let heap = ctx.create_heap(&texture_heap(MIB)).ok("1 MiB")?;
         each([0, 4 * KIB, 20 * KIB], |offset| {
-            ctx.place(&heap, offset, &desc).ok(format!("offset {offset:#x}"))
+            ctx.place(&heap, offset, &desc).holds_bytes(format!("offset {offset:#x}"))
         })
     }),
     check("texture/small-between-4-kib-refused", SMALL, YES, |ctx| {
@@ -249,16 +254,21 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(if found.size == u64::MAX { "refused".to_owned() } else { format!("{}", found.alignment) })
     }),
-    check("texture/size-is-a-multiple-of-the-alignment", "D3D12, GetResourceAllocationInfo", YES, |ctx| {
-        for desc in [rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)] {
-            let found = ctx.valid_allocation("a texture", &desc)?;
-            require(found.size.is_multiple_of(found.alignment), || {
-                format!("SizeInBytes {} is not a multiple of Alignment {}", found.size, found.alignment)
-            })?;
-        }
-        Ok("5 textures".to_owned())
-    }),
-    check("texture/size-holds-the-texels", "D3D12, GetResourceAllocationInfo", YES, |ctx| {
+    check(
+        "texture/size-is-a-multiple-of-the-alignment",
+        "Learn, ID3D12Device::GetResourceAllocationInfo",
+        YES,
+        |ctx| {
+            for desc in [rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)] {
+                let found = ctx.valid_allocation("a texture", &desc)?;
+                require(found.size.is_multiple_of(found.alignment), || {
+                    format!("SizeInBytes {} is not a multiple of Alignment {}", found.size, found.alignment)
+                })?;
+            }
+            Ok("5 textures".to_owned())
+        },
+    ),
+    check("texture/size-holds-the-texels", "Learn, ID3D12Device::GetResourceAllocationInfo", YES, |ctx| {
         for (desc, bytes) in [
             (rgba(300, 200), 300 * 200 * 4),
             (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
@@ -277,15 +287,20 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("6 textures".to_owned())
     }),
-    check("texture/size-grows-with-the-texture", "D3D12, GetResourceAllocationInfo", YES, |ctx| {
-        let size =
-            |desc: D3D12_RESOURCE_DESC| Ok::<u64, Stop>(ctx.valid_allocation("a texture", &desc)?.size);
-        let plain = size(rgba(512, 512))?;
-        let mips = size(with_mips(rgba(512, 512), 10))?;
-        let array = size(with_slices(rgba(512, 512), 4))?;
-        ensure!(plain < mips && mips < array, "{plain}, with mips {mips}, 4 slices {array}");
-        Ok(format!("{plain}, with mips {mips}, 4 slices {array}"))
-    }),
+    check(
+        "texture/size-grows-with-the-texture",
+        "Learn, ID3D12Device::GetResourceAllocationInfo",
+        YES,
+        |ctx| {
+            let size =
+                |desc: D3D12_RESOURCE_DESC| Ok::<u64, Stop>(ctx.valid_allocation("a texture", &desc)?.size);
+            let plain = size(rgba(512, 512))?;
+            let mips = size(with_mips(rgba(512, 512), 10))?;
+            let array = size(with_slices(rgba(512, 512), 4))?;
+            ensure!(plain < mips && mips < array, "{plain}, with mips {mips}, 4 slices {array}");
+            Ok(format!("{plain}, with mips {mips}, 4 slices {array}"))
+        },
+    ),
     check("texture/asking-changes-nothing", "TIGHT, HLK tests, idempotency", YES, |ctx| {
         for desc in [rgba(64, 64), rgba(1000, 1000), multisampled(640, 480, 4), depth_buffer(640, 480)] {
             let first = ctx.valid_allocation("a texture", &desc)?;
@@ -301,7 +316,7 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = ctx.create_heap(&texture_heap(4 * MIB)).ok("4 MiB")?;
         each(0..4, |index| {
             let offset = index * found.size.next_multiple_of(found.alignment);
-            ctx.place(&heap, offset, &desc).ok(format!("offset {offset:#x}"))
+            ctx.place(&heap, offset, &desc).holds_bytes(format!("offset {offset:#x}"))
         })
     }),
     check("texture/placed-unaligned-refused", PLACED, YES, |ctx| {
@@ -313,15 +328,20 @@ pub(super) const CHECKS: &[Check] = &[
     check("texture/placed-over-the-end-refused", PLACED, YES, |ctx| {
         let found = ctx.valid_allocation("a texture", &rgba(512, 512))?;
         let heap = ctx.create_heap(&texture_heap(found.size)).ok("a heap of its size")?;
-        ctx.place(&heap, 0, &rgba(512, 512)).ok("offset 0")?;
+        ctx.place(&heap, 0, &rgba(512, 512)).holds_bytes("offset 0")?;
         ctx.place(&heap, found.alignment, &rgba(512, 512)).refused(format!("offset {:#x}", found.alignment))
     }),
-    check("texture/in-a-buffer-heap-refused", "D3D12, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS", YES, |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
-        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
-        ctx.place(&heap, 0, &render_target(64, 64))
-            .refused("a render target in a heap with DENY_RT_DS_TEXTURES")
-    }),
+    check(
+        "texture/in-a-buffer-heap-refused",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
+        YES,
+        |ctx| {
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
+            ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
+            ctx.place(&heap, 0, &render_target(64, 64))
+                .refused("a render target in a heap with DENY_RT_DS_TEXTURES")
+        },
+    ),
     check("texture/render-target-in-a-texture-heap-refused", ONLY_TEXTURES, YES, |ctx| {
         let heap = ctx.create_heap(&texture_heap(4 * MIB)).ok("4 MiB")?;
         ctx.place(&heap, 0, &render_target(64, 64))
@@ -329,15 +349,20 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &depth_buffer(64, 64))
             .refused("a depth buffer in a heap with DENY_RT_DS_TEXTURES")
     }),
-    check("texture/in-a-render-target-heap-refused", "D3D12, ALLOW_ONLY_RT_DS_TEXTURES", YES, |ctx| {
-        let desc =
-            D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
-        let heap = ctx.create_heap(&desc).ok("4 MiB")?;
-        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
-        ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
-        Ok("only render targets are accepted".to_owned())
-    }),
-    check("texture/msaa-in-a-4-mib-heap", "D3D12, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
+    check(
+        "texture/in-a-render-target-heap-refused",
+        "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_RT_DS_TEXTURES",
+        YES,
+        |ctx| {
+            let desc =
+                D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
+            let heap = ctx.create_heap(&desc).ok("4 MiB")?;
+            ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
+            ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
+            Ok("only render targets are accepted".to_owned())
+        },
+    ),
+    check("texture/msaa-in-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
         let size = ctx.valid_allocation("4 samples", &desc)?.size;
         let heap = D3D12_HEAP_DESC {
@@ -349,7 +374,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &desc).ok("in a heap of alignment 4 MiB")?;
         Ok("4 samples".to_owned())
     }),
-    validation("texture/msaa-needs-a-4-mib-heap", "D3D12, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
+    validation("texture/msaa-needs-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
         let found = ctx.valid_allocation("4 samples", &desc)?;
         if found.alignment != 4 * MIB {
@@ -363,16 +388,21 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&large, 0, &desc).ok("in a heap of alignment 4 MiB")?;
         Ok("4 MiB".to_owned())
     }),
-    check("texture/has-no-gpu-address", "D3D12, GetGPUVirtualAddress of textures", YES, |ctx| {
-        let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
-        require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)
-    }),
-    validation("texture/is-not-mapped-in-default", "D3D12, ID3D12Resource::Map", YES, |ctx| {
+    check(
+        "texture/has-no-gpu-address",
+        "Learn, ID3D12Resource::GetGPUVirtualAddress, textures",
+        YES,
+        |ctx| {
+            let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
+            require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)
+        },
+    ),
+    validation("texture/is-not-mapped-in-default", "Learn, ID3D12Resource::Map", YES, |ctx| {
         let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
         memory::map_raw(&texture, 0, None).refused("with a pointer")?;
         memory::map_without_pointer(&texture, 0).refused("without a pointer")
     }),
-    check("texture/desc-round-trip", "D3D12, ID3D12Resource::GetDesc", YES, |ctx| {
+    check("texture/desc-round-trip", "Learn, ID3D12Resource::GetDesc", YES, |ctx| {
         for desc in [
             rgba(300, 200),
             D3D12_RESOURCE_DESC { MipLevels: 3, DepthOrArraySize: 5, ..rgba(64, 32) },
@@ -380,19 +410,31 @@ pub(super) const CHECKS: &[Check] = &[
             multisampled(64, 64, 4),
             depth_buffer(128, 128),
         ] {
-            let found = memory::desc(&ctx.commit(DEFAULT, &desc).ok("a texture")?);
+            let found = memory::desc(&ctx.commit(DEFAULT, &desc).holds_bytes("a texture")?);
             require_eq("GetDesc", found, aligned(desc, found.Alignment))?;
             ensure!(found.Alignment.is_power_of_two(), "Alignment {}", found.Alignment);
         }
         Ok("5 textures".to_owned())
     }),
-    check("texture/clear-value-of-a-render-target", "D3D12, pOptimizedClearValue", YES, |ctx| {
-        clear(ctx, &render_target(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM).taken("of its own format")
-    }),
-    check("texture/clear-value-of-a-plain-texture-refused", "D3D12, pOptimizedClearValue", YES, |ctx| {
-        clear(ctx, &rgba(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
-            .refused("neither a render target nor a depth buffer")
-    }),
+    check(
+        "texture/clear-value-of-a-render-target",
+        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
+        YES,
+        |ctx| {
+            clear(ctx, &render_target(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
+                .holds_bytes("of its own format")?;
+            Ok("taken".to_owned())
+        },
+    ),
+    check(
+        "texture/clear-value-of-a-plain-texture-refused",
+        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
+        YES,
+        |ctx| {
+            clear(ctx, &rgba(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
+                .refused("neither a render target nor a depth buffer")
+        },
+    ),
     check("texture/state-render-target", STATES, YES, |ctx| {
         state(ctx, &render_target(64, 64), D3D12_RESOURCE_STATE_RENDER_TARGET, true)
     }),
@@ -483,7 +525,7 @@ fn taken(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
     let found = ctx.valid_allocation("a texture", desc)?;
     let what =
         format!("{} by {} by {} of format {}", desc.Width, desc.Height, desc.DepthOrArraySize, desc.Format);
-    ctx.commit(DEFAULT, desc).ok(&what)?;
+    ctx.commit(DEFAULT, desc).holds_bytes(&what)?;
     Ok(format!("{what}: {} bytes at {}", found.size, found.alignment))
 }
 
@@ -529,7 +571,8 @@ fn state(
     let home = properties(DEFAULT);
     let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
     let what = format!("state {initial:#x} of flags {:#x}", desc.Flags);
-    ctx.create_resource(committed, desc, initial, None).taken_if(is_allowed, what)
+    let made = ctx.create_resource(committed, desc, initial, None);
+    if is_allowed { made.holds_bytes_in(&what, initial).map(|_| what) } else { made.refused(what) }
 }
 
 fn by_layout(

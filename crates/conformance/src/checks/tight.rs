@@ -205,14 +205,14 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("tight/committed-buffer-alignment", COMMITTED, YES, |ctx| {
         each([1, 100, 4096, 10_000], |width| {
-            let resource = ctx.commit(DEFAULT, &tight_buffer(width)).ok(format!("{width} bytes"))?;
+            let resource = ctx.commit(DEFAULT, &tight_buffer(width)).holds_bytes(format!("{width} bytes"))?;
             within_described(format!("{width} bytes"), &resource, 4 * KIB)
         })
     }),
     check("tight/committed-buffer-address", COMMITTED, YES, |ctx| {
         let mut held = Vec::new();
         for _ in 0..8 {
-            let resource = ctx.commit(DEFAULT, &tight_buffer(100)).ok("100 bytes")?;
+            let resource = ctx.commit(DEFAULT, &tight_buffer(100)).holds_bytes("100 bytes")?;
             let found = memory::address(&resource);
             require_address("a committed buffer", found, 4 * KIB)?;
             held.push(resource);
@@ -223,7 +223,7 @@ pub(super) const CHECKS: &[Check] = &[
         let used_by = |desc: D3D12_RESOURCE_DESC| {
             let before = super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL)?;
             let held: Result<Vec<_>, _> =
-                (0..64).map(|_| ctx.commit(DEFAULT, &desc).ok("100 bytes")).collect();
+                (0..64).map(|_| ctx.commit(DEFAULT, &desc).holds_bytes("100 bytes")).collect();
             let held = held?;
             let after = super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL)?;
             drop(held);
@@ -236,7 +236,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("tight/committed-bytes", COMMITTED, YES, |ctx| {
         let mut held = Vec::new();
         for value in 1..=32_u8 {
-            let resource = ctx.commit(UPLOAD, &tight_buffer(100)).ok("100 bytes")?;
+            let resource = ctx.commit(UPLOAD, &tight_buffer(100)).holds_bytes("100 bytes")?;
             ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[value; 100]);
             held.push(resource);
         }
@@ -250,14 +250,14 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         each([1, 100, 1000], |width| {
             let desc = tight_buffer(width);
-            let resource = ctx.place(&heap, 0, &desc).ok(format!("{width} bytes"))?;
+            let resource = ctx.place(&heap, 0, &desc).holds_bytes(format!("{width} bytes"))?;
             let expected = ctx.valid_allocation("a tight buffer", &desc)?.alignment;
             require_eq(format!("Alignment of {width} bytes"), memory::desc(&resource).Alignment, expected)
         })
     }),
     check("tight/placed-desc-keeps-the-flag", PLACED, YES, |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let found = memory::desc(&ctx.place(&heap, 0, &tight_buffer(100)).ok("100 bytes")?);
+        let found = memory::desc(&ctx.place(&heap, 0, &tight_buffer(100)).holds_bytes("100 bytes")?);
         require_eq("Flags", found.Flags, D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT)?;
         require_eq("Width", found.Width, 100)
     }),
@@ -267,7 +267,7 @@ pub(super) const CHECKS: &[Check] = &[
         for index in [1, 2, 3, 5, 64 * KIB / alignment - 1] {
             let offset = index * alignment;
             ctx.place(&heap, offset, &tight_buffer(8))
-                .ok(format!("offset {offset:#x} of alignment {alignment}"))?;
+                .holds_bytes(format!("offset {offset:#x} of alignment {alignment}"))?;
         }
         Ok(format!("multiples of {alignment}"))
     }),
@@ -285,7 +285,7 @@ pub(super) const CHECKS: &[Check] = &[
         let found = ctx.valid_allocation("a tight buffer", &desc)?;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let last = (64 * KIB).saturating_sub(found.size.next_multiple_of(found.alignment));
-        ctx.place(&heap, last, &desc).ok(format!("offset {last:#x}"))?;
+        ctx.place(&heap, last, &desc).holds_bytes(format!("offset {last:#x}"))?;
         Ok(format!("at {last:#x}"))
     }),
     validation("tight/placed-at-the-end-of-the-heap", HEAPS, YES, |ctx| {
@@ -297,7 +297,7 @@ pub(super) const CHECKS: &[Check] = &[
             format!("a buffer of 100 bytes takes {step} bytes with Alignment {}", found.alignment)
         })?;
         let last = 64 * KIB - step;
-        ctx.place(&heap, last, &desc).ok(format!("offset {last:#x}"))?;
+        ctx.place(&heap, last, &desc).holds_bytes(format!("offset {last:#x}"))?;
         let wide = tight_buffer(100 + found.alignment * 2);
         ctx.place(&heap, last, &wide).refused(format!("{} bytes at {last:#x}", wide.Width))?;
         Ok(format!("at {last:#x}"))
@@ -305,10 +305,11 @@ pub(super) const CHECKS: &[Check] = &[
     check("tight/placed-addresses-are-offsets", HEAPS, YES, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let first = ctx.place(&heap, 0, &tight_buffer(8)).ok("offset 0")?;
+        let first = ctx.place(&heap, 0, &tight_buffer(8)).holds_bytes("offset 0")?;
         for index in [1, 7, 31] {
             let offset = index * alignment;
-            let other = ctx.place(&heap, offset, &tight_buffer(8)).ok(format!("offset {offset:#x}"))?;
+            let other =
+                ctx.place(&heap, offset, &tight_buffer(8)).holds_bytes(format!("offset {offset:#x}"))?;
             let distance = memory::address(&other).wrapping_sub(memory::address(&first));
             require_eq(format!("distance of the buffer at {offset:#x}"), distance, offset)?;
         }
@@ -359,20 +360,30 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused(format!("a heap of alignment {alignment}"))
         })
     }),
-    check("tight/default-buffers-are-unaffected", "TIGHT, FAQ, default behavior", YES, |ctx| {
-        ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
-        let found = ctx.valid_allocation("a buffer", &buffer(100))?;
-        require_eq(
-            "size and alignment without the flag",
-            (found.size, found.alignment),
-            (64 * KIB, 64 * KIB),
-        )?;
-        Ok("64 KiB without the flag".to_owned())
-    }),
-    validation("tight/default-buffers-keep-their-offsets", "TIGHT, FAQ, default behavior", YES, |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-        ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")
-    }),
+    check(
+        "tight/default-buffers-are-unaffected",
+        "TIGHT, FAQ, Can this be the default behavior?",
+        YES,
+        |ctx| {
+            ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
+            let found = ctx.valid_allocation("a buffer", &buffer(100))?;
+            require_eq(
+                "size and alignment without the flag",
+                (found.size, found.alignment),
+                (64 * KIB, 64 * KIB),
+            )?;
+            Ok("64 KiB without the flag".to_owned())
+        },
+    ),
+    validation(
+        "tight/default-buffers-keep-their-offsets",
+        "TIGHT, FAQ, Can this be the default behavior?",
+        YES,
+        |ctx| {
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+            ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")
+        },
+    ),
     check("tight/the-newer-info-calls-know-it", "TIGHT, Proposed Solution", YES, |ctx| {
         let newer: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let (whole, _) = device::allocation_info2(&newer, &[upgrade(&tight_buffer(1000))]);
@@ -404,7 +415,7 @@ pub(super) const CHECKS: &[Check] = &[
         let found = ctx.valid_allocation("a tight texture", &desc)?;
         let heap = ctx.create_heap(&texture_heap(MIB)).ok("1 MiB")?;
         let offset = 3 * found.alignment;
-        let resource = ctx.place(&heap, offset, &desc).ok(format!("offset {offset:#x}"))?;
+        let resource = ctx.place(&heap, offset, &desc).holds_bytes(format!("offset {offset:#x}"))?;
         require_eq("Alignment", memory::desc(&resource).Alignment, found.alignment)?;
         Ok(format!("at {offset:#x}"))
     }),
@@ -418,7 +429,7 @@ pub(super) const CHECKS: &[Check] = &[
         for (desc, most) in
             [(rgba(64, 64), 4 * KIB), (rgba(1024, 1024), 64 * KIB), (multisampled(1024, 1024, 4), 4 * MIB)]
         {
-            let texture = ctx.commit(DEFAULT, &tight(desc)).ok("a texture")?;
+            let texture = ctx.commit(DEFAULT, &tight(desc)).holds_bytes("a texture")?;
             within_described(format!("{} by {}", desc.Width, desc.Height), &texture, most)?;
         }
         Ok("3 textures".to_owned())

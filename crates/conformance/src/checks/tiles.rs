@@ -13,13 +13,13 @@ use crate::desc::{
     with_mips,
 };
 
-const RESERVED: &str = "D3D12, ID3D12Device::CreateReservedResource";
-const TILING: &str = "D3D12, ID3D12Device::GetResourceTiling";
-const MAPPINGS: &str = "D3D12, ID3D12CommandQueue::UpdateTileMappings";
-const NOT_MAPPED: &str = "UPLOAD, Detect modifications, reserved resources";
-const TIER_2: &str = "D3D12, D3D12_TILED_RESOURCES_TIER_2, null tiles";
-const SHAPE: &str = "D3D12, Texture2D and Texture2DArray subresource tiling";
-const NO_DIRECTION: &str = "Windows: CopyTiles with D3D12_TILE_COPY_FLAG_NONE";
+const RESERVED: &str = "Learn, ID3D12Device::CreateReservedResource";
+const TILING: &str = "Learn, ID3D12Device::GetResourceTiling";
+const MAPPINGS: &str = "Learn, ID3D12CommandQueue::UpdateTileMappings";
+const NOT_MAPPED: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps, reserved resources";
+const TIER_2: &str = "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_2, null tiles";
+const SHAPE: &str = "Learn, Texture2D and Texture2DArray subresource tiling";
+const NO_DIRECTION: &str = "observed on Windows, CopyTiles with D3D12_TILE_COPY_FLAG_NONE";
 
 const YES: &[Need] = &[Need::TiledResources];
 const TEXTURES: &[Need] = &[Need::TiledResources, Need::Textures];
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = reserved_buffer(ctx, TILE)?;
         memory::map_raw(&resource, 0, None).refused("a reserved resource")
     }),
-    validation("tiles/reserved-has-no-heap", "D3D12, ID3D12Resource::GetHeapProperties", YES, |ctx| {
+    validation("tiles/reserved-has-no-heap", "Learn, ID3D12Resource::GetHeapProperties", YES, |ctx| {
         let resource = reserved_buffer(ctx, TILE)?;
         memory::heap_properties(&resource).fails("a reserved resource")
     }),
@@ -89,7 +89,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     validation(
         "tiles/layout-of-a-reserved-texture",
-        "D3D12, CreateReservedResource, Layout",
+        "Learn, ID3D12Device::CreateReservedResource, Layout",
         TEXTURES,
         |ctx| {
             let state = COMMON;
@@ -136,7 +136,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
         Ok("zero".to_owned())
     }),
-    check("tiles/copied-mappings", "D3D12, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
+    check("tiles/copied-mappings", "Learn, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
         let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 2)?);
         let (first, second) = (reserved_buffer(ctx, 2 * TILE)?, reserved_buffer(ctx, 2 * TILE)?);
         commands::map_tiles(&queue.queue, &first, 0, 2, Some((&heap, 0)));
@@ -172,53 +172,68 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(found == expected, "the mapped tile differs from the source");
         Ok("zero, and the other tile's bytes".to_owned())
     }),
-    check("tiles/mapped-tiles-become-null", "D3D12, D3D12_TILE_RANGE_FLAG_NULL", NULL_TILES, |ctx| {
-        let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
-        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
-        // Neither a heap nor offsets are needed.
-        let null = TileUpdate {
-            starts: Some(&[tile_at(1)]),
-            flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
-            ..TileUpdate::default()
-        };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])?;
-        Ok("the second of 2 reads as zero".to_owned())
-    }),
-    check("tiles/one-tile-everywhere", "D3D12, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE", YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 2)?;
-        let found = mapped(
-            ctx,
-            &resource,
-            4,
-            &[TileUpdate {
-                heap: Some(&heap.0),
-                flags: Some(&[D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE]),
-                heap_tiles: Some(&[1]),
+    check(
+        "tiles/mapped-tiles-become-null",
+        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_NULL",
+        NULL_TILES,
+        |ctx| {
+            let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
+            let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
+            // Neither a heap nor offsets are needed.
+            let null = TileUpdate {
+                starts: Some(&[tile_at(1)]),
+                flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
                 ..TileUpdate::default()
-            }],
-        )?;
-        require_eq("tiles of the heap", found, vec![1; 4])?;
-        Ok("4 tiles of the resource, 1 of the heap".to_owned())
-    }),
-    check("tiles/skipped-tiles-stay", "D3D12, D3D12_TILE_RANGE_FLAG_SKIP", YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 8)?;
-        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
-        let partly = TileUpdate {
-            heap: Some(&heap.0),
-            flags: Some(&[
-                D3D12_TILE_RANGE_FLAG_NONE,
-                D3D12_TILE_RANGE_FLAG_SKIP,
-                D3D12_TILE_RANGE_FLAG_NONE,
-            ]),
-            heap_tiles: Some(&[7, 0, 5]),
-            counts: Some(&[1, 2, 1]),
-            ..TileUpdate::default()
-        };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])?;
-        Ok("2 of 4 changed".to_owned())
-    }),
+            };
+            require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])?;
+            Ok("the second of 2 reads as zero".to_owned())
+        },
+    ),
+    check(
+        "tiles/one-tile-everywhere",
+        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE",
+        YES,
+        |ctx| {
+            let resource = reserved_buffer(ctx, 4 * TILE)?;
+            let heap = marked(ctx, 2)?;
+            let found = mapped(
+                ctx,
+                &resource,
+                4,
+                &[TileUpdate {
+                    heap: Some(&heap.0),
+                    flags: Some(&[D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE]),
+                    heap_tiles: Some(&[1]),
+                    ..TileUpdate::default()
+                }],
+            )?;
+            require_eq("tiles of the heap", found, vec![1; 4])?;
+            Ok("4 tiles of the resource, 1 of the heap".to_owned())
+        },
+    ),
+    check(
+        "tiles/skipped-tiles-stay",
+        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_SKIP",
+        YES,
+        |ctx| {
+            let resource = reserved_buffer(ctx, 4 * TILE)?;
+            let heap = marked(ctx, 8)?;
+            let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
+            let partly = TileUpdate {
+                heap: Some(&heap.0),
+                flags: Some(&[
+                    D3D12_TILE_RANGE_FLAG_NONE,
+                    D3D12_TILE_RANGE_FLAG_SKIP,
+                    D3D12_TILE_RANGE_FLAG_NONE,
+                ]),
+                heap_tiles: Some(&[7, 0, 5]),
+                counts: Some(&[1, 2, 1]),
+                ..TileUpdate::default()
+            };
+            require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])?;
+            Ok("2 of 4 changed".to_owned())
+        },
+    ),
     check("tiles/null-arrays-have-defaults", MAPPINGS, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
         let heap = marked(ctx, 8)?;
@@ -261,26 +276,34 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![3, 6, 7, 2])?;
         Ok("regions of 1 and 3, ranges of 2 and 2".to_owned())
     }),
-    check("tiles/overlapping-mappings-are-copied", "D3D12, CopyTileMappings, overlap", YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 4)?;
-        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
-        mapped(ctx, &resource, 4, &[whole])?;
-        let queue = ctx.queue(DIRECT)?;
-        commands::copy_tile_mappings(&queue.queue, (&resource, 1), (&resource, 0), 3);
-        queue.run(|_| ())?;
-        require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
-        commands::copy_tile_mappings(&queue.queue, (&resource, 0), (&resource, 1), 3);
-        queue.run(|_| ())?;
-        require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])?;
-        Ok("as through a temporary copy".to_owned())
-    }),
-    validation("tiles/the-tier-means-volumes", "D3D12, D3D12_TILED_RESOURCES_TIER_3", TEXTURES, |ctx| {
-        by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D")
-    }),
+    check(
+        "tiles/overlapping-mappings-are-copied",
+        "Learn, ID3D12CommandQueue::CopyTileMappings, overlap",
+        YES,
+        |ctx| {
+            let resource = reserved_buffer(ctx, 4 * TILE)?;
+            let heap = marked(ctx, 4)?;
+            let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
+            mapped(ctx, &resource, 4, &[whole])?;
+            let queue = ctx.queue(DIRECT)?;
+            commands::copy_tile_mappings(&queue.queue, (&resource, 1), (&resource, 0), 3);
+            queue.run(|_| ())?;
+            require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
+            commands::copy_tile_mappings(&queue.queue, (&resource, 0), (&resource, 1), 3);
+            queue.run(|_| ())?;
+            require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])?;
+            Ok("as through a temporary copy".to_owned())
+        },
+    ),
+    validation(
+        "tiles/the-tier-means-volumes",
+        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
+        TEXTURES,
+        |ctx| by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D"),
+    ),
     validation(
         "tiles/the-tier-means-packed-arrays",
-        "D3D12, D3D12_TILED_RESOURCES_TIER_4",
+        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_4",
         TEXTURES,
         |ctx| {
             by_tier(
@@ -291,7 +314,7 @@ pub(super) const CHECKS: &[Check] = &[
             )
         },
     ),
-    check("tiles/arrays-of-standard-mips", "D3D12, CreateReservedResource", TEXTURES, |ctx| {
+    check("tiles/arrays-of-standard-mips", "Learn, ID3D12Device::CreateReservedResource", TEXTURES, |ctx| {
         let desc = D3D12_RESOURCE_DESC { MipLevels: 2, DepthOrArraySize: 3, ..rgba(256, 256) };
         let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 6);
         require_eq("packed mips", found.packed.NumPackedMips, 0)?;
@@ -330,7 +353,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(format!("{} samples", found.join(", ")))
     }),
-    check("tiles/copied-tiles", "D3D12, CopyTiles", YES, |ctx| {
+    check("tiles/copied-tiles", "Learn, ID3D12GraphicsCommandList::CopyTiles", YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
         let (source, target) = staging(ctx, 2)?;

@@ -16,18 +16,19 @@ use crate::desc::{
 
 const TYPE: &str = "UPLOAD, Support GPU upload heaps with D3D12_HEAP_TYPE_GPU_UPLOAD";
 const CUSTOM: &str = "UPLOAD, Support GPU upload heaps with custom heaps";
-const CAPS: &str = "UPLOAD, How to find if GPU upload heaps are supported";
+const CAPS: &str = "UPLOAD, How to find if GPU upload heaps are supported as a developer";
 const RESTRICTIONS: &str = "UPLOAD, Restrictions";
 const VALIDATIONS: &str = "UPLOAD, Validations";
 const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
-const BUDGET: &str = "DXGI, IDXGIAdapter3::QueryVideoMemoryInfo";
-const ALL_VISIBLE: &str = "UPLOAD, How do we detect, all of video memory is visible";
-const INTEGRATED: &str = "UPLOAD, How do we detect, integrated GPUs";
+const BUDGET: &str = "Learn, IDXGIAdapter3::QueryVideoMemoryInfo";
+const ALL_VISIBLE: &str =
+    "UPLOAD, How do we detect if GPU upload heaps are supported, all of video memory is visible";
+const INTEGRATED: &str = "UPLOAD, How do we detect if GPU upload heaps are supported, integrated GPUs";
 const LOCKABLE: &str = "UPLOAD, Support for VRAM-only lockable surfaces";
-const RESERVATION: &str = "DXGI, IDXGIAdapter3::SetVideoMemoryReservation";
-const OVER_BUDGET: &str = "UPLOAD, How to find, over budget";
-const OPAQUE: &str = "UPLOAD, Detect modifications, opaque textures";
-const SUPPORT: &str = "UPLOAD, Support GPU upload heaps";
+const RESERVATION: &str = "Learn, IDXGIAdapter3::SetVideoMemoryReservation";
+const OVER_BUDGET: &str = "UPLOAD, How to find if GPU upload heaps are supported as a developer, over budget";
+const OPAQUE: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps, opaque textures";
+const SUPPORT: &str = "UPLOAD, Background";
 
 const YES: &[Need] = &[Need::GpuUploadHeaps];
 const NO: &[Need] = &[Need::NoGpuUploadHeaps];
@@ -47,12 +48,12 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("Type", found, GPU_UPLOAD)
     }),
     check("upload/committed-buffer", TYPE, YES, |ctx| {
-        let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).ok("1000 bytes")?;
+        let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).holds_bytes("1000 bytes")?;
         let found = memory::heap_properties(&resource).ok("a resource")?.0;
         require_eq("Type", found.Type, GPU_UPLOAD)
     }),
     check("upload/buffer-is-mapped", "UPLOAD, How to use this feature", YES, |ctx| {
-        let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).ok("1000 bytes")?;
+        let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).holds_bytes("1000 bytes")?;
         let mapping = ctx.map(&resource).ok("a GPU_UPLOAD buffer")?;
         mapping.write(0, &[3; 1000]);
         require_eq("bytes", mapping.read(0, 1000), vec![3; 1000])?;
@@ -60,38 +61,43 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("upload/placed-buffer-is-mapped", "UPLOAD, How to use this feature", YES, |ctx| {
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, 128 * KIB)).ok("128 KiB")?;
-        let resource = ctx.place(&heap, 64 * KIB, &buffer(1000)).ok("1000 bytes")?;
+        let resource = ctx.place(&heap, 64 * KIB, &buffer(1000)).holds_bytes("1000 bytes")?;
         let mapping = ctx.map(&resource).ok("a placed GPU_UPLOAD buffer")?;
         mapping.write(0, b"placed");
         require_eq("bytes", mapping.read(0, 6), b"placed".to_vec())?;
         Ok("written and read".to_owned())
     }),
-    check("upload/new-heap-is-zero", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED", YES, |ctx| {
-        for _ in 0..4 {
-            let resource = ctx.commit(GPU_UPLOAD, &buffer(64 * KIB)).ok("64 KiB")?;
-            let mapping = ctx.map(&resource).ok("a GPU_UPLOAD buffer")?;
-            let len = 64 * 1024;
-            ensure!(mapping.read(0, len).iter().all(|&byte| byte == 0), "new memory is not zero");
-            mapping.write(0, &vec![0xa5; len]);
-        }
-        Ok("64 KiB, 4 times, after dirty ones were released".to_owned())
-    }),
-    validation(
-        "upload/second-subresource-is-not-mapped",
-        "D3D12, ID3D12Resource::Map, Subresource",
+    check(
+        "upload/new-heap-is-zero",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED",
         YES,
         |ctx| {
-            let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).ok("1000 bytes")?;
+            for _ in 0..4 {
+                let resource = ctx.commit(GPU_UPLOAD, &buffer(64 * KIB)).ok("64 KiB")?;
+                let mapping = ctx.map(&resource).ok("a GPU_UPLOAD buffer")?;
+                let len = 64 * 1024;
+                ensure!(mapping.read(0, len).iter().all(|&byte| byte == 0), "new memory is not zero");
+                mapping.write(0, &vec![0xa5; len]);
+            }
+            Ok("64 KiB, 4 times, after dirty ones were released".to_owned())
+        },
+    ),
+    validation(
+        "upload/second-subresource-is-not-mapped",
+        "Learn, ID3D12Resource::Map, Subresource",
+        YES,
+        |ctx| {
+            let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).holds_bytes("1000 bytes")?;
             memory::map_raw(&resource, 1, None).refused("subresource 1 of a buffer")
         },
     ),
     check("upload/tight-buffers", "TIGHT, Placed Resources", TIGHT, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, 64 * KIB)).ok("64 KiB")?;
-        ctx.place(&heap, alignment, &tight_buffer(8)).ok(format!("offset {alignment}"))?;
+        ctx.place(&heap, alignment, &tight_buffer(8)).holds_bytes(format!("offset {alignment}"))?;
         Ok(format!("at offset {alignment}"))
     }),
-    check("upload/initial-states", "UPLOAD, Validations; D3D12, initial states", YES, |ctx| {
+    check("upload/initial-states", "UPLOAD, Validations; Learn, initial states", YES, |ctx| {
         let home = properties(GPU_UPLOAD);
         each([COMMON, COPY_SOURCE, COPY_DEST], |state| {
             let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
@@ -125,7 +131,7 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = ctx
             .create_heap(&D3D12_HEAP_DESC { Properties: home, ..buffer_heap(0, 64 * KIB) })
             .ok("the custom properties of GPU_UPLOAD")?;
-        let resource = ctx.place(&heap, 0, &buffer(1000)).ok("1000 bytes")?;
+        let resource = ctx.place(&heap, 0, &buffer(1000)).holds_bytes("1000 bytes")?;
         let mapping = ctx.map(&resource).ok("a buffer in custom GPU_UPLOAD")?;
         mapping.write(0, b"equivalent");
         require_eq("bytes", mapping.read(0, 10), b"equivalent".to_vec())?;
@@ -162,7 +168,7 @@ pub(super) const CHECKS: &[Check] = &[
             return crate::answer::skipped("less than 512 MiB of the local budget is free");
         }
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, size)).ok("512 MiB")?;
-        let resource = ctx.place(&heap, size - 64 * KIB, &buffer(64 * KIB)).ok("its last 64 KiB")?;
+        let resource = ctx.place(&heap, size - 64 * KIB, &buffer(64 * KIB)).holds_bytes("its last 64 KiB")?;
         ctx.map(&resource).ok("its last 64 KiB")?.write(0, &[1; 64]);
         Ok("512 MiB, mapped at the end".to_owned())
     }),
@@ -204,7 +210,7 @@ pub(super) const CHECKS: &[Check] = &[
             }
         }
         ctx.make_resident(&objects).ok("CPU-visible memory, with video memory full")?;
-        let part = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
+        let part = ctx.place(&heap, 0, &buffer(64 * KIB)).holds_bytes("64 KiB")?;
         ctx.map(&part).ok("GPU_UPLOAD")?.write(0, &[1; 64]);
         Ok("resident, with video memory full".to_owned())
     }),
@@ -260,14 +266,14 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("heaps of 256 MiB, more than the local budget".to_owned())
     }),
     validation("upload/texture-maps-without-a-pointer", OPAQUE, TEXTURES, |ctx| {
-        let texture = ctx.commit(GPU_UPLOAD, &rgba(64, 64)).ok("64 by 64")?;
+        let texture = ctx.commit(GPU_UPLOAD, &rgba(64, 64)).holds_bytes("64 by 64")?;
         memory::map_without_pointer(&texture, 0).ok("without a pointer")?;
         memory::unmap(&texture, 0);
         memory::map_raw(&texture, 0, None).refused("an opaque texture with a pointer")?;
         Ok("S_OK without a pointer, E_INVALIDARG with one".to_owned())
     }),
     check("upload/texture-by-write-to-subresource", OPAQUE, TEXTURES, |ctx| {
-        let texture = ctx.commit(GPU_UPLOAD, &rgba(16, 16)).ok("16 by 16")?;
+        let texture = ctx.commit(GPU_UPLOAD, &rgba(16, 16)).holds_bytes("16 by 16")?;
         memory::map_without_pointer(&texture, 0).ok("without a pointer")?;
         let bytes: Vec<u8> = (0..=255).cycle().take(16 * 16 * 4).collect();
         memory::write_to_subresource(&texture, 0, &bytes, 64).ok("16 by 16")?;
@@ -280,7 +286,7 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = with_flags(rgba(64, 64), D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
         ctx.commit(GPU_UPLOAD, &desc).taken("a render target")
     }),
-    check("upload/simultaneous-access-buffer-refused", "D3D12, D3D12_RESOURCE_FLAGS", YES, |ctx| {
+    check("upload/simultaneous-access-buffer-refused", "Learn, D3D12_RESOURCE_FLAGS", YES, |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
         ctx.commit(GPU_UPLOAD, &desc).refused("ALLOW_SIMULTANEOUS_ACCESS")
     }),
@@ -289,7 +295,7 @@ pub(super) const CHECKS: &[Check] = &[
         refused(ctx, properties(GPU_UPLOAD), flags, "TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
     }),
     check("upload/write-tracking-interface-is-absent", TRACKING, &[Need::NoWriteTracking], |ctx| {
-        let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
+        let resource = ctx.commit(UPLOAD, &buffer(256)).holds_bytes("256 bytes")?;
         let tracking = resource.cast::<ID3D12ManualWriteTrackingResource>();
         ensure!(tracking.is_err(), "the resource has ID3D12ManualWriteTrackingResource without a tool");
         Ok("E_NOINTERFACE".to_owned())

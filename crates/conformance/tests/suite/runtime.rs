@@ -60,11 +60,15 @@ fn gpus_that_lack_something_fail_nothing() {
         ("DDI 0098".to_owned(), HostProfile { ddi_version: 98, ..whole }),
         ("DDI 0111".to_owned(), HostProfile { ddi_version: 111, ..whole }),
     ]);
-    let mut failures = Vec::new();
-    for (name, profile) in &gpus {
-        let report = run(|| open(profile), &Options::default(), |_| {});
-        failures.extend(report.failed().map(|check| format!("{name}: {}: {}", check.check.id, check.detail)));
-    }
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let run_all = |(name, profile): &(String, HostProfile)| {
+            let report = run(|| open(profile), &Options::default(), |_| {});
+            let failed = report.failed().map(|check| format!("{name}: {}: {}", check.check.id, check.detail));
+            failed.collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = gpus.iter().map(|gpu| scope.spawn(move || run_all(gpu))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panics")).collect()
+    });
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }
 

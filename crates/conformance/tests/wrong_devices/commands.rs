@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use heapwright_intercept::{Methods, intercept, method};
 use windows_core::Interface;
 
-use crate::lies::{Command, Liar, Lies, Refused, identity};
+use crate::lies::{Command, Liar, Lies, OfKind, Refused, identity};
 use crate::{barriers, fences};
 
 /// Replaces methods of a queue, a list or a fence that a creation call made.
@@ -68,6 +68,9 @@ unsafe fn replace_queue(methods: &Methods<Lies>) {
                 tile_counts,
                 flags,
             )| {
+                if call.data.drops_tiles {
+                    return;
+                }
                 let offsets = falsified(call.data.tile_offset, range_count, heap_offsets);
                 let other_flags = falsified(call.data.tile_flags, range_count, range_flags);
                 (call.original.UpdateTileMappings)(
@@ -86,6 +89,9 @@ unsafe fn replace_queue(methods: &Methods<Lies>) {
             },
         );
         queue.replace(method!(CopyTileMappings), |call, (to, to_start, from, from_start, size, flags)| {
+            if call.data.drops_copied_tiles {
+                return;
+            }
             let (mut to_changed, mut from_changed) = (to_start.read(), from_start.read());
             if let Some(lie) = call.data.copied_tiles {
                 lie(&mut to_changed);
@@ -114,13 +120,16 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
                 if let Some(lie) = call.data.copy {
                     lie(&mut to_offset, &mut from_offset, &mut len);
                 }
-                (call.original.CopyBufferRegion)(call.this, to, to_offset, from, from_offset, len);
+                if !call.data.is_wrong_for(to, OfKind::Dropped) {
+                    (call.original.CopyBufferRegion)(call.this, to, to_offset, from, from_offset, len);
+                }
             },
         );
         list.replace(method!(CopyResource), |call, (to, from)| {
             let between = || format(to) != format(from);
             if !refuses(call, Refused::CopiesBetweenFormats, between)
                 && call.data.records(Command::CopyResource)
+                && !call.data.is_wrong_for(to, OfKind::NotCopiedWhole)
             {
                 (call.original.CopyResource)(call.this, to, from);
             }
@@ -142,6 +151,10 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             if !refuses(call, Refused::CopiesBetweenFormats, between)
                 && !refuses(call, Refused::CopiesWithinSubresources, within)
                 && call.data.records(Command::CopyTextureRegion)
+                && !call.data.is_wrong_for(
+                    (*(*to).pResource).as_ref().map_or(std::ptr::null_mut(), Interface::as_raw),
+                    OfKind::Dropped,
+                )
             {
                 (call.original.CopyTextureRegion)(call.this, to, x, y, z, from, source);
             }
@@ -211,6 +224,12 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
         list.replace(method!(Dispatch), |call, (x, y, z)| {
             if !refuses(call, Refused::Draws, || true) {
                 (call.original.Dispatch)(call.this, x, y, z);
+            }
+        });
+        let second = methods.of::<ID3D12GraphicsCommandList2>();
+        second.replace(method!(WriteBufferImmediate), |call, (count, parameters, modes)| {
+            if call.data.records(Command::WriteBufferImmediate) {
+                (call.original.WriteBufferImmediate)(call.this, count, parameters, modes);
             }
         });
         let (first, fourth) =

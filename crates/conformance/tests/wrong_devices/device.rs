@@ -139,7 +139,10 @@ unsafe fn replace_answers(methods: &Methods<Lies>) {
             answer.unwrap_or_else(|| (call.original.MakeResident)(call.this, count, objects))
         });
         device.replace(method!(Evict), |call, (count, objects)| {
-            call.data.residency.unwrap_or_else(|| (call.original.Evict)(call.this, count, objects))
+            call.data
+                .evict
+                .or(call.data.residency)
+                .unwrap_or_else(|| (call.original.Evict)(call.this, count, objects))
         });
     }
 }

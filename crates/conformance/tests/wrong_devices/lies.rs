@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use heapwright_conformance as _;
 use heapwright_d3d12::*;
 use heapwright_intercept::Intercepted;
-use windows_core::{GUID, HRESULT};
+use windows_core::{GUID, HRESULT, Interface as _};
 
 /// An intercepted object of a wrong device.
 pub(crate) type Liar<I> = Intercepted<I, Lies>;
@@ -99,6 +99,8 @@ with_honest! {
         pub(crate) footprints: Option<fn(&mut [D3D12_PLACED_SUBRESOURCE_FOOTPRINT], &mut u64)> = None,
         /// Changes the offsets and the length of `CopyBufferRegion`.
         pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)> = None,
+        /// What is wrong for the resources that the function selects.
+        pub(crate) of_kind: Option<(fn(&D3D12_RESOURCE_DESC) -> bool, OfKind)> = None,
         /// Makes queues ignore waits for fences.
         pub(crate) ignores_wait: bool = false,
         /// Makes a queue that waits for a fence keep it alive.
@@ -147,6 +149,12 @@ with_honest! {
         pub(crate) residency: Option<HRESULT> = None,
         /// `MakeResident` does nothing and returns this HRESULT.
         pub(crate) make_resident: Option<HRESULT> = None,
+        /// `Evict` does nothing and returns this HRESULT.
+        pub(crate) evict: Option<HRESULT> = None,
+        /// Queues do not execute `UpdateTileMappings`.
+        pub(crate) drops_tiles: bool = false,
+        /// Queues do not execute `CopyTileMappings`.
+        pub(crate) drops_copied_tiles: bool = false,
         /// `MakeResident` succeeds without adding a reference.
         pub(crate) uncounted: bool = false,
         /// Changes the arguments of `ResourceBarrier`.
@@ -158,7 +166,39 @@ with_honest! {
     }
 }
 
+/// What is wrong for one kind of resource.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfKind {
+    /// `CopyBufferRegion` and `CopyTextureRegion` to it are not recorded.
+    Dropped,
+    /// `CopyResource` to it is not recorded.
+    NotCopiedWhole,
+    /// It is placed at the beginning of its heap.
+    AtTheBeginning,
+    /// It is placed one place further, where the heap goes on.
+    AtTheNeighbour,
+    /// It is committed instead of placed.
+    Elsewhere,
+}
+
 impl Lies {
+    /// Returns what is wrong for a resource.
+    pub(crate) fn wrong_for(&self, desc: &D3D12_RESOURCE_DESC) -> Option<OfKind> {
+        self.of_kind.filter(|(is_kind, _)| is_kind(desc)).map(|(_, wrong)| wrong)
+    }
+
+    /// Returns whether this is wrong for a live resource.
+    ///
+    /// # Safety
+    ///
+    /// `resource` is a live resource.
+    pub(crate) unsafe fn is_wrong_for(&self, resource: *mut c_void, wrong: OfKind) -> bool {
+        // SAFETY: the caller upholds the contract of this function.
+        let resource = unsafe { ID3D12Resource::from_raw_borrowed(&resource) };
+        // SAFETY: as above.
+        resource.is_some_and(|resource| self.wrong_for(&unsafe { resource.GetDesc() }) == Some(wrong))
+    }
+
     /// Returns whether lists record this command.
     pub(crate) fn records(&self, command: Command) -> bool {
         self.forgets != Some(command)
@@ -247,6 +287,7 @@ pub(crate) enum Command {
     ResolveSubresource,
     ResolveSubresourceRegion,
     DiscardResource,
+    WriteBufferImmediate,
     Barrier,
     /// `BeginRenderPass` and `EndRenderPass`.
     RenderPass,

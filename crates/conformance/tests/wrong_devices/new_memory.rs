@@ -7,7 +7,7 @@ use heapwright_intercept::{Methods, method};
 use windows_core::{HRESULT, IUnknown, Interface};
 
 use crate::device::{Desc, pointer};
-use crate::lies::{Dirt, Liar, Lies, Request};
+use crate::lies::{Dirt, Liar, Lies, OfKind, Request};
 use crate::{memory, recreate};
 
 pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
@@ -69,7 +69,14 @@ macro_rules! placed {
             let given = Arguments::placed(heap, offset, desc, $state, clear);
             given.create(call.data, call.this, out, |asked| {
                 let passed = $passed(asked.state);
-                let Arguments { offset, desc, clear, .. } = asked;
+                let Arguments { offset, desc, clear, state, .. } = asked;
+                if call.data.wrong_for(&(*desc).older()) == Some(OfKind::Elsewhere) {
+                    let device = ID3D12Device::from_raw_borrowed(&call.this).expect("a live device");
+                    let own = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+                    let none = D3D12_HEAP_FLAG_NONE;
+                    let commit = Interface::vtable(device).CreateCommittedResource;
+                    return commit(call.this, &own, none, &(*desc).older(), state, std::ptr::null(), iid, out);
+                }
                 let create = call.original.$method;
                 let hresult = create(call.this, heap, offset, desc, passed, clear, $($rest,)* iid, out);
                 if hresult == S_OK && call.data.counts_placed {
@@ -158,6 +165,20 @@ impl<T: Desc> Arguments<T> {
         })
     }
 
+    /// Returns the distance of adjacent resources of a description.
+    ///
+    /// # Safety
+    ///
+    /// `this` is a device.
+    unsafe fn step(&self, this: *mut c_void, desc: &D3D12_RESOURCE_DESC) -> u64 {
+        // SAFETY: the caller upholds the contract of this function.
+        let info = unsafe {
+            let device = ID3D12Device::from_raw_borrowed(&this).expect("a live device");
+            device.GetResourceAllocationInfo(0, &[*desc])
+        };
+        info.SizeInBytes.next_multiple_of(info.Alignment.max(1))
+    }
+
     /// Performs a creation call: `create` gets the arguments as a lie may have changed them.
     ///
     /// # Safety
@@ -181,6 +202,15 @@ impl<T: Desc> Arguments<T> {
                 }
                 if let Some(lie) = lies.resource {
                     lie(request);
+                }
+                if let (Some(wrong), Some((offset, heap))) = (lies.wrong_for(&request.desc), request.place) {
+                    let step = self.step(this, &request.desc);
+                    let offset = match wrong {
+                        OfKind::AtTheBeginning => 0,
+                        OfKind::AtTheNeighbour if offset + 2 * step <= heap.SizeInBytes => offset + step,
+                        _ => offset,
+                    };
+                    request.place = Some((offset, heap));
                 }
                 if lies.refused_resource.is_some_and(|is_refused| is_refused(request)) {
                     request.desc.Width = 0;

@@ -1,6 +1,5 @@
 //! The cost of heaps: the time that a device takes to create and free them.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::ByteSize;
@@ -31,10 +30,11 @@ pub struct HeapCost {
 /// // 64 heaps of 1 MiB cost 5.5 times as much.
 /// assert_eq!((costs.of(ByteSize::from_mib(1)).create * 64).as_micros(), 7_616);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapCosts {
     /// By increasing size; never empty.
-    points: Cow<'static, [HeapCost]>,
+    points: &'static [HeapCost],
+    factor: u32,
 }
 
 impl HeapCosts {
@@ -48,27 +48,34 @@ impl HeapCosts {
     /// and freeing the only heap of a process takes two to four times as long.
     #[must_use]
     pub const fn device_local() -> Self {
-        Self { points: Cow::Borrowed(&DEVICE_LOCAL) }
+        Self { points: &DEVICE_LOCAL, factor: 1 }
     }
 
     /// Heaps that the CPU can map (`D3D12_HEAP_TYPE_UPLOAD` and `D3D12_HEAP_TYPE_READBACK`), measured in the
     /// same way.
     #[must_use]
     pub const fn host_visible() -> Self {
-        Self { points: Cow::Borrowed(&HOST_VISIBLE) }
+        Self { points: &HOST_VISIBLE, factor: 1 }
     }
 
-    /// Costs measured elsewhere. Returns `None` if there is no point, or the sizes do not increase.
+    /// Memory that is dedicated to one buffer, with capture and replay of its address, measured on an NVIDIA H200 with
+    /// Vulkan, 2026-11-23.
     #[must_use]
-    pub fn new(points: Vec<HeapCost>) -> Option<Self> {
-        let increase = points.is_sorted_by(|a, b| a.size < b.size);
-        (increase && !points.is_empty()).then_some(Self { points: Cow::Owned(points) })
+    pub const fn dedicated() -> Self {
+        Self { points: &DEDICATED, factor: 1 }
     }
 
-    /// Returns the measured points, by increasing size.
+    /// Heaps of vkd3d-proton 3.1.0 in the GPU's own memory, measured on an NVIDIA H200, 2026-11-23. It cuts small heaps from
+    /// chunks of its own.
     #[must_use]
-    pub fn points(&self) -> &[HeapCost] {
-        &self.points
+    pub const fn vkd3d_proton() -> Self {
+        Self { points: &VKD3D_PROTON, factor: 1 }
+    }
+
+    /// Returns costs that are `factor` times as high.
+    #[must_use]
+    pub const fn times(self, factor: u32) -> Self {
+        Self { points: self.points, factor: self.factor * factor }
     }
 
     /// Returns the time to create and to free a heap of `size` bytes. O(log points).
@@ -86,6 +93,7 @@ impl HeapCosts {
             (None, None) => unreachable!("there is always a point"),
         };
         let on_line = |low_time, high_time| between(low.size, high.size, size, low_time, high_time);
+        let on_line = |low_time, high_time| on_line(low_time, high_time).saturating_mul(self.factor);
         HeapCost { size, create: on_line(low.create, high.create), free: on_line(low.free, high.free) }
     }
 
@@ -166,14 +174,59 @@ static HOST_VISIBLE: [HeapCost; 15] = [
     point(1024 * MIB, 314_979, 73_153),
 ];
 
+const fn tenths(kib: u64, create: u64, free: u64) -> HeapCost {
+    HeapCost {
+        size: ByteSize::from_kib(kib),
+        create: Duration::from_nanos(100 * create),
+        free: Duration::from_nanos(100 * free),
+    }
+}
+
+/// Medians, with 48 heaps of 16 MiB held by the process.
+static DEDICATED: [HeapCost; 13] = [
+    tenths(64, 529, 379),
+    tenths(256, 752, 530),
+    tenths(1024, 531, 388),
+    tenths(2048, 572, 470),
+    tenths(4096, 557, 482),
+    tenths(8192, 568, 528),
+    tenths(16384, 878, 614),
+    tenths(32768, 1097, 813),
+    tenths(65536, 1468, 1170),
+    tenths(131072, 2447, 1937),
+    tenths(262144, 3722, 2948),
+    tenths(1048576, 8135, 5459),
+    tenths(4194304, 28479, 18132),
+];
+
+/// Medians, with 48 heaps of 16 MiB held by the process.
+static VKD3D_PROTON: [HeapCost; 10] = [
+    tenths(64, 2, 1),
+    tenths(256, 2, 1),
+    tenths(1024, 2, 1),
+    tenths(4096, 1008, 787),
+    tenths(16384, 2821, 1547),
+    tenths(32768, 5502, 2677),
+    tenths(65536, 9842, 5875),
+    tenths(131072, 18832, 16908),
+    tenths(262144, 38979, 33984),
+    tenths(1048576, 197722, 195443),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn measured_sizes_cost_what_was_measured() {
-        for costs in [HeapCosts::device_local(), HeapCosts::host_visible()] {
-            for point in costs.points() {
+        for costs in [
+            HeapCosts::device_local(),
+            HeapCosts::host_visible(),
+            HeapCosts::dedicated(),
+            HeapCosts::vkd3d_proton(),
+        ] {
+            assert!(costs.points.is_sorted_by(|a, b| a.size < b.size));
+            for point in costs.points {
                 assert_eq!(costs.of(point.size), *point);
             }
         }
@@ -197,12 +250,9 @@ mod tests {
     }
 
     #[test]
-    fn measured_elsewhere() {
-        let at = |kib| point(kib, kib, kib);
-        assert_eq!(HeapCosts::new(vec![]), None);
-        assert_eq!(HeapCosts::new(vec![at(2), at(2)]), None);
-        assert_eq!(HeapCosts::new(vec![at(2), at(1)]), None);
-        let costs = HeapCosts::new(vec![at(1), at(3)]).expect("the sizes increase");
-        assert_eq!(costs.round_trip(ByteSize::from_kib(2)).as_micros(), 4);
+    fn costs_can_be_multiplied() {
+        let tenfold = HeapCosts::device_local().times(10);
+        assert_eq!(tenfold.of(ByteSize::from_mib(64)).create.as_micros(), 13_710);
+        assert_eq!(tenfold.round_trip(ByteSize::from_mib(64)).as_micros(), 24_580);
     }
 }

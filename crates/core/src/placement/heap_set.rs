@@ -17,7 +17,7 @@ use self::idle::{IdleLinks, IdleOrder};
 use self::ranges::SlabNotes;
 pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
-use super::{HeapRetention, HeapSizing, HeapTally, PlacementError};
+use super::{HeapPrices, HeapRetention, HeapSizing, HeapTally, PlacementError};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -64,6 +64,8 @@ pub struct HeapSet<H> {
     idle: IdleOrder,
     /// The sums over this set and others.
     tally: Arc<HeapTally>,
+    /// What heaps of this type cost.
+    prices: Arc<HeapPrices>,
     /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
     /// peak.
     most_held: ByteSize,
@@ -293,11 +295,16 @@ impl<H> HeapSet<H> {
     /// Creates a set without heaps.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
-        Self::with_tally(sizing, retention, Arc::default())
+        Self::with_shared(sizing, retention, Arc::default(), Arc::default())
     }
 
-    /// Creates a set without heaps that shares a tally with others.
-    pub(super) fn with_tally(sizing: HeapSizing, retention: HeapRetention, tally: Arc<HeapTally>) -> Self {
+    /// Creates a set without heaps that shares a tally and prices with others.
+    pub(super) fn with_shared(
+        sizing: HeapSizing,
+        retention: HeapRetention,
+        tally: Arc<HeapTally>,
+        prices: Arc<HeapPrices>,
+    ) -> Self {
         Self {
             sizing,
             retention,
@@ -307,6 +314,7 @@ impl<H> HeapSet<H> {
             totals: HeapSetTotals::default(),
             idle: IdleOrder::new(),
             tally,
+            prices,
             most_held: ByteSize::ZERO,
             drained: Vec::new(),
             closed_count: 0,
@@ -463,7 +471,9 @@ impl<H> HeapSet<H> {
     ///
     /// Returns an error if the size of the heap overflows.
     pub(super) fn new_heap_size(&self, size: ByteSize) -> Result<ByteSize, PlacementError> {
-        self.sizing
+        let maximum =
+            self.prices.within_frame().map_or(self.sizing.maximum, |most| most.min(self.sizing.maximum));
+        HeapSizing { maximum, ..self.sizing }
             .heap_size(size, self.most_held)
             .filter(|&size| size <= Tlsf::MAX_CAPACITY)
             .ok_or(PlacementError::TooLarge { requested: size })

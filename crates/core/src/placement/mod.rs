@@ -7,6 +7,7 @@
 //! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or those of GPGMM and D3D12MA |
 //! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`Evacuation`] | emptying heaps with few live bytes, in steps |
+//! | [`HeapPrices`] | the time that a device takes to create and free heaps, by size, learned from calls |
 //! | [`HeapCosts`] | the time that a device takes to create and free heaps, by size |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapRetention`] | policy: how long empty heaps are kept, and how many bytes of them |
@@ -20,6 +21,7 @@ mod evacuation;
 mod heap_cost;
 mod heap_index;
 mod heap_pool;
+mod heap_prices;
 mod heap_set;
 mod heap_tally;
 mod lane;
@@ -36,10 +38,11 @@ pub use evacuation::{
 };
 pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
+pub use heap_prices::HeapPrices;
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementId};
 pub use heap_tally::HeapTally;
 pub use placement_error::PlacementError;
-pub use retention::HeapRetention;
+pub use retention::{HeapRetention, Keeping};
 pub use serving_heap::ServingHeap;
 pub use shared_heap_set::{
     HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange, lane_of_thread,
@@ -48,6 +51,8 @@ pub use sizing::HeapSizing;
 
 #[cfg(all(test, not(loom)))]
 mod heap_pool_tests;
+#[cfg(all(test, not(loom)))]
+mod heap_price_tests;
 #[cfg(all(test, not(loom)))]
 mod last_resort_tests;
 #[cfg(all(test, loom))]

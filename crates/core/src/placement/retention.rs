@@ -1,15 +1,19 @@
 //! Retention of empty heaps.
 
+use super::HeapPrices;
+use super::heap_prices::size_of_class;
+
 /// The number of operations, frames and periods for which empty heaps are kept.
 ///
 /// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create
 /// it again. Without knowledge of the future, a heap is best kept until keeping it has cost as much as creating
-/// it would: then the total is at most twice that of the best decision in hindsight. Costs of memory and of time
-/// have no common unit, so their ratio is the setting: [`operations`](Self::operations).
+/// it would: then the total is at most twice that of the best decision in hindsight. What creating and freeing a heap costs is
+/// [learned](super::HeapPrices). What keeping costs is the setting: the rent of a MiB ([`Keeping::Rent`]). So cheap and large heaps
+/// leave soon, and dear and small ones stay.
 ///
 /// An empty heap is released
 ///
-/// - when the number of [`operations`](Self::operations) passed since its last use, or
+/// - when its rent is as high as its price, or the number of operations passed ([`keeping`](Self::keeping)), or
 /// - when [`frames`](Self::frames) frames passed, if the owner tells of frames
 ///   ([`HeapSet::pass_frame`](super::HeapSet::pass_frame)), or
 /// - when [`periods`](Self::periods) periods passed, if the owner tells of time
@@ -19,7 +23,7 @@
 /// no call, nothing is released.
 ///
 /// With frames, as many operations as the last two frames had do not release a heap: what a frame uses, the next
-/// one uses again. This delays the release to at most 40 times `operations`.
+/// one uses again. This delays the release to at most 40 times the operations.
 ///
 /// A request that is placed in an empty heap of more than twice the size that a new heap for it would have is not
 /// a use of the heap, unless it stays for as many operations as an empty heap is kept. Otherwise small requests
@@ -27,62 +31,88 @@
 ///
 /// # Choice of defaults
 ///
-/// Measured on 2026-11-23 by replaying workloads through a [`SharedHeapSet`](super::SharedHeapSet) on one thread
-/// (`cargo lab placement` prints more): modelled time of an operation in microseconds
-/// ([`HeapCosts`](super::HeapCosts)), mean held over mean live bytes, and peak held over peak live bytes,
-/// geometric means; for the five traces of GPU workloads that heapwright is developed with, for 25 similar ones,
-/// and for the generated workloads of the development part.
+/// Chosen on 2026-11-24 by replaying the generated workloads of the development part through a
+/// [`SharedHeapSet`](super::SharedHeapSet) on one thread, on four simulated devices
+/// ([`HeapCosts`](super::HeapCosts)): modelled time of an operation in microseconds, mean held over mean live bytes, and peak
+/// held over peak live bytes, geometric means.
 ///
-/// | `operations` | traces | similar | generated |
-/// |---|---|---|---|
-/// | 100 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 4.67 / 1.343 / 1.060 | 4.07 / 1.492 / 1.110 | 3.34 / 1.268 / 1.061 |
-/// | 300 | 2.85 / 1.464 / 1.066 | 2.46 / 1.636 / 1.119 | 2.42 / 1.314 / 1.057 |
-/// | 500 (default) | 2.44 / 1.532 / 1.067 | 2.08 / 1.718 / 1.125 | 2.05 / 1.352 / 1.060 |
-/// | 2,000 | 1.67 / 1.780 / 1.085 | 1.43 / 1.996 / 1.135 | 1.41 / 1.484 / 1.064 |
-/// | 5,000 | 1.35 / 1.941 / 1.080 | 1.11 / 2.167 / 1.131 | 1.12 / 1.572 / 1.055 |
-/// | 20,000 ([`FEWEST_HITCHES`](Self::FEWEST_HITCHES)) | 1.26 / 2.095 / 1.082 | 0.97 / 2.276 / 1.130 | 0.93 / 1.686 / 1.055 |
+/// | rent of a MiB, ns | plain memory | dedicated memory | vkd3d-proton | ten times plain |
+/// |---|---|---|---|---|
+/// | 1 ([`FEWEST_HITCHES`](Self::FEWEST_HITCHES)) | 0.96 / 1.671 / 1.045 | 0.28 / 1.518 / 1.048 | 0.71 / 1.669 / 1.045 | 8.99 / 1.658 / 1.038 |
+/// | 20 | 1.50 / 1.449 / 1.043 | 0.50 / 1.270 / 1.045 | 1.19 / 1.412 / 1.041 | 11.61 / 1.524 / 1.037 |
+/// | 90 (default) | 2.26 / 1.314 / 1.044 | 0.66 / 1.213 / 1.047 | 1.77 / 1.291 / 1.046 | 12.06 / 1.501 / 1.040 |
+/// | 450 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 3.47 / 1.230 / 1.048 | 0.75 / 1.193 / 1.041 | 2.55 / 1.219 / 1.046 | 18.85 / 1.343 / 1.038 |
 ///
-/// The default was the least time with at most 1.55 of the live memory held on the traces. These figures are from before
-/// slots counted as operations; `lab/MEMORY.md` has those of the allocator now, also for the
-/// evaluation part, by which nothing was chosen. The sizes
-/// ([`HeapSizing`](super::HeapSizing)), with the default retention:
-///
-/// | change | traces | similar | generated |
-/// |---|---|---|---|
-/// | `fraction` 4 | 2.35 / 1.625 / 1.166 | 2.08 / 1.757 / 1.163 | 1.99 / 1.410 / 1.106 |
-/// | `fraction` 8 | 2.39 / 1.591 / 1.080 | 2.09 / 1.716 / 1.135 | 2.04 / 1.357 / 1.076 |
-/// | `fraction` 16 | 2.47 / 1.555 / 1.079 | 2.15 / 1.699 / 1.116 | 2.24 / 1.318 / 1.049 |
-/// | `minimum` 1 MiB | 2.55 / 1.546 / 1.089 | 2.16 / 1.716 / 1.126 | 2.08 / 1.345 / 1.055 |
-/// | `minimum` 16 MiB | 2.33 / 1.556 / 1.071 | 1.92 / 1.765 / 1.148 | 2.01 / 1.341 / 1.053 |
-/// | `maximum` 64 MiB | 2.55 / 1.532 / 1.072 | 2.17 / 1.708 / 1.119 | 2.14 / 1.334 / 1.042 |
-/// | `maximum` 512 MiB | 2.35 / 1.563 / 1.087 | 2.09 / 1.749 / 1.132 | 2.10 / 1.364 / 1.069 |
+/// Beside 2,112 fixed settings (fraction, minimum and maximum of sizes, operations, requests with memory of their own), the default
+/// takes at most 1.00 times as long as the fastest for its device that holds no more, on all four devices. Fixed settings
+/// hold the same on each device, whatever that saves: 500 operations 1.35. Fractions of 4 to 16 and maxima of 32 to 96 MiB are equally
+/// good with this retention; 8 MiB is 1.13 to 1.30 times slower, and 256 MiB holds more. The sizes for which a byte is cheapest (1 MiB on
+/// vkd3d-proton) were tried for new heaps, and changed nothing, since large requests cost the most. `lab/MEMORY.md` has figures for the
+/// evaluation part, by which nothing was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
-    /// An empty heap is released after so many allocations and frees (eight slots of slabs count as one), of this set and of those with which it shares
-    /// a [`HeapTally`](super::HeapTally). Default 500. With 0 no empty heap is kept.
-    pub operations: u64,
+    /// For how many allocations and frees an empty heap is kept (eight slots of slabs count as one), of this set and of those
+    /// with which it shares a [`HeapTally`](super::HeapTally).
+    pub keeping: Keeping,
     /// An empty heap is released after so many frames. Default 120: two seconds at 60 frames per second.
     pub frames: u32,
     /// An empty heap is released after so many whole periods. Default 2.
     pub periods: u32,
 }
 
+/// The number of operations for which empty heaps are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// So many, whatever a heap costs. With 0 no empty heap is kept.
+    Operations(u64),
+    /// Until the rent is as high as the heap's [price](super::HeapPrices). Before any price is known, 500 operations, at most.
+    Rent {
+        /// The rent of a MiB for an operation, in nanoseconds. 0 counts as 1.
+        nanos: u64,
+        /// The most operations.
+        most: u64,
+    },
+}
+
+/// The operations for which an empty heap is kept before prices are known.
+const UNPRICED_OPERATIONS: u64 = 500;
+
+impl Keeping {
+    /// Returns the number of operations for which an empty heap of a class is kept.
+    pub(super) fn operations(self, class: usize, prices: &HeapPrices) -> u64 {
+        match self {
+            Self::Operations(operations) => operations,
+            Self::Rent { nanos, most } => {
+                let rent = nanos.max(1).saturating_mul(size_of_class(class).get() >> 10);
+                let kept = match prices.nanos_of(class) {
+                    0 => UNPRICED_OPERATIONS,
+                    price => price.saturating_mul(1024) / rent,
+                };
+                kept.min(most)
+            }
+        }
+    }
+}
+
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { operations: 500, frames: 120, periods: 2 }
+        Self { keeping: Keeping::Rent { nanos: 90, most: 5_000 }, frames: 120, periods: 2 }
     }
 }
 
 impl HeapRetention {
     /// Releases empty heaps early: little memory is held in vain, and heaps are often created again.
-    pub const LEAST_MEMORY: Self = Self { operations: 100, frames: 30, periods: 2 };
+    pub const LEAST_MEMORY: Self =
+        Self { keeping: Keeping::Rent { nanos: 450, most: 1_000 }, frames: 30, periods: 2 };
 
     /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
-    pub const FEWEST_HITCHES: Self = Self { operations: 20_000, frames: 600, periods: 25 };
+    pub const FEWEST_HITCHES: Self =
+        Self { keeping: Keeping::Rent { nanos: 1, most: 40_000 }, frames: 600, periods: 25 };
 
     /// The retention that keeps no empty heap.
-    pub const NONE: Self = Self { operations: 0, frames: 0, periods: 0 };
+    pub const NONE: Self = Self { keeping: Keeping::Operations(0), frames: 0, periods: 0 };
 
     /// The retention that keeps all empty heaps until they are taken.
-    pub const FOR_EVER: Self = Self { operations: u64::MAX, frames: u32::MAX, periods: u32::MAX };
+    pub const FOR_EVER: Self =
+        Self { keeping: Keeping::Operations(u64::MAX), frames: u32::MAX, periods: u32::MAX };
 }

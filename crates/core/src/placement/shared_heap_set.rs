@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::lane::{Lane, SlabRanges, SlotLimit, Source, correct};
 use super::{
-    HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, NewHeap, Placed, PlacementError,
-    PlacementId,
+    HeapPrices, HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, NewHeap, Placed,
+    PlacementError, PlacementId,
 };
 use crate::suballoc::AuditError;
 use crate::sync::{Mutex, MutexGuard, lock, try_lock};
@@ -128,20 +128,21 @@ impl<H: Clone> SharedHeapSet<H> {
     /// KiB. `lanes` is clamped to 1 to 4,096.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention, slots_up_to: ByteSize, lanes: u32) -> Self {
-        Self::with_tally(sizing, retention, slots_up_to, lanes, Arc::default())
+        Self::with_shared(sizing, retention, slots_up_to, lanes, Arc::default(), Arc::default())
     }
 
-    /// Creates a set like [`new`](Self::new) that shares a tally with others: with them it counts the operations after
-    /// which an empty heap is released, and the bytes of empty heaps that are kept.
+    /// Creates a set like [`new`](Self::new) that shares a tally and prices with others: with them it counts the operations
+    /// after which an empty heap is released, and learns what heaps cost.
     #[must_use]
-    pub fn with_tally(
+    pub fn with_shared(
         sizing: HeapSizing,
         retention: HeapRetention,
         slots_up_to: ByteSize,
         lanes: u32,
         tally: Arc<HeapTally>,
+        prices: Arc<HeapPrices>,
     ) -> Self {
-        let heaps = HeapSet::with_tally(sizing, retention, tally);
+        let heaps = HeapSet::with_shared(sizing, retention, tally, prices);
         Self {
             slots: SlotLimit::new(slots_up_to),
             lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),

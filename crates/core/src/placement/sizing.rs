@@ -12,14 +12,15 @@ use crate::{Alignment, ByteSize};
 ///
 /// # Choice of defaults
 ///
-/// A heap has a fixed cost, so a small one costs nearly as much time as one of 4 MiB, and from 64 to 128 MiB on
-/// the time grows with the bytes, so larger heaps no longer save time. In memory that the CPU can map, bytes cost
-/// twenty times as much, and the sizes are a sixteenth. [`HeapRetention`](super::HeapRetention) has the figures.
+/// Where most of a heap's price is for its bytes, a larger heap saves no time; where most of it is not, empty heaps are
+/// released [sooner](super::HeapRetention), and a larger heap holds more in vain. So on all devices that were modelled, the same
+/// fraction and maximum are among the best. [`HeapRetention`](super::HeapRetention) has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
     /// Minimum of the usual size of a heap. Default 4 MiB.
     pub minimum: ByteSize,
-    /// Maximum of the usual size of a heap. Default 128 MiB.
+    /// Maximum of the usual size of a heap. Default 64 MiB. It is less where a heap of this size would take longer than a
+    /// frame at 60 Hz, by its [price](super::HeapPrices).
     pub maximum: ByteSize,
     /// The number of new heaps that make up the most bytes that were held. Default 10. 0 counts as 1.
     pub fraction: u32,
@@ -45,14 +46,13 @@ impl HeapSizing {
     /// The sizes of heaps in the GPU's own memory: the default.
     pub const DEVICE_LOCAL: Self = Self {
         minimum: ByteSize::from_mib(4),
-        maximum: ByteSize::from_mib(128),
+        maximum: ByteSize::from_mib(64),
         fraction: 10,
         granularity: KIB_64,
     };
 
     /// The sizes of heaps that the CPU can map (`D3D12_HEAP_TYPE_UPLOAD` and `D3D12_HEAP_TYPE_READBACK`).
-    pub const HOST_VISIBLE: Self =
-        Self { minimum: ByteSize::from_kib(256), maximum: ByteSize::from_mib(8), ..Self::DEVICE_LOCAL };
+    pub const HOST_VISIBLE: Self = Self { minimum: ByteSize::from_kib(256), ..Self::DEVICE_LOCAL };
 
     /// Returns the size of a new heap for a request of `size` bytes after `most_held` bytes were held.
     ///
@@ -65,7 +65,7 @@ impl HeapSizing {
     /// let sizing = HeapSizing::default();
     /// let (gib, mib) = (ByteSize::from_gib(1), ByteSize::from_mib);
     /// assert_eq!(sizing.heap_size(ByteSize::new(256), ByteSize::ZERO), Some(mib(4)));
-    /// // As many requests as fit in a tenth of a gibibyte.
+    /// // As many requests as fit in 64 MiB, which is less than a tenth of a gibibyte.
     /// assert_eq!(sizing.heap_size(mib(30), gib), Some(mib(90)));
     /// assert_eq!(sizing.heap_size(mib(150), gib), Some(mib(150)));
     /// assert_eq!(sizing.heap_size(ByteSize::new(u64::MAX), ByteSize::ZERO), None);

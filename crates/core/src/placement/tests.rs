@@ -149,7 +149,8 @@ fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
 
 #[test]
 fn an_empty_heap_is_kept_for_a_number_of_operations() {
-    let mut driven = driven(HeapRetention { operations: 20, frames: 5, ..HeapRetention::default() });
+    let mut driven =
+        driven(HeapRetention { keeping: Keeping::Operations(20), frames: 5, ..HeapRetention::default() });
     let kept = allocate(&mut driven, ByteSize::from_mib(100));
     allocate(&mut driven, ByteSize::from_mib(1));
     driven.free(0);
@@ -162,7 +163,8 @@ fn an_empty_heap_is_kept_for_a_number_of_operations() {
 
 #[test]
 fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
-    let mut driven = driven(HeapRetention { operations: 20, frames: 30, ..HeapRetention::default() });
+    let mut driven =
+        driven(HeapRetention { keeping: Keeping::Operations(20), frames: 30, ..HeapRetention::default() });
     allocate(&mut driven, ByteSize::from_mib(1));
     for _ in 0..100 {
         allocate(&mut driven, ByteSize::from_mib(100));
@@ -217,20 +219,20 @@ fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
 
 #[test]
 fn small_requests_do_not_keep_the_heap_of_a_peak() {
-    for retention in [HeapRetention { operations: 100, ..HeapRetention::default() }, HeapRetention::default()]
-    {
-        let mut driven = driven(retention);
+    for operations in [100, 500] {
+        let mut driven =
+            driven(HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() });
         allocate(&mut driven, ByteSize::from_mib(4));
         let peak = allocate(&mut driven, ByteSize::from_mib(60));
         free_last(&mut driven);
         // The first heap is full.
         assert_eq!(allocate(&mut driven, ByteSize::from_kib(100)), peak);
         free_last(&mut driven);
-        for _ in 0..retention.operations / 2 {
+        for _ in 0..operations / 2 {
             allocate(&mut driven, ByteSize::from_kib(100));
             free_last(&mut driven);
         }
-        assert!(!driven.heaps.contains_key(&peak), "{retention:?}");
+        assert!(!driven.heaps.contains_key(&peak), "{operations}");
         driven.check();
     }
 }

@@ -1,7 +1,7 @@
 //! The planner's records of heaps.
 
 use super::policy::HeapSlot;
-use super::untold::Run;
+use super::unlearned::Run;
 use super::{PriorityLevel, SegmentGroup};
 use crate::ByteSize;
 
@@ -46,8 +46,8 @@ pub(super) struct Record {
     pub(super) last_use: u64,
     /// The value of the paging fence at which the heap is resident; zero if it was reached long ago.
     pub(super) arrives: u64,
-    /// The last uses of which the policy was not told.
-    pub(super) untold: Run,
+    /// The last uses, which the policy does not know of yet.
+    pub(super) unlearned: Run,
     /// The status; `None` for a vacant slot.
     pub(super) status: Option<Status>,
     pub(super) group: SegmentGroup,
@@ -90,7 +90,7 @@ impl HeapTable {
             queues: 0,
             last_use: 0,
             arrives: 0,
-            untold: Run::NONE,
+            unlearned: Run::NONE,
             status: Some(status),
             group,
             level,

@@ -17,7 +17,7 @@ pub mod policy;
 mod priority;
 mod segment_group;
 mod totals;
-mod untold;
+mod unlearned;
 
 pub use heap_table::{ManagedHeapId, Status};
 pub use in_flight::{QueueSlot, Submission};

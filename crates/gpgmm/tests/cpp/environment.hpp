@@ -6,6 +6,7 @@
 #include "../../../runtime-cdylib/tests/common.hpp"
 
 #include <gpgmm_d3d12.h>
+#include <heapwright_d3d12.h>
 
 #include <functional>
 #include <string>
@@ -112,4 +113,9 @@ void test_lifetimes(const environment &);
 void test_threads(const environment &);
 void test_bad_input(const environment &);
 void test_as_gpgmm(const environment &);
+void test_extended_allocators(const environment &);
+void test_pools(const environment &);
+void test_moves(const environment &);
+void test_virtual_blocks(const environment &);
+void test_reports(const environment &);
 void test_microsoft(const environment &);

@@ -123,9 +123,9 @@ fn clang_compiles_the_header_and_valgrind_finds_nothing() {
     assert!(!stderr.contains("=="), "{stderr}");
 }
 
-/// clang checks the header for Microsoft's compilers, with MinGW's headers of Windows in place of Microsoft's.
+/// clang checks the headers for Microsoft's compilers, with MinGW's headers of Windows in place of Microsoft's.
 #[test]
-fn microsofts_compilers_accept_the_header() {
+fn microsofts_compilers_accept_the_headers() {
     let windows = Path::new("/usr/share/mingw-w64/include");
     if !can_compile("clang++") {
         return;
@@ -166,17 +166,27 @@ fn nothing_else_is_exported() {
     let text = String::from_utf8(output.stdout).expect("text");
     let mut names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().last()).collect();
     names.sort_unstable();
-    let header = std::fs::read_to_string(package().join("include/gpgmm_d3d12.h")).expect("the header");
-    let declared = header.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
+    let headers = HEADERS.map(|(header, ..)| header_text(header)).concat();
+    let declared = headers.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
     let mut declared: Vec<&str> = declared.filter_map(|line| line.split('(').next()).collect();
     declared.sort_unstable();
-    assert_eq!(declared.len(), 7);
+    assert_eq!(declared.len(), 9);
     assert_eq!(names, declared);
 }
 
-/// Returns the rows of docs/reference.md: the names in the first column, and the tests in the third.
-fn reference() -> Vec<(Vec<String>, Vec<String>)> {
-    let text = std::fs::read_to_string(package().join("docs/reference.md")).expect("the reference");
+/// The headers, their namespaces, and the pages that list their members.
+const HEADERS: [(&str, &str, &str); 2] = [
+    ("gpgmm_d3d12.h", "gpgmm::d3d12", "reference.md"),
+    ("heapwright_d3d12.h", "heapwright::d3d12", "extension.md"),
+];
+
+fn header_text(name: &str) -> String {
+    std::fs::read_to_string(package().join("include").join(name)).expect("the header")
+}
+
+/// Returns the rows of a page: the names in the first column, and the tests in the third.
+fn reference(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
+    let text = std::fs::read_to_string(package().join("docs").join(page)).expect("the reference");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")).map(|row| {
         let columns: Vec<&str> = row.split(" | ").collect();
         assert_eq!(columns.len(), 4, "{row}");
@@ -187,11 +197,17 @@ fn reference() -> Vec<(Vec<String>, Vec<String>)> {
     rows.collect()
 }
 
-/// The reference lists each structure, enumerator, function and method of the header, with tests that exist.
+/// The references list each structure, enumerator, function and method of the headers, with tests that exist.
 #[test]
-fn the_reference_lists_every_member() {
-    let header = std::fs::read_to_string(package().join("include/gpgmm_d3d12.h")).expect("the header");
-    let rows = reference();
+fn the_references_list_every_member() {
+    let members = HEADERS.map(|(header, namespace, page)| check_reference(header, namespace, page));
+    assert!(members[0] > 100 && members[1] > 40, "only {members:?} members were found");
+}
+
+/// Checks a header's page, and returns the number of members.
+fn check_reference(header: &str, namespace: &str, page: &str) -> usize {
+    let header = header_text(header);
+    let rows = reference(page);
     let tests = std::fs::read_to_string(package().join("tests/cpp/environment.hpp")).expect("the tests");
     for test in rows.iter().flat_map(|(_, tests)| tests) {
         assert!(tests.contains(&format!("void test_{test}(")), "there is no test {test}");
@@ -202,11 +218,12 @@ fn the_reference_lists_every_member() {
         let is_listed = |(names, _): &(Vec<String>, Vec<String>)| {
             names.iter().any(|listed| listed == name) && (owner.is_empty() || names[0] == owner)
         };
-        assert!(rows.iter().any(is_listed), "{owner} {name} is not in docs/reference.md");
+        assert!(rows.iter().any(is_listed), "{owner} {name} is not in docs/{page}");
     };
     let mut enumeration = String::new();
     // Before the namespace are declarations of DXGI.
-    for line in header.lines().skip_while(|line| *line != "namespace gpgmm::d3d12 {") {
+    let start = format!("namespace {namespace} {{");
+    for line in header.lines().skip_while(|line| *line != start) {
         let first_word = |text: &str| text.split([' ', '(', ',', ';']).next().unwrap_or_default().to_owned();
         if let Some(name) = line.strip_prefix("enum ") {
             enumeration = first_word(name);
@@ -219,7 +236,7 @@ fn the_reference_lists_every_member() {
             check("", &first_word(name));
         } else if let Some((_, name)) = line.split_once(" STDMETHODCALLTYPE ") {
             check("", &first_word(name));
-        } else if line.starts_with("    R") && !enumeration.is_empty() {
+        } else if line.trim_start().starts_with(char::is_uppercase) && !enumeration.is_empty() {
             // RESOURCE_ALLOCATION_FLAG_NONE is NONE in the row of RESOURCE_ALLOCATION_FLAGS.
             let name = first_word(line.trim());
             let prefix = enumeration.strip_suffix('S').filter(|_| enumeration.ends_with("FLAGS"));
@@ -229,5 +246,5 @@ fn the_reference_lists_every_member() {
             enumeration.clear();
         }
     }
-    assert!(members > 100, "only {members} members were found");
+    members
 }

@@ -23,7 +23,9 @@ fn install(from: &Path, to: PathBuf) {
 
 /// Lays a directory out as `cargo cinstall` does, except for the libraries.
 fn install_headers(prefix: &Path) {
-    install(&package().join("include/gpgmm_d3d12.h"), prefix.join("include"));
+    for entry in fs::read_dir(package().join("include")).expect("the headers") {
+        install(&entry.expect("an entry").path(), prefix.join("include"));
+    }
     for entry in fs::read_dir(package().join("cmake")).expect("the CMake package") {
         install(&entry.expect("an entry").path(), prefix.join("share/gpgmm_d3d12/cmake"));
     }
@@ -39,7 +41,7 @@ fn output_of(command: &mut Command) -> String {
 }
 
 #[test]
-fn cmake_builds_the_example() {
+fn cmake_builds_the_examples() {
     if !can_compile("g++") || !has_cmake() {
         return;
     }
@@ -52,11 +54,17 @@ fn cmake_builds_the_example() {
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(package().join("example")).arg("-B").arg(&build);
     configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
-    output_of(configure.arg("-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror"));
+    let flags = format!("-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror {}", super::SANITIZERS.join(" "));
+    output_of(configure.arg(flags));
     output_of(Command::new("cmake").arg("--build").arg(&build));
-    for program in ["upload", "upload_static"] {
+    for (program, wanted) in [
+        ("upload", "1 buffer of 65536 bytes in 1 heap of "),
+        ("upload_static", "1 buffer of 65536 bytes in 1 heap of "),
+        ("defragmentation", "3 moves, 3 heaps released, 4 buffers intact\n"),
+        ("defragmentation_static", "3 moves, 3 heaps released, 4 buffers intact\n"),
+    ] {
         let text = output_of(Command::new(build.join(program)).arg(library("heapwright_d3d12_runtime")));
-        assert!(text.starts_with("1 buffer of 65536 bytes in 1 heap of "), "{program}: {text}");
+        assert!(text.starts_with(wanted), "{program}: {text}");
     }
 }
 

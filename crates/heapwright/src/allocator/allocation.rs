@@ -312,6 +312,7 @@ impl ResourceAllocation {
     /// Returns [`memory`](Self::memory) as a reference that keeps it alive after the allocation was dropped, for owners that do not
     /// borrow. O(1).
     #[must_use]
+    #[doc(hidden)]
     pub fn memory_reference(&self) -> Option<MemoryReference> {
         match &self.memory {
             Memory::Placed { range, .. } => range.heap().residency_reference(),

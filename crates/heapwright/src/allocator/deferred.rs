@@ -1,6 +1,7 @@
 //! Deferred frees: allocations that are freed when a fence value is reached.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::FenceValue;
@@ -8,6 +9,7 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
+use crate::Error;
 
 /// Allocations that wait to be freed.
 #[derive(Debug, Default)]
@@ -32,6 +34,37 @@ struct Pending {
     fence: ID3D12Fence,
     /// Lowest fence value first; for equal values, in the order in which they were added.
     allocations: BTreeMap<(FenceValue, u64), ResourceAllocation>,
+}
+
+/// The error of [`ResourceAllocator::free_after`](crate::ResourceAllocator::free_after): the allocation belongs to another
+/// allocator. It is still live, and is freed when this is dropped.
+#[derive(Debug)]
+pub struct NotFreed {
+    pub(crate) allocation: Box<ResourceAllocation>,
+}
+
+const NOT_ITS_OWN: &str = "it must belong to the allocator that frees it";
+
+impl NotFreed {
+    /// Returns the allocation.
+    #[must_use]
+    pub fn into_allocation(self) -> ResourceAllocation {
+        *self.allocation
+    }
+}
+
+impl fmt::Display for NotFreed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "allocation: {NOT_ITS_OWN}")
+    }
+}
+
+impl std::error::Error for NotFreed {}
+
+impl From<NotFreed> for Error {
+    fn from(_: NotFreed) -> Self {
+        Self::invalid_argument("allocation", NOT_ITS_OWN)
+    }
 }
 
 impl Deferred {

@@ -88,7 +88,7 @@ impl Inner {
         let desc = ResourceDesc::new(&desc);
         let decision = PlacementDecision::new(Placement::Imported, PlacementReason::Usual);
         let (resource, source) = (resource.clone(), Arc::clone(source));
-        let made = OwnResource { residency, resource, size, alignment, _charge: charge, _time: None, source };
+        let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
         let mut made = ResourceAllocation::standalone(made, width, &granted, decision);
         let request = ResourceRequest {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use heapwright_core::placement::HeapRetention;
 use heapwright_d3d12::*;
 
 use super::decisions::Decisions;
@@ -19,6 +20,9 @@ use crate::recording::{Event, Recording};
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::{AdapterDesc, DeviceCaps, Error};
+
+/// Memory of all kinds is looked after with every so many operations.
+const OPERATIONS_PER_LOOK: u64 = 250;
 
 /// The state that all handles of an allocator share.
 #[derive(Debug)]
@@ -96,6 +100,7 @@ impl Inner {
                 ..source
             });
             let owner = Weak::clone(this) as Weak<dyn Owner>;
+            source.timers.set_owner(&owner);
             Self {
                 heaps: HeapKinds::new(
                     Arc::clone(&source),
@@ -174,7 +179,7 @@ impl Inner {
     pub(crate) fn pass_operations(&self) {
         let source = &self.heaps.source;
         let (now, last) = (source.tally.operations(), self.looked_after.load(Ordering::Relaxed));
-        if now.saturating_sub(last) < source.retention.operations / 2 {
+        if source.retention == HeapRetention::FOR_EVER || now.saturating_sub(last) < OPERATIONS_PER_LOOK {
             return;
         }
         self.looked_after.store(now, Ordering::Relaxed);

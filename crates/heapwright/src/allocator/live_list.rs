@@ -17,19 +17,19 @@ pub(crate) struct LiveList {
 
 /// An entry of the list of live allocations.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveAllocation {
+pub(crate) struct LiveAllocation {
     /// Size in bytes.
-    pub size: ByteSize,
+    pub(crate) size: ByteSize,
     /// Heap type.
-    pub heap_type: HeapType,
+    pub(crate) heap_type: HeapType,
     /// How the allocation was placed.
-    pub placement: Placement,
+    pub(crate) placement: Placement,
     /// Whether it is a buffer.
-    pub is_buffer: bool,
+    pub(crate) is_buffer: bool,
     /// Debug name, if one was set.
-    pub name: Option<Arc<str>>,
+    pub(crate) name: Option<Arc<str>>,
     /// The application's value for the allocation.
-    pub user_data: u64,
+    pub(crate) user_data: u64,
 }
 
 /// An entry of the list, which is removed when this is dropped.

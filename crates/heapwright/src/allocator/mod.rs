@@ -54,8 +54,8 @@ mod unified;
 
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo};
 pub use self::allocation_desc::ResourceAllocationDesc;
+pub use self::deferred::NotFreed;
 pub(crate) use self::inner::Inner;
-pub use self::live_list::LiveAllocation;
 pub use self::mapping::Mapping;
 pub use self::pool::Pool;
 pub use self::probe::Prediction;

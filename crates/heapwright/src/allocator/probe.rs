@@ -40,8 +40,8 @@ impl ResourceAllocator {
     /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
     /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
     ///   it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
-    /// * `create` may succeed where `probe` fails, or use a heap where `probe` predicted a committed resource: before it does without
-    ///   memory, it frees the allocations given to [`free_after`](Self::free_after) whose fence value is reached.
+    /// * `create` may succeed where `probe` fails, or use a heap where `probe` predicted a committed resource, because it
+    ///   frees the allocations given to [`free_after`](Self::free_after) whose fence value is reached when memory is short.
     ///
     /// Cost: O(1), and one call of the device for the resource's size; O(custom pools) near a limit or the budget.
     ///
@@ -49,25 +49,24 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// The errors of `create` that do not depend on the device's memory.
+    /// Those of `create` that do not depend on the device's memory.
     ///
     /// ```
-    /// use heapwright::{ByteSize, PredictedMemory, ResourceAllocator, ResourceDesc, buffer_desc};
+    /// use heapwright::{ByteSize, PredictedMemory, ResourceAllocator, buffer_desc};
     /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
     /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
-    /// let buffer = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(3)));
-    /// let probe = allocator.probe(&Default::default(), &buffer)?;
-    /// assert_eq!(probe.memory, PredictedMemory::NewHeap(ByteSize::from_mib(3)));
+    /// let prediction = allocator.probe(&Default::default(), buffer_desc(ByteSize::from_mib(3)))?;
+    /// assert_eq!(prediction.memory, PredictedMemory::NewHeap(ByteSize::from_mib(3)));
     /// assert_eq!(allocator.reserved(), ByteSize::ZERO);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn probe(
+    pub fn probe<'a>(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
+        resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<Prediction, Error> {
-        let inner = self.inner();
-        let request = inner.request(allocation, resource)?;
+        let (inner, resource) = (self.inner(), resource.into());
+        let request = inner.request(allocation, &resource)?;
         inner.probe_in(allocation, &request).or_else(|refusal| {
             inner.in_other_heaps(allocation, &request, refusal, |request| inner.probe_in(allocation, request))
         })

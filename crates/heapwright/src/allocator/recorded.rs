@@ -1,6 +1,7 @@
 //! Records of allocations and of their allocator.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_core::suballoc::FreeRangeChoice;
@@ -15,7 +16,7 @@ use crate::desc::ResourceDesc;
 use crate::memory::{Sharing, TypedHeaps};
 use crate::plan::Placement;
 use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};
-use crate::{Error, InitialState, RecordFlags, SegmentGroup};
+use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
 
 impl Inner {
     /// Creates a resource while a recording is made.
@@ -45,7 +46,9 @@ impl Inner {
         let heaps: &Arc<TypedHeaps> = match pool {
             Some(pool) => &pool.heaps,
             None => self.heaps.like(heap).ok_or_else(|| {
-                Error::unsupported("a prefetched heap of a kind that the allocator has not")
+                Error::unsupported(
+                    "prefetching a heap whose properties or flags no heap of the allocator has",
+                )
             })?,
         };
         let size = ByteSize::new(heap.SizeInBytes);
@@ -53,6 +56,11 @@ impl Inner {
         let constraints = self.heaps.source.own_constraints();
         let made = heaps.insert_prefetched(sharing, size, constraints, || heaps.create_d3d12_heap(size));
         made.map_err(|refusal| self.refused(heaps.desc.heap_type, size, refusal, false))
+    }
+
+    /// Tells how long a call of the device for a heap took in a recording.
+    pub(crate) fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
+        self.heaps.source.timers.of(heap_type).tell(is_free, time);
     }
 
     /// Records an imported resource, if a recording is made.

@@ -10,15 +10,15 @@ use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
 use super::allocation_desc::ResourceAllocationDesc;
+use super::deferred::NotFreed;
 use super::inner::Inner;
-use super::live_list::LiveAllocation;
 use super::pool::Pool;
-use super::stats::{MemoryTotals, ResourceAllocatorStats};
+use super::stats::ResourceAllocatorStats;
+
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
-use crate::plan::PlacementDecision;
 use crate::recording::{Event, name_args};
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
-use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
+use crate::{DeviceCaps, Error, HeapType};
 
 /// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
 ///
@@ -38,6 +38,7 @@ pub struct ResourceAllocator {
 }
 
 /// Features that an allocator supports: `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT` of GPGMM.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceAllocationSupport {
     /// Whether several command queues may use different allocations within one resource at the same time. `true` for
@@ -77,10 +78,7 @@ impl ResourceAllocator {
         Inner::new(device, adapter, desc, None, None).map(Self::from_inner)
     }
 
-    /// Creates a resource in an initial state, and the memory for it.
-    ///
-    /// By default the resource is placed in a heap that it shares with others of its kind, with tight alignment where
-    /// that is legal. See [`create`](Self::create) for the other parameters of D3D12.
+    /// Creates a resource and the memory for it: [`create`](Self::create) with the arguments of D3D12's own calls.
     ///
     /// ```
     /// use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
@@ -96,7 +94,7 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// The errors of [`create`](Self::create).
+    /// Those of [`create`](Self::create).
     pub fn create_resource(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -104,14 +102,17 @@ impl ResourceAllocator {
         initial_state: D3D12_RESOURCE_STATES,
         clear_value: Option<ClearValue>,
     ) -> Result<ResourceAllocation, Error> {
-        let mut resource = ResourceDesc::in_state(resource, initial_state);
-        resource.clear_value = clear_value;
-        self.create(allocation, &resource)
+        self.create(
+            allocation,
+            ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) },
+        )
     }
 
-    /// Creates a resource and the memory for it.
+    /// Creates a resource and the memory for it. `resource` is a [`ResourceDesc`], or a `D3D12_RESOURCE_DESC` for a
+    /// resource in state COMMON.
     ///
-    /// The placements are tried in this order:
+    /// By default the resource is placed in a heap that it shares with others of its kind, with tight alignment where
+    /// that is legal. The placements are tried in this order:
     ///
     /// 1. within a resource, if the allocation allows it;
     /// 2. in a shared heap: one with a large enough free range, an empty heap that is held, a new heap;
@@ -128,13 +129,13 @@ impl ResourceAllocator {
     ///
     /// ```
     /// use heapwright::{
-    ///     ByteSize, Placement, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceDesc, buffer_desc,
+    ///     ByteSize, Placement, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, buffer_desc,
     /// };
     /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
     /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
     /// let committed = ResourceAllocationFlags::ALWAYS_COMMITTED;
     /// let allocation = ResourceAllocationDesc { flags: committed, ..Default::default() };
-    /// let target = allocator.create(&allocation, &ResourceDesc::new(&buffer_desc(ByteSize::from_mib(8))))?;
+    /// let target = allocator.create(&allocation, buffer_desc(ByteSize::from_mib(8)))?;
     /// assert_eq!(target.info().decision.placement, Placement::Committed);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -147,12 +148,12 @@ impl ResourceAllocator {
     /// * any other error of the device.
     ///
     /// After an error, nothing is held.
-    pub fn create(
+    pub fn create<'a>(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
+        resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<ResourceAllocation, Error> {
-        self.inner.create(allocation, resource)
+        self.inner.create(allocation, &resource.into())
     }
 
     /// Creates a custom pool: heaps that are separate from the allocator's own, for allocations that name the pool.
@@ -190,7 +191,7 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the allocation: it belongs to another allocator.
+    /// Returns the allocation if it belongs to another allocator.
     ///
     /// ```
     /// use heapwright::d3d12::{D3D12_FENCE_FLAG_NONE, ID3D12Fence};
@@ -203,7 +204,7 @@ impl ResourceAllocator {
     /// # let buffer = allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
     /// // SAFETY: the device is a live COM object.
     /// let fence: ID3D12Fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }?;
-    /// allocator.free_after(buffer, &fence, FenceValue::new(1)).map_err(|refused| refused.1)?;
+    /// allocator.free_after(buffer, &fence, FenceValue::new(1))?;
     /// assert_eq!(allocator.collect(), 0);
     /// // SAFETY: the fence is a live COM object.
     /// unsafe { fence.Signal(1) }.ok()?; // usually by the queue, after the last command list that uses the buffer
@@ -215,17 +216,16 @@ impl ResourceAllocator {
         allocation: ResourceAllocation,
         fence: &ID3D12Fence,
         value: FenceValue,
-    ) -> Result<(), Box<(ResourceAllocation, Error)>> {
+    ) -> Result<(), NotFreed> {
         if !std::ptr::eq(allocation.source(), &*self.inner.heaps.source) {
-            let error = Error::invalid_argument("allocation", "belongs to another allocator");
-            return Err(Box::new((allocation, error)));
+            return Err(NotFreed { allocation: Box::new(allocation) });
         }
         self.inner.deferred.add(allocation, fence, value);
         Ok(())
     }
 
     /// Frees deferred allocations whose fence value has been reached and returns their number. Call it once per frame, or
-    /// whenever work of the GPU may be done; it does not count as a [frame](Self::on_frame). See
+    /// whenever work of the GPU may be done; it does not count as a [frame](Self::end_frame). See
     /// [`free_after`](Self::free_after) for an example.
     ///
     /// O(fences + freed log n). On a removed device, all fence values count as reached.
@@ -241,7 +241,7 @@ impl ResourceAllocator {
     /// only those.
     ///
     /// Cost: O(kinds of heaps and custom pools), the queries of the two budgets, and the release of the heaps.
-    pub fn on_frame(&self) {
+    pub fn end_frame(&self) {
         self.inner.pass_frame();
     }
 
@@ -249,17 +249,17 @@ impl ResourceAllocator {
     ///
     /// For simulations and replays, whose time is not the clock's: with it, the same calls always release the same
     /// heaps. Allocators that are nested in this one are told, too. A time before an earlier one is ignored. O(1), or as
-    /// [`on_frame`](Self::on_frame) once in 0.4 seconds.
+    /// [`end_frame`](Self::end_frame) once in 0.4 seconds.
     pub fn on_time(&self, time: Duration) {
         self.inner.heaps.insert_prefetched();
         self.inner.tell_time(time);
     }
 
-    /// Returns an estimate of the time that the device took to create and free the heaps and committed resources of
-    /// this allocator: the time that [`HeapCosts`](heapwright_core::placement::HeapCosts) states for their sizes and
-    /// heap types, measured on one GPU. O(1), no lock.
+    /// Returns the time that the device took to create and free the heaps of this allocator, and to create its committed
+    /// resources. On a simulated GPU it is the modelled time. O(1), no lock.
     #[must_use]
-    pub fn estimated_heap_time(&self) -> Duration {
+    #[doc(hidden)]
+    pub fn heap_time(&self) -> Duration {
         self.inner.heaps.source.accounts.heap_time()
     }
 
@@ -284,6 +284,7 @@ impl ResourceAllocator {
     }
 
     /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
+    #[doc(hidden)]
     pub fn record_counters(&self) {
         if let Some(recording) = &self.inner.heaps.source.recording {
             recording.count_now(|| self.inner.counters());
@@ -294,32 +295,6 @@ impl ResourceAllocator {
     #[must_use]
     pub fn reserved(&self) -> ByteSize {
         self.inner.heaps.source.accounts.reserved()
-    }
-
-    /// Returns the totals of one heap type, without imported resources. O(1), amortized, as [`stats`](Self::stats).
-    #[must_use]
-    pub fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
-        self.inner.totals_of(heap_type)
-    }
-
-    /// Returns the totals of one segment group. O(1), amortized, as [`stats`](Self::stats).
-    #[must_use]
-    pub fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
-        self.inner.totals_in(group)
-    }
-
-    /// Returns the number of allocations that were not placed in the usual way, by decision, since the allocator was
-    /// created.
-    #[must_use]
-    pub fn decisions(&self) -> Vec<(PlacementDecision, u64)> {
-        self.inner.decisions.all()
-    }
-
-    /// Returns the live committed and imported allocations, or with
-    /// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK) all live allocations, oldest first. O(n) under a lock.
-    #[must_use]
-    pub fn live_allocations(&self) -> Vec<LiveAllocation> {
-        self.inner.live.all()
     }
 
     /// Releases whole empty heaps until at least `bytes` are released, and returns the number of bytes. It is less than
@@ -385,6 +360,7 @@ impl ResourceAllocator {
 
     /// Returns the supported features: GPGMM's `CheckFeatureSupport`. O(1).
     #[must_use]
+    #[doc(hidden)]
     pub fn resource_allocation_support(&self) -> ResourceAllocationSupport {
         ResourceAllocationSupport {
             is_resource_allocation_within_coherent: self.inner.vendor_id == Some(INTEL),
@@ -579,12 +555,14 @@ impl ResourceAllocator {
     /// # Errors
     ///
     /// Returns a description of the inconsistency.
+    #[doc(hidden)]
     pub fn audit(&self) -> Result<(), String> {
         self.inner.audit()
     }
 
     /// Returns a number by which handles of the same allocator are recognized: no other allocator has it while this one exists.
     #[must_use]
+    #[doc(hidden)]
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.inner) as usize
     }
@@ -603,6 +581,13 @@ impl ResourceAllocator {
         is_shared: bool,
     ) -> Result<(), Error> {
         self.inner.replay_prefetch(heap, pool, is_shared)
+    }
+
+    /// Tells how long a call of the device for a heap took in a recording, in the order of the recording. The allocator then decides
+    /// as the recorded one did, whatever this device takes.
+    #[doc(hidden)]
+    pub fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
+        self.inner.replay_heap_time(heap_type, is_free, time);
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {

@@ -4,9 +4,9 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapSetTotals;
 
 use super::inner::Inner;
+use crate::HeapType;
 use crate::desc::ResourceAllocatorFlags;
 use crate::memory::{Charged, HeapKind, HeapsShare};
-use crate::{HeapType, SegmentGroup};
 
 /// Statistics of an allocator: `RESOURCE_ALLOCATOR_STATS` of GPGMM, with additional fields.
 ///
@@ -54,7 +54,7 @@ pub struct ResourceAllocatorStats {
     pub deferred_count: u64,
 }
 
-/// Totals of one heap type, one segment group or one pool.
+/// Totals of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryTotals {
     /// Bytes of live allocations.
@@ -142,17 +142,6 @@ impl Inner {
     /// Returns the totals of the allocator's own heaps and of its pools, including committed resources.
     pub(crate) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
         self.all_totals().0[heap_type.index()]
-    }
-
-    pub(crate) fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
-        let (all, _) = self.all_totals();
-        let mut sum = MemoryTotals::default();
-        for heap_type in HeapType::ALL {
-            if self.caps.segment_group(heap_type) == group {
-                sum.add_totals(&all[heap_type.index()]);
-            }
-        }
-        sum
     }
 
     pub(crate) fn stats(&self) -> ResourceAllocatorStats {

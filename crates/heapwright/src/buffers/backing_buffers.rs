@@ -7,14 +7,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, PlacementError, ServingHeap, SharedHeapSet,
-    SharedPlaced, SharedPlacementId, SurveyedRange,
+    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, PlacementError, ServingHeap,
+    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
 use super::eligibility::{BELOW, canonical_state};
-use crate::desc::{HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
+use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::memory::{
     AllocationId, BackingAddress, HeapKinds, HeapSource, KeptResident, Label, Labels, PlacedRange,
@@ -225,18 +225,28 @@ impl BackingBuffers {
         };
         // The memory of an empty buffer is not empty for the pools that keep all empty heaps.
         let retention = match (source.desc.suballocation_algorithm, source.retention) {
-            (SuballocationAlgorithm::Default, HeapRetention::FOR_EVER) => HeapRetention::default(),
-            (SuballocationAlgorithm::Default, retention) => retention,
+            (SuballocationAlgorithm::Default, HeapRetention::NONE) => HeapRetention::NONE,
+            (SuballocationAlgorithm::Default, retention) => {
+                let keeping = Keeping::Operations(match source.desc.empty_heap_policy {
+                    EmptyHeapPolicy::LeastMemory => 100,
+                    EmptyHeapPolicy::FewestHitches => 20_000,
+                    _ => 500,
+                });
+                let is_for_ever = retention == HeapRetention::FOR_EVER;
+                let usual = if is_for_ever { HeapRetention::default() } else { retention };
+                HeapRetention { keeping, ..usual }
+            }
             // The heaps of other algorithms return to their pool with the last resource, and the statistics cannot tell a heap of empty
             // backing buffers from a used one.
             _ => HeapRetention::NONE,
         };
-        let set = SharedHeapSet::with_tally(
+        let set = SharedHeapSet::with_shared(
             sizing,
             retention,
             SharedHeapSet::<BackingRef>::SLOTS_UP_TO,
             SharedHeapSet::<BackingRef>::LANES,
             Arc::clone(&source.tally),
+            Arc::default(),
         );
         let source = Arc::clone(source);
         Arc::new(Self { number: next_number(), kind, set, source, labels: Labels::default() })

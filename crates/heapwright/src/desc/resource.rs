@@ -55,6 +55,18 @@ impl ResourceDesc<'_> {
     }
 }
 
+impl From<D3D12_RESOURCE_DESC> for ResourceDesc<'_> {
+    fn from(desc: D3D12_RESOURCE_DESC) -> Self {
+        Self::new(&desc)
+    }
+}
+
+impl<'a> From<&ResourceDesc<'a>> for ResourceDesc<'a> {
+    fn from(desc: &ResourceDesc<'a>) -> Self {
+        *desc
+    }
+}
+
 impl fmt::Debug for ResourceDesc<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResourceDesc")

@@ -8,7 +8,6 @@ use heapwright_d3d12::*;
 use super::accounts::{Charge, Charged};
 use super::device_resource::{Refused, create_committed};
 use super::heap_kinds::{GivenBack, HeapKinds};
-use super::heap_time::HeapTime;
 use super::managed::{NewMemory, OwnHeap, create_managed};
 use super::refusal::Refusal;
 use super::source::HeapSource;
@@ -24,9 +23,8 @@ pub(crate) struct OwnResource {
     pub(crate) residency: Option<OwnHeap>,
     pub(crate) size: ByteSize,
     pub(crate) alignment: Alignment,
-    /// Held for their drops.
+    /// Held for its drop.
     pub(crate) _charge: Charge,
-    pub(crate) _time: Option<HeapTime>,
     pub(crate) source: Arc<HeapSource>,
 }
 
@@ -79,7 +77,10 @@ impl HeapKinds {
             E_OUTOFMEMORY => refuse(Obstacle::Device(refused.hresult)),
             _ => refused.into_error().into(),
         };
-        let create = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
+        let create = || {
+            let call = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
+            source.timers.of(heap_type).time(call).map(|(made, _)| made)
+        };
         let charge = || source.accounts.charge(heap_type, Charged::Committed, size).map_err(refuse);
         let attempt = || {
             let Some(manager) = source.manager_for(constraints) else {
@@ -103,8 +104,7 @@ impl HeapKinds {
             made = attempt();
         }
         let (resource, residency, charge) = made?;
-        let time = Some(HeapTime::of_new(&source.accounts, heap_type, size));
         let source = Arc::clone(source);
-        Ok(OwnResource { residency, resource, size, alignment, _charge: charge, _time: time, source })
+        Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source })
     }
 }

@@ -14,6 +14,10 @@ const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 /// less than a 64th of the memory, and creating it costs about as much time as a large one.
 const LEAST_MEMORY_FRACTION: u32 = 64;
 
+/// For the fewest hitches: fewer and larger heaps.
+const FEWEST_HITCHES_FRACTION: u32 = 8;
+const FEWEST_HITCHES_MAXIMUM: ByteSize = ByteSize::from_mib(128);
+
 /// Returns the parameters of an algorithm.
 ///
 /// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `one_heap` (at most one heap) are a pool's.
@@ -39,6 +43,9 @@ pub(crate) fn engine_desc(
             let usual = match retention {
                 HeapRetention::LEAST_MEMORY => {
                     HeapSizing { minimum, fraction: LEAST_MEMORY_FRACTION, ..usual }
+                }
+                HeapRetention::FEWEST_HITCHES => {
+                    HeapSizing { maximum: FEWEST_HITCHES_MAXIMUM, fraction: FEWEST_HITCHES_FRACTION, ..usual }
                 }
                 _ => usual,
             };

@@ -7,7 +7,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::accounts::{Accounts, Charge};
-use super::heap_time::HeapTime;
+use super::heap_time::HeapTimer;
 use super::managed::MemoryReference;
 use super::pool_heaps::HeapPermit;
 use crate::error::Obstacle;
@@ -17,14 +17,9 @@ use crate::residency::ResidencyHeap;
 /// A heap, and its charge. Dropping the last reference releases it to the device.
 #[derive(Debug)]
 pub(crate) struct Heap {
-    /// Declared before the residency heap, which releases the last reference.
-    d3d12: ID3D12Heap,
-    /// `None` without a manager, and if the manager ignores the heap.
-    residency: Option<Arc<ResidencyHeap>>,
-    size: ByteSize,
+    /// Declared before the charge, which ends when the memory is released.
+    object: TimedHeap,
     charge: Mutex<Charge>,
-    /// Held for its drop.
-    _time: HeapTime,
     /// Whether the heap was prefetched and has not been used yet.
     is_prefetched: AtomicBool,
     /// Held in a pool.
@@ -33,27 +28,46 @@ pub(crate) struct Heap {
     recorded: OnceLock<RecordedHeap>,
 }
 
-impl Heap {
+/// A heap whose last release is timed.
+#[derive(Debug)]
+pub(crate) struct TimedHeap {
+    /// `None` only while it is dropped. The residency heap, if a manager manages the heap, comes second: it releases the last
+    /// reference.
+    parts: Option<(ID3D12Heap, Option<Arc<ResidencyHeap>>)>,
+    size: ByteSize,
+    timer: Arc<HeapTimer>,
+}
+
+impl TimedHeap {
     pub(crate) fn new(
-        d3d12: ID3D12Heap,
+        heap: ID3D12Heap,
         residency: Option<ResidencyHeap>,
         size: ByteSize,
-        charge: Charge,
-        time: HeapTime,
-        permit: Option<HeapPermit>,
-    ) -> Arc<Self> {
+        timer: Arc<HeapTimer>,
+    ) -> Self {
+        Self { parts: Some((heap, residency.map(Arc::new))), size, timer }
+    }
+
+    #[inline]
+    fn parts(&self) -> &(ID3D12Heap, Option<Arc<ResidencyHeap>>) {
+        self.parts.as_ref().expect("the parts are taken when it is dropped")
+    }
+}
+
+impl Drop for TimedHeap {
+    fn drop(&mut self) {
+        match self.parts.take() {
+            // Somebody else releases it.
+            Some((_, Some(residency))) if Arc::strong_count(&residency) > 1 => {}
+            parts => self.timer.free(self.size, parts),
+        }
+    }
+}
+
+impl Heap {
+    pub(crate) fn new(object: TimedHeap, charge: Charge, permit: Option<HeapPermit>) -> Arc<Self> {
         let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
-        let residency = residency.map(Arc::new);
-        Arc::new(Self {
-            residency,
-            d3d12,
-            size,
-            charge,
-            _time: time,
-            is_prefetched,
-            permit,
-            recorded: OnceLock::new(),
-        })
+        Arc::new(Self { object, charge, is_prefetched, permit, recorded: OnceLock::new() })
     }
 
     /// Records the heap, unless it has been recorded in the same file.
@@ -62,7 +76,7 @@ impl Heap {
             return;
         }
         let memory = HeapMemory {
-            size: self.size.get(),
+            size: self.size().get(),
             alignment: properties.Alignment,
             properties: properties.Properties,
             flags: properties.Flags,
@@ -75,7 +89,7 @@ impl Heap {
 
     /// Returns the heap's id in the file of a recording.
     pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
-        let of_manager = self.residency.as_deref().and_then(ResidencyHeap::recorded);
+        let of_manager = self.residency().and_then(ResidencyHeap::recorded);
         self.recorded.get().or(of_manager)?.id_in(recording)
     }
 
@@ -92,12 +106,12 @@ impl Heap {
     /// Returns the object by which the residency manager knows the heap.
     #[inline]
     pub(crate) fn residency(&self) -> Option<&ResidencyHeap> {
-        self.residency.as_deref()
+        self.object.parts().1.as_deref()
     }
 
     /// Returns a reference that keeps the object alive, and with it the memory.
     pub(crate) fn residency_reference(&self) -> Option<MemoryReference> {
-        self.residency.clone().map(MemoryReference::of_heap)
+        self.object.parts().1.clone().map(MemoryReference::of_heap)
     }
 
     /// Returns whether the heap, which is in no engine, may be released to the device. If so, this must be done: its pool no longer
@@ -107,11 +121,11 @@ impl Heap {
     }
 
     pub(crate) fn d3d12(&self) -> &ID3D12Heap {
-        &self.d3d12
+        &self.object.parts().0
     }
 
     pub(crate) fn size(&self) -> ByteSize {
-        self.size
+        self.object.size
     }
 
     /// Charges the heap to other accounts. If their limit does not allow it, the charge stays.

@@ -9,6 +9,7 @@ use heapwright_d3d12::*;
 
 use super::accounts::Accounts;
 use super::devices::Devices;
+use super::heap_time::HeapTimers;
 use super::idle_clock::IdleClock;
 use super::idle_thread::IdleThread;
 use super::managed::{OwnMemory, begins_evicted};
@@ -31,6 +32,7 @@ pub(crate) struct HeapSource {
     /// Shared by all nested allocators.
     pub(crate) own_memory: Arc<OwnMemory>,
     pub(crate) accounts: Arc<Accounts>,
+    pub(crate) timers: HeapTimers,
     /// Bytes that are being created in each segment group, and that the adapter may not count yet. Shared by all nested
     /// allocators.
     pub(crate) being_created: Arc<Mutex<[ByteSize; 2]>>,
@@ -80,11 +82,18 @@ impl HeapSource {
                 options: desc.options(),
                 fields: allocator_fields(&desc, desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier)),
             })?;
+        let accounts = Accounts::new(desc.limits);
         Ok(Self {
+            timers: HeapTimers::new(
+                device,
+                &accounts,
+                recording.as_ref(),
+                parent.map(|parent| &parent.timers),
+            ),
             recording,
             max_heap_size: max_heap_size(&desc, caps),
             extra_heap_flags: extra_heap_flags(&desc, &devices),
-            accounts: Accounts::new(desc.limits),
+            accounts,
             tally: parent.map_or_else(Arc::default, |parent| Arc::new(parent.tally.beside())),
             retention: retention(&desc),
             clock: IdleClock::start(parent.map(|parent| &parent.clock)),

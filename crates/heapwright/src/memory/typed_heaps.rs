@@ -11,8 +11,8 @@ use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
 use super::accounts::Charged;
-use super::heap::Heap;
-use super::heap_time::HeapTime;
+use super::heap::{Heap, TimedHeap};
+use super::heap_time::HeapTimer;
 use super::labels::Labels;
 use super::managed::{NewMemory, create_managed};
 use super::pool_heaps::{HeapPermit, PoolHeaps};
@@ -43,6 +43,7 @@ pub(crate) struct TypedHeaps {
     /// The heaps of the same kind of nested allocators.
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
+    timer: Arc<HeapTimer>,
     pub(crate) labels: Labels,
     pub(crate) prefetch: Prefetch,
     /// The number of heaps of a custom pool.
@@ -108,11 +109,17 @@ impl TypedHeaps {
         let granularity =
             Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
         let dedicated = EngineDesc::Dedicated { granularity };
+        let timer = Arc::clone(source.timers.of(desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
-            shared: HeapEngine::with_tally(&desc.engine, Arc::clone(&source.tally)),
+            shared: HeapEngine::with_shared(
+                &desc.engine,
+                Arc::clone(&source.tally),
+                Arc::clone(timer.prices()),
+            ),
             dedicated: HeapEngine::new(&dedicated),
             desc,
+            timer,
             spare,
             siblings,
             source,
@@ -311,28 +318,28 @@ impl TypedHeaps {
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        let time = HeapTime::of_new(&self.source.accounts, heap_type, size);
-        Ok(Heap::new(heap, residency, size, charge, time, permit))
+        let timer = Arc::clone(&self.timer);
+        Ok(Heap::new(TimedHeap::new(heap, residency, size, timer), charge, permit))
     }
 
     pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
         let devices = &self.source.devices;
         let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
         let mut heap: Option<ID3D12Heap> = None;
-        match &self.desc.protected_session {
+        let call = || match &self.desc.protected_session {
             None => {
                 // SAFETY: the device is a live COM object, the description outlives the call, and the result is written to
                 // a variable of the interface that is asked for.
-                unsafe { devices.device.CreateHeap(&desc, &mut heap) }
+                unsafe { devices.device.CreateHeap(&desc, &mut heap) }.map_err(|error| error.code())
             }
             Some(session) => {
                 // `create_pool` rejects a session if the device lacks the interface.
                 let device = devices.device4.as_ref().ok_or(E_NOINTERFACE)?;
                 // SAFETY: as above; the session is a live COM object.
-                unsafe { device.CreateHeap1(&desc, session, &mut heap) }
+                unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
             }
-        }
-        .map_err(|error| error.code())?;
+        };
+        self.timer.create(size, call)?;
         let heap = heap.ok_or(E_POINTER)?;
         // A manager sets the priority itself.
         let priority = self.desc.residency_priority.filter(|_| self.source.residency.is_none());

@@ -79,6 +79,8 @@ impl<W: Write + Seek> ChromeTrace<W> {
             Event::ReleasePool { pool } => {
                 self.call(time, thread, "Pool.ReleaseEmptyHeaps", &format!("\"pool\":\"{pool:#x}\""))
             }
+            // Only a replay needs them, which reads sessions.
+            Event::HeapTime { .. } => Ok(()),
             Event::PrefetchHeap { instance, heap, pool: _, is_shared: _ } => {
                 let args = format!(",\"Heap\":{{\"id_ref\":\"{heap:#x}\"}}");
                 self.of_instance(time, thread, "ResourceAllocator.PrefetchHeap", instance, &args)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use heapwright_trace::session::{Counter, Description, Heap, ResourceKind};
+use heapwright_trace::session::{Counter, Description, Heap, HeapType, ResourceKind};
 
 use crate::ClearValue;
 
@@ -44,6 +44,13 @@ pub(crate) enum Event {
     },
     ReleasePool {
         pool: u64,
+    },
+    /// A call for a heap of the allocator took so long.
+    HeapTime {
+        instance: u64,
+        heap_type: HeapType,
+        is_free: bool,
+        nanoseconds: u64,
     },
     PrefetchHeap {
         instance: u64,

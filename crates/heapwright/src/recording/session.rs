@@ -80,6 +80,9 @@ impl<W: Write + Seek> Session<W> {
             }
             Event::DropPool { pool } => self.record(Action::DropPool { pool }),
             Event::ReleasePool { pool } => self.record(Action::ReleasePool { pool }),
+            Event::HeapTime { instance, heap_type, is_free, nanoseconds } => {
+                self.of_allocator(instance, Action::HeapTime { heap_type, is_free, nanoseconds })
+            }
             Event::PrefetchHeap { instance, heap, pool, is_shared } => {
                 self.of_allocator(instance, Action::PrefetchHeap { heap, pool, is_shared })
             }

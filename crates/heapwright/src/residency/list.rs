@@ -3,6 +3,7 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
 
 use heapwright_core::residency::ManagedHeapId;
+use heapwright_d3d12::ID3D12CommandList;
 
 use super::heap::ResidencyHeap;
 use crate::Error;
@@ -54,6 +55,13 @@ pub struct OpenResidencyList<'a> {
 }
 
 impl ResidencyList {
+    /// Returns the list with the command list whose heaps it names, for
+    /// [`execute_command_lists`](crate::residency::ResidencyManager::execute_command_lists).
+    #[must_use]
+    pub fn of<'a>(&'a self, commands: &'a ID3D12CommandList) -> (&'a ID3D12CommandList, &'a Self) {
+        (commands, self)
+    }
+
     /// Creates a list without heaps.
     #[must_use]
     pub fn new() -> Self {

@@ -62,10 +62,9 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// # let queue_desc = D3D12_COMMAND_QUEUE_DESC::default();
 /// # let queue: ID3D12CommandQueue = unsafe { device.CreateCommandQueue(&queue_desc) }?;
 /// # let commands: ID3D12CommandAllocator = unsafe { device.CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT) }?;
-/// # let recorded: ID3D12GraphicsCommandList =
+/// # let command_list: ID3D12GraphicsCommandList =
 /// #     unsafe { device.CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, &commands, None) }?;
-/// # unsafe { recorded.Close() }.ok()?;
-/// # let command_list: ID3D12CommandList = windows_core::Interface::cast(&recorded)?;
+/// # unsafe { command_list.Close() }.ok()?;
 /// let manager = ResidencyManager::new(device, Some(&gpu.adapter), ResidencyManagerDesc::default())?;
 /// let allocator = ResourceAllocator::with_residency(device, Some(&gpu.adapter), Default::default(), &manager)?;
 /// let vertices = allocator.create_resource(
@@ -78,7 +77,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// let list = ResidencyList::new();
 /// list.add_allocation(&vertices)?; // while the commands that use it are recorded
 /// // SAFETY: the list is closed and uses the allocation alone, which lives until the queue's fence has come to `done`.
-/// let done = unsafe { manager.execute_command_lists(&queue, &[(&command_list, &list)]) }?;
+/// let done = unsafe { manager.execute_command_lists(&queue, &[list.of(&command_list)]) }?;
 /// # let _ = done;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -341,6 +340,7 @@ impl ResidencyManager {
     }
 
     /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
+    #[doc(hidden)]
     pub fn record_counters(&self) {
         let pager = &self.parts.pager;
         if let Some(recording) = &pager.recording {
@@ -367,6 +367,7 @@ impl ResidencyManager {
 
     /// Returns a number by which handles of the same manager are recognized: no other manager has it while this one exists.
     #[must_use]
+    #[doc(hidden)]
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.parts) as usize
     }
@@ -376,6 +377,7 @@ impl ResidencyManager {
     /// # Errors
     ///
     /// Returns a description of the inconsistency.
+    #[doc(hidden)]
     pub fn audit(&self) -> Result<(), String> {
         self.parts.pager.books.lock().planner.audit()
     }

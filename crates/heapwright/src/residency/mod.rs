@@ -3,7 +3,7 @@
 //! Use it if the application may need more memory than the budget allows. A [`ResidencyManager`] manages the heaps of an
 //! allocator ([`ResourceAllocator::with_residency`](crate::ResourceAllocator::with_residency)) and any other pageable
 //! object. A [`ResidencyList`] names the heaps that a command list uses. When the list is executed, the manager makes
-//! these heaps resident, and if necessary evicts others. An [`eviction`] policy selects the heaps that are evicted.
+//! these heaps resident, and if necessary evicts others. A [policy](PolicyKind) selects the heaps that are evicted.
 //!
 //! ```
 //! use heapwright::residency::{ResidencyList, ResidencyManagerDesc};
@@ -69,7 +69,7 @@ mod submit;
 mod upkeep;
 
 pub use heapwright_core::residency::PriorityLevel;
-pub use heapwright_core::residency::policy as eviction;
+pub use heapwright_core::residency::policy::PolicyKind;
 
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
 pub(crate) use self::desc::level;

@@ -160,9 +160,7 @@ unsafe fn execute_paged(
     loop {
         let executed = heaps.executed;
         let paged_in = pager.page_submission(queue, heaps).map_err(|error| error.after_lists(executed))?;
-        let PagedIn { arrives, lists: count, submission: Some((guard, submission)) } = paged_in else {
-            unreachable!("paging with a queue always has a submission");
-        };
+        let PagedIn { arrives, lists: count, guard, submission } = paged_in;
         // SAFETY: the caller's promises; the heaps in these residency lists are resident, or will be when `arrives` is
         // reached.
         unsafe { hand_over(pager, queue, guard, &submission, arrives, &lists[executed..][..count]) }
@@ -220,7 +218,7 @@ pub(super) fn prefetch(manager: &ManagerParts, list: &ResidencyList) -> Result<(
     let heaps = list.read(manager.number, <[_]>::to_vec)?;
     let list_ends = [heaps.len()];
     let request = PlanRequest { may_wait: false, may_exceed: false, ..pager.request(&heaps, &list_ends) };
-    pager.page(None, request).map(drop)
+    pager.page_now(request).map(drop)
 }
 
 /// Submits the command lists to a queue in one call.

@@ -139,8 +139,8 @@ fn user_data_and_names_are_kept_and_told() {
         made.set_debug_name("größe\0x").expect("named");
         made.set_user_data(42);
         assert_eq!((made.user_data(), made.debug_name()), (42, Some("größe\0x")));
-        let listed = allocator.live_allocations();
-        assert_eq!((listed[0].user_data, listed[0].name.as_deref()), (42, Some("größe\0x")), "{flags:?}");
+        let listed = everything_in(&allocator);
+        assert_eq!(listed, [(Some("größe\0x".to_owned()), Some("42".to_owned()))], "{flags:?}");
         let mut name = [0_u16; 16];
         let mut size = 32;
         let guid = names::WKPDID_D3DDebugObjectNameW;
@@ -158,7 +158,7 @@ fn user_data_and_names_are_kept_and_told() {
             assert_eq!(text.trim_end_matches('\0'), "größex", "a zero ends D3D12's names");
         }
     }
-    assert_eq!(allocator.live_allocations(), []);
+    assert_eq!(everything_in(&allocator), []);
     assert_eq!(allocator.debug_name(), None);
     allocator.set_debug_name("textures");
     assert_eq!(allocator.clone().debug_name().as_deref(), Some("textures"));
@@ -177,7 +177,7 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
     for (flags, placed) in [(NONE, true), (COMMITTED, false)] {
         for formats in [&formats[..], &[]] {
             faults.take_seen();
-            allocator.create(&place(HeapType::Default, flags), &in_layout(formats)).expect("made");
+            allocator.create(&place(HeapType::Default, flags), in_layout(formats)).expect("made");
             let seen = faults.take_seen();
             let calls: Vec<_> = seen
                 .iter()
@@ -194,12 +194,12 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
     }
     // No creation call takes both an initial state and castable formats.
     let with_state = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&texture(64, 64)) };
-    invalid(allocator.create(&HeapType::Default.into_place(), &with_state), "ResourceDesc::castable_formats");
+    invalid(allocator.create(&HeapType::Default.into_place(), with_state), "ResourceDesc::castable_formats");
     // An old device has no call that takes castable formats.
     let old = inject_first(&gpu.device, &faults);
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
     for formats in [&formats[..], &[]] {
-        refused(old.create(&HeapType::Default.into_place(), &in_layout(formats)), Error::is_unsupported);
+        refused(old.create(&HeapType::Default.into_place(), in_layout(formats)), Error::is_unsupported);
     }
 }
 
@@ -234,7 +234,7 @@ fn a_session_makes_a_committed_resource_through_its_own_call() {
         ..ResourceDesc::new(&buffer_desc(ByteSize::new(100)))
     };
     for place in [HeapType::Default.into_place(), place(HeapType::Upload, WITHIN)] {
-        let made = allocator.create(&place, &resource).expect("made");
+        let made = allocator.create(&place, resource).expect("made");
         assert_eq!(placement(&made), Placement::Committed, "no part of another's resource");
         let seen = faults.take_seen();
         let is_right = |seen: &Seen| {
@@ -244,5 +244,5 @@ fn a_session_makes_a_committed_resource_through_its_own_call() {
     }
     let old = inject_first(&gpu.device, &faults);
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
-    refused(old.create(&HeapType::Default.into_place(), &resource), Error::is_unsupported);
+    refused(old.create(&HeapType::Default.into_place(), resource), Error::is_unsupported);
 }

@@ -85,9 +85,9 @@ fn the_books_are_what_the_adapter_counts() {
             for kind in kinds() {
                 let name = format!("{kind:?} on {}, managed: {managed}, tight: {tight}", profile.name);
                 let resource = ResourceDesc::new(&kind);
-                let probe = allocator.probe(&place, &resource).expect(&name);
+                let probe = allocator.probe(&place, resource).expect(&name);
                 let made =
-                    allocator.create(&place, &resource).unwrap_or_else(|error| panic!("{name}: {error}"));
+                    allocator.create(&place, resource).unwrap_or_else(|error| panic!("{name}: {error}"));
                 let stats = allocator.stats();
                 assert_eq!(placement(&made), Placement::Committed, "{name}");
                 assert_eq!((stats.reserved, stats.committed), (made.size(), made.size()), "{name}");
@@ -128,7 +128,7 @@ fn a_limit_lets_no_more_through_than_the_device_takes() {
             let place = place(HeapType::Default, COMMITTED);
             let mut held = Vec::new();
             let error = loop {
-                match allocator.create(&place, &ResourceDesc::new(&kind)) {
+                match allocator.create(&place, ResourceDesc::new(&kind)) {
                     Ok(made) => held.push(made),
                     Err(error) => break error,
                 }
@@ -157,7 +157,7 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
         ] {
             let place = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED | more);
             let made = allocator
-                .create(&place, &ResourceDesc::new(&texture(16, 16)))
+                .create(&place, ResourceDesc::new(&texture(16, 16)))
                 .unwrap_or_else(|error| panic!("{hresult:?} {more:?}: {error}"));
             assert_eq!(placement(&made), expected, "{hresult:?} {more:?}");
             assert_ne!(made.info().decision.reason, PlacementReason::OutOfMemory);
@@ -166,9 +166,9 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
         let state = InitialState::State(D3D12_RESOURCE_STATE_RENDER_TARGET);
         let resource = ResourceDesc { initial_state: state, ..ResourceDesc::new(&texture(16, 16)) };
         let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
-        refused(allocator.create(&prefer, &resource), Error::is_invalid_argument);
+        refused(allocator.create(&prefer, resource), Error::is_invalid_argument);
         let always = place(HeapType::Default, COMMITTED);
-        assert!(allocator.create(&always, &ResourceDesc::new(&texture(16, 16))).is_err());
+        assert!(allocator.create(&always, ResourceDesc::new(&texture(16, 16))).is_err());
         assert_returns_everything(&allocator, &gpu);
     }
 }
@@ -184,7 +184,7 @@ fn an_imported_committed_resource_takes_what_it_was_created_with() {
             let (allocator, _manager) = open_allocator(&gpu, profile, Default::default(), managed);
             let commit = place(HeapType::Default, COMMITTED);
             for kind in kinds() {
-                let made = creator.create(&commit, &ResourceDesc::new(&kind)).expect("there is memory");
+                let made = creator.create(&commit, ResourceDesc::new(&kind)).expect("there is memory");
                 let desc = ResourceAllocationDesc::default();
                 // SAFETY: neither allocation of the resource is mapped.
                 let imported =

@@ -36,7 +36,7 @@ fn after_some_frames_little_is_held() {
     }
     assert_eq!(allocator.reserved(), peaked, "collecting is not a frame");
     for _ in 0..300 {
-        allocator.on_frame();
+        allocator.end_frame();
     }
     assert!(allocator.reserved() <= LITTLE, "{} are held", allocator.reserved());
     allocator.audit().expect("consistent");
@@ -111,7 +111,7 @@ fn the_policy_decides_between_memory_and_hitches() {
                         held += allocator.reserved().get() / MIB;
                     }
                 }
-                (held, allocator.estimated_heap_time())
+                (held, allocator.heap_time())
             },
         );
     assert!(least.0 < balanced.0 && balanced.0 < fewest.0, "{least:?} {balanced:?} {fewest:?}");
@@ -166,7 +166,7 @@ fn a_budget_that_sinks_is_met_by_the_next_frame() {
     let _held: Vec<_> = (0..20).map(|_| local(&other, 10 * MIB)).collect();
     let budget = ByteSize::from_mib(300);
     assert!(usage_of(&gpu, SegmentGroup::Local) > budget);
-    one.on_frame();
+    one.end_frame();
     assert!(usage_of(&gpu, SegmentGroup::Local) <= budget);
 }
 
@@ -185,7 +185,7 @@ fn an_empty_heap_is_used_whether_a_new_one_would_be_refused_or_not() {
         drop(empty);
         assert_eq!(allocator.reserved(), ByteSize::from_mib(200));
         let (place, small) = (place(HeapType::Default, flags), buffer_desc(ByteSize::from_mib(3)));
-        let probed = allocator.probe(&place, &ResourceDesc::new(&small)).expect("there is room");
+        let probed = allocator.probe(&place, ResourceDesc::new(&small)).expect("there is room");
         assert_eq!(probed.memory, PredictedMemory::Held);
         let small = create(&allocator, &place, &small);
         assert_eq!(allocator.reserved(), ByteSize::from_mib(200), "{desc:?} {flags:?}");
@@ -220,7 +220,7 @@ fn operations_release_heaps_while_frames_stand_still() {
             let allocator = with_policy(&gpu, policy);
             allocator.on_time(Duration::ZERO);
             let _held = [100_000, 1_000].map(|bytes| local(&allocator, bytes));
-            allocator.on_frame();
+            allocator.end_frame();
             drop(local(&allocator, 50 * MIB));
             let before = allocator.reserved();
             pairs(&allocator, most, bytes);
@@ -239,7 +239,7 @@ fn operations_on_other_heaps_count() {
     for _ in 0..1_000 {
         drop(try_buffer(&allocator, &upload, 100_000).expect("there is memory"));
     }
-    assert!(allocator.totals_of(HeapType::Default).reserved.is_zero());
+    assert!(held_in(&allocator, HeapType::Default).is_zero());
 }
 
 #[test]
@@ -250,18 +250,18 @@ fn frames_and_time_of_a_parent_age_nested_allocators() {
     let nested = middle.create_nested(Default::default()).expect("it can be nested");
     let fill = || drop(local(&nested, 50 * MIB));
     fill();
-    (0..119).for_each(|_| allocator.on_frame());
+    (0..119).for_each(|_| allocator.end_frame());
     assert!(!nested.reserved().is_zero());
-    (0..2).for_each(|_| allocator.on_frame());
+    (0..2).for_each(|_| allocator.end_frame());
     assert!(nested.reserved().is_zero());
     // Frames of its own are not counted twice.
     fill();
     for _ in 0..119 {
-        nested.on_frame();
-        allocator.on_frame();
+        nested.end_frame();
+        allocator.end_frame();
     }
     assert!(!nested.reserved().is_zero());
-    nested.on_frame();
+    nested.end_frame();
     assert!(nested.reserved().is_zero());
     allocator.on_time(Duration::ZERO);
     fill();

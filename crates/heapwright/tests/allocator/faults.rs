@@ -206,7 +206,7 @@ fn fail_each(
                 let stats = allocator.stats();
                 assert_eq!((stats.used, stats.reserved), (ByteSize::ZERO, ByteSize::ZERO), "{n}: {stats:?}");
                 assert_eq!((stats.allocation_count, stats.deferred_count), (0, 0), "after failure {n}");
-                assert_eq!(allocator.live_allocations(), [], "after failure {n}");
+                assert_eq!(everything_in(&allocator), [], "after failure {n}");
             }
         }
         assert_eq!(usage(&gpu), ByteSize::ZERO, "memory was leaked by failure {n}");

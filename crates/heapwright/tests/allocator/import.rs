@@ -62,7 +62,7 @@ fn an_imported_resource_is_counted_and_handled_like_others() {
         assert_eq!(stats.reserved, ByteSize::ZERO, "the allocator did not ask for it");
         assert_eq!(counted(&gpu), before);
         assert_eq!(made.map().is_ok(), heap_type.is_cpu_accessible());
-        assert_eq!(allocator.live_allocations().len(), 2);
+        assert_eq!(allocator.report().imported.len(), 2);
         drop((made, again));
         assert_eq!(allocator.stats().imported_count, 0);
         // The caller's reference is still held.

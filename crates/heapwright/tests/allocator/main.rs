@@ -23,6 +23,7 @@ mod gpu;
 mod gpgmm_replay;
 mod hostile;
 mod import;
+mod learned_prices;
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
 mod mapping;

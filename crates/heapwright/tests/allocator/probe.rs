@@ -146,7 +146,7 @@ fn a_probe_counts_no_unused_memory() {
             drop(create(flags, ByteSize::new(1000)).expect("the memory is held"));
             let before = allocator.report();
             let (place, desc) = (place(heap_type, refused), buffer_desc(limit));
-            let _ = allocator.probe(&place, &ResourceDesc::new(&desc));
+            let _ = allocator.probe(&place, ResourceDesc::new(&desc));
             assert_eq!(allocator.report(), before, "a probe changes nothing");
             try_buffer(&allocator, &place, limit.get()).expect("what is unused makes way");
         }

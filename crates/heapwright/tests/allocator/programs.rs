@@ -186,7 +186,7 @@ impl Program {
                     allocator.collect();
                 }
             }
-            Step::Frames(count) => (0..count).for_each(|_| self.allocators[0].on_frame()),
+            Step::Frames(count) => (0..count).for_each(|_| self.allocators[0].end_frame()),
             Step::Time(milliseconds) => self.pass(Duration::from_millis(milliseconds.into())),
             Step::Budget(units) => {
                 self.gpu.set_budget(
@@ -265,7 +265,7 @@ impl Program {
         };
         let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
         let resource = ResourceDesc::in_state(&desc, state);
-        match self.allocators[of].create(&place, &resource) {
+        match self.allocators[of].create(&place, resource) {
             Ok(allocation) => {
                 if kind == Kind::Own {
                     self.alone.insert(self.next);
@@ -334,9 +334,9 @@ impl Program {
         // The statistics of a type lack the heaps that only open moves use.
         let other = if of_type == HeapType::Default { HeapType::Upload } else { HeapType::Default };
         let reserved = if self.moves.is_empty() {
-            self.allocators[of].totals_of(of_type).reserved.get()
+            held_in(&self.allocators[of], of_type).get()
         } else {
-            self.allocators[of].reserved().get() - self.allocators[of].totals_of(other).reserved.get()
+            self.allocators[of].reserved().get() - held_in(&self.allocators[of], other).get()
         };
         let is_over_limit = limit.is_some_and(|limit| {
             reserved - empty(of, &|heap| heap.heap_type == type_name) + least > u64::from(limit) * UNIT

@@ -334,11 +334,11 @@ fn run(profile: &HostProfile, desc: &ResourceAllocatorDesc, pool_desc: &PoolDesc
             clear_value: one.has_clear_value.then_some(clear),
             ..ResourceDesc::new(&one.desc)
         };
-        let probed = allocator.probe(&place, &resource);
+        let probed = allocator.probe(&place, resource);
         if let Err(error) = &probed {
             assert_is_told(error, one);
         }
-        match allocator.create(&place, &resource) {
+        match allocator.create(&place, resource) {
             Ok(mut made) => {
                 assert!(
                     one.desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER

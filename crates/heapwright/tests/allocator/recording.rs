@@ -70,7 +70,7 @@ fn a_session_is_what_happened() {
         .iter()
         .map(|it| if it.heap().is_some() { heap_of(it).SizeInBytes } else { it.size().get() })
         .collect();
-    allocator.on_frame();
+    allocator.end_frame();
     drop(made);
     allocator.release_empty_heaps();
     drop(allocator);
@@ -172,7 +172,7 @@ fn flags_select_what_is_recorded() {
         let gpu = open("discrete");
         let allocator = recorded(&gpu, RecordOptions { flags, ..options(&file) });
         drop(one_of_each(&allocator));
-        allocator.on_frame();
+        allocator.end_frame();
         drop(allocator);
         let actions = read(&file);
         let has = |is: fn(&Action) -> bool| actions.iter().any(is);
@@ -254,7 +254,7 @@ fn prefetched_heaps_are_released_with_and_without_an_allocation() {
     let held = buffer(&allocator, &desc, in_use.get());
     wait_until(is_prefetched);
     wait_until(|| {
-        allocator.on_frame();
+        allocator.end_frame();
         !is_prefetched()
     });
     drop(held);

@@ -103,7 +103,7 @@ impl World {
             Step::Free(_) if self.live.is_empty() => {}
             Step::Free(which) => drop(self.live.swap_remove(which % self.live.len())),
             Step::Pairs(at, bytes, count) => (0..count).for_each(|_| drop(self.create(at, bytes))),
-            Step::Frame(of) => self.allocators[of].on_frame(),
+            Step::Frame(of) => self.allocators[of].end_frame(),
             Step::Collect(of) => drop(self.allocators[of].collect()),
             Step::Milliseconds(more) => {
                 self.time += Duration::from_millis(more);
@@ -123,13 +123,13 @@ fn wait(world: &mut World, how: usize, operations: u64, frames: u64, seconds: u6
     match how {
         0 => {
             // With long frames, heaps are kept for more operations.
-            (0..2).for_each(|_| world.allocators[0].on_frame());
+            (0..2).for_each(|_| world.allocators[0].end_frame());
             // Until what is unused is recognized, and then until it is old.
             let _one = world.create(Place::Of(0, HeapType::Upload), 300_000);
             (0..operations).for_each(|_| drop(world.create(Place::Of(0, HeapType::Upload), 300_000)));
         }
         // At most a sixteenth leaves with each frame, and a heap that an empty buffer kept in use is empty only then.
-        1 => (0..2 * frames + 100).for_each(|_| world.allocators[0].on_frame()),
+        1 => (0..2 * frames + 100).for_each(|_| world.allocators[0].end_frame()),
         _ => {
             let end = world.time + Duration::from_millis(2_000 * seconds + 1_000);
             while world.time < end {
@@ -149,8 +149,8 @@ proptest! {
         how in 0..3_usize,
     ) {
         let (policy, operations, frames, seconds) = [
-            (EmptyHeapPolicy::Default, 1_000, 120, 1),
-            (EmptyHeapPolicy::LeastMemory, 250, 30, 1),
+            (EmptyHeapPolicy::Default, 10_000, 120, 1),
+            (EmptyHeapPolicy::LeastMemory, 2_000, 30, 1),
             (EmptyHeapPolicy::FewestHitches, 0, 600, 10),
         ][policy];
         let mut world = World::new(policy, ResourceAllocatorFlags::empty());
@@ -162,7 +162,7 @@ proptest! {
         let how = if policy == EmptyHeapPolicy::FewestHitches { how.max(1) } else { how };
         wait(&mut world, how, operations, frames, seconds);
         // The heaps of the buffers by which the operations were counted.
-        let of_wait = if how == 0 { world.allocators[0].totals_of(HeapType::Upload).reserved } else { ByteSize::ZERO };
+        let of_wait = if how == 0 { held_in(&world.allocators[0], HeapType::Upload) } else { ByteSize::ZERO };
         let rest = if how == 0 {
             // Nested allocators look at their heaps when they are called or told of frames and time.
             world.allocators[0].reserved().saturating_sub(of_wait)

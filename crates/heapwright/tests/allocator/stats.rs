@@ -40,18 +40,23 @@ fn every_field_of_the_statistics_counts_what_it_says() {
     assert_eq!((stats.imported_count, stats.deferred_count), (0, 0));
 
     // Totals of each heap type and of each segment group.
-    let [default, upload] = [HeapType::Default, HeapType::Upload].map(|of| allocator.totals_of(of));
+    let report = allocator.report();
+    let [default, upload] = [HeapType::Default, HeapType::Upload].map(|of| {
+        let found = report.heap_types.iter().find(|other| other.heap_type == of.into());
+        found.expect("it has heaps").totals
+    });
     assert_eq!((default.used, default.allocation_count), (shared.size(), 1));
     assert_eq!(
         (default.reserved, default.heap_count, default.empty_heap_count),
         (ByteSize::from_kib(320), 2, 1)
     );
-    assert_eq!((upload.used, upload.allocation_count), (sum(&used[1..]), 3));
-    for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
-        assert_eq!(allocator.totals_in(group).reserved, usage_of(&gpu, group), "{group}");
+    assert_eq!((upload.used, upload.allocation_count), (sum(&[own.size(), part.size()]), 2));
+    assert_eq!((upload.committed.size, upload.committed.count), (committed.size(), 1));
+    for (of, totals) in report.segment_groups.iter().zip([default, upload]) {
+        assert_eq!(of.totals, totals, "{}", of.segment_group);
+        let held = totals.reserved.saturating_add(totals.committed.size);
+        assert_eq!(held, usage_of(&gpu, of.segment_group), "{}", of.segment_group);
     }
-    assert_eq!(allocator.totals_in(SegmentGroup::Local), default);
-    assert_eq!(allocator.totals_in(SegmentGroup::NonLocal), upload);
     drop((shared, own, committed, part));
     let stats = allocator.stats();
     assert_eq!((stats.used, stats.allocation_count), (ByteSize::ZERO, 0));
@@ -95,9 +100,10 @@ fn unusual_decisions_are_counted_with_their_reasons() {
         decision(Placement::Committed, PlacementReason::OutOfMemory),
     ];
     assert_eq!(made.iter().map(|one| one.info().decision).collect::<Vec<_>>(), expected);
-    let mut counted = allocator.decisions();
+    let counted = allocator.report().decisions.into_iter();
+    let mut counted: Vec<_> = counted.map(|of| (of.reason, of.count)).collect();
     counted.sort();
-    let mut unusual: Vec<_> = expected[1..].iter().map(|&decision| (decision, 1)).collect();
+    let mut unusual: Vec<_> = expected[1..].iter().map(|decision| (decision.to_string(), 1)).collect();
     unusual.sort();
     assert_eq!(counted, unusual, "all but the usual one, which is left out");
 }
@@ -172,7 +178,6 @@ fn pools_are_counted_while_they_exist() {
     let held = buffer(&allocator, &place, 1000);
     let changed = allocator.stats();
     assert_eq!((changed.allocation_count, changed.used, changed.empty_heap_count), (1, held.size(), 2999));
-    assert_eq!(allocator.totals_of(HeapType::Default).used, held.size());
     drop(held);
     assert_eq!(allocator.stats(), stats);
     // Dropped pools are no longer counted.
@@ -229,8 +234,6 @@ proptest::proptest! {
             assert_eq!(stats.used, sum(&live.iter().map(ResourceAllocation::size).collect::<Vec<_>>()));
             let of_pools: u64 = pools.iter().map(|pool| pool.totals().empty_heap_count).sum();
             assert!(stats.empty_heap_count >= of_pools, "{stats:?}, {of_pools} in pools");
-            let totals = allocator.totals_of(HeapType::Default);
-            assert_eq!((totals.used, totals.allocation_count), (stats.used, stats.allocation_count));
             allocator.audit().expect("consistent");
         };
         for step in steps {

@@ -23,7 +23,7 @@ const _: () = {
     is_send_and_sync::<Error>();
     is_send_and_sync::<TextureMapping<'_>>();
     is_send_and_sync::<(ResourceAllocationDesc<'_>, ResourceAllocatorDesc, ResourceDesc<'_>, PoolDesc)>();
-    is_send_and_sync::<(AllocatorReport, DeviceCaps, Prediction, LiveAllocation)>();
+    is_send_and_sync::<(AllocatorReport, DeviceCaps, Prediction)>();
 };
 
 /// Has one implementation for types that are not `Send` and two, hence ambiguous ones, for those that are.

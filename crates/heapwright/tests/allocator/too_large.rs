@@ -15,10 +15,10 @@ fn refused(
     desc: &D3D12_RESOURCE_DESC,
 ) -> Error {
     let resource = ResourceDesc::new(desc);
-    let probed = allocator.probe(place, &resource).expect_err("no memory holds it");
-    let error = allocator.create(place, &resource).expect_err("no memory holds it");
+    let probed = allocator.probe(place, resource).expect_err("no memory holds it");
+    let error = allocator.create(place, resource).expect_err("no memory holds it");
     assert_eq!(probed.hresult(), error.hresult(), "{probed} / {error}");
-    assert!(allocator.create(place, &resource).is_err());
+    assert!(allocator.create(place, resource).is_err());
     error
 }
 

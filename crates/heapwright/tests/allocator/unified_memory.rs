@@ -5,6 +5,7 @@ use crate::faulty_device::{Call, Faults, inject_first};
 use crate::gpu::*;
 use crate::probe::{Step, check, steps};
 use heapwright::d3d12::*;
+use heapwright::report::HeapTypeName;
 use heapwright::*;
 use heapwright_runtime::Instance;
 use proptest::prelude::*;
@@ -27,6 +28,18 @@ fn probed(
     check(allocator, place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size))))
 }
 
+/// Returns the bytes of unified memory: its heaps, and the committed ones of the live allocations.
+fn unified_in<'a>(
+    allocator: &ResourceAllocator,
+    live: impl IntoIterator<Item = &'a ResourceAllocation>,
+) -> ByteSize {
+    let is_committed = |one: &&ResourceAllocation| {
+        placement(one) == Placement::Committed && properties_of(one).0.Type == D3D12_HEAP_TYPE_CUSTOM
+    };
+    let committed = live.into_iter().filter(is_committed);
+    committed.fold(held_in(allocator, HeapTypeName::Custom), |sum, one| sum.saturating_add(one.size()))
+}
+
 #[test]
 fn the_limit_of_default_is_that_of_all_unified_memory() {
     let gpu = open("cache-coherent-uma");
@@ -34,8 +47,8 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
         for flags in [NONE, COMMITTED, OWN, WITHIN] {
             let allocator = unified(&gpu, HeapLimits { default: mib(4), ..Default::default() });
             let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
-            let totals = allocator.totals_of(HeapType::Default);
-            assert_eq!((totals.reserved, allocator.reserved()), (usage(&gpu), usage(&gpu)));
+            let held = unified_in(&allocator, [&first]);
+            assert_eq!((held, allocator.reserved()), (usage(&gpu), usage(&gpu)));
             for other in [NONE, COMMITTED, OWN] {
                 let place = place(HeapType::Upload, other);
                 let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
@@ -45,7 +58,8 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
             let attributed =
                 place(HeapType::Upload, COMMITTED | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
             let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
-            assert_eq!(allocator.totals_of(HeapType::Upload).reserved, upload.size());
+            let attributed = allocator.reserved().saturating_sub(unified_in(&allocator, [&first, &upload]));
+            assert_eq!(attributed, upload.size());
             drop((first, upload));
             assert_returns_everything(&allocator, &gpu);
         }
@@ -90,7 +104,7 @@ proptest! {
                 Step::Release => drop(allocator.release_empty_heaps()),
             }
             prop_assert_eq!(allocator.reserved(), usage(&gpu));
-            let unified = allocator.totals_of(HeapType::Default).reserved;
+            let unified = unified_in(&allocator, &live);
             prop_assert!(default.is_none_or(|limit| unified <= limit), "{} held", unified);
             for (heap_type, limit) in [(HeapType::Upload, upload), (HeapType::GpuUpload, gpu_upload)] {
                 let used: u64 =
@@ -139,7 +153,7 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
             }
             assert_eq!(faults.calls(), 1, "the device was asked in vain once");
             let probe = allocator
-                .probe(&place(HeapType::Default, flags), &ResourceDesc::in_state(&depth, write))
+                .probe(&place(HeapType::Default, flags), ResourceDesc::in_state(&depth, write))
                 .expect("as it is created");
             assert_eq!(probe.size, create(Some(HeapType::Default), &depth, write).expect("again").size());
             // Every other resource stays in unified memory.
@@ -174,8 +188,8 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
         for desc in [buffer_desc(ByteSize::new(1000)), texture(64, 64)] {
             let made = states.map(|state| {
                 let resource = ResourceDesc::in_state(&desc, state);
-                let probe = allocator.probe(&inferred, &resource).expect("it can be created");
-                let made = allocator.create(&inferred, &resource).expect("as it was probed");
+                let probe = allocator.probe(&inferred, resource).expect("it can be created");
+                let made = allocator.create(&inferred, resource).expect("as it was probed");
                 assert_eq!((probe.heap_type, probe.decision), (made.heap_type(), made.info().decision));
                 made
             });
@@ -185,7 +199,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
             if flags == NONE {
                 assert!(made.iter().all(|one| one.heap() == made[0].heap()), "one heap holds them all");
             }
-            assert_eq!(allocator.totals_of(HeapType::Default).reserved, usage(&gpu));
+            assert_eq!(unified_in(&allocator, &made), usage(&gpu));
         }
         assert_returns_everything(&allocator, &gpu);
     }

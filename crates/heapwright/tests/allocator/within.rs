@@ -164,7 +164,7 @@ fn unsound_buffers_are_refused_with_their_field_as_parts_too() {
         }
         let clear = ClearValue::Color { format: DXGI_FORMAT_R8_UNORM, color: [0.0; 4] };
         let resource = ResourceDesc { clear_value: Some(clear), ..ResourceDesc::new(&small) };
-        let error = refused(allocator.create(&place, &resource), Error::is_invalid_argument);
+        let error = refused(allocator.create(&place, resource), Error::is_invalid_argument);
         assert!(error.to_string().contains("clear_value"), "{error}");
     }
     assert_returns_everything(&allocator, &gpu);

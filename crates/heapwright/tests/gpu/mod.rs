@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use heapwright::d3d12::*;
+use heapwright::report::{AllocationReport, HeapTypeName};
 use heapwright::{
     ByteSize, Error, HeapLimits, HeapType, Placement, Pool, PoolDesc, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
@@ -164,6 +165,30 @@ pub(crate) fn placement(allocation: &ResourceAllocation) -> Placement {
 /// Creates a buffer in a DEFAULT heap.
 pub(crate) fn local(allocator: &ResourceAllocator, size: u64) -> ResourceAllocation {
     buffer(allocator, &HeapType::Default.into_place(), size)
+}
+
+/// Returns the bytes of the heaps and committed resources of a heap type, which is CUSTOM for unified memory.
+pub(crate) fn held_in(allocator: &ResourceAllocator, heap_type: impl Into<HeapTypeName>) -> ByteSize {
+    let (report, heap_type) = (allocator.report(), heap_type.into());
+    let totals = report.heap_types.iter().find(|of| of.heap_type == heap_type).map(|of| of.totals);
+    totals.map_or(ByteSize::ZERO, |totals| totals.reserved.saturating_add(totals.committed.size))
+}
+
+/// Returns the names and user data of all allocations that the report lists.
+pub(crate) fn everything_in(allocator: &ResourceAllocator) -> Vec<(Option<String>, Option<String>)> {
+    fn leaves<'a>(one: &'a AllocationReport, found: &mut Vec<&'a AllocationReport>) {
+        if !one.kind.is_container() {
+            found.push(one);
+        }
+        one.within.iter().flatten().for_each(|part| leaves(part, found));
+    }
+    let report = allocator.report();
+    let mut placed = Vec::new();
+    let of_heaps = report.heaps.iter().flat_map(|heap| &heap.allocations);
+    of_heaps.for_each(|one| leaves(one, &mut placed));
+    let placed = placed.into_iter().map(|one| (one.name.clone(), one.user_data.clone()));
+    let own = report.committed.iter().chain(&report.imported);
+    placed.chain(own.map(|one| (one.name.clone(), one.user_data.clone()))).collect()
 }
 
 pub(crate) trait IntoPlace {

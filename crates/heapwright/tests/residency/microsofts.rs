@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::residency::eviction::PolicyKind;
+use heapwright::residency::PolicyKind;
 use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc};
 use heapwright::*;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heapwright::residency::eviction::PolicyKind;
+use heapwright::residency::PolicyKind;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc};
 
 use crate::scene::{Scene, budget, until};

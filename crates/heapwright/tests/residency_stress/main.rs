@@ -13,7 +13,7 @@ mod worker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use heapwright::residency::eviction::PolicyKind;
+use heapwright::residency::PolicyKind;
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
 use heapwright_runtime::SegmentGroup::Local;

@@ -39,11 +39,9 @@ fn history(report: &AllocatorReport) -> SessionHistory {
     let heaps: Vec<HeapLife> = (0..)
         .zip(&report.heaps)
         .map(|(id, heap)| {
-            let mut detail = vec![
-                report.pools.get(heap.pool).map_or("", |pool| &*pool.name),
-                heap.kind.label(),
-                &*heap.algorithm,
-            ];
+            let pool =
+                report.pools.get(heap.pool).map_or(String::new(), |pool| format!("pool {}", pool.name));
+            let mut detail = vec![&*pool, heap.kind.label(), &*heap.algorithm];
             detail.extend(heap.flags.iter().map(String::as_str));
             let mut detail = detail.join(" · ");
             if let Some(address) = heap.gpu_virtual_address {

@@ -36,7 +36,7 @@ pub(crate) const PAGE: HtmlPage = HtmlPage {
         include_str!("page/allocations.js"),
         include_str!("page/main.js"),
     ),
-    script_hash: "gFPHqvR5ZOeFf3bRdUlm8H6ebYX9M6Dicj9lIue9gAE=",
+    script_hash: "LL33kg7EcNa04q0cBdHbQNgGC8+POLdiAoCWAQjz+G0=",
 };
 
 /// Name and origin of a session, for the heading of its page.

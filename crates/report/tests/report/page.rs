@@ -135,7 +135,10 @@ fn hostile_names_are_escaped_everywhere() {
         assert!(!page.scripts[0].contains(['<', '>', '&']), "{name:?}");
         let data = data(&page);
         assert_eq!(data["pools"], json!([format!("2{shown}")]));
-        assert_eq!(data["heaps"]["details"][1], format!("2{shown} · any · 5{shown} · 6{shown} · 7{shown}"));
+        assert_eq!(
+            data["heaps"]["details"][1],
+            format!("pool 2{shown} · any · 5{shown} · 6{shown} · 7{shown}")
+        );
         assert_eq!(data["blocks"]["names"][1], format!("8{shown} (9{shown})"));
         assert_eq!(data["blocks"]["names"][2], format!("10{shown} (11{shown})"));
     }

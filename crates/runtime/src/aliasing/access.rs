@@ -30,7 +30,7 @@ impl Kind {
 /// An access to a resource.
 #[derive(Clone)]
 pub(super) struct Access<'a> {
-    pub(super) resource: &'a Arc<dyn DriverResource>,
+    pub(super) resource: &'a Arc<DriverResource>,
     pub(super) part: AccessedPart<'a>,
     pub(super) kind: Kind,
     /// The synchronization scope that a barrier must wait for.
@@ -181,7 +181,7 @@ pub(super) fn of_command<'a>(
 }
 
 /// Returns the resource of a location and the part of it that a region covers.
-fn location(location: &TexelLocation, region: TexelRegion) -> (&Arc<dyn DriverResource>, AccessedPart<'_>) {
+fn location(location: &TexelLocation, region: TexelRegion) -> (&Arc<DriverResource>, AccessedPart<'_>) {
     match location {
         TexelLocation::Subresource { resource, index } => (resource, AccessedPart::Texels(*index, region)),
         TexelLocation::Footprint { buffer, offset, row_pitch, slice_pitch, block_size, block_texels } => {

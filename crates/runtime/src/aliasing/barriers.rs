@@ -10,15 +10,16 @@ use super::call_overlaps::{Extent, Role, conflicting, is_before};
 use super::content::{Cause, Content};
 use super::coverage::Coverage;
 use super::handover::Reason;
-use super::judge::{Finding, Judge, Step};
+use super::judge::{Judge, Step};
 use super::laws::AliasingLaws;
 use super::note::{BarrierTarget, EnhancedBarrier, Note, Subresources};
+use super::prohibitions::{
+    ALIASING_BARRIER, AliasingBarrier, ENHANCED_BARRIER, IN_ONE_CALL, LateBarrier, SameCall,
+};
 use super::resource::{Home, ResourceId, TrackedResource};
-use super::rule::Rule;
 use super::state::BarrierState;
 use super::submission::Submission;
 use super::usage::discard_piece;
-use super::violation::Severity;
 use crate::ddi::driver_resource::DriverResource;
 
 /// Accesses that write, which a following barrier flushes.
@@ -120,8 +121,8 @@ impl Judge {
     fn aliasing(
         &mut self,
         step: &mut Step<'_>,
-        before: Option<&Arc<dyn DriverResource>>,
-        after: Option<&Arc<dyn DriverResource>>,
+        before: Option<&Arc<DriverResource>>,
+        after: Option<&Arc<DriverResource>>,
     ) {
         let before_id = before.and_then(|before| self.id_of(before));
         let after_id = after.and_then(|after| self.id_of(after));
@@ -129,19 +130,17 @@ impl Judge {
         if (before.is_some() && before_id.is_none()) || (after.is_some() && after_id.is_none()) {
             return;
         }
-        if self.options.is_simple && after.is_none() && self.has(AliasingLaws::SIMPLE_NAMES_AFTER) {
-            let finding = Finding {
-                rule: Rule::B3,
-                because: None,
-                severity: Severity::Error,
-                resource: None,
-                other: before_id,
-                units: None,
-                what: "an aliasing barrier does not name the resource that becomes active",
-            };
-            self.say(step.submission, finding);
-        }
-        self.remark(step.submission, before_id, after_id);
+        let is_idle = |id: Option<ResourceId>| {
+            let resource = id.and_then(|id| self.resource(id));
+            resource.is_some_and(|resource| resource.touch_in(step.submission.epoch).is_none())
+        };
+        let barrier = AliasingBarrier {
+            is_simple: self.options.is_simple,
+            has_before: before.is_some(),
+            has_after: after.is_some(),
+            are_idle: is_idle(before_id) && is_idle(after_id),
+        };
+        self.check(step.submission, (ALIASING_BARRIER, &barrier), None, after_id.or(before_id));
         step.submission.aliasing(before_id, after_id, self.options.laws);
         let Some(mut resource) = after_id.and_then(|id| self.take(id)) else { return };
         resource.was_activated = true;
@@ -166,34 +165,6 @@ impl Judge {
             resource.state.set(0..u32::MAX, &BarrierState::COMMON);
         }
         self.put(resource);
-    }
-
-    /// Rule B-8: remarks on barriers that could be cheaper.
-    fn remark(&mut self, submission: &mut Submission, before: Option<ResourceId>, after: Option<ResourceId>) {
-        if !self.has(AliasingLaws::REMARKS) {
-            return;
-        }
-        let is_idle = |id: Option<ResourceId>| {
-            let resource = id.and_then(|id| self.resource(id));
-            resource.is_some_and(|resource| resource.touch_in(submission.epoch).is_none())
-        };
-        let what = match (before, after) {
-            (None, None) => "an aliasing barrier with two null resources waits for all previous work",
-            (Some(_), Some(_)) if is_idle(before) && is_idle(after) => {
-                "an aliasing barrier between resources not used in this ExecuteCommandLists has no effect"
-            }
-            _ => return,
-        };
-        let finding = Finding {
-            rule: Rule::B8,
-            because: None,
-            severity: Severity::Info,
-            resource: None,
-            other: after.or(before),
-            units: None,
-            what,
-        };
-        self.say(submission, finding);
     }
 
     /// Applies the barriers of one call.
@@ -222,28 +193,19 @@ impl Judge {
 
     fn apply(&mut self, step: &mut Step<'_>, resource: &mut TrackedResource, barrier: &EnhancedBarrier) {
         let now = step.submission.epoch;
-        if self.has(AliasingLaws::SYNC_NONE_IS_ALONE) {
-            if barrier.sync_before == D3D12_BARRIER_SYNC_NONE && resource.last_seen == Some(now) {
-                let what = "was used before a barrier with SyncBefore NONE";
-                self.say(step.submission, Finding::error(Rule::E7, resource, what));
-            }
-            if resource.ended_in == Some(now) {
-                let what = "is used in a barrier after a barrier with SyncAfter NONE";
-                self.say(step.submission, Finding::error(Rule::E7, resource, what));
-            }
-        }
         let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
         let subresources = match &barrier.target {
             BarrierTarget::Texture { subresources, .. } => ranges(subresources, resource),
             BarrierTarget::Buffer(_) | BarrierTarget::Global => ranges(&Subresources::All, resource),
         };
+        let is_ended = |range: &Range<u32>| !resource.no_access.all(range.clone(), |ended| !ended);
+        let late = LateBarrier {
+            ignores_uses: barrier.sync_before == D3D12_BARRIER_SYNC_NONE && resource.last_seen == Some(now),
+            has_ended: resource.ended_in == Some(now),
+            ignores_no_access: barrier.access_before != none && subresources.iter().any(is_ended),
+        };
+        self.check(step.submission, (ENHANCED_BARRIER, &late), Some(resource), None);
         for range in &subresources {
-            let is_ended = !resource.no_access.all(range.clone(), |ended| !ended);
-            if is_ended && barrier.access_before != none && self.has(AliasingLaws::NO_ACCESS_FORBIDS) {
-                let what = "is used in a barrier whose AccessBefore is not NO_ACCESS after a barrier with AccessAfter \
-                            NO_ACCESS";
-                self.say(step.submission, Finding::error(Rule::E4, resource, what));
-            }
             resource.no_access.set(range.clone(), &(barrier.access_after == none));
         }
         resource.last_seen = Some(now);
@@ -349,28 +311,13 @@ impl Judge {
 
     /// Reports what the barriers of a call do to `one` while they affect the overlapping `two`.
     fn say_conflict(&mut self, submission: &mut Submission, one: Member, two: Member) {
-        let discarded = (
-            one.effects.discards,
-            Rule::E5,
-            AliasingLaws::DISCARD_STANDS_APART,
-            "is discarded by a barrier in the same call as a barrier that flushes or changes the layout of an \
-             overlapping resource",
-        );
-        let changed = (
-            one.effects.changes && two.effects.changes,
-            Rule::E6,
-            AliasingLaws::CALL_HAS_NO_ORDER,
-            "changes its layout in the same call as an overlapping resource",
-        );
-        for (_, rule, law, what) in [discarded, changed].into_iter().filter(|(applies, ..)| *applies) {
-            if !self.has(law) {
-                continue;
-            }
-            let Some(resource) = self.take(one.id) else { return };
-            let finding = Finding::error(rule, &resource, what);
-            self.say(submission, Finding { other: Some(two.id), ..finding });
-            self.put(resource);
-        }
+        let pair = SameCall {
+            is_discarded: one.effects.discards,
+            both_change: one.effects.changes && two.effects.changes,
+        };
+        let Some(resource) = self.take(one.id) else { return };
+        self.check(submission, (IN_ONE_CALL, &pair), Some(&resource), Some(two.id));
+        self.put(resource);
     }
 }
 

@@ -34,6 +34,24 @@ pub(super) enum Cause {
     Invalidated { by: ResourceId, because: Rule },
 }
 
+impl Cause {
+    /// Returns the resource that used the memory.
+    pub(super) fn by(self) -> Option<ResourceId> {
+        match self {
+            Self::Invalidated { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Returns the rule by which another resource's use of the memory has this effect.
+    pub(super) fn because(self) -> Option<Rule> {
+        match self {
+            Self::Invalidated { because, .. } => Some(because),
+            _ => None,
+        }
+    }
+}
+
 impl Content {
     /// Creates contents of which nothing is initialised.
     pub(super) fn undefined(cause: Cause) -> Self {

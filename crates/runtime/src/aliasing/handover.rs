@@ -10,12 +10,12 @@ use super::coverage::Coverage;
 use super::granularity::{KIB_64, common, expand};
 use super::inheritance::{self, Circumstances, Transfer};
 use super::inherited_contents::{bytes_as_one, inherit_bytes, is_all_or_nothing, tiles_to_bytes};
-use super::judge::{Finding, Judge};
+use super::judge::Judge;
 use super::laws::AliasingLaws;
+use super::prohibitions::{FirstUse, INACTIVE, Succession, UNORDERED};
 use super::resource::{HeapId, ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
-use super::violation::Severity;
 
 /// The reason why a resource takes over memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,8 @@ impl Judge {
                 let conflicts = self.conflicts(resource, &taken);
                 if self.options.is_simple && !is_said && reason != Reason::Activation {
                     is_said = true;
-                    self.say_inactive(submission, resource, conflicts.first().map(|conflict| conflict.user));
+                    let previous = conflicts.first().map(|conflict| conflict.user);
+                    self.check_active(submission, resource, previous);
                 }
                 undefined.extend(self.settle(submission, resource, &taken, &conflicts, reason));
             }
@@ -93,15 +94,9 @@ impl Judge {
                 resource.owned.set(places, &true);
             }
         }
-        if !self.options.is_simple
-            && matches!(reason, Reason::Access(_))
-            && !resource.was_activated
-            && self.has(AliasingLaws::ADVANCED_BEGINS_INACTIVE)
-        {
-            resource.was_activated = true;
-            let what = "is used for the first time without a barrier that activates it";
-            let finding = Finding::error(Rule::I12, resource, what);
-            self.say(submission, Finding { severity: Severity::Warning, ..finding });
+        if !self.options.is_simple && matches!(reason, Reason::Access(_)) {
+            self.check_active(submission, resource, None);
+            resource.was_activated |= self.has(AliasingLaws::ADVANCED_BEGINS_INACTIVE);
         }
         undefined
     }
@@ -111,21 +106,16 @@ impl Judge {
         reason == Reason::Access(Kind::Read) && !self.has(AliasingLaws::READS_INVALIDATE)
     }
 
-    fn say_inactive(
+    fn check_active(
         &mut self,
         submission: &mut Submission,
         resource: &TrackedResource,
-        other: Option<ResourceId>,
+        previous: Option<ResourceId>,
     ) {
-        if !resource.was_activated {
-            if self.has(AliasingLaws::BEGINS_INACTIVE) {
-                let what = "is used before an aliasing barrier activates it";
-                self.say(submission, Finding::error(Rule::I12, resource, what));
-            }
-        } else if self.has(AliasingLaws::ONE_IS_ACTIVE) {
-            let what = "is used after an overlapping resource was activated";
-            self.say(submission, Finding { other, ..Finding::error(Rule::I13, resource, what) });
-        }
+        let was_activated = resource.was_activated;
+        let used = FirstUse { is_simple: self.options.is_simple, was_activated };
+        let other = previous.filter(|_| was_activated);
+        self.check(submission, (INACTIVE, &used), Some(resource), other);
     }
 
     /// Returns the previous uses of memory that a resource is about to use.
@@ -352,57 +342,22 @@ impl Judge {
             return;
         }
         let now = submission.epoch;
-        for touch in &other.touches {
-            if touch.epoch.agent == CPU {
-                continue;
-            }
+        let is_transition = reason == Reason::Transition;
+        let is_inherited = matches!(outcome, Outcome::Inherited);
+        for touch in other.touches.iter().filter(|touch| touch.epoch.agent != CPU) {
+            let mut after = Succession { is_concurrent: false, broken: None, is_transition, is_inherited };
             if touch.epoch.agent != now.agent {
-                let seen = self.clock(now.agent).has_seen(touch.epoch);
-                if !seen && self.has(AliasingLaws::FENCES_ORDER_QUEUES) {
-                    let what = "is used while another queue may still use an overlapping resource";
-                    let finding = Finding::error(Rule::B9, resource, what);
-                    self.say(submission, Finding { other: Some(other.id), ..finding });
-                }
-                continue;
+                after.is_concurrent = !self.clock(now.agent).has_seen(touch.epoch);
+            } else if touch.epoch == now {
+                after.broken = submission.check_order(other.id, *touch, resource.id, self.options.laws);
+            } else if !self.has(AliasingLaws::SUBMISSIONS_ARE_ORDERED) {
+                let last = super::resource::Touch { step: 0, ..*touch };
+                after.broken = submission.check_order(other.id, last, resource.id, self.options.laws);
             }
-            let is_earlier = touch.epoch != now;
-            if is_earlier && self.has(AliasingLaws::SUBMISSIONS_ARE_ORDERED) {
-                continue;
-            }
-            let last = if is_earlier { super::resource::Touch { step: 0, ..*touch } } else { *touch };
-            let Err(rule) = submission.check_order(other.id, last, resource.id, self.options.laws) else {
-                continue;
-            };
-            let is_inherited = matches!(outcome, Outcome::Inherited);
             if is_inherited && !self.has(AliasingLaws::INHERITANCE_NEEDS_BARRIER) {
-                continue;
+                after.broken = None;
             }
-            let (rule, severity, what) = match (rule, reason) {
-                (Rule::E1, _) => {
-                    (rule, Severity::Error, "is used without barriers that wait for an overlapping resource")
-                }
-                (_, Reason::Transition) if self.has(AliasingLaws::ARRAY_IN_ORDER) => {
-                    (Rule::B6, Severity::Warning, "is transitioned before the barrier that activates it")
-                }
-                (_, Reason::Transition) => continue,
-                (Rule::B1, _) if is_inherited => (
-                    Rule::H9,
-                    Severity::Error,
-                    "inherits data from a resource used in the same ExecuteCommandLists, without an aliasing barrier \
-                     between the two",
-                ),
-                _ => (
-                    rule,
-                    Severity::Error,
-                    "overlaps a resource used in the same ExecuteCommandLists, without an aliasing barrier between \
-                     the two",
-                ),
-            };
-            if rule == Rule::B1 && !self.has(AliasingLaws::BARRIER_WITHIN_SUBMISSION) {
-                continue;
-            }
-            let finding = Finding::error(rule, resource, what);
-            self.say(submission, Finding { severity, other: Some(other.id), ..finding });
+            self.check(submission, (UNORDERED, &after), Some(resource), Some(other.id));
         }
     }
 

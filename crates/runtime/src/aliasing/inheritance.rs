@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use super::laws::AliasingLaws;
+use super::laws::{AliasingLaws, Row, row};
 use super::resource::{Home, TrackedResource};
 use super::rule::Rule;
 use super::state::BarrierState;
@@ -83,6 +83,22 @@ fn check_bytes_are_told(texture: &TrackedResource, of: Circumstances) -> Result<
     }
 }
 
+/// What two textures have in common.
+struct Pair {
+    same_desc: bool,
+    same_clear_value: bool,
+    same_method: bool,
+    same_place: bool,
+}
+
+/// The differences for which textures do not count as the same.
+const DIFFERENCES: &[Row<Pair, ()>] = &[
+    row(AliasingLaws::INHERITANCE_NEEDS_SAME_DESCRIPTION, |pair| !pair.same_desc, ()),
+    row(AliasingLaws::INHERITANCE_NEEDS_SAME_CLEAR_VALUE, |pair| !pair.same_clear_value, ()),
+    row(AliasingLaws::INHERITANCE_NEEDS_SAME_METHOD, |pair| !pair.same_method, ()),
+    row(AliasingLaws::INHERITANCE_NEEDS_SAME_PLACE, |pair| !pair.same_place, ()),
+];
+
 fn between_textures(
     from: &TrackedResource,
     to: &TrackedResource,
@@ -93,12 +109,15 @@ fn between_textures(
     let is_reserved = |resource: &TrackedResource| matches!(resource.home, Home::Reserved(_));
     let same_method = is_reserved(from) == is_reserved(to);
     let needs = |law| laws.contains(law);
-    let same_desc = one.desc == two.desc || !needs(AliasingLaws::INHERITANCE_NEEDS_SAME_DESCRIPTION);
-    let same_clear =
-        one.clear_value == two.clear_value || !needs(AliasingLaws::INHERITANCE_NEEDS_SAME_CLEAR_VALUE);
+    let pair = Pair {
+        same_desc: one.desc == two.desc,
+        same_clear_value: one.clear_value == two.clear_value,
+        same_method,
+        same_place: of.same_place,
+    };
+    let is_same = laws.effects(DIFFERENCES, &pair).next().is_none();
     let same_way = same_method || !needs(AliasingLaws::INHERITANCE_NEEDS_SAME_METHOD);
-    let same_place = of.same_place || !needs(AliasingLaws::INHERITANCE_NEEDS_SAME_PLACE);
-    if same_desc && same_clear && same_way && same_place && from.shape.unit_count() == to.shape.unit_count() {
+    if is_same && from.shape.unit_count() == to.shape.unit_count() {
         let by_flag = of.is_shared || !needs(AliasingLaws::INHERITANCE_NEEDS_SHARED);
         let by_layout =
             from.shape.is_defined() && (is_reserved(from) || needs(AliasingLaws::DEFINED_LAYOUTS_INHERIT));
@@ -140,21 +159,34 @@ pub(super) fn check_states(
     let both_common = one.is_common() && two.is_common();
     let is_per_tile =
         transfer != Transfer::Units || (from.shape.has_tiles() && !(of.is_shared && is_placed(from)));
-    if is_per_tile {
-        return if both_common || !laws.contains(AliasingLaws::TILES_INHERIT_IN_COMMON) {
-            Ok(())
-        } else {
-            Err(Rule::H5)
-        };
-    }
-    let same =
-        one.is_same(two) && (one.is_written() || !laws.contains(AliasingLaws::READ_STATES_DO_NOT_INHERIT));
-    if both_common || same || !laws.contains(AliasingLaws::STATES_ARE_COMPATIBLE) {
-        Ok(())
-    } else {
-        Err(Rule::H6)
-    }
+    let states =
+        States { is_per_tile, both_common, are_same: one.is_same(two), is_written: one.is_written() };
+    laws.effects(INCOMPATIBLE, &states).next().map_or(Ok(()), |&rule| Err(rule))
 }
+
+/// The states of two units between which contents would pass.
+struct States {
+    /// Whether the contents pass tile by tile, or byte by byte.
+    is_per_tile: bool,
+    both_common: bool,
+    are_same: bool,
+    is_written: bool,
+}
+
+/// The states that do not allow inheritance.
+const INCOMPATIBLE: &[Row<States, Rule>] = &[
+    row(AliasingLaws::TILES_INHERIT_IN_COMMON, |of| of.is_per_tile && !of.both_common, Rule::H5),
+    row(
+        AliasingLaws::STATES_ARE_COMPATIBLE,
+        |of| !of.is_per_tile && !of.both_common && !of.are_same,
+        Rule::H6,
+    ),
+    row(
+        AliasingLaws::STATES_ARE_COMPATIBLE.union(AliasingLaws::READ_STATES_DO_NOT_INHERIT),
+        |of| !of.is_per_tile && !of.both_common && of.are_same && !of.is_written,
+        Rule::H6,
+    ),
+];
 
 fn is_placed(resource: &TrackedResource) -> bool {
     matches!(resource.home, Home::Placed { .. })

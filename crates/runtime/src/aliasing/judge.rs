@@ -11,12 +11,13 @@ use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
 use super::clock::Clock;
-use super::laws::AliasingLaws;
+use super::laws::{AliasingLaws, Row};
 use super::memory::HeapMemory;
+use super::prohibitions::Breach;
 use super::resource::{HeapId, Home, Label, ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
-use super::violation::{Severity, Subject, Violation};
+use super::violation::{Subject, Violation};
 use crate::ddi::DriverHeap;
 use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
@@ -162,7 +163,7 @@ impl Judge {
     /// Adds a resource, which `make` creates from its id.
     pub(super) fn add(
         &mut self,
-        driver: &Arc<dyn DriverResource>,
+        driver: &Arc<DriverResource>,
         make: impl FnOnce(ResourceId) -> TrackedResource,
     ) -> ResourceId {
         self.forget_some();
@@ -187,12 +188,12 @@ impl Judge {
     }
 
     /// Returns the id of a resource, if it is tracked.
-    pub(super) fn id_of(&self, driver: &Arc<dyn DriverResource>) -> Option<ResourceId> {
+    pub(super) fn id_of(&self, driver: &Arc<DriverResource>) -> Option<ResourceId> {
         self.by_address.get(&address_of(driver)).copied()
     }
 
     /// Like [`id_of`](Self::id_of), for a resource that may have been released.
-    pub(super) fn id_of_live(&self, driver: &Weak<dyn DriverResource>) -> Option<ResourceId> {
+    pub(super) fn id_of_live(&self, driver: &Weak<DriverResource>) -> Option<ResourceId> {
         let id = *self.by_address.get(&driver.as_ptr().cast::<()>().addr())?;
         self.resource(id).filter(|resource| !resource.is_gone()).map(|_| id)
     }
@@ -278,9 +279,30 @@ impl Judge {
         }
     }
 
-    /// Records a violation, once per submission.
-    pub(super) fn say(&mut self, submission: &mut Submission, finding: Finding<'_>) {
-        let Finding { rule, because, severity, resource, other, units, what } = finding;
+    /// Records what a table of laws says about a resource, or about a barrier, with another resource.
+    pub(super) fn check<F>(
+        &mut self,
+        submission: &mut Submission,
+        (table, facts): (&[Row<F, Breach>], &F),
+        resource: Option<&TrackedResource>,
+        other: Option<ResourceId>,
+    ) {
+        let laws = self.options.laws;
+        for breach in laws.effects(table, facts) {
+            self.say(submission, breach, (resource, other), None);
+        }
+    }
+
+    /// Records a violation, once per submission: of a resource, if there is one, with another one; in units of it, and the
+    /// rule that explains it.
+    pub(super) fn say(
+        &mut self,
+        submission: &mut Submission,
+        &Breach { rule, severity, what }: &Breach,
+        (resource, other): (Option<&TrackedResource>, Option<ResourceId>),
+        units: Option<(Range<u32>, Option<Rule>)>,
+    ) {
+        let (units, because) = units.map_or((None, None), |(units, because)| (Some(units), because));
         let number = resource.map(|resource| resource.id);
         if !submission.say(rule, number, other) {
             return;
@@ -314,32 +336,5 @@ impl Judge {
             place,
             what: what.to_owned(),
         });
-    }
-}
-
-/// A violation that is about to be recorded.
-#[derive(Clone)]
-pub(super) struct Finding<'a> {
-    pub(super) rule: Rule,
-    pub(super) because: Option<Rule>,
-    pub(super) severity: Severity,
-    pub(super) resource: Option<&'a TrackedResource>,
-    pub(super) other: Option<ResourceId>,
-    pub(super) units: Option<Range<u32>>,
-    pub(super) what: &'a str,
-}
-
-impl<'a> Finding<'a> {
-    /// Creates an error that concerns a resource as a whole.
-    pub(super) fn error(rule: Rule, resource: &'a TrackedResource, what: &'a str) -> Self {
-        Self {
-            rule,
-            because: None,
-            severity: Severity::Error,
-            resource: Some(resource),
-            other: None,
-            units: None,
-            what,
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The laws that the tracker enforces.
+//! The laws that the tracker enforces, and tables of what they have effect on.
 
 use bitflags::bitflags;
 
@@ -153,5 +153,28 @@ impl AliasingLaws {
             }
         };
         Self::D3D12 | more
+    }
+}
+
+/// A row of a table of laws: what a law attaches to a condition.
+pub(super) struct Row<F, E> {
+    law: AliasingLaws,
+    condition: fn(&F) -> bool,
+    effect: E,
+}
+
+pub(super) const fn row<F, E>(law: AliasingLaws, condition: fn(&F) -> bool, effect: E) -> Row<F, E> {
+    Row { law, condition, effect }
+}
+
+impl AliasingLaws {
+    /// Returns the effects of the rows whose laws are in force and whose conditions hold.
+    pub(super) fn effects<'a, F, E>(
+        self,
+        table: &'a [Row<F, E>],
+        facts: &'a F,
+    ) -> impl Iterator<Item = &'a E> {
+        let applies = move |row: &&Row<F, E>| self.contains(row.law) && (row.condition)(facts);
+        table.iter().filter(applies).map(|row| &row.effect)
     }
 }

@@ -32,7 +32,7 @@
 //!   call of `Barrier` that overlap; `mapping`: tile mappings.
 //! * `shape`, `granularity`, `memory`: the layout of resources in memory. `content`, `coverage`, `state`: their state.
 //! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`: ordering by barriers; `clock`: ordering by fences.
-//! * `laws`: the laws that the judge enforces, each of which tests can disable.
+//! * `laws`: the laws that the judge enforces, each of which tests can disable; `prohibitions`: the tables of what violates them.
 //! * `rule`, `violation`, `options`: the public types; `interface`: the same over COM.
 //! * `stream`: [`CommandStream`], the same rules for commands without a device; `stub`: its heaps and resources.
 //!
@@ -91,6 +91,7 @@ mod mapping;
 mod memory;
 mod note;
 mod options;
+mod prohibitions;
 mod resource;
 mod rule;
 mod runs;
@@ -120,6 +121,6 @@ pub use self::stream::{
     StreamSignal,
 };
 #[cfg(test)]
-pub(crate) use self::stub::Stub;
+pub(crate) use self::stub::resource_apart;
 pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

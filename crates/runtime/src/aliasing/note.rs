@@ -29,16 +29,16 @@ pub(crate) enum Subresources {
 #[derive(Clone)]
 pub(crate) enum Note {
     /// A transition barrier, or the end of a split one.
-    Transition { resource: Arc<dyn DriverResource>, subresources: Subresources, after: D3D12_RESOURCE_STATES },
+    Transition { resource: Arc<DriverResource>, subresources: Subresources, after: D3D12_RESOURCE_STATES },
     /// An aliasing barrier; `None` stands for any resource.
-    Aliasing { before: Option<Arc<dyn DriverResource>>, after: Option<Arc<dyn DriverResource>> },
+    Aliasing { before: Option<Arc<DriverResource>>, after: Option<Arc<DriverResource>> },
     /// The barriers of one call of `Barrier`.
     Barriers(Vec<EnhancedBarrier>),
     /// A render pass that preserves the contents.
-    Load { resource: Arc<dyn DriverResource>, subresources: Subresources },
+    Load { resource: Arc<DriverResource>, subresources: Subresources },
     /// `DiscardResource`, or a render pass that discards.
     Discard {
-        resource: Arc<dyn DriverResource>,
+        resource: Arc<DriverResource>,
         subresources: Subresources,
         /// Whether each subresource is discarded entirely.
         is_whole: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Skipped {
 /// One plane of a rendered view.
 #[derive(Clone)]
 pub(crate) struct RenderedView {
-    pub(crate) resource: Arc<dyn DriverResource>,
+    pub(crate) resource: Arc<DriverResource>,
     pub(crate) parts: Vec<ResourcePart>,
     pub(crate) is_depth_stencil: bool,
 }
@@ -82,7 +82,7 @@ pub(crate) enum AddressedBytes {
 }
 
 /// The part of a resource that a descriptor refers to. It does not keep the resource alive.
-pub(crate) type ViewedPart = (Weak<dyn DriverResource>, ResourcePart);
+pub(crate) type ViewedPart = (Weak<DriverResource>, ResourcePart);
 
 /// Descriptors visible to shaders.
 pub(crate) trait UnorderedViews: Send + Sync {
@@ -104,9 +104,9 @@ pub(crate) struct EnhancedBarrier {
 #[derive(Clone)]
 pub(crate) enum BarrierTarget {
     Global,
-    Buffer(Arc<dyn DriverResource>),
+    Buffer(Arc<DriverResource>),
     Texture {
-        resource: Arc<dyn DriverResource>,
+        resource: Arc<DriverResource>,
         subresources: Subresources,
         layout_before: D3D12_BARRIER_LAYOUT,
         layout_after: D3D12_BARRIER_LAYOUT,

@@ -81,7 +81,7 @@ pub(crate) struct Identity {
 pub(super) struct TrackedResource {
     pub(super) id: ResourceId,
     /// Keeps the address, by which commands find the resource, from being reused.
-    pub(super) driver: Weak<dyn DriverResource>,
+    pub(super) driver: Weak<DriverResource>,
     /// The GPU virtual address of the first byte.
     pub(super) address: u64,
     pub(super) label: std::sync::Arc<Label>,

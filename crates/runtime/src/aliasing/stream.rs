@@ -10,7 +10,7 @@ use heapwright_d3d12::*;
 use super::note::{Note, RecordedCall, RenderedView, Skipped, Subresources};
 use super::options::AliasingTracking;
 use super::resource::{Identity, Label};
-use super::stub::Stub;
+use super::stub::{Stub, resource_apart};
 use super::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use super::violation::Violation;
 use crate::ddi::command::Command;
@@ -134,11 +134,11 @@ pub struct CommandStream {
     /// A fence for each signal, which no other signal changes.
     signals: Vec<Arc<Fence>>,
     /// A resource that overlaps nothing, at the other end of copies.
-    outside: Arc<dyn DriverResource>,
+    outside: Arc<DriverResource>,
 }
 
 struct Placed {
-    driver: Arc<dyn DriverResource>,
+    driver: Arc<DriverResource>,
     kind: StreamResourceKind,
 }
 
@@ -154,7 +154,7 @@ impl CommandStream {
             resources: Vec::new(),
             queues: BTreeSet::new(),
             signals: Vec::new(),
-            outside: Arc::new(Stub::new()),
+            outside: resource_apart(),
         }
     }
 
@@ -194,13 +194,15 @@ impl CommandStream {
         if size.is_zero() || end.is_none_or(|end| end >= 1 << 63) {
             return Err(StreamError::Size);
         }
-        let driver: Arc<dyn DriverResource> = Arc::new(Stub::new());
+        let (args, allocation) = (args(kind, size, alignment), ResourceAllocation { size, alignment });
+        let driver = DriverResource::placed(&args, allocation, Arc::clone(heap), offset.get());
+        let driver = Arc::new(driver.map_err(|_| StreamError::Size)?);
         let label = Arc::new(Label::default());
         label.set(Some(name));
         self.tracker.resource_created(CreatedResource {
             driver: &driver,
-            args: &args(kind, size, alignment),
-            allocation: ResourceAllocation { size, alignment },
+            args: &args,
+            allocation,
             identity: Identity { desc: desc(kind, size), clear_value: None },
             label: &label,
             home: CreatedHome::Placed {

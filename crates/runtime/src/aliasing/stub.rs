@@ -1,23 +1,23 @@
-//! Heaps and resources without a driver, for the tracker alone.
+//! Heaps without a driver, and resources in them, for the tracker alone.
 
-use std::any::Any;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapwright_core::{ByteSize, GpuVirtualAddress};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
+use crate::ddi::driver_resource::DriverResource;
 use crate::ddi::{
-    DriverError, DriverHeap, GpuVirtualAddressRange, PagingWork, ResourceAllocation, SegmentGroup,
+    DriverError, DriverHeap, PagingWork, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup,
 };
 use crate::residency::PageableRecord;
 
-/// A heap or resource of which the tracker uses only the address.
-pub(crate) struct Stub(GpuVirtualAddress);
+/// A heap of which the tracker uses only the address.
+pub(super) struct Stub(GpuVirtualAddress);
 
 impl Stub {
     /// Creates a stub 2^36 bytes after the previous one.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self(GpuVirtualAddress::new(number << 36).expect("not null"))
@@ -49,36 +49,15 @@ impl DriverHeap for Stub {
     fn set_name(&self, _: Option<&str>) {}
 }
 
-impl DriverResource for Stub {
-    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
-        self.0
-    }
-    fn existing_allocation_info(&self) -> ResourceAllocation {
-        unreachable!("the tracker does not call this")
-    }
-    fn allocation(&self) -> GpuVirtualAddressRange {
-        unreachable!("the tracker does not call this")
-    }
-    fn map(&self, _: u32) -> Result<Option<NonNull<u8>>, DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-    unsafe fn write_subresource(
-        &self,
-        _: u32,
-        _: TexelRegion,
-        _: TexelRows<*const u8>,
-    ) -> Result<(), DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-    unsafe fn read_subresource(
-        &self,
-        _: u32,
-        _: TexelRegion,
-        _: TexelRows<*mut u8>,
-    ) -> Result<(), DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
+/// Creates a resource in a heap that contains nothing else.
+pub(crate) fn resource_apart() -> Arc<DriverResource> {
+    let args = ResourceArgs {
+        kind: ResourceKind::Buffer { width: ByteSize::new(1) },
+        tight_alignment: false,
+        alignment_restriction: Alignment::ONE,
+        create_at: None,
+    };
+    let allocation = ResourceAllocation { size: ByteSize::new(1), alignment: Alignment::ONE };
+    let resource = DriverResource::placed(&args, allocation, Arc::new(Stub::new()), 0);
+    Arc::new(resource.expect("the heap is not at the end of the address space"))
 }

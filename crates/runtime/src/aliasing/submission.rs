@@ -151,43 +151,34 @@ impl Submission {
         resource.touch(self.epoch, self.step, sync | earlier.map_or(0, |last| last.sync));
     }
 
-    /// Checks that barriers order an access to `before` in this submission before one to `after` now.
-    ///
-    /// # Errors
-    ///
-    /// The rule that is broken.
+    /// Returns the rule that is broken unless barriers order an access to `before` in this submission before one to
+    /// `after` now.
     pub(super) fn check_order(
         &self,
         before: ResourceId,
         last: Touch,
         after: ResourceId,
         laws: AliasingLaws,
-    ) -> Result<(), Rule> {
+    ) -> Option<Rule> {
         let steps = |map: &HashMap<ResourceId, u64>, id| map.get(&id).copied().unwrap_or(0);
         let pair = self.legacy.pairs.get(&(before, after)).copied().unwrap_or(0);
         let matching =
             [self.legacy.any, steps(&self.legacy.from, before), steps(&self.legacy.to, after), pair];
         let latest = matching.into_iter().max().unwrap_or(0);
         let is_in_time = latest > last.step || !laws.contains(AliasingLaws::BARRIER_AFTER_LAST_ACCESS);
-        if latest != 0 && is_in_time {
-            return Ok(());
-        }
-        if self.orders(before, last, after, laws) {
-            return Ok(());
+        if (latest != 0 && is_in_time) || self.orders(before, last, after, laws) {
+            return None;
         }
         if steps(&self.legacy.all_to, after) > last.step {
-            return Err(Rule::B4);
+            return Some(Rule::B4);
         }
         if latest != 0 {
-            return Err(Rule::B5);
+            return Some(Rule::B5);
         }
         let is_enhanced = self.enhanced.releases.contains_key(&before)
             || self.enhanced.acquires.contains_key(&after)
             || !self.enhanced.global.is_empty();
-        if is_enhanced {
-            return if laws.contains(AliasingLaws::ENHANCED_BARRIERS_ORDER) { Err(Rule::E1) } else { Ok(()) };
-        }
-        Err(Rule::B1)
+        Some(if is_enhanced { Rule::E1 } else { Rule::B1 })
     }
 
     /// Returns whether enhanced barriers wait for `before` and then block `after`.

@@ -62,7 +62,7 @@ struct CpuOrder {
 
 /// A resource that was created.
 pub(crate) struct CreatedResource<'a> {
-    pub(crate) driver: &'a Arc<dyn DriverResource>,
+    pub(crate) driver: &'a Arc<DriverResource>,
     pub(crate) args: &'a ResourceArgs,
     pub(crate) allocation: ResourceAllocation,
     pub(crate) identity: Identity,
@@ -197,7 +197,7 @@ impl AliasingTracker {
     /// Returns the state of the contents of a unit.
     pub(crate) fn contents(
         &self,
-        resource: &Arc<dyn DriverResource>,
+        resource: &Arc<DriverResource>,
         unit: u32,
     ) -> Option<HEAPWRIGHT_ALIASING_CONTENTS> {
         let state = self.lock();
@@ -321,7 +321,7 @@ impl AliasingTracker {
     /// Returns the callback that a queue executes before it changes tile mappings.
     pub(crate) fn update_mappings(
         self: &Arc<Self>,
-        resource: &Arc<dyn DriverResource>,
+        resource: &Arc<DriverResource>,
         mappings: &[TileMapping],
     ) -> Question {
         let (this, resource, mappings) = (Arc::clone(self), Arc::clone(resource), mappings.to_vec());
@@ -338,8 +338,8 @@ impl AliasingTracker {
     /// Like [`update_mappings`](Self::update_mappings), for a copy of mappings.
     pub(crate) fn copy_mappings(
         self: &Arc<Self>,
-        target: &(Arc<dyn DriverResource>, Vec<u32>),
-        source: &(Arc<dyn DriverResource>, Vec<u32>),
+        target: &(Arc<DriverResource>, Vec<u32>),
+        source: &(Arc<DriverResource>, Vec<u32>),
     ) -> Question {
         let (this, target, source) = (Arc::clone(self), target.clone(), source.clone());
         Question::new(move || {
@@ -400,7 +400,7 @@ impl AliasingTracker {
     pub(crate) fn cpu_accesses(
         &self,
         name: &'static str,
-        resource: &Arc<dyn DriverResource>,
+        resource: &Arc<DriverResource>,
         part: ResourcePart,
         is_read: bool,
     ) {
@@ -425,7 +425,7 @@ impl AliasingTracker {
     }
 
     /// Reports that the CPU maps or unmaps a resource.
-    pub(crate) fn cpu_maps(&self, resource: &Arc<dyn DriverResource>, is_mapped: bool) {
+    pub(crate) fn cpu_maps(&self, resource: &Arc<DriverResource>, is_mapped: bool) {
         self.judge("Map", |judge| {
             if let Some(resource) = judge.id_of(resource).and_then(|id| judge.resource_mut(id)) {
                 let count = resource.map_count;

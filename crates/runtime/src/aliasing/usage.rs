@@ -9,13 +9,15 @@ use super::content::{Cause, Content};
 use super::coverage::{Coverage, Part, Region};
 use super::granularity::KIB_64;
 use super::handover::Reason;
-use super::judge::{Finding, Judge, Step};
+use super::judge::{Judge, Step};
 use super::laws::AliasingLaws;
+use super::prohibitions::{AFTER_THE_END, Breach, DISCARD, INVALID, LateAccess, UNINITIALISED, Undefined};
 use super::resource::{ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::shape::Piece;
 use super::state::BarrierState;
 use super::submission::Submission;
+use super::violation::Severity;
 use crate::ddi::command::Command;
 
 /// An access as the tracker sees it.
@@ -96,15 +98,11 @@ impl Judge {
         resource: &TrackedResource,
         subresources: &Range<u32>,
     ) {
-        let is_forbidden = !resource.no_access.all(subresources.clone(), |forbidden| !forbidden);
-        if is_forbidden && self.has(AliasingLaws::NO_ACCESS_FORBIDS) {
-            let what = "is accessed after a barrier with AccessAfter NO_ACCESS";
-            self.say(submission, Finding::error(Rule::E4, resource, what));
-        }
-        if resource.ended_in == Some(submission.epoch) && self.has(AliasingLaws::SYNC_NONE_IS_ALONE) {
-            let what = "is used after a barrier with SyncAfter NONE";
-            self.say(submission, Finding::error(Rule::E7, resource, what));
-        }
+        let access = LateAccess {
+            has_no_access: !resource.no_access.all(subresources.clone(), |ended| !ended),
+            has_ended: resource.ended_in == Some(submission.epoch),
+        };
+        self.check(submission, (AFTER_THE_END, &access), Some(resource), None);
     }
 
     /// Overwrites contents that have become undefined, so that programs cannot rely on them.
@@ -145,14 +143,26 @@ impl Judge {
             Some((run, rule, because))
         });
         let Some((units, rule, because)) = failed else { return };
-        let other = self.invalidator(resource, units.start);
         let what = match rule {
             Rule::I8 => "is read after a discard",
             Rule::I4 | Rule::I5 | Rule::I14 | Rule::E3 => "is read before it is initialised",
             _ => "is read where its contents are invalid",
         };
-        let finding = Finding::error(rule, resource, what);
-        self.say(submission, Finding { because, other, units: Some(units), ..finding });
+        self.say_undefined(submission, resource, (rule, because), units, what);
+    }
+
+    /// Records an error that concerns contents of a resource.
+    fn say_undefined(
+        &mut self,
+        submission: &mut Submission,
+        resource: &TrackedResource,
+        (rule, because): (Rule, Option<Rule>),
+        units: Range<u32>,
+        what: &'static str,
+    ) {
+        let other = resource.content.get(units.start).and_then(|content| content.cause.by());
+        let breach = Breach { rule, severity: Severity::Error, what };
+        self.say(submission, &breach, (Some(resource), other), Some((units, because)));
     }
 
     /// Returns the rule that forbids reading invalid contents, and the rule that made them invalid. `None` if they are
@@ -163,27 +173,13 @@ impl Judge {
         content: &Content,
         piece: &Piece,
     ) -> Option<(Rule, Option<Rule>)> {
-        let has_duty = resource.has_duty();
-        let needs = |law, rule| self.has(law).then_some(rule);
-        if content.initialised.covers(piece.part) && content.initialised != Coverage::None {
-            return needs(AliasingLaws::DISCARD_LEAVES_UNDEFINED, Rule::I8).map(|rule| (rule, None));
+        let undefined = resource.undefined(content, piece);
+        let is_fresh = !matches!(content.cause, Cause::Skipped { .. } | Cause::Invalidated { .. });
+        if resource.has_duty() && is_fresh && !undefined.is_discarded {
+            return self.why_not_initialised(resource, content, piece);
         }
-        match content.cause {
-            Cause::Created { .. } | Cause::Mapped { .. } if has_duty => {
-                self.why_not_initialised(resource, content, piece)
-            }
-            Cause::Created { zeroed: true } | Cause::Mapped { zeroed: true } => None,
-            Cause::Created { zeroed: false } | Cause::Mapped { zeroed: false } => {
-                needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, None))
-            }
-            Cause::Activated if has_duty => self.why_not_initialised(resource, content, piece),
-            Cause::Activated => needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, None)),
-            // Only a discard, handled above, makes unknown contents invalid.
-            Cause::Skipped { .. } => None,
-            Cause::Invalidated { because, .. } => {
-                needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, Some(because)))
-            }
-        }
+        let rule = *self.options.laws.effects(INVALID, &undefined).next()?;
+        Some((rule, content.cause.because().filter(|_| !undefined.is_discarded)))
     }
 
     /// Returns the rule that requires initialisation, and the reason why a piece that was written is not sufficient.
@@ -193,22 +189,9 @@ impl Judge {
         content: &Content,
         piece: &Piece,
     ) -> Option<(Rule, Option<Rule>)> {
-        let (law, rule, mut because) = match content.cause {
-            Cause::Created { .. } => (AliasingLaws::INITIALISE_FIRST, Rule::I4, None),
-            Cause::Mapped { .. } => (AliasingLaws::MAPPING_UNINITIALISES, Rule::I14, None),
-            Cause::Activated if resource.needs_initialisation || resource.came_from_undefined => {
-                (AliasingLaws::UNDEFINED_NEEDS_INITIALISATION, Rule::E3, None)
-            }
-            Cause::Activated | Cause::Skipped { .. } => {
-                (AliasingLaws::INITIALISE_AFTER_ACTIVATION, Rule::I5, None)
-            }
-            Cause::Invalidated { because, .. } => {
-                (AliasingLaws::WHOLE_UNITS_INITIALISE, Rule::I3, Some(because))
-            }
-        };
-        if !self.has(law) {
-            return None;
-        }
+        let undefined = resource.undefined(content, piece);
+        let rule = *self.options.laws.effects(UNINITIALISED, &undefined).next()?;
+        let mut because = content.cause.because();
         if !resource.shape.has_tiles() && is_tile_sized(resource, piece) {
             because = Some(Rule::I6);
         } else if because.is_none() {
@@ -217,13 +200,6 @@ impl Judge {
             because = any_other.then_some(Rule::I7);
         }
         Some((rule, because))
-    }
-
-    fn invalidator(&self, resource: &TrackedResource, unit: u32) -> Option<ResourceId> {
-        match resource.content.get(unit)?.cause {
-            Cause::Invalidated { by, .. } => Some(by),
-            _ => None,
-        }
     }
 
     /// Checks that a piece may be used without initialisation. Otherwise records a violation and returns false.
@@ -244,10 +220,8 @@ impl Judge {
             Some((run, rule, because))
         });
         let Some((units, rule, because)) = failed else { return true };
-        let other = self.invalidator(resource, units.start);
         let what = "is used before a whole subresource or tile is initialised";
-        let finding = Finding::error(rule, resource, what);
-        self.say(submission, Finding { because, other, units: Some(units), ..finding });
+        self.say_undefined(submission, resource, (rule, because), units, what);
         false
     }
 
@@ -320,15 +294,10 @@ impl Judge {
             // With simultaneous access, COMMON is the only layout.
             let only = Some(BarrierState::Layout(D3D12_BARRIER_LAYOUT_COMMON))
                 .filter(|_| resource.shape.is_stateless());
-            let is_allowed = resource.state.all(subresources.clone(), |state| {
+            let is_in_state = resource.state.all(subresources.clone(), |state| {
                 only == Some(*state) || state.allows_discard(is_compute, flags)
             });
-            if !is_allowed && self.has(AliasingLaws::DISCARD_NEEDS_STATE) {
-                let what =
-                    "is discarded in a state other than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
-                let finding = Finding::error(Rule::I8, &resource, what);
-                self.say(step.submission, finding);
-            }
+            self.check(step.submission, (DISCARD, &is_in_state), Some(&resource), None);
             for subresource in subresources.clone() {
                 for piece in resource.shape.subresource(subresource) {
                     let places = resource.shape.places_of_units(&piece.units);
@@ -372,6 +341,15 @@ pub(super) fn discard_piece(resource: &mut TrackedResource, piece: &Piece, is_wh
 }
 
 impl TrackedResource {
+    /// Describes contents that are not defined in all of a piece.
+    fn undefined(&self, content: &Content, piece: &Piece) -> Undefined {
+        Undefined {
+            cause: content.cause,
+            is_discarded: content.initialised.covers(piece.part) && content.initialised != Coverage::None,
+            came_from_undefined: self.needs_initialisation || self.came_from_undefined,
+        }
+    }
+
     /// Makes a piece valid in units whose contents satisfy a condition.
     fn validate_where(&mut self, piece: &Piece, is_so: impl Fn(&Content) -> bool) {
         let units = self.content.iter(piece.units.clone()).filter(|(_, content)| is_so(content));

@@ -16,8 +16,9 @@ use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
 use super::{call, clock};
 use crate::aliasing::{AliasingTracker, SubmittedList};
-use crate::ddi::command::{DriverQueue, RemovalSink, Work};
+use crate::ddi::command::{RemovalSink, Work};
 use crate::debug::ObjectKind;
+use crate::drivers::queue::DriverQueue;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 use crate::rules::tile_regions::{ResourceTiles, TileRun, indices, one_tile};
@@ -31,7 +32,7 @@ pub(super) struct CommandQueue {
     aliasing: Arc<AliasingTracker>,
     agent: u32,
     /// `None` only while the queue is being dropped.
-    driver: Option<Box<dyn DriverQueue>>,
+    driver: Option<DriverQueue>,
     /// State of the submissions. Locked while a submission is handed to the driver, to keep submissions in order.
     submissions: Mutex<Submissions>,
     /// Reaches a submission's number when that submission has completed.
@@ -85,7 +86,7 @@ impl CommandQueue {
         let removal = Arc::clone(device.removal());
         let progress = removal.create_fence(0);
         let sink: Arc<dyn RemovalSink> = removal;
-        let driver = Some(device.driver().create_queue(sink)?);
+        let driver = Some(DriverQueue::start(device.driver().gpu_memory()?, sink)?);
         let desc = D3D12_COMMAND_QUEUE_DESC { NodeMask: 1, ..*desc };
         let aliasing = Arc::clone(device.aliasing());
         let agent = aliasing.add_queue();

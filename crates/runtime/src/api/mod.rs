@@ -52,6 +52,6 @@ pub(crate) fn resource_driver(
     device: &Device,
     resource: Option<&ID3D12Resource>,
     name: &str,
-) -> Result<Arc<dyn DriverResource>, Refusal> {
+) -> Result<Arc<DriverResource>, Refusal> {
     Ok(Arc::clone(object::own::<resource::Resource>(device, resource, name)?.driver()))
 }

@@ -14,7 +14,7 @@ use super::heap::{self, HeapInner};
 use super::object::{Child, implement_pageable, implement_pageable_tools, own};
 use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::{CreatedHome, CreatedResource, Identity, Label, ResourcePart};
-use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
 use crate::ddi::{DriverHeap, GpuVirtualAddressRange, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
 use crate::rules::creation::{Home, Plan, Request};
@@ -41,7 +41,7 @@ struct Facts {
     desc: D3D12_RESOURCE_DESC1,
     /// The description in the form that the rules use.
     resource: rules::resource::Resource,
-    driver: Arc<dyn DriverResource>,
+    driver: Arc<DriverResource>,
     placement: Placement,
     /// Formats that views may have besides those of the resource's family.
     castable_formats: Box<[DXGI_FORMAT]>,
@@ -102,14 +102,18 @@ impl Resource {
     ) -> Result<Self, Refusal> {
         let (driver, of_device) = (device.driver(), device.driver_device());
         let own = plan.implicit_heap.map(|args| driver.create_heap(of_device, &args)).transpose()?;
-        let memory = match (&placement, &own) {
-            (Placement::Placed(heap, offset), _) => {
-                ResourcePlacement::Heap { heap: Arc::clone(heap.memory()), offset: *offset }
-            }
-            (_, Some(heap)) => ResourcePlacement::Heap { heap: Arc::clone(heap), offset: 0 },
-            (_, None) => ResourcePlacement::Reserved,
+        let (args, allocation) = (&plan.args, plan.allocation);
+        let heap = match (&placement, &own) {
+            (Placement::Placed(heap, offset), _) => Some((heap.memory(), *offset)),
+            (_, own) => own.as_ref().map(|heap| (heap, 0)),
         };
-        let driver = driver.create_resource(of_device, &plan.args, plan.allocation, memory)?;
+        let driver = Arc::new(match heap {
+            Some((heap, offset)) => DriverResource::placed(args, allocation, Arc::clone(heap), offset)?,
+            None => {
+                let memory = driver.reserve(of_device, allocation, args.create_at)?;
+                DriverResource::reserved(args, allocation, memory)
+            }
+        });
         let mip_levels = match plan.resource.texture() {
             Some(texture) => u16::try_from(texture.args.mip_levels).unwrap_or(request.desc.MipLevels),
             None => request.desc.MipLevels,
@@ -243,7 +247,7 @@ impl Resource {
     }
 
     /// Returns the driver's part of the resource. Commands hold it.
-    pub(super) fn driver(&self) -> &Arc<dyn DriverResource> {
+    pub(super) fn driver(&self) -> &Arc<DriverResource> {
         &self.facts.driver
     }
 

@@ -15,9 +15,9 @@ pub(crate) enum Command {
     /// Copies bytes between buffers.
     CopyBuffer {
         /// The target buffer and the offset of the first byte written.
-        target: (Arc<dyn DriverResource>, u64),
+        target: (Arc<DriverResource>, u64),
         /// The source buffer and the offset of the first byte read.
-        source: (Arc<dyn DriverResource>, u64),
+        source: (Arc<DriverResource>, u64),
         /// Number of bytes.
         size: u64,
     },
@@ -40,25 +40,25 @@ pub(crate) enum Command {
     /// Copies all bytes of a texture to a texture with the same description.
     CopyTexture {
         /// The target texture.
-        target: Arc<dyn DriverResource>,
+        target: Arc<DriverResource>,
         /// The source texture.
-        source: Arc<dyn DriverResource>,
+        source: Arc<DriverResource>,
     },
     /// Copies whole tiles between a reserved resource and a buffer, in the order of the tiles.
     CopyTiles {
         /// The reserved resource.
-        tiled: Arc<dyn DriverResource>,
+        tiled: Arc<DriverResource>,
         /// Indices of its tiles.
         tiles: Arc<[u32]>,
         /// The buffer and the offset of the first byte.
-        buffer: (Arc<dyn DriverResource>, u64),
+        buffer: (Arc<DriverResource>, u64),
         /// Whether the copy is from the buffer to the tiles.
         to_tiles: bool,
     },
     /// Fills texels with one value.
     FillTexels {
         /// The texture.
-        target: Arc<dyn DriverResource>,
+        target: Arc<DriverResource>,
         /// The subresource, which has one plane.
         subresource: u32,
         /// The region to fill.
@@ -69,7 +69,7 @@ pub(crate) enum Command {
     /// Fills a range of a buffer with a repeated pattern.
     FillBuffer {
         /// The buffer and the offset of the first byte.
-        target: (Arc<dyn DriverResource>, u64),
+        target: (Arc<DriverResource>, u64),
         /// Number of bytes, a multiple of the pattern's length.
         size: u64,
         /// The pattern.
@@ -78,11 +78,11 @@ pub(crate) enum Command {
     /// Resolves the samples of each texel to one texel.
     ResolveTexels {
         /// The single-sampled texture and its subresource (of one plane).
-        target: (Arc<dyn DriverResource>, u32),
+        target: (Arc<DriverResource>, u32),
         /// The first texel written.
         target_start: [u32; 3],
         /// The multisampled texture and its subresource (of the same plane).
-        source: (Arc<dyn DriverResource>, u32),
+        source: (Arc<DriverResource>, u32),
         /// The region of the source.
         region: TexelRegion,
         /// The rule that combines a plane's samples.
@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// memory (unmapped tiles) are skipped.
     Scramble {
         /// The resource.
-        target: Arc<dyn DriverResource>,
+        target: Arc<DriverResource>,
         /// Offsets from the beginning of the resource and lengths, in bytes.
         ranges: Arc<[(u64, u64)]>,
         /// Seed of the pattern that is written.
@@ -113,14 +113,14 @@ pub(crate) enum TexelLocation {
     /// A subresource of a texture.
     Subresource {
         /// The texture.
-        resource: Arc<dyn DriverResource>,
+        resource: Arc<DriverResource>,
         /// The index of the subresource.
         index: u32,
     },
     /// A placed footprint in a buffer.
     Footprint {
         /// The buffer.
-        buffer: Arc<dyn DriverResource>,
+        buffer: Arc<DriverResource>,
         /// The offset of the first byte.
         offset: u64,
         /// Distance between rows of blocks, in bytes.
@@ -196,23 +196,17 @@ pub(crate) enum Work {
     /// Changes the memory mapped to tiles of a reserved resource.
     UpdateTileMappings {
         /// The reserved resource.
-        resource: Arc<dyn DriverResource>,
+        resource: Arc<DriverResource>,
         /// The mappings, applied in this order.
         mappings: Vec<TileMapping>,
     },
     /// Copies tile mappings from one reserved resource to another.
     CopyTileMappings {
         /// The resource whose mappings change, and its tiles.
-        target: (Arc<dyn DriverResource>, Vec<u32>),
+        target: (Arc<DriverResource>, Vec<u32>),
         /// The resource whose mappings are copied, and as many of its tiles.
-        source: (Arc<dyn DriverResource>, Vec<u32>),
+        source: (Arc<DriverResource>, Vec<u32>),
     },
-}
-
-/// A queue of a driver. Dropping it discards the work that has not begun.
-pub(crate) trait DriverQueue: Send + Sync {
-    /// Appends consecutive work and returns without waiting for it.
-    fn submit(&self, works: &mut dyn Iterator<Item = Work>);
 }
 
 /// The receiver of the report, by a queue or the GPU's driver, that the device is lost.

@@ -5,7 +5,8 @@
 //! foresee (out of memory). Names follow the DDI: *caps*, *create device*, *check resource allocation info*, *create
 //! heap*.
 //!
-//! * `driver_resource`: resources as a driver implements them, and texels in CPU memory.
+//! * `driver_resource`: resources, which are the same on all drivers, and texels in CPU memory. A driver provides heaps, the
+//!   addresses of reserved resources, and the access of queues to memory.
 //! * `command`: commands and other work for queues.
 
 pub(crate) mod command;
@@ -22,16 +23,16 @@ use std::time::{Duration, Instant};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use self::command::{DriverQueue, RemovalSink};
 pub use self::device::GpuVirtualAddressRange;
 pub(crate) use self::device::{DeviceArgs, DriverDevice};
-use self::driver_resource::{DriverResource, ResourcePlacement};
 pub(crate) use self::resource::{
     Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
     TextureUsage,
 };
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
 pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
+use crate::drivers::gpu_memory::GpuMemory;
+use crate::drivers::tiles::ReservedMemory;
 use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
 /// An adapter and its driver, shared by the devices created on the adapter.
@@ -67,6 +68,11 @@ pub(crate) trait Driver: Send + Sync {
     /// records what it creates.
     fn residency(&self) -> &Arc<ResidencyLedger>;
 
+    /// Returns the time that creating and freeing heaps has taken, if it is modelled: on a simulated GPU.
+    fn modelled_heap_time(&self) -> Option<Duration> {
+        None
+    }
+
     /// Returns the size and alignment of a valid resource (the DDI's `CheckResourceAllocationInfo`).
     ///
     /// Pure: the same arguments give the same result for the life of the adapter.
@@ -84,29 +90,24 @@ pub(crate) trait Driver: Send + Sync {
         args: &HeapArgs,
     ) -> Result<Arc<dyn DriverHeap>, DriverError>;
 
-    /// Creates a resource for a device (the resource part of the DDI's `CreateHeapAndResource`).
-    ///
-    /// The runtime has checked heap and offset. The heap is always one of this driver, and only buffers have an
-    /// address. `allocation` is what [`check_resource_allocation_info`](Self::check_resource_allocation_info) returned.
+    /// Reserves addresses for a reserved resource of a device: the given ones, or any.
     ///
     /// # Errors
     ///
-    /// [`DriverError::OutOfAddressSpace`] for a reserved resource; [`DriverError::CannotCreateAt`] for an address,
-    /// which in a heap must equal the heap's address plus the offset. Nothing is allocated then.
-    fn create_resource(
+    /// [`DriverError::OutOfAddressSpace`]; [`DriverError::CannotCreateAt`] for an address. Nothing is reserved then.
+    fn reserve(
         &self,
         device: &dyn DriverDevice,
-        args: &ResourceArgs,
         allocation: ResourceAllocation,
-        placement: ResourcePlacement,
-    ) -> Result<Arc<dyn DriverResource>, DriverError>;
+        create_at: Option<GpuVirtualAddress>,
+    ) -> Result<Box<dyn ReservedMemory>, DriverError>;
 
-    /// Creates a queue that works asynchronously.
+    /// Returns a new queue's access to memory.
     ///
     /// # Errors
     ///
-    /// [`DriverError::HostOutOfMemory`] if the operating system cannot create a thread.
-    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError>;
+    /// [`DriverError::OutOfDeviceMemory`] or [`DriverError::HostOutOfMemory`].
+    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError>;
 
     /// Sets the budget of the process, as demand from other programs would. On a real GPU, it is a limit of the
     /// operating system's budget.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::gpu_memory::GpuMemory;
 use super::page_fault::PageFault;
-use super::resource::MemoryResource;
 use super::texels;
 use super::tiles::TILE_SIZE;
 use crate::ddi::command::{Command, TileMapping};
@@ -33,7 +32,7 @@ pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(
             Ok(())
         }
         Command::FillTexels { target, subresource, region, value } => {
-            texels::fill(memory, &**target, *subresource, *region, value.as_bytes())
+            texels::fill(memory, target, *subresource, *region, value.as_bytes())
         }
         Command::FillBuffer { target, size, value } => {
             memory.fill(address(&target.0) + target.1, *size, value.as_bytes())
@@ -53,19 +52,18 @@ pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(
 }
 
 /// Changes the memory mapped to tiles of a reserved resource.
-pub(super) fn update_tile_mappings(resource: &dyn DriverResource, mappings: &[TileMapping]) {
-    if let Some(tiles) = own(resource).and_then(MemoryResource::tiles) {
+pub(super) fn update_tile_mappings(resource: &DriverResource, mappings: &[TileMapping]) {
+    if let Some(tiles) = resource.tiles() {
         mappings.iter().for_each(|mapping| tiles.map(mapping));
     }
 }
 
 /// Copies tile mappings from `source` to `target`, of as many tiles.
 pub(super) fn copy_tile_mappings(
-    (target, target_tiles): (&dyn DriverResource, &[u32]),
-    (source, source_tiles): (&dyn DriverResource, &[u32]),
+    (target, target_tiles): (&DriverResource, &[u32]),
+    (source, source_tiles): (&DriverResource, &[u32]),
 ) {
-    let tiles = |resource| own(resource).and_then(MemoryResource::tiles);
-    let (Some(target), Some(source)) = (tiles(target), tiles(source)) else { return };
+    let (Some(target), Some(source)) = (target.tiles(), source.tiles()) else { return };
     // Read all before writing any: both may be the same resource.
     let read: Vec<_> = source_tiles.iter().map(|&tile| source.get(u64::from(tile))).collect();
     for (&tile, backing) in target_tiles.iter().zip(read) {
@@ -73,11 +71,6 @@ pub(super) fn copy_tile_mappings(
     }
 }
 
-/// Downcasts to the drivers' resource. The runtime passes only resources of this driver.
-pub(super) fn own(resource: &dyn DriverResource) -> Option<&MemoryResource> {
-    resource.as_any().downcast_ref()
-}
-
-fn address(resource: &Arc<dyn DriverResource>) -> u64 {
+fn address(resource: &Arc<DriverResource>) -> u64 {
     resource.gpu_virtual_address().get()
 }

@@ -7,7 +7,7 @@ use super::page_fault::PageFault;
 ///
 /// Accesses take effect in order. A driver may defer copies and writes until the [queue](super::queue) asks it to
 /// finish them.
-pub(super) trait GpuMemory {
+pub(crate) trait GpuMemory {
     /// Copies `size` bytes. Within contiguous memory, overlapping ranges are copied as if through a temporary buffer.
     fn copy(&mut self, target: u64, source: u64, size: u64) -> Result<(), PageFault>;
 

@@ -18,17 +18,17 @@ mod address_owners;
 mod address_space;
 mod execute;
 mod free_addresses;
-mod gpu_memory;
+pub(crate) mod gpu_memory;
 pub(crate) mod host;
 pub(crate) mod layout;
 mod page_fault;
-mod queue;
+pub(crate) mod queue;
 mod reservation;
 mod reserved;
-mod resource;
+pub(crate) mod resource;
 mod segment;
 mod texels;
-mod tiles;
+pub(crate) mod tiles;
 #[cfg(feature = "vulkan")]
 pub(crate) mod vulkan;
 

@@ -7,13 +7,13 @@ use windows_core::HRESULT;
 
 /// An access that the GPU could not perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PageFault {
+pub(crate) struct PageFault {
     address: u64,
     cause: FaultCause,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FaultCause {
+pub(crate) enum FaultCause {
     /// No object has the address, or none any more.
     Unmapped,
     /// A tile of a reserved resource is mapped to NULL, on a GPU where accesses to it are undefined.

@@ -13,22 +13,27 @@ use super::execute;
 use super::gpu_memory::GpuMemory;
 use super::page_fault::PageFault;
 use crate::ddi::DriverError;
-use crate::ddi::command::{Command, DriverQueue, RemovalSink, Work};
+use crate::ddi::command::{Command, RemovalSink, Work};
 
 /// The interval at which a queue that waits for a fence checks whether it was ended.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
 
 /// A queue. Dropping it performs what was submitted, up to a wait for a fence that is not released by then, and blocks
 /// until that is done.
-pub(super) struct ThreadQueue {
+pub(crate) struct DriverQueue {
     works: Mutex<Option<Sender<Work>>>,
     /// Set when the queue is dropped: waits are given up.
     ended: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl ThreadQueue {
-    pub(super) fn start(
+impl DriverQueue {
+    /// Starts a queue that works asynchronously.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::HostOutOfMemory`] if the operating system cannot create a thread.
+    pub(crate) fn start(
         memory: Box<dyn GpuMemory + Send>,
         removal: Arc<dyn RemovalSink>,
     ) -> Result<Self, DriverError> {
@@ -42,10 +47,9 @@ impl ThreadQueue {
             .map_err(|_| none)?;
         Ok(Self { works: Mutex::new(Some(works)), ended, thread: Mutex::new(Some(thread)) })
     }
-}
 
-impl DriverQueue for ThreadQueue {
-    fn submit(&self, works: &mut dyn Iterator<Item = Work>) {
+    /// Appends consecutive work and returns without waiting for it.
+    pub(crate) fn submit(&self, works: &mut dyn Iterator<Item = Work>) {
         let sender = self.works.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*sender {
             for work in works {
@@ -56,7 +60,7 @@ impl DriverQueue for ThreadQueue {
     }
 }
 
-impl Drop for ThreadQueue {
+impl Drop for DriverQueue {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         drop(self.works.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -132,11 +136,11 @@ impl Worker {
             }
             Work::UpdateTileMappings { resource, mappings } => {
                 self.finish()?;
-                execute::update_tile_mappings(&*resource, &mappings);
+                execute::update_tile_mappings(&resource, &mappings);
             }
             Work::CopyTileMappings { target, source } => {
                 self.finish()?;
-                execute::copy_tile_mappings((&*target.0, &target.1), (&*source.0, &source.1));
+                execute::copy_tile_mappings((&target.0, &target.1), (&source.0, &source.1));
             }
         }
         Ok(ControlFlow::Continue(()))

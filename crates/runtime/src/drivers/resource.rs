@@ -1,6 +1,5 @@
 //! Resources in a heap or in addresses of their own.
 
-use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -10,14 +9,14 @@ use heapwright_d3d12::DXGI_FORMAT_R24G8_TYPELESS;
 use super::layout::TextureLayout;
 use super::texels;
 use super::tiles::{ReservedMemory, TileTable};
-use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
+use crate::ddi::driver_resource::{TexelRegion, TexelRows};
 use crate::ddi::{
     CreateAtFault, DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation, ResourceArgs,
     ResourceKind,
 };
 
-/// A resource: its range of addresses and the layout of its texels.
-pub(super) struct MemoryResource {
+/// A resource: its range of addresses and the layout of its texels. Dropping the last reference releases what it holds.
+pub(crate) struct DriverResource {
     args: ResourceArgs,
     /// The layout of the texels; `None` for a buffer.
     layout: Option<Box<TextureLayout>>,
@@ -33,8 +32,13 @@ enum Memory {
     Reserved(Box<dyn ReservedMemory>),
 }
 
-impl MemoryResource {
-    pub(super) fn placed(
+impl DriverResource {
+    /// Creates a resource at an offset of a heap, which it keeps alive. The runtime has checked both.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::CannotCreateAt`] for an address other than the heap's plus the offset.
+    pub(crate) fn placed(
         args: &ResourceArgs,
         allocation: ResourceAllocation,
         heap: Arc<dyn DriverHeap>,
@@ -60,7 +64,8 @@ impl MemoryResource {
         })
     }
 
-    pub(super) fn reserved(
+    /// Creates a resource at addresses of its own.
+    pub(crate) fn reserved(
         args: &ResourceArgs,
         allocation: ResourceAllocation,
         memory: Box<dyn ReservedMemory>,
@@ -117,26 +122,20 @@ impl MemoryResource {
             Ok(())
         })
     }
-}
 
-/// Computes the layout of a resource's texels; `None` for a buffer.
-fn layout(args: &ResourceArgs) -> Option<Box<TextureLayout>> {
-    match args.kind {
-        ResourceKind::Buffer { .. } => None,
-        ResourceKind::Texture(texture) => Some(Box::new(TextureLayout::of_texture(texture))),
-    }
-}
-
-impl DriverResource for MemoryResource {
-    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
+    /// The GPU virtual address of the first byte. Textures have one as well, which the runtime does not expose.
+    pub(crate) fn gpu_virtual_address(&self) -> GpuVirtualAddress {
         self.start
     }
 
-    fn existing_allocation_info(&self) -> ResourceAllocation {
+    /// The size and alignment of the resource (the DDI's `CheckExistingResourceAllocationInfo`).
+    pub(crate) fn existing_allocation_info(&self) -> ResourceAllocation {
         self.allocation
     }
 
-    fn allocation(&self) -> GpuVirtualAddressRange {
+    /// The addresses that the resource occupies: those of its heap, in multiples of its alignment, or a reserved
+    /// resource's own.
+    pub(crate) fn allocation(&self) -> GpuVirtualAddressRange {
         let size = match &self.memory {
             Memory::Reserved(reserved) => return reserved.addresses(),
             Memory::Heap { .. } => {
@@ -147,7 +146,17 @@ impl DriverResource for MemoryResource {
         GpuVirtualAddressRange { start: self.start, size }
     }
 
-    fn map(&self, subresource: u32) -> Result<Option<NonNull<u8>>, DriverError> {
+    /// Maps a subresource for the CPU.
+    ///
+    /// Returns `None` if the layout is the driver's own (textures of layout UNKNOWN). The CPU accesses such a
+    /// subresource with [`write_subresource`](Self::write_subresource) and
+    /// [`read_subresource`](Self::read_subresource). The pointer stays valid until the resource's heap is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::HostOutOfMemory`] if the
+    /// operating system cannot commit memory.
+    pub(crate) fn map(&self, subresource: u32) -> Result<Option<NonNull<u8>>, DriverError> {
         let Some(layout) = &self.layout else {
             return self.bytes(0, self.allocation.size.get()).map(Some);
         };
@@ -159,7 +168,16 @@ impl DriverResource for MemoryResource {
         self.bytes(offset, self.allocation.size.get().saturating_sub(offset)).map(Some)
     }
 
-    unsafe fn write_subresource(
+    /// Copies texels from CPU memory to a region of a subresource.
+    ///
+    /// # Safety
+    ///
+    /// `rows` describes readable memory for the whole region, whose bounds lie within the subresource.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`map`](Self::map).
+    pub(crate) unsafe fn write_subresource(
         &self,
         subresource: u32,
         region: TexelRegion,
@@ -173,7 +191,16 @@ impl DriverResource for MemoryResource {
         })
     }
 
-    unsafe fn read_subresource(
+    /// Copies texels from a region of a subresource to CPU memory.
+    ///
+    /// # Safety
+    ///
+    /// `rows` describes writable memory for the whole region, whose bounds lie within the subresource.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`map`](Self::map).
+    pub(crate) unsafe fn read_subresource(
         &self,
         subresource: u32,
         region: TexelRegion,
@@ -185,8 +212,12 @@ impl DriverResource for MemoryResource {
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), rows.start.add(offset), len) };
         })
     }
+}
 
-    fn as_any(&self) -> &dyn Any {
-        self
+/// Computes the layout of a resource's texels; `None` for a buffer.
+fn layout(args: &ResourceArgs) -> Option<Box<TextureLayout>> {
+    match args.kind {
+        ResourceKind::Buffer { .. } => None,
+        ResourceKind::Texture(texture) => Some(Box::new(TextureLayout::of_texture(texture))),
     }
 }

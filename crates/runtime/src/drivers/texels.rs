@@ -1,10 +1,8 @@
 //! Copies, fills and resolves of texels, one row of blocks at a time.
 
-use super::execute::own;
 use super::gpu_memory::GpuMemory;
 use super::layout::SubresourceLayout;
 use super::page_fault::{FaultCause, PageFault};
-use super::resource::MemoryResource;
 use crate::ddi::DriverError;
 use crate::ddi::command::TexelLocation;
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
@@ -30,7 +28,7 @@ enum Arrangement {
 impl Blocks {
     fn of(location: &TexelLocation) -> Option<Self> {
         match location {
-            TexelLocation::Subresource { resource, index } => Self::of_subresource(&**resource, *index),
+            TexelLocation::Subresource { resource, index } => Self::of_subresource(resource, *index),
             TexelLocation::Footprint { buffer, offset, row_pitch, slice_pitch, block_size, block_texels } => {
                 Some(Self {
                     base: buffer.gpu_virtual_address().get() + offset,
@@ -43,8 +41,7 @@ impl Blocks {
         }
     }
 
-    fn of_subresource(resource: &dyn DriverResource, index: u32) -> Option<Self> {
-        let resource = own(resource)?;
+    fn of_subresource(resource: &DriverResource, index: u32) -> Option<Self> {
         let layout = resource.layout()?.subresource(index)?;
         Some(Self {
             base: resource.gpu_virtual_address().get(),
@@ -134,7 +131,7 @@ fn copy_24_bits(memory: &mut dyn GpuMemory, target: u64, source: u64, size: u64)
 /// Fills a region of a subresource with one texel, which is written to each sample.
 pub(super) fn fill(
     memory: &mut dyn GpuMemory,
-    target: &dyn DriverResource,
+    target: &DriverResource,
     subresource: u32,
     region: TexelRegion,
     value: &[u8],
@@ -159,9 +156,9 @@ pub(super) fn fill(
 /// Resolves the samples of texels, which are contiguous, to texels of the target.
 pub(super) fn resolve(
     memory: &mut dyn GpuMemory,
-    (target, target_index): (&dyn DriverResource, u32),
+    (target, target_index): (&DriverResource, u32),
     target_start: [u32; 3],
-    (source, source_index): (&dyn DriverResource, u32),
+    (source, source_index): (&DriverResource, u32),
     region: TexelRegion,
     resolver: &Resolver,
 ) -> Result<(), PageFault> {
@@ -201,7 +198,7 @@ pub(super) fn resolve(
 /// The arguments are the run's offset in the resource, its position in rows of the region alone (bytes along its row,
 /// row, slice), and its size in bytes.
 pub(super) fn for_each_run(
-    resource: &MemoryResource,
+    resource: &DriverResource,
     subresource: u32,
     region: TexelRegion,
     mut each: impl FnMut(u64, [usize; 3], usize) -> Result<(), DriverError>,

@@ -12,7 +12,7 @@ use crate::ddi::{DriverHeap, GpuVirtualAddressRange};
 pub(super) const TILE_SIZE: u64 = 64 * 1024;
 
 /// The memory of a reserved resource: addresses of its own, mapped tile by tile.
-pub(super) trait ReservedMemory: Send + Sync {
+pub(crate) trait ReservedMemory: Send + Sync {
     /// The addresses.
     fn addresses(&self) -> GpuVirtualAddressRange;
 
@@ -24,7 +24,7 @@ pub(super) trait ReservedMemory: Send + Sync {
 pub(super) type Place = (Arc<dyn DriverHeap>, u64);
 
 /// The mappings of one reserved resource's tiles. Only mapped tiles take memory, and consecutive ones little.
-pub(super) struct TileTable {
+pub(crate) struct TileTable {
     count: u64,
     /// Mapped tiles by the first tile of each run. Runs do not overlap.
     runs: RwLock<BTreeMap<u64, Run>>,

@@ -24,7 +24,7 @@ pub(crate) struct Operand<'a> {
     /// Formats that views may have besides those of the resource's family.
     pub(crate) castable_formats: &'a [DXGI_FORMAT],
     /// The driver's part, which identifies the resource. Rules only pass it on.
-    pub(crate) driver: &'a Arc<dyn DriverResource>,
+    pub(crate) driver: &'a Arc<DriverResource>,
 }
 
 impl<'a> Operand<'a> {
@@ -48,7 +48,7 @@ impl<'a> Operand<'a> {
     }
 
     /// Returns a reference for a command to hold.
-    pub(crate) fn hold(&self) -> Arc<dyn DriverResource> {
+    pub(crate) fn hold(&self) -> Arc<DriverResource> {
         Arc::clone(self.driver)
     }
 }
@@ -74,4 +74,24 @@ pub(crate) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
 /// Returns the number of subresources of a resource.
 pub(crate) fn subresource_count(desc: &D3D12_RESOURCE_DESC1) -> u32 {
     extents(desc).iter().product()
+}
+
+/// Returns whether a valid range of subresources contains one.
+pub(crate) fn contains(
+    range: &D3D12_BARRIER_SUBRESOURCE_RANGE,
+    desc: &D3D12_RESOURCE_DESC1,
+    index: u32,
+) -> bool {
+    if range.NumMipLevels == 0 {
+        return [D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES, index].contains(&range.IndexOrFirstMipLevel);
+    }
+    let [mips, slices, _] = extents(desc);
+    [
+        (index % mips, range.IndexOrFirstMipLevel, range.NumMipLevels),
+        // Windows treats 0 slices as 1.
+        (index / mips % slices, range.FirstArraySlice, range.NumArraySlices.max(1)),
+        (index / mips / slices, range.FirstPlane, range.NumPlanes),
+    ]
+    .into_iter()
+    .all(|(value, first, count)| value.checked_sub(first).is_some_and(|offset| offset < count))
 }

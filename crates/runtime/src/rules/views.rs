@@ -24,7 +24,7 @@ pub(crate) enum Descriptor {
 /// A view of a resource.
 #[derive(Clone)]
 pub(crate) struct View {
-    pub(crate) resource: Weak<dyn DriverResource>,
+    pub(crate) resource: Weak<DriverResource>,
     /// The resource's description.
     pub(crate) desc: D3D12_RESOURCE_DESC1,
     pub(crate) format: DXGI_FORMAT,
@@ -32,7 +32,7 @@ pub(crate) struct View {
     /// The aspects, depth or stencil, for which a depth stencil view is read-only.
     pub(crate) read_only: D3D12_DSV_FLAGS,
     /// The buffer of an unordered access view's counter, and the offset in bytes.
-    pub(crate) counter: Option<(Weak<dyn DriverResource>, u64)>,
+    pub(crate) counter: Option<(Weak<DriverResource>, u64)>,
 }
 
 /// The part of the resource that a view shows.
@@ -137,7 +137,7 @@ impl View {
     /// # Errors
     ///
     /// Returns E_INVALIDARG if the resource was released.
-    pub(crate) fn resource(&self) -> Result<Arc<dyn DriverResource>, Refusal> {
+    pub(crate) fn resource(&self) -> Result<Arc<DriverResource>, Refusal> {
         self.resource.upgrade().ok_or_else(|| {
             Refusal::invalid("the descriptor's resource was released")
                 .with_id(D3D12_MESSAGE_ID_DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE)

@@ -29,7 +29,9 @@ mod event;
 mod fault;
 mod json;
 mod size;
+mod writer;
 
 pub use fault::CaptureFault;
+pub use writer::CaptureWriter;
 
 pub(crate) use capture::Capture;

@@ -96,6 +96,11 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
         tag::DROP_POOL => Action::DropPool { pool: take(bytes)? },
         tag::USE_POOL => Action::UsePool { allocation: take_id(bytes, last_allocation)?, pool: take(bytes)? },
         tag::RELEASE_POOL => Action::ReleasePool { pool: take(bytes)? },
+        tag::HEAP_TIME => Action::HeapTime {
+            heap_type: take_heap_type(bytes)?,
+            is_free: take_bool(bytes)?,
+            nanoseconds: take(bytes)?,
+        },
         tag::PREFETCH_HEAP => Action::PrefetchHeap {
             heap: take_id(bytes, last_heap)?,
             is_shared: take_bool(bytes)?,

@@ -42,6 +42,7 @@ pub(super) mod tag {
     pub(in crate::session) const USE_POOL: u8 = 25;
     pub(in crate::session) const RELEASE_POOL: u8 = 26;
     pub(in crate::session) const PREFETCH_HEAP: u8 = 27;
+    pub(in crate::session) const HEAP_TIME: u8 = 28;
 }
 
 /// Appends a record, whose time is not less than the previous one.
@@ -75,6 +76,7 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         Action::UsePool { .. } => tag::USE_POOL,
         Action::ReleasePool { .. } => tag::RELEASE_POOL,
         Action::PrefetchHeap { .. } => tag::PREFETCH_HEAP,
+        Action::HeapTime { .. } => tag::HEAP_TIME,
     });
     push(bytes, time_us - previous.time_us);
     previous.time_us = *time_us;
@@ -149,6 +151,10 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
             }
         }
         Action::DropPool { pool } | Action::ReleasePool { pool } => push(bytes, *pool),
+        Action::HeapTime { heap_type, is_free, nanoseconds } => {
+            bytes.extend([*heap_type as u8, u8::from(*is_free)]);
+            push(bytes, *nanoseconds);
+        }
         Action::UsePool { allocation, pool } => {
             push_id(bytes, last_allocation, *allocation);
             push(bytes, *pool);

@@ -61,6 +61,7 @@
 //! | 25 | [`UsePool`](Action::UsePool) | allocation id, pool id |
 //! | 26 | [`ReleasePool`](Action::ReleasePool) | pool id |
 //! | 27 | [`PrefetchHeap`](Action::PrefetchHeap) | heap id, whether it is shared (byte, 0 or 1), whether it belongs to a pool (byte), pool id if it does |
+//! | 28 | [`HeapTime`](Action::HeapTime) | heap type (byte), whether the heap was freed (byte, 0 or 1), nanoseconds |
 //!
 //! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the value of
 //! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.

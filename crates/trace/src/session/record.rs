@@ -131,6 +131,15 @@ pub enum Action {
         /// Id of the pool.
         pool: u64,
     },
+    /// A call of the device for a heap of the selected allocator took so long. Its decisions depend on it.
+    HeapTime {
+        /// Type of the heap.
+        heap_type: HeapType,
+        /// Whether the heap was freed, instead of created.
+        is_free: bool,
+        /// Time of the call.
+        nanoseconds: u64,
+    },
     /// The selected allocator has added an empty heap to its heaps before it was needed.
     PrefetchHeap {
         /// Id of the heap.

@@ -114,7 +114,11 @@ impl References {
                 self.heap(*heap)?;
                 pool.map_or(Ok(()), |pool| self.pool(pool))?;
             }
-            Action::SetOption { .. } | Action::Frame | Action::IdlePeriod | Action::ReleaseHeaps { .. } => {
+            Action::SetOption { .. }
+            | Action::HeapTime { .. }
+            | Action::Frame
+            | Action::IdlePeriod
+            | Action::ReleaseHeaps { .. } => {
                 self.selected()?;
             }
             Action::Count { .. } => {}

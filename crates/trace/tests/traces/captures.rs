@@ -1,6 +1,9 @@
 //! Captures of GPGMM.
 
-use heapwright_trace::session::{Action, HeapType, Record, ResourceKind};
+use heapwright_trace::gpgmm::CaptureWriter;
+use heapwright_trace::session::{
+    Action, Allocation, Counter, Description, Heap, HeapType, Record, ResourceKind,
+};
 use heapwright_trace::{EventKind, Format, Position, RecordReader, Trace};
 
 pub(crate) const DAWN: &str = "dawn_queue_write_buffer_2023-04";
@@ -45,6 +48,92 @@ fn every_version_is_read() {
     assert_eq!(counts(&records(&capture(DAWN))), [4, 4, 0, 4, 4, 4, 0]);
     assert_eq!(counts(&records(&capture(DIRECTML))), [46, 45, 1, 46, 10, 10, 46]);
     assert_eq!(counts(&records(&capture(WEBNN))), [9, 9, 0, 9, 7, 7, 9]);
+}
+
+/// Returns the records of the capture that these records make.
+fn written(records: &[Record]) -> Vec<Record> {
+    let mut writer = CaptureWriter::new(Vec::new()).unwrap();
+    records.iter().for_each(|record| writer.write(record).unwrap());
+    let bytes = writer.finish().unwrap();
+    serde_json::from_slice::<serde_json::Value>(&bytes).expect("valid JSON");
+    self::records(&bytes)
+}
+
+#[test]
+fn a_capture_that_is_written_again_has_the_same_records() {
+    for name in [DAWN, DIRECTML, WEBNN] {
+        let mut expected = records(&capture(name));
+        for record in &mut expected {
+            // The descriptions of textures are not in the records.
+            if let Action::Allocate(allocation) = &mut record.action
+                && allocation.kind == ResourceKind::Texture
+            {
+                (allocation.kind, allocation.heap_type) = (ResourceKind::Unknown, HeapType::Unknown);
+                allocation.flags = 0;
+            }
+        }
+        // Options, which are first, are read in the order of their names.
+        let name_of = |record: &Record| match &record.action {
+            Action::SetOption { name, .. } => name.clone(),
+            _ => "~".into(),
+        };
+        expected.sort_by_key(name_of);
+        assert_eq!(written(&expected), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_session_is_written_as_a_capture() {
+    let action = |time_us, action| Record { time_us, action };
+    let allocation = |id, size, kind| {
+        let (heap_type, flags, name) = (HeapType::Upload, 4, None);
+        Action::Allocate(Allocation { id, size, kind, heap_type, flags, name })
+    };
+    let texture = Description {
+        allocation: 6,
+        dimension: 3,
+        width: 64,
+        height: 32,
+        depth_or_array_size: 1,
+        mip_levels: 1,
+        format: 28,
+        sample_count: 1,
+        ..Description::default()
+    };
+    let heap =
+        Heap { id: 3, size: 65536, alignment: 65536, heap_type: HeapType::Upload, flags: 0, name: None };
+    let session = [
+        action(1, Action::SelectAllocator { allocator: 9 }),
+        action(1, Action::SetOption { name: "max_heap_size".into(), value: "1024".into() }),
+        action(2, Action::CreateHeap(heap)),
+        action(3, allocation(5, 100, ResourceKind::Buffer)),
+        action(3, Action::Place { allocation: 5, heap: 3, offset: 512 }),
+        action(3, Action::AllocationAddress { allocation: 5, address: 0x1200, size: 100 }),
+        action(4, Action::Name { allocation: 5, name: "a \"quoted\" name".into() }),
+        action(5, Action::Count { counter: Counter::LocalBudget, value: u64::MAX }),
+        action(5, allocation(6, 8192, ResourceKind::Texture)),
+        action(5, Action::Describe(Box::new(texture))),
+        action(6, Action::DefineSet { set: 2, heaps: vec![3] }),
+        action(6, Action::Submit { queue: 1, fence_value: 7, sets: vec![2] }),
+        action(7, Action::Frame),
+        action(8, Action::Free { allocation: 5 }),
+        action(9, Action::DestroyHeap { heap: 3 }),
+    ];
+    let found: Vec<(u64, Action)> =
+        written(&session).into_iter().map(|record| (record.time_us, record.action)).collect();
+    assert_eq!(found[0], (1, Action::SetOption { name: "max_heap_size".into(), value: "1024".into() }));
+    let is_texture = |(_, action): &&(u64, Action)| matches!(action, Action::Allocate(allocation) if allocation.kind == ResourceKind::Texture && allocation.size == 8192);
+    assert_eq!(found.iter().filter(is_texture).count(), 1);
+    for expected in [
+        (3, allocation(0, 100, ResourceKind::Buffer)),
+        (3, Action::Place { allocation: 0, heap: 0, offset: 512 }),
+        (8, Action::Free { allocation: 0 }),
+        (9, Action::DestroyHeap { heap: 0 }),
+    ] {
+        assert!(found.contains(&expected), "{expected:?}: {found:?}");
+    }
+    let submits = |(_, action): &&(u64, Action)| matches!(action, Action::Submit { .. });
+    assert_eq!(found.iter().filter(submits).count(), 1);
 }
 
 /// GPGMM writes the largest integer as the offset of a standalone allocation.

@@ -105,6 +105,11 @@ fn action() -> impl Strategy<Value = Action> {
             integer().prop_map(|pool| Action::DropPool { pool }),
             (integer(), integer()).prop_map(|(allocation, pool)| Action::UsePool { allocation, pool }),
             integer().prop_map(|pool| Action::ReleasePool { pool }),
+            (any::<bool>(), integer()).prop_map(|(is_free, nanoseconds)| Action::HeapTime {
+                heap_type: HeapType::Upload,
+                is_free,
+                nanoseconds,
+            }),
             (integer(), proptest::option::of(integer()), any::<bool>())
                 .prop_map(|(heap, pool, is_shared)| Action::PrefetchHeap { heap, pool, is_shared }),
         ],

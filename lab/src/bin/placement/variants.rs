@@ -1,7 +1,7 @@
 //! Variants of the policy's settings.
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapRetention, HeapSizing, SharedHeapSet};
+use heapwright_core::placement::{HeapRetention, HeapSizing, Keeping, SharedHeapSet};
 
 /// A variant of the settings.
 pub(super) struct Variant {
@@ -31,7 +31,7 @@ pub(super) fn all() -> Vec<Variant> {
     let mut all = vec![Variant::defaults()];
     all.extend([100, 300, 600, 2_000, 5_000, 20_000].map(|operations| Variant {
         label: format!("operations {operations}"),
-        retention: HeapRetention { operations, ..HeapRetention::default() },
+        retention: HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() },
         ..Variant::defaults()
     }));
     let fraction =

@@ -8,7 +8,7 @@ use super::super::process;
 use super::super::summary::Counts;
 use super::Place;
 
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Runs the suite with the list of known gaps.
 pub(super) fn run(place: &Place<'_>) -> Result<Counts, String> {

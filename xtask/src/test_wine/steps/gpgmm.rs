@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::super::summary::Counts;
 use super::{Place, native};
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Compiles the program of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI, and runs it
 /// on a device: "system", or the runtime's.
@@ -34,7 +34,8 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     compile(command.arg(sources.join("msvc/calls.cpp")))?;
 
     let library = place.built.gpgmm()?;
-    check_exports(library, &package.join("include/gpgmm_d3d12.h"))?;
+    let headers = ["gpgmm_d3d12.h", "heapwright_d3d12.h"].map(|name| package.join("include").join(name));
+    check_exports(library, &headers)?;
     // The program finds the DLL beside it.
     fs::copy(library, folder.join("gpgmm_d3d12.dll"))
         .map_err(|error| format!("{}: {error}", library.display()))?;
@@ -64,16 +65,19 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     native::checks(&run).ok_or_else(|| run.describe())
 }
 
-/// Checks that the DLL exports the functions that the header declares, and nothing else.
-fn check_exports(library: &Path, header: &Path) -> Result<(), String> {
-    let declarations =
-        fs::read_to_string(header).map_err(|error| format!("{}: {error}", header.display()))?;
+/// Checks that the DLL exports the functions that the headers declare, and nothing else.
+fn check_exports(library: &Path, headers: &[PathBuf]) -> Result<(), String> {
+    let mut declarations = String::new();
+    for header in headers {
+        declarations +=
+            &fs::read_to_string(header).map_err(|error| format!("{}: {error}", header.display()))?;
+    }
     let declared = declarations.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
     let declared: BTreeSet<&str> = declared.filter_map(|line| line.split('(').next()).collect();
     let listed = output_of(Command::new("x86_64-w64-mingw32-objdump").arg("-p").arg(library))?;
     let exported = exports(&listed);
     if declared.is_empty() || exported != declared {
-        return Err(format!("{} exports {exported:?}, the header declares {declared:?}", library.display()));
+        return Err(format!("{} exports {exported:?}, the headers declare {declared:?}", library.display()));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(super) enum Step {
 const NOT_OF_WINDOWS: &[&str] = &["conformance/wrong_devices", "gpgmm/programs", "runtime-cdylib/programs"];
 
 /// Time limit of an example.
-const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(60);
+const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(600);
 
 /// Environment of the steps.
 pub(super) struct Place<'a> {

@@ -7,7 +7,7 @@ use super::super::process::Run;
 use super::super::summary::Counts;
 use super::Place;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs the C program, which has its own declarations.
 pub(super) fn c(place: &Place<'_>) -> Result<Counts, String> {

@@ -12,8 +12,8 @@ use crate::desc::{COMMON, COPY, COPY_DEST, COPY_SOURCE, RENDER_TARGET, rgba};
 use crate::scene::{Scene, TARGETS, TEXTURES, square, tall, target};
 
 const ALIAS: &str = "ALIAS, An aliasing barrier must be issued";
-const PLACED: &str = "D3D12, CreatePlacedResource, usage models";
-const NULL: &str = "D3D12, D3D12_RESOURCE_ALIASING_BARRIER";
+const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource, usage models";
+const NULL: &str = "Learn, D3D12_RESOURCE_ALIASING_BARRIER";
 const RENDER_PASS: &str = "DirectX-Specs, RenderPasses.md";
 pub(in crate::checks) const CHECKS: &[Check] = &[
     accepted_scene("aliasing/b-1-barrier-between", "B-1", ALIAS, WITH_TEXTURES, |scene| {

@@ -13,13 +13,13 @@ use crate::desc::{
 };
 use crate::scene::{ALL, GRANULE, Scene, TARGETS, TEXTURES, square, target, tiled};
 
-const PLACED: &str = "D3D12, CreatePlacedResource";
-const INFO: &str = "D3D12, GetResourceAllocationInfo";
+const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource";
+const INFO: &str = "Learn, ID3D12Device::GetResourceAllocationInfo";
 const ALIAS: &str = "ALIAS, alignment granularity";
 /// The documents do not define aliasing of tightly aligned resources.
-const CHOICE: &str = "heapwright's choice: tight alignment and aliasing";
-const ALIGNMENT: &str = "D3D12, D3D12_RESOURCE_DESC::Alignment";
-const TIER: &str = "D3D12, D3D12_RESOURCE_HEAP_TIER";
+const CHOICE: &str = "heapwright's choice, tight alignment and aliasing";
+const ALIGNMENT: &str = "Learn, D3D12_RESOURCE_DESC::Alignment";
+const TIER: &str = "Learn, D3D12_RESOURCE_HEAP_TIER";
 
 const YES: &[Need] = &[Need::Textures];
 const TIGHT_BUFFERS: &[Need] = &[Need::TightAlignment];
@@ -105,7 +105,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &square()).refused("a texture in a heap for buffers")?;
         ctx.place(&heap, 0, &target(square())).refused("a render target in a heap for buffers")
     }),
-    accepted_scene("aliasing/g-7-neighbours-touch", "G-7", "ALIAS", WITH_TEXTURES, |scene| {
+    accepted_scene("aliasing/g-7-neighbours-touch", "G-7", ALIAS, WITH_TEXTURES, |scene| {
         let heap = scene.heap(2, TEXTURES)?;
         let one = scene.place(&heap, 0, &square(), COPY_DEST)?;
         let other = scene.place(&heap, 1, &square(), COPY_DEST)?;

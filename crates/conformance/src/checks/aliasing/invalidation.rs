@@ -15,12 +15,12 @@ use crate::scene::{
 };
 
 const INVALID: &str = "ALIAS, After a resource is accessed";
-const WRITES: &str = "D3D12, Memory Aliasing and Data Inheritance, writes to invalidated resources";
-const INITIALISE: &str = "D3D12, CreatePlacedResource, initialisation";
+const WRITES: &str = "Learn, Memory Aliasing and Data Inheritance, writes to invalidated resources";
+const INITIALISE: &str = "Learn, ID3D12Device::CreatePlacedResource, initialisation";
 const TILES: &str = "ALIAS, Tile-initialization";
 const SCOPE: &str = "ALIAS, Overlapping invalidations";
 const HIDDEN: &str = "ALIAS, extra memory";
-const DISCARD: &str = "D3D12, ID3D12GraphicsCommandList::DiscardResource";
+const DISCARD: &str = "Learn, ID3D12GraphicsCommandList::DiscardResource";
 
 /// Needs of checks with row-major textures and buffers in one heap.
 const ROWS: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need::CrossAdapterRowMajor];
@@ -167,7 +167,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     accepted_scene(
         "aliasing/i-14-new-tile-is-copied-whole",
         "I-14",
-        "D3D12, UpdateTileMappings",
+        "Learn, ID3D12CommandQueue::UpdateTileMappings",
         TILED,
         |scene| {
             let texture = remapped(scene)?;

@@ -22,6 +22,16 @@ wrong_devices! {
     "SetEventOnCompletion without an event never blocks": ignores_null_event => "fences/null-event-blocks";
     "MakeResident and Evict answer E_OUTOFMEMORY": residency = E_OUTOFMEMORY
         => "residency/heap-round-trip", "residency/counts-nest";
+    "MakeResident and Evict do nothing": residency = S_OK => "residency/usage-follows";
+    "Evict does nothing": evict = S_OK => "residency/usage-follows";
+    "MakeResident does nothing": make_resident = S_OK => "residency/usage-follows";
+    "UpdateTileMappings does nothing": drops_tiles
+        => "tiles/mapping-is-where-it-says", "tiles/mapped-tiles-hold-bytes", "tiles/one-tile-everywhere",
+           "tiles/null-arrays-have-defaults", "tiles/skipped-tiles-stay";
+    "CopyTileMappings does nothing": drops_copied_tiles
+        => "tiles/copied-mappings", "tiles/overlapping-mappings-are-copied";
+    "WriteBufferImmediate does nothing": forgets = Command::WriteBufferImmediate
+        => "copies/write-buffer-immediate";
     "MakeResident counts nothing": uncounted
         => "residency/one-of-two-evicts-changes-nothing", "residency/counts-nest";
     "CREATE_NOT_RESIDENT has no effect": heap = |desc| desc.Flags &= !D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT

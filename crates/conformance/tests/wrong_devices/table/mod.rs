@@ -6,6 +6,7 @@ mod commands;
 mod features;
 mod heap_properties;
 mod heaps;
+mod kinds;
 mod layouts;
 mod mapping;
 mod objects;
@@ -96,7 +97,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 14] = [
+const TABLES: [&[WrongDevice]; 15] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -110,6 +111,7 @@ const TABLES: [&[WrongDevice]; 14] = [
     swizzle::WRONG,
     tiles::WRONG,
     commands::WRONG,
+    kinds::WRONG,
     recreate::WRONG,
 ];
 

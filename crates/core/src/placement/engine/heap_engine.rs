@@ -6,8 +6,8 @@ use super::heaps::Heaps;
 use super::rule::Rule;
 use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
 use crate::placement::{
-    HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, ServingHeap, SharedHeapSet, SharedPlaced,
-    SharedPlacementId,
+    HeapPrices, HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, ServingHeap, SharedHeapSet,
+    SharedPlaced, SharedPlacementId,
 };
 use crate::suballoc::{AuditError, FreeRangeChoice};
 use crate::sync::{Mutex, lock};
@@ -78,16 +78,16 @@ impl<H: Clone> HeapEngine<H> {
     /// Creates an engine without heaps.
     #[must_use]
     pub fn new(desc: &EngineDesc) -> Self {
-        Self::with_tally(desc, Arc::default())
+        Self::with_shared(desc, Arc::default(), Arc::default())
     }
 
-    /// Creates an engine that shares a tally with others: see [`SharedHeapSet::with_tally`]. The other algorithms keep no
+    /// Creates an engine that shares a tally and prices with others: see [`SharedHeapSet::with_shared`]. The other algorithms keep no
     /// empty heaps by themselves, and count nothing.
     #[must_use]
-    pub fn with_tally(desc: &EngineDesc, tally: Arc<HeapTally>) -> Self {
+    pub fn with_shared(desc: &EngineDesc, tally: Arc<HeapTally>, prices: Arc<HeapPrices>) -> Self {
         let rule = match *desc {
             EngineDesc::Default { sizing, retention, slots_up_to, lanes } => {
-                let set = SharedHeapSet::with_tally(sizing, retention, slots_up_to, lanes, tally);
+                let set = SharedHeapSet::with_shared(sizing, retention, slots_up_to, lanes, tally, prices);
                 return Self(Inner::Default(set));
             }
             EngineDesc::SlabBySize(sizing) => Rule::SlabBySize(sizing),

@@ -9,7 +9,7 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::placement::tests::driven_engine::{DrivenEngine, Heap};
-use crate::placement::{HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced};
+use crate::placement::{HeapRetention, HeapSetTotals, HeapSizing, Keeping, PlacementError, SharedPlaced};
 use crate::suballoc::FreeRangeChoice as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -28,7 +28,7 @@ fn mib(mib: u64) -> ByteSize {
 fn default_engine(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operations: u64) -> EngineDesc {
     EngineDesc::Default {
         sizing: HeapSizing { minimum, maximum: minimum.checked_mul(2).unwrap(), ..HeapSizing::default() },
-        retention: HeapRetention { operations, ..HeapRetention::default() },
+        retention: HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() },
         slots_up_to,
         lanes,
     }
@@ -48,7 +48,11 @@ fn descs() -> Vec<EngineDesc> {
         default_engine(mib(1), kib(64), 3, 16),
         EngineDesc::Default {
             sizing: HeapSizing::default(),
-            retention: HeapRetention { operations: 10, frames: 2, ..HeapRetention::default() },
+            retention: HeapRetention {
+                keeping: Keeping::Operations(10),
+                frames: 2,
+                ..HeapRetention::default()
+            },
             slots_up_to: ByteSize::ZERO,
             lanes: 1,
         },

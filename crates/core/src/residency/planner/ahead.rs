@@ -6,7 +6,7 @@ use crate::residency::SegmentGroup;
 use crate::residency::plan::Plan;
 use crate::residency::policy::Moment;
 
-/// The part of the budget that must be used for policies to be asked. They are not told of uses before, so that
+/// The part of the budget that must be used for policies to be asked. They do not learn of uses before, so that
 /// programs that need little memory do not pay for what policies learn.
 const LEAST_FULLNESS: f64 = 0.5;
 
@@ -29,7 +29,7 @@ impl ResidencyPlanner {
             if fullness < LEAST_FULLNESS {
                 continue;
             }
-            self.tell_policies();
+            self.teach_policies();
             plan.bytes_out[index] =
                 self.ask_policies(group, limit, &mut plan.victims, |policy, rest, evict| {
                     policy.choose_ahead(rest, fullness, now, evict);

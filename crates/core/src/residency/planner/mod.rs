@@ -1,19 +1,19 @@
 //! The residency planner.
 //!
 //! * `uses`: the uses of heaps by submissions, and whether all of them are resident.
-//! * `telling`: what policies are told of uses, and when.
+//! * `learning`: when policies learn of uses.
 //! * `planning`: plans for submissions, and their completion.
 //! * `ahead`: evictions ahead of need.
 
 mod ahead;
+mod learning;
 mod planning;
-mod telling;
 mod uses;
 
 use super::heap_table::{HeapTable, Record};
 use super::in_flight::{InFlight, QueueSlot};
 use super::policy::{Admission, EvictionPolicy, Moment, Withdrawal};
-use super::untold::UntoldUses;
+use super::unlearned::UnlearnedUses;
 use super::{
     GroupMemory, GroupTotals, HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError, PlannedWork,
     PriorityLevel, SegmentGroup, Status,
@@ -34,8 +34,8 @@ use crate::{ByteSize, FenceValue};
 /// # Cost
 ///
 /// O(heaps of the submission) plus O(victims), amortized, however many heaps are tracked; no host memory is
-/// allocated in the long run. Policies that [may learn late](EvictionPolicy::may_learn_late) are told of uses
-/// before they are asked to choose, or told of anything else, so that a submission whose heaps are resident
+/// allocated in the long run. Policies that [may learn late](EvictionPolicy::may_learn_late) learn of uses
+/// just before any other call of theirs, so that a submission whose heaps are resident
 /// costs little, and one that pages more.
 ///
 /// ```
@@ -70,12 +70,12 @@ pub struct ResidencyPlanner {
     heaps: HeapTable,
     in_flight: InFlight,
     policies: [[Box<dyn EvictionPolicy>; 5]; 2],
-    /// The uses of which the policies were not told yet.
-    untold: UntoldUses,
-    /// The submissions that were cancelled before those of the untold uses.
+    /// The uses that the policies do not know of yet.
+    unlearned: UnlearnedUses,
+    /// The submissions that were cancelled before those of these uses.
     cancelled: u64,
-    /// Whether any policy must be told of each use at once.
-    tells_at_once: bool,
+    /// Whether any policy must learn of each use at once.
+    teaches_at_once: bool,
     memory: [GroupMemory; 2],
     totals: [GroupTotals; 2],
     /// Whether both segment groups are one.
@@ -108,9 +108,9 @@ impl ResidencyPlanner {
         Self {
             heaps: HeapTable::default(),
             in_flight: InFlight::default(),
-            untold: UntoldUses::default(),
+            unlearned: UnlearnedUses::default(),
             cancelled: 0,
-            tells_at_once: !policies.iter().flatten().all(|policy| policy.may_learn_late()),
+            teaches_at_once: !policies.iter().flatten().all(|policy| policy.may_learn_late()),
             policies,
             memory: Default::default(),
             totals: Default::default(),
@@ -131,7 +131,7 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::TooMuch`] if the sizes or the number of heaps exceed the limits.
     pub fn add(&mut self, heap: NewManagedHeap, now: Moment) -> Result<ManagedHeapId, PlanError> {
-        self.tell_policies();
+        self.teach_policies();
         let NewManagedHeap { group, size, level, status } = heap;
         let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
         let group = self.effective_group(group);
@@ -151,7 +151,7 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed before.
     pub fn remove(&mut self, id: ManagedHeapId) -> Result<(), PlanError> {
-        self.tell_policies();
+        self.teach_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let (group, level) = (record.group.index(), record.level.index());
         let size = self.heaps.size(id.slot());
@@ -286,7 +286,7 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::TooManyLocks`].
     pub fn lock(&mut self, id: ManagedHeapId, now: Moment) -> Result<LockOutcome, PlanError> {
-        self.tell_policies();
+        self.teach_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let locks = self.heaps.locks(id.slot()).checked_add(1).ok_or(PlanError::TooManyLocks)?;
         if record.status == Some(Status::Unknown) {
@@ -308,7 +308,7 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::NotLocked`].
     pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
-        self.tell_policies();
+        self.teach_policies();
         self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let left = self.heaps.locks(id.slot()).checked_sub(1).ok_or(PlanError::NotLocked)?;
         let (group, level, size) = self.set_locks(id, left).ok_or(PlanError::Unknown)?;
@@ -330,7 +330,7 @@ impl ResidencyPlanner {
         level: PriorityLevel,
         now: Moment,
     ) -> Result<(), PlanError> {
-        self.tell_policies();
+        self.teach_policies();
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
         let (group, old) = (record.group.index(), record.level);
         if old == level {

@@ -21,7 +21,7 @@ impl ResidencyPlanner {
     /// Returns an error if a heap was removed; nothing is changed.
     pub fn plan(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) -> Result<PlanOutcome, UnknownHeap> {
         plan.clear();
-        self.tell_policies();
+        self.teach_policies();
         let request = &PlanRequest { now: self.known_at(request.now), ..*request };
         if let Some(position) = request.heaps.iter().position(|&id| self.heaps.get(id).is_none()) {
             return Err(UnknownHeap { position });
@@ -233,7 +233,7 @@ impl ResidencyPlanner {
         if arrives > self.paging.1.get() {
             plan.arrives = FenceValue::new(arrives);
         }
-        self.tell_if_due();
+        self.teach_if_due();
     }
 
     pub(super) fn evict_victims(&mut self, now: Moment, plan: &mut Plan) {
@@ -245,7 +245,7 @@ impl ResidencyPlanner {
     }
 
     pub(super) fn evict(&mut self, id: ManagedHeapId, is_held: bool, now: Moment) {
-        self.tell_policies();
+        self.teach_policies();
         let changed = self.change(id, |record| {
             record.status = Some(Status::Evicted);
             record.arrives = 0;
@@ -259,7 +259,7 @@ impl ResidencyPlanner {
     /// Records that a heap is resident once the paging fence has reached `value`. It may be evicted from then
     /// on unless it is locked.
     pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
-        self.tell_policies();
+        self.teach_policies();
         let now = self.known_at(now);
         let changed = self.change(id, |record| {
             record.status = Some(Status::Resident);

@@ -73,12 +73,12 @@ impl ResidencyPlanner {
         for (position, &id) in heaps.iter().enumerate() {
             if let Some(record) = self.heaps.resident_mut(id) {
                 arrives = record.arrives.max(arrives);
-                self.untold.use_record(id.slot(), record, uses);
+                self.unlearned.use_record(id.slot(), record, uses);
             } else {
                 self.use_other(id, submission).ok_or(UnknownHeap { position })?;
             }
         }
-        self.tell_if_due();
+        self.teach_if_due();
         Ok(FenceValue::new(if arrives > self.paging.1.get() { arrives } else { 0 }))
     }
 
@@ -97,7 +97,7 @@ impl ResidencyPlanner {
     pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
         let uses = self.uses_by(submission);
         if let Some(record) = self.heaps.resident_mut(id) {
-            self.untold.use_record(id.slot(), record, uses);
+            self.unlearned.use_record(id.slot(), record, uses);
         }
     }
 

@@ -149,7 +149,7 @@ impl Adaptive {
         submission as u32
     }
 
-    /// Sets the last submission. Uses by a submission that waited may be told of after those by a later one.
+    /// Sets the last submission. A use by a submission that waited may become known after those by a later one.
     #[inline]
     fn advance(&mut self, now: Moment) {
         self.now = self.now.max(now.submission);
@@ -157,7 +157,7 @@ impl Adaptive {
 
     /// Removes heaps from the sets that exceed the capacity, except those that the last submission used.
     ///
-    /// Called before decisions only: uses may be told of late, and only then all of them are known.
+    /// Called before decisions only: uses may become known late, and only then all of them are.
     fn trim(&mut self, now: Moment) {
         if self.now <= std::mem::replace(&mut self.trimmed, self.now) {
             return;

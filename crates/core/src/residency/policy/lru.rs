@@ -6,7 +6,7 @@ use crate::ByteSize;
 
 /// Evicts the least recently used heap first.
 ///
-/// Of heaps that are used by the same submission, the one of which the policy is told first is evicted first. It takes 12
+/// Of heaps that are used by the same submission, the one whose use becomes known first is evicted first. It takes 12
 /// bytes per heap. Its weakness is cyclic use, which is typical of frames: of heaps that are used in turn and
 /// do not fit together, it always evicts the one that is needed next.
 #[derive(Debug)]

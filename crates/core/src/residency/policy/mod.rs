@@ -91,9 +91,9 @@ pub trait EvictionPolicy: fmt::Debug + Send {
         }
     }
 
-    /// Returns whether the policy may be told of uses late: just before the next call of another method, in the
-    /// order of the submissions, except that regular uses of a heap may be told of together, with the last of them
-    /// ([`touch_regularly`](Self::touch_regularly)). The default is `false`: it is told of each use at once.
+    /// Returns whether the policy may learn of uses late: just before the next call of another method. They come in the
+    /// order of the submissions, except that one call may stand for regular uses of a heap, at the time of the last of them
+    /// ([`touch_regularly`](Self::touch_regularly)). The default is `false`: each use is passed at once.
     ///
     /// Must always return the same value. Late calls are given the time of the last submission. A submission whose heaps are
     /// resident then costs about half.

@@ -1,4 +1,4 @@
-//! Tests that policies that are told of uses late are told of the same uses, and decide the same.
+//! Tests that policies that learn of uses late learn of the same uses, and decide the same.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ enum Told {
 /// The calls of each policy, with the policy's number.
 type Log = Arc<Mutex<Vec<(usize, Told)>>>;
 
-/// A policy that evicts by slot, and writes down what it is told.
+/// A policy that evicts by slot, and writes down its calls.
 #[derive(Debug)]
 struct Witness {
     number: usize,
@@ -26,7 +26,7 @@ struct Witness {
 }
 
 impl Witness {
-    fn tell(&mut self, told: Told) {
+    fn teach(&mut self, told: Told) {
         self.told.lock().expect("no panic").push((self.number, told));
     }
 
@@ -34,7 +34,7 @@ impl Witness {
     fn other(&mut self, heap: Option<HeapSlot>, cause: &'static str, now: Moment) {
         assert!(now.submission >= self.last, "{cause} at {}, after {}", now.submission, self.last);
         self.last = now.submission;
-        self.tell(Told::Other { heap, cause });
+        self.teach(Told::Other { heap, cause });
     }
 }
 
@@ -47,7 +47,7 @@ impl EvictionPolicy for Witness {
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
         assert!(self.held.contains_key(&heap), "{heap:?} is held");
         self.last = self.last.max(now.submission);
-        self.tell(Told::Use { heap, submission: now.submission });
+        self.teach(Told::Use { heap, submission: now.submission });
     }
 
     fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
@@ -69,7 +69,7 @@ impl EvictionPolicy for Witness {
 
     fn forget(&mut self, heap: HeapSlot) {
         self.held.remove(&heap);
-        self.tell(Told::Other { heap: Some(heap), cause: "forget" });
+        self.teach(Told::Other { heap: Some(heap), cause: "forget" });
     }
 
     fn choose(&mut self, _need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
@@ -80,7 +80,7 @@ impl EvictionPolicy for Witness {
     }
 }
 
-/// Returns what each policy is told when a planner is taken through these steps. The uses between two other calls
+/// Returns the calls of each policy when a planner is taken through these steps. The uses between two other calls
 /// are sorted.
 fn witnessed(may_learn_late: bool, queues: usize, steps: &[Step]) -> Vec<Vec<Told>> {
     let told = Arc::default();
@@ -95,7 +95,7 @@ fn witnessed(may_learn_late: bool, queues: usize, steps: &[Step]) -> Vec<Vec<Tol
         shadowed.step(Step::Memory { group, budget: 100 });
     }
     steps.iter().for_each(|step| shadowed.step(step.clone()));
-    // Before a plan, everything is told.
+    // Before a plan, everything is known.
     shadowed.step(Step::Trim { at_least: [0; 2] });
     let mut of_each = vec![Vec::new(); 10];
     for (number, told) in told.lock().expect("no panic").drain(..) {
@@ -163,7 +163,7 @@ fn regular_uses() -> impl Strategy<Value = Vec<Regular>> {
 }
 
 /// Returns the heaps that a policy chooses in turn. The uses of one heap follow each other; with `together`, all but the
-/// first are told of in one call.
+/// first are one call.
 fn chosen(kind: PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot> {
     let mut policy = kind.create();
     let (mut now, mut all_chosen) = (Moment::default(), Vec::new());
@@ -251,7 +251,7 @@ fn a_repeated_submission_is_the_same_to_policies() {
     assert_eq!(uses, expected);
 }
 
-/// A planner whose policies write down what they are told.
+/// A planner whose policies write down their calls.
 fn watched() -> (ResidencyPlanner, Log) {
     let told = Log::default();
     let log = Arc::clone(&told);
@@ -358,7 +358,7 @@ fn many_irregular_uses_are_told_of_without_a_decision() {
     assert_eq!(count_uses(&told.lock().expect("no panic")), used);
 }
 
-/// A policy that is told of each use at once.
+/// A policy that learns of each use at once.
 #[derive(Debug)]
 struct AtOnce(Box<dyn EvictionPolicy>);
 
@@ -403,7 +403,7 @@ impl EvictionPolicy for AtOnce {
 }
 
 /// The heaps of each set, which are always used together: then heaps of one submission have the same order, however
-/// late policies are told.
+/// late policies learn.
 const SETS: [&[u64]; 10] = [&[3], &[1, 1], &[2], &[4], &[1], &[2, 3], &[1], &[5], &[1, 2, 1], &[2]];
 
 /// Sets that are submitted in turn, for a number of rounds, with another one in some of the rounds.

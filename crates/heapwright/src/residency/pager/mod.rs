@@ -3,7 +3,9 @@
 //! * `trim`: evicts heaps without a request for their memory.
 //! * `worker`: makes heaps resident on a thread, for devices that cannot do so asynchronously.
 //! * `gpu_wait`: waits for the GPU.
+//! * `attempts`: plans for submissions and for what is needed now, until one succeeds.
 
+mod attempts;
 mod gpu_wait;
 mod trim;
 mod worker;
@@ -13,26 +15,21 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Wea
 use std::time::Duration;
 
 use heapwright_core::residency::policy::Moment;
-use heapwright_core::residency::{
-    ManagedHeapId, OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, QueueSlot, Submission, WaitFor,
-};
+use heapwright_core::residency::{ManagedHeapId, OverBudget, Plan, PlanRequest, QueueSlot};
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-use self::gpu_wait::{Events, Patience};
+pub(super) use self::attempts::PagedIn;
+use self::gpu_wait::Events;
 use self::worker::{Worker, WorkerOwner};
 use super::books::{Books, BooksState, PendingBytes, heap_error};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use super::device::{ManagedDevice, completed, next_value};
 use super::paged_object::PagedObjects;
-use super::queue::{ManagedQueue, ManagedQueues, QueueGuard, SubmittedHeaps};
+use super::queue::{ManagedQueue, ManagedQueues};
 use super::recorded::ManagerRecording;
 use crate::{Error, SegmentGroup};
-
-/// How long the GPU may make no progress before a heap is evicted that is expected to be used soon. Longer than a
-/// frame, and short enough for the case that a queue waits for work that is not submitted yet.
-const SOON_USED_STALL: Duration = Duration::from_millis(100);
 
 /// Carries out what the planner of the books decides: evicts, makes resident, and waits for the GPU.
 #[derive(Debug)]
@@ -67,46 +64,6 @@ pub(super) struct CurrentPlan {
 
 /// The lock of the pager.
 pub(super) type PlanGuard<'a> = MutexGuard<'a, CurrentPlan>;
-
-/// The result of making heaps resident.
-#[derive(Debug)]
-pub(super) struct PagedIn<'q> {
-    /// The paging fence value to wait for; zero if there is nothing to wait for.
-    pub(super) arrives: FenceValue,
-    /// The number of lists whose heaps are resident together.
-    pub(super) lists: usize,
-    /// The lock of the queue, so that no other submission intervenes, and the submission to execute. `None` without a
-    /// queue.
-    pub(super) submission: Option<(QueueGuard<'q>, Submission)>,
-}
-
-/// The result of planning and carrying out one plan.
-enum Step {
-    Done {
-        arrives: FenceValue,
-        lists: usize,
-        submission: Option<Submission>,
-    },
-    Wait(Awaited),
-    /// Waiting is better than evicting the available candidates.
-    RatherWait(Awaited),
-    OverBudget(OverBudget),
-    /// The device is out of memory after `evicted` bytes were evicted; `wanted` bytes were requested.
-    OutOfMemory {
-        call: &'static str,
-        evicted: [ByteSize; 2],
-        wanted: [ByteSize; 2],
-    },
-}
-
-/// A fence value to wait for.
-struct Awaited {
-    /// The queue; `None` for paging.
-    queue: Option<Arc<ManagedQueue>>,
-    value: FenceValue,
-    /// Whether it was planned after the first wait of the request.
-    is_later: bool,
-}
 
 impl Pager {
     pub(super) fn new(
@@ -185,180 +142,6 @@ impl Pager {
             0 => Ok(()),
             failure => Err(Error::device("ID3D12Device::MakeResident", HRESULT(failure))),
         }
-    }
-
-    /// Returns a request for heaps that are needed now. It may wait for the GPU, and exceeds the budget as a last
-    /// resort, if that is allowed.
-    pub(super) fn request<'a>(&self, heaps: &'a [ManagedHeapId], list_ends: &'a [usize]) -> PlanRequest<'a> {
-        let may_exceed = !self.always_in_budget;
-        PlanRequest { heaps, list_ends, may_wait: true, may_exceed, ..PlanRequest::new(Moment::default()) }
-    }
-
-    /// Pages in the heaps of a submission to `queue`.
-    pub(super) fn page_submission<'q>(
-        &self,
-        queue: &'q ManagedQueue,
-        heaps: &SubmittedHeaps,
-    ) -> Result<PagedIn<'q>, Error> {
-        self.page(Some((queue, heaps)), self.request(&heaps.heaps, &heaps.list_ends))
-    }
-
-    /// Carries out plans for a request until it succeeds. This function fills in the submission and the time.
-    ///
-    /// Waits for the GPU if the request allows it, without any lock, and then plans again.
-    pub(super) fn page<'q>(
-        &self,
-        queue: Option<(&'q ManagedQueue, &SubmittedHeaps)>,
-        mut request: PlanRequest<'_>,
-    ) -> Result<PagedIn<'q>, Error> {
-        // A request that must not even wait is not worth a query. Otherwise a query precedes both a refusal and usage
-        // above the budget.
-        let mut refreshes_before = request.may_wait;
-        let may_exceed = request.may_exceed;
-        request.may_exceed &= !refreshes_before;
-        let mut before_waits = None;
-        let mut patience = Patience::new(self.max_stall);
-        let mut soon_used_patience = Patience::new(self.max_stall.min(SOON_USED_STALL));
-        loop {
-            let guard = queue.map(|(queue, _)| queue.lock());
-            let mut current = self.lock();
-            let submission = match (queue, &guard) {
-                (Some((queue, heaps)), Some(guard)) => Some((queue.slot, guard.next_value()?, heaps)),
-                _ => None,
-            };
-            match self.step(&mut current, submission, request, &mut before_waits)? {
-                Step::Done { arrives, lists, submission } => {
-                    return Ok(PagedIn { arrives, lists, submission: guard.zip(submission) });
-                }
-                Step::Wait(awaited) => {
-                    drop(current);
-                    drop(guard);
-                    request.may_wait = self.wait_for(&awaited, &mut patience)?;
-                    if !request.may_wait {
-                        let limit = patience.limit();
-                        if awaited.is_later {
-                            tracing::warn!(
-                                "the submissions of other threads have kept the memory in use for {limit:?}; not waiting for it any longer"
-                            );
-                        } else {
-                            // The GPU waits for work that is not submitted yet, perhaps by this very call.
-                            tracing::warn!("no GPU progress for {limit:?}; not waiting for it any longer");
-                        }
-                    }
-                }
-                Step::RatherWait(awaited) => {
-                    drop(current);
-                    drop(guard);
-                    request.hurries = !self.wait_for(&awaited, &mut soon_used_patience)?;
-                }
-                // The last sample of budget and usage may be out of date.
-                Step::OverBudget(_) if std::mem::take(&mut refreshes_before) => {
-                    self.refresh();
-                    request.may_exceed = may_exceed;
-                }
-                Step::OverBudget(over) => return Err(Error::over_budget(over)),
-                Step::OutOfMemory { call, evicted, wanted } => {
-                    let is_repeated = request.at_least != [ByteSize::ZERO; 2];
-                    if is_repeated && evicted == [ByteSize::ZERO; 2] {
-                        return Err(Error::device(call, E_OUTOFMEMORY));
-                    }
-                    // According to the budget there was enough memory; the budget may be out of date.
-                    self.refresh();
-                    for (at_least, wanted) in request.at_least.iter_mut().zip(wanted) {
-                        *at_least = if wanted.is_zero() { ByteSize::ZERO } else { self.evict_size };
-                    }
-                }
-            }
-        }
-    }
-
-    /// Plans, and carries out the plan. `before_waits` is the work that was planned before the first wait; this function
-    /// fills it in.
-    fn step(
-        &self,
-        current: &mut CurrentPlan,
-        submission: Option<(QueueSlot, FenceValue, &SubmittedHeaps)>,
-        request: PlanRequest<'_>,
-        before_waits: &mut Option<PlannedWork>,
-    ) -> Result<Step, Error> {
-        self.poll(current)?;
-        // Until the queue to wait for is known, its slot must not become another queue's.
-        let queues = self.queues.read();
-        let mut state = self.books.lock_updated();
-        let time = self.books.elapsed();
-        let heaps = submission.map(|(.., heaps)| heaps);
-        let submission = submission.map(|(slot, value, _)| state.planner.begin(slot, value, time));
-        let now = submission.map_or(state.planner.moment(time), |submission| submission.moment());
-        let request = PlanRequest { submission: submission.as_ref(), now, ..request };
-        let cancel = |state: &mut BooksState| {
-            if let Some(submission) = &submission {
-                state.planner.cancel(submission);
-            }
-        };
-        let plan = &mut current.plan;
-        let planned = state.planner.planned_work();
-        let mut awaited = |event| {
-            let (queue, value) = match event {
-                WaitFor::Submission { queue, value, .. } => {
-                    (Some(queues.in_slot(queue).expect("a queue with unfinished submissions stays")), value)
-                }
-                WaitFor::Paging(value) => (None, value),
-            };
-            Awaited { queue, value, is_later: !before_waits.get_or_insert(planned).includes(event) }
-        };
-        let refusal = match state.planner.plan(&request, plan) {
-            Ok(PlanOutcome::Ready) => None,
-            Ok(PlanOutcome::Wait(event)) if plan.may_go_on => Some(Ok(Step::RatherWait(awaited(event)))),
-            Ok(PlanOutcome::Wait(event)) => Some(Ok(Step::Wait(awaited(event)))),
-            Ok(PlanOutcome::OverBudget(over)) => Some(Ok(Step::OverBudget(over))),
-            Err(gone) => Some(Err(heaps.unwrap_or(&SubmittedHeaps::default()).heap_is_gone(gone))),
-        };
-        if let Some(refusal) = refusal {
-            cancel(&mut state);
-            return refusal;
-        }
-        current.collect_objects(&state);
-        drop(state);
-        drop(queues);
-
-        let evicted = if current.to_make_resident.is_empty() || next_value(current.last_value).is_some() {
-            self.evict(current)
-        } else {
-            let rule = "its paging fence value has reached the maximum";
-            Err(Error::invalid_argument("residency manager", rule))
-        };
-        if let Err(error) = evicted {
-            let mut state = self.books.lock();
-            state.planner.page_in_failed(&current.plan, now);
-            state.planner.evict_failed(&current.plan, now);
-            cancel(&mut state);
-            return Err(error);
-        }
-        let arrives = match self.make_resident(current) {
-            Ok(arrives) => arrives,
-            Err((call, hresult)) => {
-                let mut state = self.books.lock();
-                state.planner.page_in_failed(&current.plan, now);
-                cancel(&mut state);
-                if hresult == E_OUTOFMEMORY {
-                    let (evicted, wanted) = (current.plan.bytes_out, current.plan.bytes_in);
-                    return Ok(Step::OutOfMemory { call, evicted, wanted });
-                }
-                return Err(Error::device(call, hresult));
-            }
-        };
-        let mut state = self.books.lock();
-        if let Some(value) = arrives {
-            state.planner.paged_in(&current.plan, value, now);
-            state.pages_in(current.plan.bytes_in, value, self.paging_completed());
-            state.counters.operations += 1;
-            add(&mut state.counters.bytes_in, &current.plan.bytes_in);
-        }
-        if current.plan.over_budget != [ByteSize::ZERO; 2] && submission.is_some() {
-            state.counters.over_budget += 1;
-        }
-        let arrives = arrives.unwrap_or(FenceValue::ZERO).max(current.plan.arrives);
-        Ok(Step::Done { arrives, lists: current.plan.lists, submission })
     }
 
     /// Evicts the heaps that the plan selected.
@@ -443,19 +226,6 @@ impl Pager {
         Ok(())
     }
 
-    /// Waits for the GPU without a lock. Returns `false` if the patience is exhausted.
-    fn wait_for(&self, awaited: &Awaited, patience: &mut Patience) -> Result<bool, Error> {
-        self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
-        let queue = awaited.queue.as_ref();
-        let fence = queue.map_or(&self.paging_fence, |queue| &queue.fence);
-        // Progress of other queues does not count, because they may be busy forever. Paging counts, as a queue waits for it.
-        let progress = || {
-            let own = queue.map_or(0, |queue| queue.completed().get());
-            own.wrapping_add(self.paging_completed().get())
-        };
-        self.events.wait_patiently(fence, awaited.value, awaited.is_later, patience, &progress)
-    }
-
     /// Waits until the paging fence has reached a value.
     fn wait_until_paged(&self, value: FenceValue) -> Result<(), Error> {
         if value == FenceValue::ZERO {
@@ -478,11 +248,8 @@ impl Pager {
             let now = state.planner.moment(self.books.elapsed());
             state.planner.lock(id, now).map_err(heap_error)?
         };
-        let resident = if outcome.is_missing {
-            self.page(None, self.request(&[id], &[1])).map(|paged_in| paged_in.arrives)
-        } else {
-            Ok(outcome.arrives)
-        };
+        let resident =
+            if outcome.is_missing { self.page_now(self.request(&[id], &[1])) } else { Ok(outcome.arrives) };
         resident.and_then(|arrives| self.wait_until_paged(arrives)).inspect_err(|_| {
             // Undo the count. The heap may have been removed.
             let _ = self.books.unlock_heap(id);
@@ -529,7 +296,7 @@ impl Pager {
                     return Err(Error::over_budget(OverBudget { group, needed, budget }));
                 }
             }
-            self.page(None, request)?;
+            self.page_now(request)?;
             is_made = true;
             tries += 1;
         }

@@ -215,9 +215,9 @@ impl Scene {
         };
         let resource = ResourceDesc::new(desc);
         let allocator = self.allocator(place).clone();
-        let probed = allocator.probe(&wanted, &resource);
+        let probed = allocator.probe(&wanted, resource);
         let held_before = self.reserved();
-        match allocator.create(&wanted, &resource) {
+        match allocator.create(&wanted, resource) {
             Ok(made) => {
                 if let Ok(Prediction { size, memory, .. }) = probed {
                     assert_eq!(size, made.size());

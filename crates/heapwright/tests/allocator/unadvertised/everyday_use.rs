@@ -57,7 +57,7 @@ fn use_allocator(device: &ID3D12Device, allocator: &ResourceAllocator) -> usize 
 fn heap_types(allocator: &ResourceAllocator) -> impl Iterator<Item = HeapType> {
     let of = |heap_type| {
         let desc = ResourceDesc::new(&buffer_desc(ByteSize::new(1)));
-        allocator.probe(&ResourceAllocationDesc::new(heap_type), &desc).is_ok()
+        allocator.probe(&ResourceAllocationDesc::new(heap_type), desc).is_ok()
     };
     let found = HeapType::ALL.map(|heap_type| (heap_type, of(heap_type)));
     found.into_iter().filter_map(|(heap_type, has)| has.then_some(heap_type))

@@ -38,7 +38,7 @@ fn interfaces_and_features_are_asked_for_when_an_allocator_is_made_and_never_aga
         assert!(asked > 12, "{asked}: numbered interfaces and features");
         let resource = ResourceDesc::new(&buffer_desc(ByteSize::new(1000)));
         let held: Vec<_> = [HeapType::Default, HeapType::Upload, HeapType::Readback]
-            .map(|heap_type| allocator.create(&heap_type.into_place(), &resource).expect("there is room"))
+            .map(|heap_type| allocator.create(&heap_type.into_place(), resource).expect("there is room"))
             .into();
         // SAFETY: neither allocation of the resource is mapped.
         let imported =
@@ -84,7 +84,7 @@ fn layouts_and_castable_formats_need_their_features() {
         for (resource, needs) in
             [(in_layout, "EnhancedBarriersSupported"), (castable, "RelaxedFormatCastingSupported")]
         {
-            let made = allocator.create(&local, &resource);
+            let made = allocator.create(&local, resource);
             assert_eq!(made.is_ok(), has, "{made:?}");
             if let Err(error) = made {
                 assert!(error.is_unsupported() && error.to_string().contains(needs), "{error}");

@@ -19,7 +19,7 @@ fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
         // The smaller budget has room for two of the three heaps.
         let made = [make(33), make(34)];
         drop(make(32));
-        scene.allocator.on_frame();
+        scene.allocator.end_frame();
         let empty = scene.allocator.stats().free_heap_usage;
         assert_eq!(empty, ByteSize::from_mib(kept), "budget of {budget_mib} MiB");
         drop(made);
@@ -184,11 +184,11 @@ fn a_probe_knows_what_could_be_evicted() {
         ..ResourceAllocationDesc::new(HeapType::Default)
     };
     let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(2)));
-    scene.allocator.probe(&desc, &resource).expect("what is idle can go");
+    scene.allocator.probe(&desc, resource).expect("what is idle can go");
     assert!(is_resident(&idle), "a probe changes nothing");
     idle.memory().expect("managed").lock().expect("resident");
-    refused(scene.allocator.probe(&desc, &resource), Error::is_over_budget);
-    refused(scene.allocator.create(&desc, &resource), Error::is_over_budget);
+    refused(scene.allocator.probe(&desc, resource), Error::is_over_budget);
+    refused(scene.allocator.create(&desc, resource), Error::is_over_budget);
     drop(idle);
     scene.end();
 }
@@ -205,8 +205,8 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
         let flags = flags | OWN;
         let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
         let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
-        let probed = scene.allocator.probe(&desc, &resource).map(|probe| probe.memory);
-        let made = scene.allocator.create(&desc, &resource).map(drop);
+        let probed = scene.allocator.probe(&desc, resource).map(|probe| probe.memory);
+        let made = scene.allocator.create(&desc, resource).map(drop);
         assert_eq!(probed.is_ok(), made.is_ok(), "{probed:?} and {made:?}");
         probed.expect("nothing is needed for it")
     };
@@ -224,7 +224,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
         let desc =
             ResourceAllocationDesc { flags: flags | OWN, ..ResourceAllocationDesc::new(HeapType::Default) };
         let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
-        scene.allocator.probe(&desc, &resource).expect("there is room").memory
+        scene.allocator.probe(&desc, resource).expect("there is room").memory
     };
     assert_eq!(probe(NONE), PredictedMemory::Held);
     assert_eq!(probe(ResourceAllocationFlags::NEVER_RESIDENT), new, "what is held is managed");

@@ -1,8 +1,9 @@
 // Groups of allocations by a property: at the chosen moment, compared with a marked one, and at the end.
 
 // The beginning of a name: `texture 12 of level 3` and `texture_7` are of `texture`.
-const beginningOf = (name) => (name.match(/^[^\s\d._:/\\#()[\]-]+/) || [name && 'a number'])[0];
+const beginningOf = (name) => (name.match(/^[^\s\d._:/\\#()[\]-]+/) || [name && A_NUMBER])[0];
 const NO_NAME = 'without a name';
+const A_NUMBER = 'a number';
 // Returns the labels of the groups and the group of each block.
 const grouped = (labelsOf, numberOf) => {
   const labels = [];
@@ -124,7 +125,7 @@ const makeGroups = (search) => {
     body.replaceChildren(...rows.slice(0, limit).map(({ label, cells }) => {
       const row = make('tr');
       const name = make('td');
-      if ((by === 'name' || by === 'beginning') && label !== NO_NAME) {
+      if ((by === 'name' || (by === 'beginning' && label !== A_NUMBER)) && label !== NO_NAME) {
         const button = make('button', label, { type: 'button', className: 'link', title: 'Search the allocations for this name' });
         button.addEventListener('click', () => search(label));
         name.append(button);
@@ -138,7 +139,8 @@ const makeGroups = (search) => {
     more.hidden = rows.length <= limit;
     more.textContent = 'Show ' + formatCount(Math.min(8 * PAGE, rows.length - limit)) + ' more of ' + formatCount(rows.length - limit);
   };
-  const hasNames = blocks.names.length > 2;
+  // What tells most; with numbers or equal names, the kinds do.
+  const hasNames = groupingBy('beginning').labels.length > 2;
   byId('group-by').value = hasNames ? 'beginning' : blocks.kind.some((kind) => kind !== 0) ? 'kind' : 'type';
   for (const id of ['group-by', 'group-show']) byId(id).addEventListener('change', () => {
     limit = PAGE;

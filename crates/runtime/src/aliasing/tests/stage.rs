@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::resource::{Identity, Label};
 use crate::aliasing::rule::Rule;
-use crate::aliasing::stub::Stub;
+use crate::aliasing::stub::{Stub, resource_apart};
 use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
@@ -144,7 +144,7 @@ impl Kind {
 /// A resource, which the tracker may or may not know.
 #[derive(Clone)]
 pub(super) struct Resource {
-    pub(super) driver: Arc<dyn DriverResource>,
+    pub(super) driver: Arc<DriverResource>,
     pub(super) kind: Kind,
 }
 
@@ -177,14 +177,14 @@ pub(super) type Said = (Rule, Option<u64>, Option<u64>);
 pub(super) struct Stage {
     pub(super) tracker: Arc<AliasingTracker>,
     /// A resource that is not tracked and overlaps no other.
-    outside: Arc<dyn DriverResource>,
+    outside: Arc<DriverResource>,
 }
 
 impl Stage {
     pub(super) fn new(tracking: AliasingTracking) -> Self {
         let tracker = Arc::new(AliasingTracker::new(&Arc::new(MessageLog::new(false)), true));
         tracker.set(Some(tracking));
-        Self { tracker, outside: Arc::new(Stub::new()) }
+        Self { tracker, outside: resource_apart() }
     }
 
     pub(super) fn heap(&self, flags: D3D12_HEAP_FLAGS) -> Heap {
@@ -200,7 +200,7 @@ impl Stage {
         state: D3D12_RESOURCE_STATES,
         label: &Arc<Label>,
     ) -> Resource {
-        let resource = Resource { driver: Arc::new(Stub::new()), kind };
+        let resource = Resource { driver: resource_apart(), kind };
         let (size, alignment) = kind.allocation();
         self.tracker.resource_created(CreatedResource {
             driver: &resource.driver,

@@ -7,7 +7,7 @@ use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note, RecordedCall, Subres
 use crate::rules::commands::barriers::{enhanced, legacy, legacy::BarrierKind};
 use crate::rules::commands::discard::Region;
 use crate::rules::commands::render_passes::Contents;
-use crate::rules::operand::{Operand, extents, subresource_count};
+use crate::rules::operand::{Operand, contains, subresource_count};
 
 impl Recording {
     /// Records the call `name`, which recorded the commands from `first_command` on.
@@ -125,24 +125,13 @@ fn covers(rect: &D3D12_RECT, resource: Operand<'_>, subresource: u32) -> bool {
 
 /// Returns the subresources that an enhanced barrier selects.
 fn in_range(range: &D3D12_BARRIER_SUBRESOURCE_RANGE, desc: &D3D12_RESOURCE_DESC1) -> Subresources {
-    let [mips, slices, _] = extents(desc);
     if range.NumMipLevels == 0 {
         return match range.IndexOrFirstMipLevel {
             D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES => Subresources::All,
             index => Subresources::Some(vec![index]),
         };
     }
-    let span = |first: u32, count: u32| first..first.saturating_add(count);
-    let each: Vec<u32> = span(range.FirstPlane, range.NumPlanes)
-        .flat_map(|plane| {
-            span(range.FirstArraySlice, range.NumArraySlices.max(1)).flat_map(move |slice| {
-                span(range.IndexOrFirstMipLevel, range.NumMipLevels)
-                    .map(move |mip| mip + (slice + plane * slices) * mips)
-            })
-        })
-        .collect();
-    if u32::try_from(each.len()).ok() == Some(subresource_count(desc)) {
-        return Subresources::All;
-    }
-    Subresources::Some(each)
+    let count = subresource_count(desc);
+    let each: Vec<u32> = (0..count).filter(|&index| contains(range, desc, index)).collect();
+    if u32::try_from(each.len()).ok() == Some(count) { Subresources::All } else { Subresources::Some(each) }
 }

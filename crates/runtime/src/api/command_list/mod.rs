@@ -1,8 +1,8 @@
 //! `ID3D12GraphicsCommandList10`: a list of commands that an application records.
 //!
 //! * This file: the states of a list (recording, closed) and the frame around the body of every command.
-//! * `interfaces`, `later_interfaces`: the methods, as D3D12 declares them. A method reads its parameters, applies the rules in
-//!   [`rules::commands`](crate::rules::commands), and records what they return.
+//! * `interfaces`, `later_interfaces`: the methods, as D3D12 declares them. A method reads its parameters, applies the
+//!   rules in [`rules::commands`](crate::rules::commands), and records what they return.
 //! * `copies`, `views`, `render_passes`, `barriers`: the reading of operands, descriptors, accesses and barriers.
 //! * `aliasing_notes`, `bindings`: the information that lists record for the aliasing tracker.
 //!

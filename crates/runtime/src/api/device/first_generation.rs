@@ -7,6 +7,7 @@
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
+use heapwright_d3d12::heap_clock::IHeapwrightHeapClock;
 use heapwright_d3d12::*;
 use windows_core::{BOOL, ComObject, GUID, Interface as _, Ref, Result, Weak, implement};
 
@@ -31,7 +32,7 @@ impl Shown {
 }
 
 /// A device that only implements `ID3D12Device`.
-#[implement(ID3D12Device)]
+#[implement(ID3D12Device, IHeapwrightHeapClock)]
 pub(super) struct FirstGenerationDevice {
     device: ComObject<Device>,
 }

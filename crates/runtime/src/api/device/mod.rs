@@ -14,6 +14,7 @@
 mod creation;
 mod features;
 mod first_generation;
+mod heap_clock;
 mod interfaces;
 mod layouts;
 mod next_allocation_address;
@@ -25,6 +26,7 @@ mod residency;
 use std::sync::Arc;
 
 use heapwright_d3d12::aliasing::*;
+use heapwright_d3d12::heap_clock::IHeapwrightHeapClock;
 use heapwright_d3d12::trim::*;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, Interface as _, implement};
@@ -53,6 +55,7 @@ use crate::write_tracking;
     ID3D12Device15,
     ID3D12InfoQueue1,
     IHeapwrightAliasing,
+    IHeapwrightHeapClock,
     ID3D12DebugDevice2,
     ID3D12DebugDevice1,
     ID3D12DeviceConfiguration,

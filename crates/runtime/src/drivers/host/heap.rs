@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
+use super::heap_time::{HeapTime, PaidHeap};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 use crate::drivers::address_space::{AddressRange, Target};
 use crate::drivers::page_fault::{FaultCause, PageFault};
@@ -26,6 +27,8 @@ pub(super) struct HostHeap {
     /// Notified when the heap has been paged in, and when it is evicted.
     changed: Condvar,
     record: PageableRecord,
+    /// Held for its drop.
+    _cost: PaidHeap,
     /// A reference for paging work.
     this: Weak<Self>,
 }
@@ -62,6 +65,7 @@ impl HostHeap {
         (residence, paging_nanos_per_mib): (Residence, u64),
         addresses: AddressRange<Self>,
         ledger: &Arc<ResidencyLedger>,
+        heap_time: &Arc<HeapTime>,
     ) -> Result<Arc<Self>, DriverError> {
         let residency = if args.not_resident {
             let group = match residence {
@@ -76,6 +80,7 @@ impl HostHeap {
         let memory =
             Reservation::new(size, Pages::Small).ok_or(DriverError::HostOutOfMemory { requested: size })?;
         let record = ledger.created(args.pageable, size, !args.not_resident);
+        let cost = heap_time.pay(args, size);
         let heap = Arc::new_cyclic(|this| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
             memory,
@@ -87,6 +92,7 @@ impl HostHeap {
             residency: Mutex::new(residency),
             changed: Condvar::new(),
             record,
+            _cost: cost,
             this: Weak::clone(this),
         });
         heap.addresses.map_to(Target::Heap(Arc::downgrade(&heap)));

@@ -13,6 +13,7 @@
 mod budget_schedule;
 mod device;
 mod heap;
+mod heap_time;
 pub(super) mod memory_access;
 pub(crate) mod profile;
 
@@ -20,24 +21,23 @@ use std::any::Any;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::device::HostDevice;
 use self::heap::HostHeap;
+use self::heap_time::HeapTime;
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
 use super::address_owners::AddressOwners;
 use super::address_space::{AddressRange, AddressSpace, CreateAt};
+use super::gpu_memory::GpuMemory;
 use super::layout::TextureLayout;
-use super::queue::ThreadQueue;
 use super::reserved::TiledAddresses;
-use super::resource::MemoryResource;
 use super::segment::{Listener, Residence, Segments};
-use super::tiles::NullAccess;
+use super::tiles::{NullAccess, ReservedMemory};
 use super::{KIB_4, KIB_64};
-use crate::ddi::command::{DriverQueue, RemovalSink};
-use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DeviceArgs,
     Driver, DriverCaps, DriverDevice, DriverError, DriverHeap, Eviction, HeapArgs, MemoryPool,
@@ -57,6 +57,7 @@ pub(crate) struct HostDriver {
     texture_padding_per_mille: u32,
     segments: Arc<Segments>,
     paging_nanos_per_mib: u64,
+    heap_time: Arc<HeapTime>,
     space: Arc<AddressSpace<HostHeap>>,
     residency: Arc<ResidencyLedger>,
 }
@@ -103,6 +104,7 @@ impl HostDriver {
             texture_padding_per_mille: profile.texture_padding_per_mille,
             segments,
             paging_nanos_per_mib: profile.paging_nanos_per_mib,
+            heap_time: Arc::new(HeapTime::new(profile)),
             space: Arc::new(AddressSpace::new(
                 AddressOwners::new(
                     profile.gpu_va_bits_per_process,
@@ -217,28 +219,23 @@ impl Driver for HostDriver {
         Ok(self.create_host_heap(args, HostDevice::create_at(device, args.create_at))?)
     }
 
-    fn create_resource(
+    fn reserve(
         &self,
         device: &dyn DriverDevice,
-        args: &ResourceArgs,
         allocation: ResourceAllocation,
-        placement: ResourcePlacement,
-    ) -> Result<Arc<dyn DriverResource>, DriverError> {
-        Ok(Arc::new(match placement {
-            ResourcePlacement::Heap { heap, offset } => {
-                MemoryResource::placed(args, allocation, heap, offset)?
-            }
-            ResourcePlacement::Reserved => {
-                let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-                let at = HostDevice::create_at(device, args.create_at);
-                let memory = TiledAddresses::new(allocation, &self.space, null_access, at)?;
-                MemoryResource::reserved(args, allocation, Box::new(memory))
-            }
-        }))
+        create_at: Option<GpuVirtualAddress>,
+    ) -> Result<Box<dyn ReservedMemory>, DriverError> {
+        let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
+        let at = HostDevice::create_at(device, create_at);
+        Ok(Box::new(TiledAddresses::new(allocation, &self.space, null_access, at)?))
     }
 
-    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
-        Ok(Box::new(ThreadQueue::start(Box::new(self.memory()), removal)?))
+    fn modelled_heap_time(&self) -> Option<Duration> {
+        Some(self.heap_time.passed())
+    }
+
+    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
+        Ok(Box::new(self.memory()))
     }
 
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
@@ -270,6 +267,7 @@ impl HostDriver {
             (self.residence(args), self.paging_nanos_per_mib),
             addresses,
             &self.residency,
+            &self.heap_time,
         )
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use heapwright_core::placement::HeapCosts;
 use heapwright_core::{Alignment, ByteSize};
 
 use crate::ddi::Architecture;
@@ -60,6 +61,11 @@ pub struct HostProfile {
     pub non_local: SegmentProfile,
     /// Duration of paging in, in nanoseconds per MiB; 0 for none.
     pub paging_nanos_per_mib: u64,
+    /// Modelled time to create and to free heaps that the CPU cannot map, or that are in video memory. It passes on the GPU's own clock,
+    /// `IHeapwrightHeapClock`, while the calls return at once.
+    pub video_heap_costs: HeapCosts,
+    /// Modelled time to create and to free heaps in system memory that the CPU can map.
+    pub system_heap_costs: HeapCosts,
     /// Changes of the local budget over time, in order, to at most the capacity; empty for a constant budget.
     pub budget_schedule: &'static [BudgetStep],
     /// Bits of GPU virtual address of a resource, which limit its size; at most those of a process.
@@ -136,6 +142,8 @@ const DISCRETE: HostProfile = HostProfile {
     local: SegmentProfile::of_gib(16),
     non_local: SegmentProfile::of_gib(16),
     paging_nanos_per_mib: 0,
+    video_heap_costs: HeapCosts::device_local(),
+    system_heap_costs: HeapCosts::host_visible(),
     budget_schedule: &[],
     gpu_va_bits_per_resource: 40,
     gpu_va_bits_per_process: 44,

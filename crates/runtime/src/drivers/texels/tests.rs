@@ -11,10 +11,10 @@ use super::super::host::HostDriver;
 use super::super::host::memory_access::HostMemory;
 use super::super::host::profile::HostProfile;
 use super::resolve;
-use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::ddi::{
-    CpuPageProperty, DeviceArgs, Driver, DriverDevice, Extent, HeapArgs, MemoryPool, ResourceArgs,
-    ResourceKind, TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
+    CpuPageProperty, DeviceArgs, Driver, Extent, HeapArgs, MemoryPool, ResourceArgs, ResourceKind,
+    TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
 };
 use crate::format::{self, ResolveMode, Resolver};
 use crate::residency::PageableKind;
@@ -22,7 +22,6 @@ use crate::residency::PageableKind;
 /// A driver with a heap in which textures are 64 KiB apart.
 struct Gpu {
     driver: HostDriver,
-    device: Box<dyn DriverDevice>,
     memory: HostMemory,
     heap: Arc<dyn crate::ddi::DriverHeap>,
 }
@@ -44,19 +43,19 @@ impl Gpu {
         };
         let heap = driver.create_heap(&*device, &args).expect("the request fits");
         let memory = driver.memory();
-        Self { driver, device, memory, heap }
+        Self { driver, memory, heap }
     }
 
-    fn texture(&self, place: u64, texture: TextureArgs) -> Arc<dyn DriverResource> {
+    fn texture(&self, place: u64, texture: TextureArgs) -> Arc<DriverResource> {
         let args = ResourceArgs {
             kind: ResourceKind::Texture(texture),
             tight_alignment: false,
             alignment_restriction: KIB_64,
             create_at: None,
         };
-        let placement = ResourcePlacement::Heap { heap: Arc::clone(&self.heap), offset: place * 65536 };
+        let (heap, offset) = (Arc::clone(&self.heap), place * 65536);
         let allocation = self.driver.check_resource_allocation_info(&args);
-        self.driver.create_resource(&*self.device, &args, allocation, placement).expect("the request fits")
+        Arc::new(DriverResource::placed(&args, allocation, heap, offset).expect("the request fits"))
     }
 }
 

@@ -71,16 +71,13 @@ pub use self::validation::validation_messages;
 use super::address_owners::{AddressOwners, BASE};
 use super::address_space::{AddressRange, AddressSpace, Span};
 use super::free_addresses::Interval;
+use super::gpu_memory::GpuMemory;
 use super::host::profile::SegmentProfile;
 use super::layout::TextureLayout;
-use super::queue::ThreadQueue;
 use super::reserved::TiledAddresses;
-use super::resource::MemoryResource;
 use super::segment::Segments;
-use super::tiles::NullAccess;
+use super::tiles::{NullAccess, ReservedMemory};
 use super::{KIB_4, KIB_64};
-use crate::ddi::command::{DriverQueue, RemovalSink};
-use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, CpuPageProperty, DeviceArgs, Driver, DriverCaps, DriverDevice, DriverError, DriverHeap,
     Eviction, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup,
@@ -346,29 +343,19 @@ impl Driver for VulkanDriver {
         Ok(self.create_vulkan_heap(device, args)?)
     }
 
-    fn create_resource(
+    fn reserve(
         &self,
         device: &dyn DriverDevice,
-        args: &ResourceArgs,
         allocation: ResourceAllocation,
-        placement: ResourcePlacement,
-    ) -> Result<Arc<dyn DriverResource>, DriverError> {
-        Ok(Arc::new(match placement {
-            ResourcePlacement::Heap { heap, offset } => {
-                MemoryResource::placed(args, allocation, heap, offset)?
-            }
-            ResourcePlacement::Reserved => {
-                let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-                let at = VulkanDevice::create_at(device, args.create_at);
-                let memory = TiledAddresses::new(allocation, &self.space, null_access, at)?;
-                MemoryResource::reserved(args, allocation, Box::new(memory))
-            }
-        }))
+        create_at: Option<GpuVirtualAddress>,
+    ) -> Result<Box<dyn ReservedMemory>, DriverError> {
+        let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
+        let at = VulkanDevice::create_at(device, create_at);
+        Ok(Box::new(TiledAddresses::new(allocation, &self.space, null_access, at)?))
     }
 
-    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
-        let recorder = Recorder::create(&self.device, &self.space, &self.engine, self.types.readback)?;
-        Ok(Box::new(ThreadQueue::start(Box::new(recorder), removal)?))
+    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
+        Ok(Box::new(Recorder::create(&self.device, &self.space, &self.engine, self.types.readback)?))
     }
 
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {

@@ -8,7 +8,6 @@ use std::time::Instant;
 use super::fault_tests::{INJECTING, or_skip};
 use super::*;
 use crate::ddi::{GpuVirtualAddressRange, PagingWork};
-use crate::drivers::gpu_memory::GpuMemory as _;
 use crate::residency::PageableKind;
 
 /// The number of evictions and returns of each run.

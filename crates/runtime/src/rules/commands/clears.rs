@@ -50,7 +50,7 @@ fn parts(rects: &[D3D12_RECT], extent: [u32; 2]) -> Vec<Part> {
 
 /// Fills one plane of a view: all of it, or the given rectangles.
 fn fill(view: &View, plane: u32, value: TexelValue, rects: &[D3D12_RECT]) -> Result<Vec<Command>, Refusal> {
-    let resource: Arc<dyn DriverResource> = view.resource()?;
+    let resource: Arc<DriverResource> = view.resource()?;
     let (mip, first, count) = match view.part {
         ViewPart::Bytes { offset, size } => {
             return Ok(fill_bytes((&resource, offset, size), value, rects));
@@ -96,7 +96,7 @@ fn fill(view: &View, plane: u32, value: TexelValue, rects: &[D3D12_RECT]) -> Res
 /// Fills a range of a buffer. The elements form a single row: rectangles select elements in x, and only row
 /// 0 exists.
 fn fill_bytes(
-    (buffer, offset, size): (&Arc<dyn DriverResource>, u64, u64),
+    (buffer, offset, size): (&Arc<DriverResource>, u64, u64),
     value: TexelValue,
     rects: &[D3D12_RECT],
 ) -> Vec<Command> {

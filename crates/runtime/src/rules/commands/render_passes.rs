@@ -15,7 +15,7 @@ use super::resolves::{self, Resolve};
 use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
 use crate::rules::Refusal;
-use crate::rules::operand::{Operand, extents};
+use crate::rules::operand::{Operand, contains};
 use crate::rules::views::{View, ViewPart};
 
 /// An open render pass.
@@ -26,7 +26,7 @@ pub(crate) struct RenderPass {
 /// One plane of a view that a pass renders to.
 struct Attachment {
     view: View,
-    resource: Arc<dyn DriverResource>,
+    resource: Arc<DriverResource>,
     plane: u32,
     aspect: Aspect,
     ending: Ending,
@@ -54,7 +54,7 @@ enum Ending {
 /// A part of a resource whose contents a pass discards or uses. Neither has a command: discarded contents may stay as
 /// they are, and memory preserves its contents anyway.
 pub(crate) struct Contents {
-    pub(crate) resource: Arc<dyn DriverResource>,
+    pub(crate) resource: Arc<DriverResource>,
     pub(crate) subresources: Vec<u32>,
     /// Whether the part is all of each subresource.
     pub(crate) is_whole: bool,
@@ -238,7 +238,7 @@ fn ending_resolve(
     let mode = resolves::mode(asked.mode)?;
     let mut commands = Vec::new();
     for part in parts {
-        if !covers(view, plane, part.SrcSubresource) {
+        if !view.subresources(plane).any(|index| index == part.SrcSubresource) {
             let why = format!("SrcSubresource {} is not in the view", part.SrcSubresource);
             return Err(no_resolve(aspect, &why));
         }
@@ -256,25 +256,6 @@ fn ending_resolve(
         commands.extend(resolve.command()?);
     }
     Ok(Ending::Resolve { commands, preserves_source })
-}
-
-/// Checks whether a plane of a view contains a subresource.
-fn covers(view: &View, plane: u32, subresource: u32) -> bool {
-    let [mips, slices, planes] = extents(&view.desc);
-    let (mip, rest) = (subresource % mips, subresource / mips);
-    let (slice, of_plane) = (rest % slices, rest / slices);
-    of_plane < planes && of_plane == plane && covers_range(view, (mip, 1), (slice, 1))
-}
-
-/// Checks whether a view contains any subresource of a range of mip levels and array slices.
-fn covers_range(view: &View, mips: (u32, u32), slices: (u32, u32)) -> bool {
-    let ViewPart::Slices { mip, first, count, .. } = view.part else { return false };
-    // In a view of a volume, the slices are depth slices of a single subresource.
-    let is_volume = view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
-    let (first, count) = if is_volume { (0, 1) } else { (first, count) };
-    let overlap =
-        |a: (u32, u32), b: (u32, u32)| a.0 < b.0.saturating_add(b.1) && b.0 < a.0.saturating_add(a.1);
-    overlap((mip, 1), mips) && overlap((first, count), slices)
 }
 
 /// Checks `EndRenderPass`. Returns the commands and the contents that the pass discards.
@@ -328,11 +309,8 @@ impl RenderPass {
     pub(crate) fn check_barrier(&self, barrier: &legacy::Barrier<'_>) -> Result<(), Refusal> {
         match barrier.kind {
             legacy::BarrierKind::Transition { resource, subresource, .. } => {
-                let is_written = self.accessed(resource).any(|attachment| {
-                    subresource == D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES
-                        || covers(&attachment.view, attachment.plane, subresource)
-                });
-                if is_written {
+                let is_all = subresource == D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES;
+                if self.renders_to(resource, |of| is_all || of.shows(|index| index == subresource)) {
                     return Err(misplaced("a transition of a render target or depth stencil of the pass"));
                 }
                 Ok(())
@@ -358,7 +336,7 @@ impl RenderPass {
         if before != after {
             return Err(misplaced("a barrier that activates or deactivates a texture"));
         }
-        if self.accessed(resource).any(|attachment| attachment.is_in(subresources)) {
+        if self.renders_to(resource, |of| of.shows(|index| contains(subresources, resource.desc, index))) {
             return Err(misplaced("a barrier on a render target or depth stencil of the pass"));
         }
         Ok(())
@@ -373,16 +351,22 @@ impl RenderPass {
         written.map(|bound| (&bound.view, bound.plane, !matches!(bound.aspect, Aspect::Color(_))))
     }
 
-    /// Returns the attachments that are planes of `resource` and that the pass accesses.
-    fn accessed(&self, resource: Operand<'_>) -> impl Iterator<Item = &Attachment> {
-        self.attachments.iter().filter(move |attachment| {
+    /// Checks whether the pass accesses a plane of `resource` that satisfies a condition.
+    fn renders_to(&self, resource: Operand<'_>, is_so: impl Fn(&Attachment) -> bool) -> bool {
+        self.attachments.iter().any(|attachment| {
             !matches!(attachment.ending, Ending::NoAccess)
                 && Arc::ptr_eq(&attachment.resource, resource.driver)
+                && is_so(attachment)
         })
     }
 }
 
 impl Attachment {
+    /// Checks whether any of the subresources satisfies a condition.
+    fn shows(&self, is_so: impl FnMut(u32) -> bool) -> bool {
+        self.view.subresources(self.plane).any(is_so)
+    }
+
     /// Returns the contents of the attachment; none for a buffer.
     fn contents(&self, is_discarded: bool) -> Option<Contents> {
         let ViewPart::Slices { mip, first, count, .. } = self.view.part else { return None };
@@ -393,17 +377,6 @@ impl Attachment {
             is_whole: !self.view.is_volume() || (first == 0 && count == depth),
             is_discarded,
         })
-    }
-
-    /// Checks whether a valid range of subresources contains any of the attachment's.
-    fn is_in(&self, range: &D3D12_BARRIER_SUBRESOURCE_RANGE) -> bool {
-        if range.NumMipLevels == 0 {
-            let index = range.IndexOrFirstMipLevel;
-            return index == D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES || covers(&self.view, self.plane, index);
-        }
-        let is_plane = self.plane.checked_sub(range.FirstPlane).is_some_and(|plane| plane < range.NumPlanes);
-        let mips = (range.IndexOrFirstMipLevel, range.NumMipLevels);
-        is_plane && covers_range(&self.view, mips, (range.FirstArraySlice, range.NumArraySlices.max(1)))
     }
 }
 

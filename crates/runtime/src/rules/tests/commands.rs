@@ -5,7 +5,7 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 
 use super::{buffer, multisampled, texture2d, valid};
-use crate::aliasing::Stub;
+use crate::aliasing::resource_apart;
 use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
 use crate::rules::commands::barriers::{enhanced, legacy};
@@ -24,13 +24,13 @@ struct Known {
     desc: D3D12_RESOURCE_DESC1,
     resource: Resource,
     heap_type: Option<D3D12_HEAP_TYPE>,
-    driver: Arc<dyn DriverResource>,
+    driver: Arc<DriverResource>,
 }
 
 impl Known {
     fn new(desc: D3D12_RESOURCE_DESC1) -> Self {
         let heap_type = Some(D3D12_HEAP_TYPE_DEFAULT);
-        Self { desc, resource: valid(&desc), heap_type, driver: Arc::new(Stub::new()) }
+        Self { desc, resource: valid(&desc), heap_type, driver: resource_apart() }
     }
 
     fn operand(&self) -> Operand<'_> {

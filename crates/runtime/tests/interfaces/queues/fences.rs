@@ -72,10 +72,10 @@ fn waits_for_any_fence_leave_no_handles() {
     let before = open_handles();
     for value in 1..=100_000 {
         let flags = D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY;
+        let values = [1, value];
         unsafe {
-            let values = [1, value].as_ptr();
             device
-                .SetEventOnMultipleFenceCompletion(fences.as_ptr(), values, 2, flags, event.handle())
+                .SetEventOnMultipleFenceCompletion(fences.as_ptr(), values.as_ptr(), 2, flags, event.handle())
                 .succeeds();
             soon.Signal(value).succeeds();
         }

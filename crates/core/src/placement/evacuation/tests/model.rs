@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlannedMove, SharedHeapSet,
-    SharedPlaced, SharedPlacementId, SurveyedRange,
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, Keeping, PlannedMove,
+    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -400,7 +400,7 @@ fn set(lanes: u32) -> SharedHeapSet<Heap> {
     };
     SharedHeapSet::new(
         sizing,
-        HeapRetention { operations: 64, ..HeapRetention::default() },
+        HeapRetention { keeping: Keeping::Operations(64), ..HeapRetention::default() },
         ByteSize::from_kib(16),
         lanes,
     )

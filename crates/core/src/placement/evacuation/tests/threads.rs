@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, HeapRetention, HeapSizing, SharedHeapSet, SharedPlacementId,
+    Evacuation, EvacuationBudget, HeapRetention, HeapSizing, Keeping, SharedHeapSet, SharedPlacementId,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -54,7 +54,7 @@ fn threads_allocate_and_free_during_a_run() {
     };
     let set: SharedHeapSet<Heap> = SharedHeapSet::new(
         sizing,
-        HeapRetention { operations: 64, ..HeapRetention::default() },
+        HeapRetention { keeping: Keeping::Operations(64), ..HeapRetention::default() },
         ByteSize::from_kib(16),
         2,
     );

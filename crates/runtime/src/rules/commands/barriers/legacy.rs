@@ -2,17 +2,9 @@
 
 use heapwright_d3d12::*;
 
+use crate::rules::initial::WRITE_STATES;
 use crate::rules::operand::{Operand, subresource_count};
 use crate::rules::{Notices, Refusal};
-
-/// States that write. They cannot be combined with other states.
-const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
-    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
-    | D3D12_RESOURCE_STATE_DEPTH_WRITE
-    | D3D12_RESOURCE_STATE_STREAM_OUT
-    | D3D12_RESOURCE_STATE_COPY_DEST
-    | D3D12_RESOURCE_STATE_RESOLVE_DEST
-    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
 /// States that read. They can be combined with each other.
 const READ_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ

@@ -1,4 +1,4 @@
-//! Uses of which policies were not told yet.
+//! Uses that policies do not know of yet.
 //!
 //! Most heaps are used at regular intervals, so uses are kept as runs: a submission costs a comparison and an
 //! addition per heap, in the record that it changes anyway. No use is lost.
@@ -20,7 +20,7 @@ impl Run {
     const ONE: Self = Self { interval: 0, count: 1 };
 }
 
-/// Uses of a heap that its policy is told of in one call.
+/// Uses of a heap that one call passes to its policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Uses {
     pub(super) heap: HeapSlot,
@@ -33,12 +33,12 @@ pub(super) struct Uses {
     pub(super) count: u64,
 }
 
-/// The number of uses outside of the current runs from which on policies are told.
+/// The number of uses outside of the current runs that are collected before they are passed to the policies.
 const MOST_ENDED: usize = 4096;
 
-/// The uses of all heaps of which policies were not told yet.
+/// The uses of all heaps that policies do not know of yet.
 #[derive(Debug, Default)]
-pub(super) struct UntoldUses {
+pub(super) struct UnlearnedUses {
     /// The heaps with a run, in the order of the first use.
     heaps: Vec<HeapSlot>,
     /// The runs that another use of their heaps ended.
@@ -47,7 +47,7 @@ pub(super) struct UntoldUses {
     taken: Vec<Uses>,
 }
 
-impl UntoldUses {
+impl UnlearnedUses {
     /// Records the use of a resident heap by a submission, unless it has used the heap before.
     #[inline]
     pub(super) fn use_record(&mut self, heap: HeapSlot, record: &mut Record, uses: UsesBy) {
@@ -56,7 +56,7 @@ impl UntoldUses {
         }
         // Policies know neither locked heaps nor uses by a submission that began before the last one that used the heap.
         if let (false, Some(passed)) = (record.is_locked, uses.number.checked_sub(record.last_use)) {
-            let run = &mut record.untold;
+            let run = &mut record.unlearned;
             if passed == u64::from(run.interval) && run.count < u16::MAX {
                 run.count += 1;
             } else {
@@ -83,7 +83,7 @@ impl UntoldUses {
         self.heaps.is_empty()
     }
 
-    /// Returns whether it is time to tell the policies, so that no more memory is needed.
+    /// Returns whether the uses should be passed to the policies, so that no more memory is needed.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.ended.len() >= MOST_ENDED

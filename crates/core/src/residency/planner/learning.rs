@@ -1,48 +1,49 @@
-//! Reports uses of heaps to the policies: late and in runs, or at once.
+//! The calls by which policies learn of uses of heaps: late and in runs, or at once.
 //!
 //! Policies need to know of uses only when they decide, or when something else changes. Until then uses are collected
-//! ([`UntoldUses`](crate::residency::untold::UntoldUses)).
+//! ([`UnlearnedUses`](crate::residency::unlearned::UnlearnedUses)).
 
 use super::ResidencyPlanner;
 use crate::residency::in_flight::{Submission, UsesBy};
 use crate::residency::policy::Moment;
-use crate::residency::untold::Run;
+use crate::residency::unlearned::Run;
 
 impl ResidencyPlanner {
-    /// Tells the policies of all uses. Every call of a policy comes after this one.
+    /// Passes all uses to the policies. Every other call of a policy comes after this one.
     #[inline]
-    pub(super) fn tell_policies(&mut self) {
-        if !self.untold.is_empty() {
-            self.tell();
+    pub(super) fn teach_policies(&mut self) {
+        if !self.unlearned.is_empty() {
+            self.teach();
         }
     }
 
-    /// Tells the policies of all uses if they cannot wait, or if there are many.
+    /// Passes all uses to the policies if these cannot wait, or if there are many.
     #[inline]
-    pub(super) fn tell_if_due(&mut self) {
-        if self.tells_at_once || self.untold.is_full() {
-            self.tell_policies();
+    pub(super) fn teach_if_due(&mut self) {
+        if self.teaches_at_once || self.unlearned.is_full() {
+            self.teach_policies();
         }
     }
 
     /// Returns what the uses by a submission have in common, before the first is recorded.
     #[inline]
     pub(super) fn uses_by(&mut self, submission: &Submission) -> UsesBy {
-        // Cancelled submissions have a number, but no moment. Uses that are told of together have the same difference.
+        // Cancelled submissions have a number, but no moment. The difference of the two numbers is the same
+        // for all uses that are passed together.
         let cancelled = submission.number - submission.now.submission;
         if cancelled != self.cancelled {
-            self.tell_policies();
+            self.teach_policies();
             self.cancelled = cancelled;
         }
         self.in_flight.uses_by(submission)
     }
 
     /// O(n log n) for n uses, where regular uses of a heap count as two.
-    fn tell(&mut self) {
-        let Self { untold, heaps, policies, known, time, cancelled, .. } = self;
-        let uses = untold.take(|heap| {
+    fn teach(&mut self) {
+        let Self { unlearned, heaps, policies, known, time, cancelled, .. } = self;
+        let uses = unlearned.take(|heap| {
             let record = heaps.at_mut(heap);
-            (std::mem::replace(&mut record.untold, Run::NONE), record.last_use)
+            (std::mem::replace(&mut record.unlearned, Run::NONE), record.last_use)
         });
         for uses in &uses {
             let record = heaps.at(uses.heap);
@@ -55,6 +56,6 @@ impl ResidencyPlanner {
                 policy.touch_regularly(uses.heap, uses.interval, uses.count, now);
             }
         }
-        untold.recycle(uses);
+        unlearned.recycle(uses);
     }
 }

@@ -1,0 +1,201 @@
+//! Files of earlier results: comparison with one of them, and a table of several.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use heapwright_conformance::Check;
+use heapwright_report::Visible;
+use serde::Deserialize;
+
+use super::report::{CheckResult, ConformanceReport};
+use crate::input;
+
+/// The results of an earlier run, as `--results` wrote or `--json` printed them.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Results {
+    device: String,
+    checks: Vec<EarlierCheck>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct EarlierCheck {
+    id: String,
+    result: CheckResult,
+}
+
+/// Error of reading a file of results.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {reason}", path = .path.display())]
+pub(super) struct ResultsError {
+    path: PathBuf,
+    reason: String,
+}
+
+/// Returns the results as JSON with a line for each check, without what varies between runs.
+pub(super) fn render(report: &ConformanceReport) -> String {
+    let (device, lines) = report.lines();
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let lines =
+        lines.map(|(id, result, _)| format!("{{\"id\":{},\"result\":\"{}\"}}", quoted(id), name(result)));
+    format!("{{\"device\":{},\"checks\":[\n{}\n]}}\n", quoted(device), lines.collect::<Vec<_>>().join(",\n"))
+}
+
+/// The checks whose result is not the earlier one. Its `Display` form has a line for each of them.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    device: String,
+    /// Ids with the earlier and the present result, and the detail of the present one.
+    changed: Vec<(String, CheckResult, CheckResult, String)>,
+    /// Ids of checks without an earlier result.
+    added: Vec<String>,
+}
+
+impl Results {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Self, ResultsError> {
+        let wrong = |reason| ResultsError { path: path.to_owned(), reason };
+        let bytes = input::read(path).map_err(|error| wrong(input::reason(&error, "no such file")))?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| wrong(format!("is no file of `heapwright conformance --results`: {error}")))
+    }
+
+    fn by_id(&self) -> BTreeMap<&str, CheckResult> {
+        self.checks.iter().map(|check| (check.id.as_str(), check.result)).collect()
+    }
+
+    /// Compares the checks that ran, each with its result and detail, with this result. Checks that did not run are left out.
+    pub(super) fn changes<'a>(
+        &self,
+        now: impl Iterator<Item = (&'static str, CheckResult, &'a str)>,
+    ) -> Changes {
+        let earlier = self.by_id();
+        let mut changes = Changes { device: self.device.clone(), ..Changes::default() };
+        for (id, result, detail) in now {
+            match earlier.get(id) {
+                None => changes.added.push(id.to_owned()),
+                Some(&before) if before != result => {
+                    changes.changed.push((id.to_owned(), before, result, detail.to_owned()));
+                }
+                Some(_) => {}
+            }
+        }
+        changes
+    }
+}
+
+impl Changes {
+    /// Returns whether a check that passed fails.
+    pub(super) fn has_regressions(&self) -> bool {
+        self.changed
+            .iter()
+            .any(|&(_, before, now, _)| (before, now) == (CheckResult::Pass, CheckResult::Fail))
+    }
+}
+
+fn name(result: CheckResult) -> &'static str {
+    match result {
+        CheckResult::Pass => "pass",
+        CheckResult::Fail => "fail",
+        CheckResult::Known => "known",
+        CheckResult::Skip => "skip",
+    }
+}
+
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, before, now, detail) in &self.changed {
+            writeln!(f, "changed {id}: {} -> {}: {}", name(*before), name(*now), Visible(detail))?;
+        }
+        for id in &self.added {
+            writeln!(f, "new {id}")?;
+        }
+        let (changed, added) = (self.changed.len(), self.added.len());
+        write!(f, "since {}: {changed} changed, {added} new", Visible(&self.device))
+    }
+}
+
+/// Returns a Markdown table: the number of passed, failed and skipped checks of each result, then a row for each check that
+/// some result does not pass.
+pub(super) fn table(checks: &[&Check], results: &[Results]) -> String {
+    let ends: Vec<BTreeMap<&str, CheckResult>> = results.iter().map(Results::by_id).collect();
+    let mut rows = vec![
+        format!(
+            "| check | {} |",
+            results.iter().map(|result| cell(&result.device)).collect::<Vec<_>>().join(" | ")
+        ),
+        format!("|---|{}", "---|".repeat(results.len())),
+    ];
+    for (title, wanted) in [
+        ("passed", CheckResult::Pass),
+        ("failed", CheckResult::Fail),
+        ("known gaps", CheckResult::Known),
+        ("skipped", CheckResult::Skip),
+    ] {
+        let is_selected = |id: &str| checks.iter().any(|check| check.id == id);
+        let count = |ends: &BTreeMap<&str, CheckResult>| {
+            ends.iter().filter(|&(&id, &end)| end == wanted && is_selected(id)).count().to_string()
+        };
+        rows.push(format!("| **{title}** | {} |", ends.iter().map(count).collect::<Vec<_>>().join(" | ")));
+    }
+    for check in checks {
+        let found: Vec<_> = ends.iter().map(|ends| ends.get(check.id).copied()).collect();
+        if found.iter().all(|&end| end == Some(CheckResult::Pass)) {
+            continue;
+        }
+        let cells: Vec<&str> = found.into_iter().map(|end| end.map_or("-", name)).collect();
+        rows.push(format!("| {} | {} |", check.id, cells.join(" | ")));
+    }
+    rows.join("\n")
+}
+
+/// Returns text for a cell of a Markdown table.
+fn cell(text: &str) -> String {
+    Visible(text).to_string().replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright_conformance::checks;
+
+    use super::*;
+
+    fn results(device: &str, checks: &[(&str, CheckResult)]) -> Results {
+        let checks = checks.iter().map(|&(id, result)| EarlierCheck { id: id.to_owned(), result }).collect();
+        Results { device: device.to_owned(), checks }
+    }
+
+    #[test]
+    fn changes_name_what_is_new_and_what_ends_otherwise() {
+        let earlier = results(
+            "old",
+            &[("a/b", CheckResult::Pass), ("a/c", CheckResult::Skip), ("a/d", CheckResult::Pass)],
+        );
+        let now = [
+            ("a/b", CheckResult::Fail, "found 3"),
+            ("a/c", CheckResult::Pass, "fine"),
+            ("a/d", CheckResult::Pass, "fine"),
+            ("a/e", CheckResult::Pass, "fine"),
+        ];
+        let changes = earlier.changes(now.into_iter());
+        let expected = "changed a/b: pass -> fail: found 3\nchanged a/c: skip -> pass: fine\nnew a/e\nsince old: 2 changed, 1 new";
+        assert_eq!(changes.to_string(), expected);
+        assert!(changes.has_regressions());
+        assert!(!earlier.changes(now[1..].iter().copied()).has_regressions());
+    }
+
+    #[test]
+    fn the_table_has_the_checks_that_some_device_does_not_pass() {
+        let checks: Vec<&Check> = checks::all().take(3).collect();
+        let [one, two, three] = [checks[0].id, checks[1].id, checks[2].id];
+        let all = [
+            results("x|y", &[(one, CheckResult::Pass), (two, CheckResult::Skip), (three, CheckResult::Pass)]),
+            results("z", &[(one, CheckResult::Pass), (two, CheckResult::Pass)]),
+        ];
+        let expected = format!(
+            "| check | x\\|y | z |\n|---|---|---|\n| **passed** | 2 | 2 |\n| **failed** | 0 | 0 |\n\
+             | **known gaps** | 0 | 0 |\n| **skipped** | 1 | 0 |\n| {two} | skip | pass |\n| {three} | pass | - |"
+        );
+        assert_eq!(table(&checks, &all), expected);
+    }
+}

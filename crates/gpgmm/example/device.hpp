@@ -1,0 +1,66 @@
+/*
+ * The device of the examples: on Windows the system's. On Linux it is that of a library with D3D12CreateDevice, such as
+ * heapwright's runtime, libheapwright_d3d12_runtime.so.
+ */
+#pragma once
+
+#include <gpgmm_d3d12.h>
+
+#include <cstdio>
+
+#ifndef _WIN32
+#include <dlfcn.h>
+#endif
+
+/* Releases an interface at the end of its scope. */
+template <typename T> struct owned {
+    T *pointer = nullptr;
+    owned() = default;
+    owned(const owned &) = delete;
+    owned &operator=(const owned &) = delete;
+    ~owned() { reset(); }
+    void reset() {
+        if (pointer) pointer->Release();
+        pointer = nullptr;
+    }
+    T *operator->() const { return pointer; }
+    T **out() { return &pointer; }
+    void **any() { return reinterpret_cast<void **>(&pointer); }
+};
+
+inline HRESULT create_device(const char *library, ID3D12Device **device) {
+    const IID iid = __uuidof(ID3D12Device);
+    auto out = reinterpret_cast<void **>(device);
+#ifdef _WIN32
+    (void)library;
+    return D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, iid, out);
+#else
+    using create = HRESULT (*)(IUnknown *, D3D_FEATURE_LEVEL, REFIID, void **);
+    void *opened = dlopen(library, RTLD_NOW);
+    auto function = opened ? reinterpret_cast<create>(dlsym(opened, "D3D12CreateDevice")) : nullptr;
+    if (!function) {
+        std::fprintf(stderr, "%s: no D3D12CreateDevice\n", library);
+        return E_FAIL;
+    }
+    return function(nullptr, D3D_FEATURE_LEVEL_11_0, iid, out);
+#endif
+}
+
+inline D3D12_RESOURCE_DESC buffer_of(UINT64 size) {
+    D3D12_RESOURCE_DESC desc = {};
+    desc.Dimension = D3D12_RESOURCE_DIMENSION_BUFFER;
+    desc.Width = size;
+    desc.Height = desc.DepthOrArraySize = desc.MipLevels = 1;
+    desc.SampleDesc.Count = 1;
+    desc.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
+    return desc;
+}
+
+/* Runs an example on the device of the library that the first argument names. */
+inline int run_example(int count, char **arguments, HRESULT (*example)(ID3D12Device *)) {
+    owned<ID3D12Device> device;
+    HRESULT result = create_device(count > 1 ? arguments[1] : "libheapwright_d3d12_runtime.so", device.out());
+    if (SUCCEEDED(result)) result = example(device.pointer);
+    if (FAILED(result)) std::fprintf(stderr, "failed: 0x%08x\n", static_cast<unsigned>(result));
+    return FAILED(result) ? 1 : 0;
+}
