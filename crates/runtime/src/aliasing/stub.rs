@@ -1,6 +1,5 @@
 //! Heaps without a driver, and resources in them, for the tracker alone.
 
-use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,9 +47,6 @@ impl DriverHeap for Stub {
         Ok(None)
     }
     fn set_name(&self, _: Option<&str>) {}
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// Creates a resource in a heap that contains nothing else.

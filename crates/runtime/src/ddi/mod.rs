@@ -255,9 +255,6 @@ pub(crate) trait DriverHeap: Send + Sync {
 
     /// Sets the heap's name for messages about page faults.
     fn set_name(&self, name: Option<&str>);
-
-    /// Returns `self` for a downcast to the driver's own type. A driver receives only objects that it created.
-    fn as_any(&self) -> &dyn Any;
 }
 
 /// An error of a driver.
@@ -356,13 +353,10 @@ impl Architecture {
 /// simulated GPU it is freed like all other memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eviction {
-    /// The bytes move to host memory, and the device memory is freed: on a real GPU after a moment, usually within 0.2 seconds,
-    /// if no other heap becomes resident that can use it. Heaps beyond the GPU's limit of sparse addresses keep theirs.
+    /// The bytes move to host memory, and the device memory is freed.
     Frees,
     /// As above, but CPU and GPU share one memory: the heap is no longer charged, and nothing is gained by that.
     Moves,
-    /// The memory stays and remains charged; it gets the lowest priority.
-    Keeps,
 }
 
 /// The capabilities of a driver, most of which determine the results of `CheckFeatureSupport`.

@@ -6,20 +6,25 @@
 //! The drivers share what does not depend on where memory is:
 //!
 //! * [`layout`]: the layout of textures.
-//! * `resource`, `tiles`: resources, and the tiles of reserved ones.
+//! * `free_addresses`, `address_owners`, `address_space`: GPU virtual addresses: free ones, their owners, and what they mean.
+//! * `resource`, `tiles`, `reserved`: resources, the tiles of reserved ones, and their addresses.
 //! * `segment`: usage of the segment groups, with capacity and budget.
 //! * `queue`: queues' threads.
 //! * `reservation`: address space of the host.
 //! * `execute`, `texels`: execution of commands, by means of a driver's `gpu_memory`.
 //! * `page_fault`: accesses that the GPU could not perform.
 
+mod address_owners;
+mod address_space;
 mod execute;
+mod free_addresses;
 pub(crate) mod gpu_memory;
 pub(crate) mod host;
 pub(crate) mod layout;
 mod page_fault;
 pub(crate) mod queue;
 mod reservation;
+mod reserved;
 pub(crate) mod resource;
 mod segment;
 mod texels;

@@ -5,17 +5,21 @@ use std::sync::Arc;
 
 use heapwright_core::GpuVirtualAddress;
 
-use super::address_space::{AddressSpace, CreateAt, ReservedAddresses};
+use super::heap::HostHeap;
 use crate::ddi::{DeviceArgs, DriverDevice, DriverError};
+use crate::drivers::address_space::{AddressSpace, CreateAt, ReservedAddresses};
 
 /// The simulated GPU's part of a device.
 pub(super) struct HostDevice {
-    reserved: ReservedAddresses,
+    reserved: ReservedAddresses<HostHeap>,
 }
 
 impl HostDevice {
     /// Reserves the ranges of `args`. On error, nothing is reserved.
-    pub(super) fn create(args: &DeviceArgs<'_>, space: &Arc<AddressSpace>) -> Result<Self, DriverError> {
+    pub(super) fn create(
+        args: &DeviceArgs<'_>,
+        space: &Arc<AddressSpace<HostHeap>>,
+    ) -> Result<Self, DriverError> {
         Ok(Self { reserved: ReservedAddresses::new(space, args.reserve_ranges)? })
     }
 

@@ -1,15 +1,14 @@
 //! Heaps of the simulated GPU.
 
-use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
-use super::address_space::{AddressRange, Target};
 use super::heap_time::{HeapTime, PaidHeap};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
+use crate::drivers::address_space::{AddressRange, Target};
 use crate::drivers::page_fault::{FaultCause, PageFault};
 use crate::drivers::reservation::{Pages, Reservation};
 use crate::drivers::segment::{Charge, Residence, Segments};
@@ -19,7 +18,7 @@ use crate::residency::{PageableRecord, ResidencyLedger};
 pub(super) struct HostHeap {
     cpu_accessible: bool,
     memory: Reservation,
-    addresses: AddressRange,
+    addresses: AddressRange<Self>,
     size: ByteSize,
     segments: Arc<Segments>,
     residence: Residence,
@@ -30,7 +29,7 @@ pub(super) struct HostHeap {
     record: PageableRecord,
     /// Held for its drop.
     _cost: PaidHeap,
-    /// A reference for the mapping of tiles.
+    /// A reference for paging work.
     this: Weak<Self>,
 }
 
@@ -64,7 +63,7 @@ impl HostHeap {
         size: ByteSize,
         segments: &Arc<Segments>,
         (residence, paging_nanos_per_mib): (Residence, u64),
-        addresses: AddressRange,
+        addresses: AddressRange<Self>,
         ledger: &Arc<ResidencyLedger>,
         heap_time: &Arc<HeapTime>,
     ) -> Result<Arc<Self>, DriverError> {
@@ -115,10 +114,6 @@ impl HostHeap {
             .ok_or(DriverError::HostOutOfMemory { requested: ByteSize::new(size) })
     }
 
-    pub(super) fn downgrade(&self) -> Weak<Self> {
-        Weak::clone(&self.this)
-    }
-
     fn describe(&self) -> String {
         let start = self.addresses.start();
         match self.record.name() {
@@ -151,12 +146,6 @@ impl HostHeap {
 
     fn residency(&self) -> MutexGuard<'_, Residency> {
         self.residency.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns whether the heap is paged in.
-    #[cfg(test)]
-    pub(super) fn has_arrived(&self) -> bool {
-        self.residency().has_arrived
     }
 }
 
@@ -197,7 +186,7 @@ impl DriverHeap for HostHeap {
         if residency.has_arrived {
             return Ok(None);
         }
-        let (heap, stay) = (self.downgrade(), residency.stay);
+        let (heap, stay) = (Weak::clone(&self.this), residency.stay);
         let time = if is_first { self.paging_time() } else { Duration::ZERO };
         Ok(Some(PagingWork::new(time, move || {
             // If the heap was released meanwhile, nothing is left to page in.
@@ -221,9 +210,5 @@ impl DriverHeap for HostHeap {
 
     fn set_name(&self, name: Option<&str>) {
         self.record.set_name(name);
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -3,23 +3,33 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::address_space::{AddressSpace, Span};
+use super::heap::HostHeap;
+use crate::drivers::address_space::{AddressSpace, Span};
 use crate::drivers::gpu_memory::GpuMemory;
 use crate::drivers::page_fault::{FaultCause, PageFault};
 
 /// The GPU's access to memory.
 ///
-/// All accesses go through [`AddressSpace::translate`], which checks that memory is mapped and resident, and last no
+/// All accesses go through [`span`](Self::span), which checks that memory is mapped and resident, and last no
 /// longer than a span keeps the heap alive. Applications that order accesses of CPU and GPU by fences see whole values;
 /// others have the same data race as on a real GPU.
 #[derive(Clone)]
 pub(in crate::drivers) struct HostMemory {
-    space: Arc<AddressSpace>,
+    space: Arc<AddressSpace<HostHeap>>,
 }
 
 impl HostMemory {
-    pub(super) fn new(space: Arc<AddressSpace>) -> Self {
+    pub(super) fn new(space: Arc<AddressSpace<HostHeap>>) -> Self {
         Self { space }
+    }
+
+    /// Finds the memory at `address`: at most `size` bytes, mapped and resident.
+    pub(super) fn span(&self, address: u64, size: u64) -> Result<Span<HostHeap>, PageFault> {
+        let span = self.space.translate(address, size)?;
+        if let Span::Memory { heap, .. } = &span {
+            heap.check_access(address)?;
+        }
+        Ok(span)
     }
 }
 
@@ -27,8 +37,8 @@ impl GpuMemory for HostMemory {
     fn copy(&mut self, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
         let mut done = 0;
         while done < size {
-            let from = self.space.translate(source + done, size - done)?;
-            let to = self.space.translate(target + done, size - done)?;
+            let from = self.span(source + done, size - done)?;
+            let to = self.span(target + done, size - done)?;
             let step = from.size().min(to.size());
             let (from, to) = (pointer(&from, source + done)?, pointer(&to, target + done)?);
             let len = len(step, target + done)?;
@@ -50,7 +60,7 @@ impl GpuMemory for HostMemory {
         let mut rest = bytes;
         let mut address = target;
         while !rest.is_empty() {
-            let span = self.space.translate(address, rest.len() as u64)?;
+            let span = self.span(address, rest.len() as u64)?;
             let (now, later) = rest.split_at(len(span.size(), address)?.min(rest.len()));
             if let Some(to) = pointer(&span, address)? {
                 // SAFETY: the span has at least as many bytes, of a live heap, committed by `pointer`; the slice is not
@@ -67,7 +77,7 @@ impl GpuMemory for HostMemory {
         let mut rest = bytes;
         let mut address = source;
         while !rest.is_empty() {
-            let span = self.space.translate(address, rest.len() as u64)?;
+            let span = self.span(address, rest.len() as u64)?;
             let step = len(span.size(), address)?.min(rest.len());
             let (now, later) = rest.split_at_mut(step);
             match pointer(&span, address)? {
@@ -102,7 +112,7 @@ impl GpuMemory for HostMemory {
 }
 
 /// Returns the address of a span in this process, or `None` for a null tile.
-fn pointer(span: &Span, address: u64) -> Result<Option<NonNull<u8>>, PageFault> {
+fn pointer(span: &Span<HostHeap>, address: u64) -> Result<Option<NonNull<u8>>, PageFault> {
     match span {
         Span::Null { .. } => Ok(None),
         Span::Memory { heap, offset, size } => heap

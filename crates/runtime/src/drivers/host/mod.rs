@@ -2,25 +2,20 @@
 //!
 //! * [`profile`]: the simulated GPUs that come with the runtime.
 //! * `budget_schedule`: changes of the budget over time.
-//! * `free_addresses`, `address_owners`, `device`: free GPU virtual addresses, their owners, and the reservations of
-//!   devices.
-//! * `address_space`, `memory_access`: the page table, and the accesses that go through it.
-//! * `heap`, `reserved`: heaps, and memory of reserved resources.
+//! * `device`: the addresses that a device reserves.
+//! * `memory_access`: accesses, all of which go through the page table.
+//! * `heap`: heaps.
 //!
 //! A heap is charged to a segment group, has a range of GPU virtual addresses, and is backed by reserved address
 //! space of the host, so that a simulated GPU of 16 GiB runs on a laptop. Queues access memory only through the page
 //! table: access to an evicted or released heap is a page fault, and the device is lost.
 
-mod address_owners;
-mod address_space;
 mod budget_schedule;
 mod device;
-mod free_addresses;
 mod heap;
 mod heap_time;
 pub(super) mod memory_access;
 pub(crate) mod profile;
-mod reserved;
 
 use std::any::Any;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -30,15 +25,16 @@ use std::time::Duration;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use self::address_space::{AddressRange, AddressSpace, CreateAt};
 use self::device::HostDevice;
 use self::heap::HostHeap;
 use self::heap_time::HeapTime;
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
-use self::reserved::HostReserved;
+use super::address_owners::AddressOwners;
+use super::address_space::{AddressRange, AddressSpace, CreateAt};
 use super::gpu_memory::GpuMemory;
 use super::layout::TextureLayout;
+use super::reserved::TiledAddresses;
 use super::segment::{Listener, Residence, Segments};
 use super::tiles::{NullAccess, ReservedMemory};
 use super::{KIB_4, KIB_64};
@@ -62,7 +58,7 @@ pub(crate) struct HostDriver {
     segments: Arc<Segments>,
     paging_nanos_per_mib: u64,
     heap_time: Arc<HeapTime>,
-    space: Arc<AddressSpace>,
+    space: Arc<AddressSpace<HostHeap>>,
     residency: Arc<ResidencyLedger>,
 }
 
@@ -110,8 +106,11 @@ impl HostDriver {
             paging_nanos_per_mib: profile.paging_nanos_per_mib,
             heap_time: Arc::new(HeapTime::new(profile)),
             space: Arc::new(AddressSpace::new(
-                profile.gpu_va_bits_per_process,
-                profile.address_seed.unwrap_or_else(seed_of_its_own),
+                AddressOwners::new(
+                    profile.gpu_va_bits_per_process,
+                    profile.address_seed.unwrap_or_else(seed_of_its_own),
+                ),
+                KIB_64,
             )),
             residency: Arc::default(),
         }
@@ -190,7 +189,7 @@ impl Driver for HostDriver {
     }
 
     fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
-        self.space.translate(address.get(), 1).is_ok()
+        self.memory().span(address.get(), 1).is_ok()
     }
 
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
@@ -228,7 +227,7 @@ impl Driver for HostDriver {
     ) -> Result<Box<dyn ReservedMemory>, DriverError> {
         let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
         let at = HostDevice::create_at(device, create_at);
-        Ok(Box::new(HostReserved::new(allocation, &self.space, null_access, at)?))
+        Ok(Box::new(TiledAddresses::new(allocation, &self.space, null_access, at)?))
     }
 
     fn modelled_heap_time(&self) -> Option<Duration> {
@@ -281,4 +280,4 @@ fn seed_of_its_own() -> u64 {
 #[cfg(test)]
 mod create_at_tests;
 #[cfg(test)]
-mod tests;
+pub(in crate::drivers) mod tests;

@@ -11,13 +11,13 @@ use crate::ddi::{GpuVirtualAddressRange, PagingWork};
 use crate::residency::PageableKind;
 
 /// Creates a GPU whose addresses begin at the lowest one.
-pub(super) fn driver(profile: &str) -> HostDriver {
+pub(in crate::drivers) fn driver(profile: &str) -> HostDriver {
     let profile = HostProfile::find(profile).expect("a profile of that name");
     HostDriver::new(&HostProfile { address_seed: Some(0), ..*profile })
 }
 
 /// Creation of heaps on a device without reservations.
-pub(super) trait MakeHeap {
+pub(in crate::drivers) trait MakeHeap {
     fn make_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError>;
 }
 
@@ -42,7 +42,7 @@ fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPagePrope
     }
 }
 
-pub(super) fn video(size: ByteSize) -> HeapArgs {
+pub(in crate::drivers) fn video(size: ByteSize) -> HeapArgs {
     args(size, MemoryPool::L1, CpuPageProperty::NotAvailable)
 }
 
@@ -263,20 +263,21 @@ fn mapped_memory_is_zeroed_and_keeps_its_address() {
 }
 
 /// Returns whether the GPU can access the heap now.
-fn is_resident(heap: &Arc<dyn DriverHeap>) -> bool {
-    heap.as_any().downcast_ref::<HostHeap>().expect("created by the host driver").has_arrived()
+fn is_resident(heap: &HostHeap) -> bool {
+    heap.check_access(0).is_ok()
 }
 
 /// Creates a heap of 16 MiB on `profile` and evicts it.
-fn evicted(profile: &str) -> Arc<dyn DriverHeap> {
-    let heap = driver(profile).make_heap(&video(ByteSize::from_mib(16))).expect("the request fits");
+fn evicted(profile: &str) -> Arc<HostHeap> {
+    let args = video(ByteSize::from_mib(16));
+    let heap = driver(profile).create_host_heap(&args, None).expect("the request fits");
     assert!(is_resident(&heap), "resident after creation");
     heap.evict().expect("it is resident");
     assert!(!is_resident(&heap));
     heap
 }
 
-fn begin(heap: &Arc<dyn DriverHeap>) -> impl FnOnce() + Send + 'static {
+fn begin(heap: &HostHeap) -> impl FnOnce() + Send + 'static {
     let work = heap.make_resident().expect("the request fits").expect("it is not paged in yet");
     || {
         PagingWork::run_all([work], Instant::now()).1.expect("simulated paging does not fail");

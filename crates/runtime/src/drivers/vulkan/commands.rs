@@ -1,4 +1,4 @@
-//! A command buffer whose commands are executed and waited for.
+//! Command buffers of a queue.
 
 use std::sync::Arc;
 
@@ -59,77 +59,79 @@ pub(super) unsafe fn barrier(
     unsafe { functions.cmd_pipeline_barrier(buffer, from, to, flags, &barriers, &[], &[]) };
 }
 
-/// A command buffer, with the fence of its execution, on one queue.
+/// Command buffers that are executed on one queue, one after the other. The last commands of each signal the next value of a
+/// timeline.
 ///
-/// # Invariants
-///
-/// The GPU does not execute the commands between calls of the methods.
+/// What commands use must stay alive until the timeline has their value.
 pub(super) struct Commands {
     device: Arc<LogicalDevice>,
     queue: usize,
     pool: vk::CommandPool,
-    buffer: vk::CommandBuffer,
-    fence: vk::Fence,
+    /// The command buffers, with the value at which each can be used again.
+    buffers: Vec<(vk::CommandBuffer, u64)>,
+    /// The index of the next one to be used, or of the one that is being recorded.
+    next: usize,
     is_recording: bool,
+    /// The last value that a submission signals.
+    submitted: u64,
+    timeline: Arc<Timeline>,
 }
 
-// SAFETY: Vulkan's handles may be used by any thread, one at a time, which `&mut self` ensures for the pool, its buffer
-// and the fence; the queue is locked.
-unsafe impl Send for Commands {}
-
 impl Commands {
-    /// Creates a command buffer for the queue with an index.
-    pub(super) fn create(device: &Arc<LogicalDevice>, queue: usize) -> Result<Self, DriverError> {
+    /// Creates `count` command buffers for the queue with an index.
+    pub(super) fn create(device: &Arc<LogicalDevice>, queue: usize, count: u32) -> Result<Self, DriverError> {
         let functions = device.functions();
-        let (family, _) = device.hardware().queue_family.unwrap_or((0, 1));
+        let timeline = Arc::new(Timeline::create(device)?);
         // Complete from the beginning, so that dropping it destroys what was created.
         let mut commands = Self {
             device: Arc::clone(device),
             queue,
             pool: vk::CommandPool::null(),
-            buffer: vk::CommandBuffer::null(),
-            fence: vk::Fence::null(),
+            buffers: Vec::new(),
+            next: 0,
             is_recording: false,
+            submitted: 0,
+            timeline,
         };
-        let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
+        let (family, _) = device.hardware().queue_family.unwrap_or((0, 1));
+        let info = vk::CommandPoolCreateInfo::default()
+            .queue_family_index(family)
+            .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER);
         // SAFETY: the family is one that the device was created with.
         commands.pool = unsafe { functions.create_command_pool(&info, None) }
             .map_err(device.creating("vkCreateCommandPool", ByteSize::ZERO))?;
         let info =
-            vk::CommandBufferAllocateInfo::default().command_pool(commands.pool).command_buffer_count(1);
+            vk::CommandBufferAllocateInfo::default().command_pool(commands.pool).command_buffer_count(count);
         // SAFETY: the pool is the device's.
         let buffers = unsafe { functions.allocate_command_buffers(&info) }
             .map_err(device.creating("vkAllocateCommandBuffers", ByteSize::ZERO))?;
-        commands.buffer = buffers.first().copied().unwrap_or_default();
-        // SAFETY: a plain call.
-        commands.fence = unsafe { functions.create_fence(&vk::FenceCreateInfo::default(), None) }
-            .map_err(device.creating("vkCreateFence", ByteSize::ZERO))?;
+        commands.buffers = buffers.into_iter().map(|buffer| (buffer, 0)).collect();
         Ok(commands)
     }
 
-    /// The command buffer, in the state of recording.
+    /// The timeline of the commands.
+    pub(super) fn timeline(&self) -> &Arc<Timeline> {
+        &self.timeline
+    }
+
+    /// The next command buffer, in the state of recording. If all are in use, blocks until one is not.
     pub(super) fn recording(&mut self) -> Result<vk::CommandBuffer, DriverError> {
+        let (buffer, free_at) = self.buffers[self.next];
         if !self.is_recording {
             self.device.check_present()?;
+            self.timeline.wait(free_at)?;
             let functions = self.device.functions();
             let flags = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT;
             let info = vk::CommandBufferBeginInfo::default().flags(flags);
-            // SAFETY: the commands are not being executed (type invariant).
-            unsafe {
-                functions
-                    .reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty())
-                    .map_err(self.device.creating("vkResetCommandPool", ByteSize::ZERO))?;
-                functions
-                    .begin_command_buffer(self.buffer, &info)
-                    .map_err(self.device.creating("vkBeginCommandBuffer", ByteSize::ZERO))?;
-            }
+            // SAFETY: the command buffer is not in use, as its value was waited for, and beginning resets it.
+            unsafe { functions.begin_command_buffer(buffer, &info) }
+                .map_err(self.device.creating("vkBeginCommandBuffer", ByteSize::ZERO))?;
             self.is_recording = true;
-            // Those of earlier submissions, on whichever queue they were: their fences, which were waited for, make them
-            // available and no more.
+            // Writes of earlier submissions, on whichever queue they were: waiting for them makes them available and no more.
             // SAFETY: the command buffer is being recorded.
-            unsafe { barrier(functions, self.buffer, Access::AnyWrite, Access::Transfer) };
+            unsafe { barrier(functions, buffer, Access::AnyWrite, Access::Transfer) };
         }
-        Ok(self.buffer)
+        Ok(buffer)
     }
 
     /// Makes all writes of the commands so far visible to the ones after, and orders reads before writes.
@@ -168,66 +170,57 @@ impl Commands {
         Ok(())
     }
 
-    /// Executes the recorded commands, after the work of another queue up to a value of its timeline, and waits until they
-    /// are done and their writes visible to the CPU. Without commands, only notices if the device is lost.
-    pub(super) fn execute(&mut self, (other, value): (&Timeline, u64)) -> Result<(), DriverError> {
+    /// Submits the recorded commands, if there are any, after the work of another queue up to a value of its timeline. Their writes
+    /// will be visible to the CPU. Returns the value of this timeline at which all commands so far are done.
+    pub(super) fn submit(&mut self, other: Option<(&Timeline, u64)>) -> Result<u64, DriverError> {
         self.device.check_present()?;
         if !self.is_recording {
-            return Ok(());
+            return Ok(self.submitted);
         }
         self.is_recording = false;
-        let functions = self.device.functions();
-        let (semaphores, values) = ([other.handle()], [value]);
+        let other = other.filter(|(timeline, value)| !timeline.has_seen(*value));
+        let (semaphores, values): (Vec<_>, Vec<_>) =
+            other.map(|(timeline, value)| (timeline.handle(), value)).into_iter().unzip();
         let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
-        let mut timelines = vk::TimelineSemaphoreSubmitInfo::default().wait_semaphore_values(&values);
-        let buffers = [self.buffer];
-        let mut submit = vk::SubmitInfo::default().command_buffers(&buffers);
-        if !other.has_seen(value) {
-            submit =
-                submit.wait_semaphores(&semaphores).wait_dst_stage_mask(&stages).push_next(&mut timelines);
-        }
-        // SAFETY: the command buffer is being recorded and then complete; the fence is not in use (type invariant); the
-        // queue is locked during the submission; the semaphore's value is one that is submitted.
+        let value = self.submitted + 1;
+        let (buffer, free_at) = &mut self.buffers[self.next];
+        let (signalled, signal_values, buffers) = ([self.timeline.handle()], [value], [*buffer]);
+        let mut timelines = vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&values)
+            .signal_semaphore_values(&signal_values);
+        let submit = vk::SubmitInfo::default()
+            .command_buffers(&buffers)
+            .wait_semaphores(&semaphores)
+            .wait_dst_stage_mask(&stages[..semaphores.len()])
+            .signal_semaphores(&signalled)
+            .push_next(&mut timelines);
+        let functions = self.device.functions();
+        // SAFETY: the command buffer is being recorded and then complete; the values of the timelines are the next one, and one
+        // that is submitted; the queue is locked during the submission.
         unsafe {
-            barrier(functions, self.buffer, Access::Transfer, Access::Host);
+            barrier(functions, *buffer, Access::Transfer, Access::Host);
             functions
-                .end_command_buffer(self.buffer)
+                .end_command_buffer(*buffer)
                 .map_err(self.device.creating("vkEndCommandBuffer", ByteSize::ZERO))?;
             let submitted = {
                 let queue = self.device.queue(self.queue);
-                functions.queue_submit(*queue, &[submit], self.fence)
+                functions.queue_submit(*queue, &[submit], vk::Fence::null())
             };
             submitted.map_err(self.device.creating("vkQueueSubmit", ByteSize::ZERO))?;
         }
-        self.wait()?;
-        other.saw(value);
-        Ok(())
-    }
-
-    /// Waits for the fence and resets it.
-    fn wait(&mut self) -> Result<(), DriverError> {
-        let functions = self.device.functions();
-        let fences = [self.fence];
-        // SAFETY: the fence is the device's, and the only submission that signals it is the one before.
-        let wait = || unsafe { functions.wait_for_fences(&fences, true, u64::MAX) };
-        self.device.waiting("vkWaitForFences", wait)?;
-        // SAFETY: as above; nothing signals the fence any more.
-        unsafe { functions.reset_fences(&fences) }.map_err(|result| {
-            // A fence that stays signalled cannot be used again.
-            self.device.lose("vkResetFences", result);
-            DriverError::DeviceLost { call: "vkResetFences" }
-        })
+        (self.submitted, *free_at) = (value, value);
+        self.next = (self.next + 1) % self.buffers.len();
+        Ok(value)
     }
 }
 
 impl Drop for Commands {
     fn drop(&mut self) {
-        // Mesa's queue threads access fences for a moment after they are signalled.
+        // If the device is lost, nothing is in execution.
+        let _ = self.timeline.wait(self.submitted);
+        // Mesa's queue threads access semaphores for a moment after the work that signals them, or waited for them, is done.
         self.device.wait_queue_idle(self.queue);
-        // SAFETY: nothing is being executed (type invariant); null handles are ignored; the pool frees its buffer.
-        unsafe {
-            self.device.functions().destroy_fence(self.fence, None);
-            self.device.functions().destroy_command_pool(self.pool, None);
-        }
+        // SAFETY: nothing is being executed; a null handle is ignored; the pool frees its buffers.
+        unsafe { self.device.functions().destroy_command_pool(self.pool, None) };
     }
 }

@@ -19,27 +19,18 @@ pub(super) struct Hardware {
     api_version: u32,
     kind: vk::PhysicalDeviceType,
     pub(super) memory: vk::PhysicalDeviceMemoryProperties,
-    /// A queue family that copies, and binds sparse memory if the device can, and the number of its queues.
+    /// A queue family that copies, and the number of its queues.
     pub(super) queue_family: Option<(u32, u32)>,
-    /// Another queue family that binds sparse memory.
-    pub(super) binding_family: Option<u32>,
     pub(super) extensions: Extensions,
     has_timeline: bool,
-    has_addresses: bool,
     has_maintenance4: bool,
     has_synchronization2: bool,
-    /// Whether memory can be bound to buffers after their creation, part by part, and replaced.
-    pub(super) has_sparse_binding: bool,
     /// Whether images can have block-compressed formats.
     pub(super) has_block_compression: bool,
-    /// Whether buffers can be created at the addresses of an earlier process.
+    /// Whether buffers can be created at addresses of earlier ones.
     pub(super) has_capture_replay: bool,
     /// The alignment of memory of this process that can be imported for copies, if any can.
     pub(super) import_alignment: Option<u64>,
-    /// Total size of all sparse resources.
-    pub(super) sparse_address_space: u64,
-    /// Largest size of one allocation.
-    pub(super) max_allocation: u64,
     /// Largest size of a buffer.
     pub(super) max_buffer: u64,
 }
@@ -55,12 +46,11 @@ pub(super) struct Extensions {
 impl Hardware {
     /// Describes a physical device.
     pub(super) fn query(instance: &ash::Instance, device: vk::PhysicalDevice) -> Self {
-        let mut maintenance3 = vk::PhysicalDeviceMaintenance3Properties::default();
         let mut maintenance4 = vk::PhysicalDeviceMaintenance4Properties::default();
         // SAFETY: the physical device belongs to the instance; this call exists in every version.
         let basic = unsafe { instance.get_physical_device_properties(device) };
         let is_new_enough = basic.api_version >= vk::API_VERSION_1_3;
-        let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut maintenance3);
+        let mut properties = vk::PhysicalDeviceProperties2::default();
         let mut vulkan12 = vk::PhysicalDeviceVulkan12Features::default();
         let mut vulkan13 = vk::PhysicalDeviceVulkan13Features::default();
         let mut features = vk::PhysicalDeviceFeatures2::default();
@@ -84,10 +74,7 @@ impl Hardware {
         let has = |name: &CStr| {
             names.iter().any(|extension| extension.extension_name_as_c_str().is_ok_and(|own| own == name))
         };
-        let features = features.features;
-        let has_sparse_binding =
-            features.sparse_binding == vk::TRUE && features.sparse_residency_buffer == vk::TRUE;
-        let queue_family = queue_family(&families, has_sparse_binding);
+        let has_block_compression = features.features.texture_compression_bc == vk::TRUE;
         Self {
             device,
             name: basic.device_name_as_c_str().map_or_else(
@@ -99,10 +86,7 @@ impl Hardware {
             api_version: basic.api_version,
             kind: basic.device_type,
             memory,
-            queue_family: queue_family.map(|(family, count, _)| (family, count)),
-            binding_family: queue_family
-                .filter(|(_, _, binds)| *binds)
-                .and_then(|(family, ..)| binding_family(&families, family)),
+            queue_family: queue_family(&families),
             extensions: Extensions {
                 memory_budget: has(ash::ext::memory_budget::NAME),
                 memory_priority: has(ash::ext::memory_priority::NAME),
@@ -110,17 +94,14 @@ impl Hardware {
                     && has(ash::ext::pageable_device_local_memory::NAME),
             },
             has_timeline: vulkan12.timeline_semaphore == vk::TRUE,
-            has_addresses: vulkan12.buffer_device_address == vk::TRUE,
             has_maintenance4: vulkan13.maintenance4 == vk::TRUE,
             has_synchronization2: vulkan13.synchronization2 == vk::TRUE,
-            has_sparse_binding: queue_family.is_some_and(|(_, _, binds)| binds),
-            has_block_compression: features.texture_compression_bc == vk::TRUE,
-            has_capture_replay: vulkan12.buffer_device_address_capture_replay == vk::TRUE,
+            has_block_compression,
+            has_capture_replay: vulkan12.buffer_device_address == vk::TRUE
+                && vulkan12.buffer_device_address_capture_replay == vk::TRUE,
             import_alignment: (is_new_enough && has(ash::ext::external_memory_host::NAME))
                 .then(|| import_alignment(instance, device))
                 .flatten(),
-            sparse_address_space: basic.limits.sparse_address_space_size,
-            max_allocation: maintenance3.max_memory_allocation_size,
             max_buffer: if maintenance4.max_buffer_size == 0 {
                 u64::MAX
             } else {
@@ -135,7 +116,6 @@ impl Hardware {
             (self.api_version >= vk::API_VERSION_1_3, "Vulkan 1.3"),
             (self.queue_family.is_some(), "a queue that can copy"),
             (self.has_timeline, "the feature timelineSemaphore"),
-            (self.has_addresses, "the feature bufferDeviceAddress"),
             (self.has_maintenance4, "the feature maintenance4"),
             (self.has_synchronization2, "the feature synchronization2"),
             (
@@ -191,38 +171,16 @@ fn import_alignment(instance: &ash::Instance, device: vk::PhysicalDevice) -> Opt
     Some(own.min_imported_host_pointer_alignment).filter(|alignment| can && alignment.is_power_of_two())
 }
 
-/// Chooses a queue family: one that can bind sparse memory if that is wanted and possible, otherwise any that can copy.
-/// Returns its index, the number of its queues, and whether it binds sparse memory.
-fn queue_family(families: &[vk::QueueFamilyProperties], wants_sparse: bool) -> Option<(u32, u32, bool)> {
+/// Chooses a queue family that can copy. Returns its index and the number of its queues.
+fn queue_family(families: &[vk::QueueFamilyProperties]) -> Option<(u32, u32)> {
     use vk::QueueFlags as Flags;
     let copies = |flags: Flags| flags.intersects(Flags::TRANSFER | Flags::GRAPHICS | Flags::COMPUTE);
     let usable =
         (0..).zip(families).filter(|(_, family)| family.queue_count > 0 && copies(family.queue_flags));
-    let binds = |family: &vk::QueueFamilyProperties| {
-        wants_sparse && family.queue_flags.contains(Flags::SPARSE_BINDING)
-    };
     let best = usable.max_by_key(|(index, family)| {
-        (
-            binds(family),
-            family.queue_flags.contains(Flags::GRAPHICS),
-            family.queue_count,
-            std::cmp::Reverse(*index),
-        )
+        (family.queue_flags.contains(Flags::GRAPHICS), family.queue_count, std::cmp::Reverse(*index))
     });
-    best.map(|(index, family)| (index, family.queue_count, binds(family)))
-}
-
-/// Chooses a queue family that binds sparse memory beside another: the one that can do least otherwise, as its queues share
-/// the least with those of the other.
-fn binding_family(families: &[vk::QueueFamilyProperties], other: u32) -> Option<u32> {
-    let binds = |family: &vk::QueueFamilyProperties| {
-        family.queue_count > 0 && family.queue_flags.contains(vk::QueueFlags::SPARSE_BINDING)
-    };
-    (0..)
-        .zip(families)
-        .filter(|(index, family)| *index != other && binds(family))
-        .min_by_key(|(index, family)| (family.queue_flags.as_raw().count_ones(), *index))
-        .map(|(index, _)| index)
+    best.map(|(index, family)| (index, family.queue_count))
 }
 
 /// Returns the alignment, or 1 for what is no power of two.

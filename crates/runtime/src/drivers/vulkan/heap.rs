@@ -1,19 +1,17 @@
-//! Heaps: Vulkan memory with one buffer across it.
+//! Heaps: one buffer with memory of its own each, at GPU virtual addresses that stay when the memory is away.
 
-use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use ash::vk;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
-use super::address_map::{AddressMap, Target};
-use super::heap_contents::HeapContents;
 use super::memory::NORMAL_PRIORITY;
-use super::paging_engine::Submitted;
-use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
+use super::paging::{HeapMemory, MemoryArgs, Usable};
+use super::paging_engine::PagingEngine;
+use crate::ddi::{DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
+use crate::drivers::address_space::{AddressRange, Target};
 use crate::drivers::page_fault::{FaultCause, PageFault};
 use crate::drivers::segment::{Charge, Residence, Segments};
 use crate::residency::{PageableRecord, ResidencyLedger};
@@ -26,13 +24,9 @@ pub(super) struct VulkanHeap {
     charged: ByteSize,
     segments: Arc<Segments>,
     group: SegmentGroup,
-    map: Arc<AddressMap>,
-    address: GpuVirtualAddress,
-    buffer: (vk::Buffer, u64),
-    /// The work that creates the heap's memory, which queues wait for.
-    new: Submitted,
-    /// The memory. Of the two locks, this one is taken first. Its memory is freed before the charge ends.
-    contents: Mutex<HeapContents>,
+    /// Of the two locks, this one is taken first. The memory is freed before the charge ends and the addresses are free.
+    memory: Mutex<HeapMemory>,
+    addresses: AddressRange<Self>,
     /// The priority that the application has set, as bits.
     priority: AtomicU32,
     residency: Mutex<Residency>,
@@ -42,14 +36,14 @@ pub(super) struct VulkanHeap {
     this: Weak<Self>,
 }
 
-/// The residency state of a heap.
+/// How often a heap was made resident, and who uses it.
 struct Residency {
     /// Calls of `MakeResident` without a matching `Evict`.
     count: u32,
     /// Present while the heap has, or is about to get, device memory.
     charge: Option<Charge>,
-    /// Whether the heap is paged in, so that the GPU can access it.
-    has_arrived: bool,
+    /// What queues use while the heap is paged in.
+    usable: Option<Usable>,
     /// Why paging in failed during this stay, if it did.
     failure: Option<DriverError>,
     /// Counts the stays, from a first `MakeResident` to the last `Evict`.
@@ -66,69 +60,56 @@ impl Residency {
 }
 
 impl VulkanHeap {
-    /// Creates a heap over contents, which `make` creates. Memory that can be paged out is allocated here, if the heap is to
-    /// be resident.
+    /// Creates a heap, if its segment group has room for its memory, which takes `charged` bytes.
     pub(super) fn create(
         args: &HeapArgs,
-        size: ByteSize,
+        (memory, charged): (MemoryArgs, ByteSize),
         (segments, group): (&Arc<Segments>, SegmentGroup),
-        map: &Arc<AddressMap>,
+        addresses: AddressRange<Self>,
         ledger: &Arc<ResidencyLedger>,
-        make: impl FnOnce() -> Result<HeapContents, DriverError>,
+        engine: &Arc<PagingEngine>,
     ) -> Result<Arc<Self>, DriverError> {
-        let mut contents = make()?;
-        let charged = contents.device_size();
-        let has_memory = contents.has_device_memory();
-        let charge = (has_memory || !args.not_resident)
+        let (is_resident, size, cpu_accessible) = (!args.not_resident, memory.size, memory.cpu_accessible);
+        let charge = (is_resident || cpu_accessible)
             .then(|| Charge::of_resident(segments, Residence::In(group), charged))
             .transpose()?;
-        if !has_memory && !args.not_resident {
-            contents.begin_return()?;
-            contents.end_return();
-        }
-        let new = contents.work();
-        let (address, buffer) = (contents.address(), contents.buffer());
-        let count = u32::from(!args.not_resident);
-        let record = ledger.created(args.pageable, size, !args.not_resident);
-        let heap = Arc::new_cyclic(|this: &Weak<Self>| {
-            map.insert(address, size.get(), Target::Heap(Weak::clone(this)));
-            Self {
-                cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
-                size,
-                charged,
-                segments: Arc::clone(segments),
-                group,
-                map: Arc::clone(map),
-                address,
-                buffer,
-                new,
-                contents: Mutex::new(contents),
-                priority: AtomicU32::new(NORMAL_PRIORITY.to_bits()),
-                residency: Mutex::new(Residency {
-                    count,
-                    charge,
-                    has_arrived: count > 0,
-                    failure: None,
-                    stay: 0,
-                    uses: 0,
-                }),
-                changed: Condvar::new(),
-                record,
-                this: Weak::clone(this),
-            }
+        let memory = HeapMemory::create(memory, is_resident, engine)?;
+        let usable = memory.usable().filter(|_| is_resident);
+        let record = ledger.created(args.pageable, size, is_resident);
+        let heap = Arc::new_cyclic(|this: &Weak<Self>| Self {
+            cpu_accessible,
+            size,
+            charged,
+            segments: Arc::clone(segments),
+            group,
+            memory: Mutex::new(memory),
+            addresses,
+            priority: AtomicU32::new(NORMAL_PRIORITY.to_bits()),
+            residency: Mutex::new(Residency {
+                count: u32::from(is_resident),
+                charge,
+                usable,
+                failure: None,
+                stay: 0,
+                uses: 0,
+            }),
+            changed: Condvar::new(),
+            record,
+            this: Weak::clone(this),
         });
+        heap.addresses.map_to(Target::Heap(Arc::downgrade(&heap)));
         Ok(heap)
     }
 
-    /// Begins a use by a queue, until [`end_use`](Self::end_use). Returns a fault at `address` if the heap is not paged
-    /// in.
-    pub(super) fn begin_use(&self, address: u64) -> Result<(), PageFault> {
+    /// Begins a use by a queue, until [`end_use`](Self::end_use), during which the buffer stays. Returns a fault at `address` if the
+    /// heap is not paged in.
+    pub(super) fn begin_use(&self, address: u64) -> Result<Usable, PageFault> {
         let mut residency = self.residency();
-        if !residency.has_arrived {
+        let Some(usable) = residency.usable else {
             return Err(PageFault::new(address, FaultCause::Evicted(self.describe())));
-        }
+        };
         residency.uses += 1;
-        Ok(())
+        Ok(usable)
     }
 
     /// Ends a use.
@@ -140,40 +121,26 @@ impl VulkanHeap {
         }
     }
 
-    /// Returns the buffer and the offset in it of the byte at `address`, and the number of bytes from there to the end
-    /// of the heap. Returns `None` for an address outside of the heap.
-    pub(super) fn place(&self, address: u64) -> Option<(vk::Buffer, u64, u64)> {
-        let offset = address.checked_sub(self.address.get())?;
-        let left = self.size.get().checked_sub(offset).filter(|&left| left > 0)?;
-        let (buffer, base) = self.buffer;
-        Some((buffer, base + offset, left))
-    }
-
-    /// The work of the paging engine after which queues may use the heap, as long as it is paged in.
-    pub(super) fn new_at(&self) -> Submitted {
-        self.new
-    }
-
     /// Returns whether the heap is paged in.
     pub(super) fn has_arrived(&self) -> bool {
-        self.residency().has_arrived
+        self.residency().usable.is_some()
     }
 
     fn describe(&self) -> String {
         match self.record.name() {
-            Some(name) => format!("heap '{name}' ({} at {})", self.size, self.address),
-            None => format!("an unnamed heap ({} at {})", self.size, self.address),
+            Some(name) => format!("heap '{name}' ({} at {})", self.size, self.addresses.start()),
+            None => format!("an unnamed heap ({} at {})", self.size, self.addresses.start()),
         }
     }
 
     /// Begins to page the heap in, unless `stay` has ended.
     fn begin_arrival(&self, stay: u64) -> Result<(), DriverError> {
-        // Paging out may be under way; it ends before the contents can be locked.
-        let mut contents = self.contents();
+        // Paging out may be under way; it ends before the memory can be locked.
+        let mut memory = self.memory();
         if !self.residency().is_in(stay) {
             return Ok(());
         }
-        contents.begin_return().inspect_err(|&error| {
+        memory.begin_return().inspect_err(|&error| {
             self.residency().failure = Some(error);
             self.changed.notify_all();
         })
@@ -181,17 +148,17 @@ impl VulkanHeap {
 
     /// Pages the heap in after [`begin_arrival`](Self::begin_arrival), unless `stay` has ended.
     fn arrive(&self, stay: u64) -> Result<(), DriverError> {
-        let mut contents = self.contents();
+        let mut memory = self.memory();
         if !self.residency().is_in(stay) {
             return Ok(());
         }
-        let restored = contents.finish_return();
-        contents.set_priority(f32::from_bits(self.priority.load(Ordering::Relaxed)));
+        let restored = memory.end_return();
+        memory.set_priority(f32::from_bits(self.priority.load(Ordering::Relaxed)));
         if let Err(error) = &restored {
             tracing::error!(%error, "paging in failed: {}", self.describe());
         }
         let mut residency = self.residency();
-        residency.has_arrived = restored.is_ok() && residency.is_in(stay);
+        residency.usable = memory.usable().filter(|_| residency.is_in(stay));
         residency.failure = restored.err();
         self.changed.notify_all();
         restored
@@ -199,7 +166,7 @@ impl VulkanHeap {
 
     /// Blocks until the heap is paged in, paging in has failed, which is the error, or the stay has ended.
     fn wait_for_arrival(&self, stay: u64) -> Result<(), DriverError> {
-        let waits = |now: &mut Residency| now.is_in(stay) && !now.has_arrived && now.failure.is_none();
+        let waits = |now: &mut Residency| now.is_in(stay) && now.usable.is_none() && now.failure.is_none();
         let now = self.changed.wait_while(self.residency(), waits).unwrap_or_else(PoisonError::into_inner);
         now.failure.filter(|_| now.is_in(stay)).map_or(Ok(()), Err)
     }
@@ -209,25 +176,25 @@ impl VulkanHeap {
         // The application may not evict what the GPU uses. If it does, the memory must stay until the GPU is done.
         let used = self.changed.wait_while(self.residency(), |now| now.uses > 0 && now.count == 0);
         drop(used.unwrap_or_else(PoisonError::into_inner));
-        let mut contents = self.contents();
+        let mut memory = self.memory();
         if self.residency().count > 0 {
             return Ok(());
         }
-        let begun = contents.begin_leaving();
-        self.left(&contents, begun)
+        let begun = memory.begin_leaving();
+        self.left(&memory, begun)
     }
 
     /// Ends paging out after [`begin_leaving`](Self::begin_leaving). If the heap became resident again meanwhile, its return waits
     /// for that, or has done it.
     fn end_leaving(&self) -> Result<(), DriverError> {
-        let mut contents = self.contents();
-        let ended = contents.end_leaving();
-        self.left(&contents, ended)
+        let mut memory = self.memory();
+        let ended = memory.end_leaving();
+        self.left(&memory, ended)
     }
 
     /// Ends the charge if the heap's memory is gone, and returns the error of paging it out if the device is lost.
-    fn left(&self, contents: &HeapContents, paged_out: Result<(), DriverError>) -> Result<(), DriverError> {
-        if !contents.has_device_memory() {
+    fn left(&self, memory: &HeapMemory, paged_out: Result<(), DriverError>) -> Result<(), DriverError> {
+        if !memory.has_device_memory() {
             let mut residency = self.residency();
             // If it is to be resident again, it is about to have memory.
             if residency.count == 0 {
@@ -247,20 +214,14 @@ impl VulkanHeap {
         self.residency.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn contents(&self) -> MutexGuard<'_, HeapContents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for VulkanHeap {
-    fn drop(&mut self) {
-        self.map.remove(self.address);
+    pub(super) fn memory(&self) -> MutexGuard<'_, HeapMemory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DriverHeap for VulkanHeap {
     fn gpu_virtual_address(&self) -> GpuVirtualAddress {
-        self.address
+        self.addresses.start()
     }
 
     fn size(&self) -> ByteSize {
@@ -271,7 +232,7 @@ impl DriverHeap for VulkanHeap {
         if !self.cpu_accessible {
             return Err(DriverError::NotCpuAccessible);
         }
-        self.contents().map(offset)
+        self.memory().map(offset)
     }
 
     fn record(&self) -> &PageableRecord {
@@ -283,7 +244,7 @@ impl DriverHeap for VulkanHeap {
     }
 
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
-        // Without the lock of the contents: paging out may be under way.
+        // Without the lock of the memory: paging out may be under way.
         let mut residency = self.residency();
         let is_first = residency.count == 0;
         if is_first {
@@ -296,7 +257,7 @@ impl DriverHeap for VulkanHeap {
         // After a failure, the next call tries again.
         let pages_in = residency.failure.take().is_some() || is_first;
         residency.count = residency.count.saturating_add(1);
-        if residency.has_arrived {
+        if residency.usable.is_some() {
             return Ok(None);
         }
         let stay = residency.stay;
@@ -318,7 +279,7 @@ impl DriverHeap for VulkanHeap {
         if residency.count > 0 {
             return Ok(None);
         }
-        residency.has_arrived = false;
+        residency.usable = None;
         self.changed.notify_all();
         let action = |act: fn(&Self) -> Result<(), DriverError>| {
             let heap = Weak::clone(&self.this);
@@ -332,17 +293,13 @@ impl DriverHeap for VulkanHeap {
     fn set_priority(&self, priority: f32) {
         self.priority.store(priority.to_bits(), Ordering::Relaxed);
         // While the heap is being paged, what pages it sets the priority at the end.
-        if let Ok(mut contents) = self.contents.try_lock() {
-            contents.set_priority(priority);
+        if let Ok(mut memory) = self.memory.try_lock() {
+            memory.set_priority(priority);
         }
     }
 
     fn set_name(&self, name: Option<&str>) {
         self.record.set_name(name);
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -4,10 +4,9 @@
 //! process's own, which several threads have the operating system provide in huge pages, and which the driver imports. Where
 //! it does not, it allocates.
 
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,14 +17,14 @@ use super::available_memory::available_memory;
 use super::hardware::heap_size;
 use super::kept_memory::{Kept, KeptMemory};
 use super::logical_device::LogicalDevice;
-use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
+use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
 use super::memory_types::heap_of;
 use crate::ddi::DriverError;
 use crate::drivers::reservation::{Pages, Reservation};
 
-/// Sizes of host memory: powers of two from the first to the second. It is reused, and a small number of sizes lets that of
-/// one heap serve another.
-pub(super) const SIZES: (u64, u64) = (1 << 20, 64 << 20);
+/// Sizes of parts of host memory: powers of two from the first to the second. Memory is reused, and a small number of sizes lets that
+/// of one heap serve another; several threads have the parts of one heap provided.
+const SIZES: (u64, u64) = (1 << 20, 16 << 20);
 
 /// Memory without contents that is kept for the next eviction: the fraction of all host memory, and for how long.
 const KEPT: (u64, Duration) = (8, Duration::from_secs(1));
@@ -35,9 +34,6 @@ const MOST_KEPT: u64 = 8 << 30;
 
 /// Number of available bytes that are left: their number is an estimate, and other threads allocate, too.
 const LEFT: u64 = 64 << 20;
-
-/// Number of bytes that a thread has provided at a time.
-const STEP: u64 = 8 << 20;
 
 /// Number of threads at most.
 const THREADS: usize = 8;
@@ -73,8 +69,7 @@ pub(super) struct HostPart {
 struct HostBuffer {
     // Dropped in this order.
     buffer: Buffer,
-    _memory: Memory,
-    _own: Option<Arc<OwnPages>>,
+    _own: Option<OwnPages>,
 }
 
 /// Memory of this process.
@@ -83,17 +78,6 @@ struct OwnPages {
     /// The offset of the first byte in the reservation.
     offset: u64,
     size: u64,
-}
-
-/// Memory that is to be created.
-struct Job {
-    /// The caller's number of it.
-    index: usize,
-    size: u64,
-    /// The pages to import. `None` once all steps are done.
-    own: Mutex<Option<Arc<OwnPages>>>,
-    /// Number of steps that are not done.
-    left: AtomicUsize,
 }
 
 impl HostMemory {
@@ -120,67 +104,39 @@ impl HostMemory {
         self.kept.free();
     }
 
-    /// Provides memory for each of several sizes, at most the largest of [`SIZES`]: passes it to `each`, in any order, together
-    /// with the caller's number of it. Memory that has to be allocated is, while `each` runs for other memory; if there is too
-    /// little, `make_room` is called and the allocation repeated. Too little for all of them is an error before any is allocated.
-    ///
-    /// Ends with the first error, of `each` or of an allocation.
-    pub(super) fn provide(
-        &self,
-        sizes: impl IntoIterator<Item = (usize, u64)>,
-        make_room: &(dyn Fn() + Sync),
-        mut each: impl FnMut(usize, HostPart) -> Result<(), DriverError>,
-    ) -> Result<(), DriverError> {
-        let (mut kept, mut new) = (Vec::new(), Vec::new());
-        for (index, size) in sizes {
-            let size = rounded(size);
+    /// Provides memory for `size` bytes, in parts of any order. Several threads create what is not kept. Too little for all of it is an
+    /// error before any is created.
+    pub(super) fn provide(&self, size: u64) -> Result<Vec<HostPart>, DriverError> {
+        let (mut parts, mut new) = (Vec::new(), Vec::new());
+        for size in part_sizes(size) {
             match self.kept.take(size) {
-                Some(buffer) => kept.push((index, self.part(buffer))),
-                None => new.push((index, size)),
+                Some(buffer) => parts.push(self.part(buffer)),
+                None => new.push(size),
             }
         }
-        self.check_available(new.iter().map(|&(_, size)| size).sum(), make_room)?;
-        let jobs: Vec<_> = new.into_iter().map(|(index, size)| self.job(index, size)).collect();
-        let steps: Vec<_> = jobs.iter().flat_map(|job| job.steps().map(move |step| (job, step))).collect();
-        let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (sender, made) = mpsc::channel();
-        let work = |sender: mpsc::Sender<_>| {
-            while let Some((job, step)) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if is_over.load(Ordering::Relaxed) {
-                    return;
-                }
-                if let Some(own) = job.pages().filter(|_| !self.refuses()) {
-                    own.have_provided(step.clone());
-                }
-                if job.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    let made = self.create(job, make_room).map(|buffer| self.part(buffer));
-                    // Nobody receives after an error.
-                    let _ = sender.send((job.index, made));
+        self.check_available(new.iter().sum())?;
+        let (next, made) = (AtomicUsize::new(0), Mutex::new(Ok(parts)));
+        let work = || {
+            while let Some(&size) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let created = self.create(size);
+                let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+                match (created, &mut *made) {
+                    (Ok(buffer), Ok(parts)) => parts.push(self.part(buffer)),
+                    (Err(error), Ok(_)) => *made = Err(error),
+                    (_, Err(_)) => return,
                 }
             }
         };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
         thread::scope(|scope| {
-            let cores = thread::available_parallelism().map_or(1, usize::from);
-            let most = match steps.len() {
-                0 | 1 => 0,
-                // The driver does its own allocations one at a time.
-                _ if jobs.iter().all(|job| job.pages().is_none()) => 1,
-                count => count.min(cores).min(THREADS),
-            };
-            let spawned = (0..most).filter(|_| {
-                let sender = sender.clone();
+            for _ in 1..new.len().min(cores).min(THREADS) {
+                // Without a thread, the others do its part.
                 let builder = thread::Builder::new().name("heapwright pages".to_owned());
-                builder.spawn_scoped(scope, || work(sender)).is_ok()
-            });
-            if spawned.count() == 0 {
-                work(sender.clone());
+                let _ = builder.spawn_scoped(scope, work);
             }
-            drop(sender);
-            let kept = kept.into_iter().map(|(index, part)| (index, Ok(part)));
-            let ended = kept.chain(made).try_for_each(|(index, part)| each(index, part?));
-            is_over.store(true, Ordering::Relaxed);
-            ended
-        })
+            work();
+        });
+        made.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn part(&self, buffer: HostBuffer) -> HostPart {
@@ -191,9 +147,9 @@ impl HostMemory {
         self.refuses.load(Ordering::Relaxed)
     }
 
-    /// Checks that there is memory for `size` bytes that are to be imported, after `make_room` if necessary. Some operating systems
-    /// end a process that uses more than there is.
-    fn check_available(&self, size: u64, make_room: &dyn Fn()) -> Result<(), DriverError> {
+    /// Checks that there is memory for `size` bytes that are to be imported, after what is kept was freed if necessary. Some operating
+    /// systems end a process that uses more than there is.
+    fn check_available(&self, size: u64) -> Result<(), DriverError> {
         if size == 0 || self.import.is_none() || self.refuses() {
             return Ok(());
         }
@@ -201,85 +157,47 @@ impl HostMemory {
         if suffices() {
             return Ok(());
         }
-        make_room();
+        self.free_kept();
         suffices().then_some(()).ok_or(DriverError::HostOutOfMemory { requested: ByteSize::new(size) })
     }
 
-    /// Prepares the creation of memory.
-    fn job(&self, index: usize, size: u64) -> Job {
+    /// Creates memory of this process if the driver imports it, and has the driver allocate it otherwise.
+    fn create(&self, size: u64) -> Result<HostBuffer, DriverError> {
         let import = self.import.filter(|_| !self.refuses());
-        let own = import.and_then(|(_, alignment)| OwnPages::new(size, alignment)).map(Arc::new);
-        let mut job = Job { index, size, own: Mutex::new(own), left: AtomicUsize::new(0) };
-        job.left = AtomicUsize::new(job.steps().count());
-        job
-    }
-
-    /// Creates the memory of a job whose steps are done.
-    fn create(&self, job: &Job, make_room: &(dyn Fn() + Sync)) -> Result<HostBuffer, DriverError> {
-        let own = job.lock().take().filter(|_| !self.refuses());
-        let imported = self.import.zip(own).map(|((kind, _), own)| import(&self.device, own, kind));
-        let is_refused = match imported {
+        let own = import.and_then(|(kind, alignment)| Some((OwnPages::new(size, alignment)?, kind)));
+        let is_refused = match own.map(|(own, kind)| own.import(&self.device, kind)) {
             Some(Ok(Some(buffer))) => return Ok(buffer),
-            Some(Ok(None)) => true,
             Some(Err(error @ DriverError::DeviceLost { .. })) => return Err(error),
+            Some(Ok(None)) => true,
             // For lack of memory, which may be over for the next.
             Some(Err(_)) | None => false,
         };
-        match self.allocate(job.size) {
-            Ok(buffer) => {
-                if is_refused && !self.refuses.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(size = job.size, "the driver does not import memory of this process");
+        let (kind, none) = (self.memory_type, DeviceAddress::None);
+        let allocate = || Buffer::create(&self.device, size, kind, NORMAL_PRIORITY, none);
+        let buffer = match allocate() {
+            Err(error) if !matches!(error, DriverError::DeviceLost { .. }) => {
+                self.free_kept();
+                allocate()
+            }
+            allocated => {
+                if is_refused && allocated.is_ok() && !self.refuses.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(size, "the driver does not import memory of this process");
                 }
-                Ok(buffer)
+                allocated
             }
-            Err(error @ DriverError::DeviceLost { .. }) => Err(error),
-            Err(_) => {
-                make_room();
-                self.allocate(job.size)
-            }
-        }
+        };
+        Ok(HostBuffer { buffer: buffer?, _own: None })
     }
-
-    fn allocate(&self, size: u64) -> Result<HostBuffer, DriverError> {
-        let buffer = Buffer::create(&self.device, size, Binding::Whole)?;
-        let memory = buffer.allocate(self.memory_type, NORMAL_PRIORITY)?;
-        Ok(HostBuffer { buffer, _memory: memory, _own: None })
-    }
-}
-
-/// Creates a buffer in memory of this process. Returns `None` if the driver does not import that.
-fn import(
-    device: &Arc<LogicalDevice>,
-    own: Arc<OwnPages>,
-    memory_type: u32,
-) -> Result<Option<HostBuffer>, DriverError> {
-    let Some(start) = own.start() else { return Ok(None) };
-    let buffer = Buffer::create(device, own.size, Binding::Imported)?;
-    let requirements = buffer.requirements();
-    let is_usable = requirements.memory_type_bits.checked_shr(memory_type).unwrap_or(0) & 1 != 0;
-    if !is_usable || requirements.size > own.size {
-        return Ok(None);
-    }
-    // SAFETY: these bytes are mapped and aligned, and the result keeps them until the memory is freed. Threads that wrote
-    // to them are done, and nothing else accesses them.
-    let Some(memory) = unsafe { Memory::import(device, start, own.size, memory_type) }? else {
-        return Ok(None);
-    };
-    buffer.bind(&memory)?;
-    Ok(Some(HostBuffer { buffer, _memory: memory, _own: Some(own) }))
 }
 
 /// Returns the memory type of imported memory and its alignment, if the driver imports: `wanted`, or else any that is coherent.
 fn importable_type(device: &Arc<LogicalDevice>, wanted: u32) -> Option<(u32, u64)> {
     let alignment = device.hardware().import_alignment?;
-    let size = SIZES.0;
-    let own = OwnPages::new(size, alignment)?;
-    own.have_provided(0..size);
-    let types = device.types_to_import(own.start()?)?;
-    let types = types & Buffer::create(device, size, Binding::Imported).ok()?.requirements().memory_type_bits;
+    let own = OwnPages::new(SIZES.0, alignment)?;
+    let types = device.types_to_import(own.start()?)? & Buffer::import_types(device, SIZES.0)?;
     let memory_type = choose_type(device.hardware().memory.memory_types_as_slice(), types, wanted)?;
     // Some drivers refuse each import.
-    import(device, Arc::new(own), memory_type).ok()??;
+    own.import(device, memory_type).ok()??;
     Some((memory_type, alignment))
 }
 
@@ -291,22 +209,6 @@ fn choose_type(types: &[vk::MemoryType], bits: u32, wanted: u32) -> Option<u32> 
         .filter(|(_, kind)| kind.property_flags.contains(vk::MemoryPropertyFlags::HOST_COHERENT))
         .map(|(index, _)| index);
     Some(wanted).filter(is_set).or_else(|| coherent.into_iter().find(is_set))
-}
-
-impl Job {
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<OwnPages>>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn pages(&self) -> Option<Arc<OwnPages>> {
-        self.lock().clone()
-    }
-
-    /// The ranges that are provided one at a time; one even if the driver allocates.
-    fn steps(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let (size, step) = (self.size, if self.lock().is_some() { STEP } else { u64::MAX });
-        (0..size.div_ceil(step)).map(move |index| index * step..size.min((index + 1).saturating_mul(step)))
-    }
 }
 
 impl OwnPages {
@@ -324,29 +226,42 @@ impl OwnPages {
         reservation.keep_from_children();
         let base = u64::try_from(reservation.commit(0, 0)?.addr().get()).ok()?;
         let offset = base.checked_next_multiple_of(alignment)? - base;
-        reservation.commit(offset, size)?;
-        Some(Self { reservation, offset, size })
+        let own = Self { reservation, offset, size };
+        let start = own.start()?;
+        // The operating system provides pages when they are written to.
+        for at in (0..usize::try_from(size).ok()?).step_by(SMALL_PAGE) {
+            // SAFETY: within the reservation, and committed.
+            unsafe { start.add(at).write_volatile(0) };
+        }
+        Some(own)
     }
 
     fn start(&self) -> Option<NonNull<u8>> {
         self.reservation.commit(self.offset, self.size)
     }
 
-    /// Has the operating system provide the pages of a range, by writing to them. No other thread does that for the same range.
-    fn have_provided(&self, range: Range<u64>) {
-        let size = range.end.saturating_sub(range.start).min(self.size.saturating_sub(range.start));
-        let start = self.reservation.commit(self.offset + range.start, size);
-        let (Some(start), Ok(size)) = (start, usize::try_from(size)) else { return };
-        for at in (0..size).step_by(SMALL_PAGE) {
-            // SAFETY: within the reservation, and committed. Nothing else accesses the bytes before they are imported.
-            unsafe { start.add(at).write_volatile(0) };
-        }
+    /// Creates a buffer in this memory. Returns `None` if the driver does not import it.
+    fn import(
+        self,
+        device: &Arc<LogicalDevice>,
+        memory_type: u32,
+    ) -> Result<Option<HostBuffer>, DriverError> {
+        let Some(start) = self.start() else { return Ok(None) };
+        // SAFETY: these bytes are mapped and aligned, the result keeps them until the memory is freed, and nothing else accesses
+        // them.
+        let imported = unsafe { Buffer::import(device, start, self.size, memory_type) }?;
+        Ok(imported.map(|buffer| HostBuffer { buffer, _own: Some(self) }))
     }
 }
 
 impl HostPart {
     pub(super) fn handle(&self) -> vk::Buffer {
         self.buffer.as_ref().map_or(vk::Buffer::null(), |own| own.buffer.handle())
+    }
+
+    /// The number of bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, Kept::size)
     }
 }
 
@@ -364,10 +279,11 @@ impl Kept for HostBuffer {
     }
 }
 
-/// Returns the size of the host memory for `size` bytes.
-fn rounded(size: u64) -> u64 {
+/// Returns the sizes of the parts for `size` bytes.
+fn part_sizes(size: u64) -> impl Iterator<Item = u64> {
     let (least, most) = SIZES;
-    size.checked_next_power_of_two().unwrap_or(most).clamp(least, most)
+    let rest = Some(size % most).filter(|&rest| rest > 0).map(|rest| rest.next_power_of_two().max(least));
+    (0..size / most).map(move |_| most).chain(rest)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The Vulkan instance: the loader, and the validation layer if it is requested.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 use ash::vk;
@@ -39,8 +39,7 @@ impl VulkanInstance {
             .api_version(vk::API_VERSION_1_3);
         let layers: &[*const _] = if validates { &[VALIDATION_LAYER.as_ptr()] } else { &[] };
         let extensions: &[*const _] = if validates { &[ash::ext::debug_utils::NAME.as_ptr()] } else { &[] };
-        let layer = if validates { layer_version(&entry) } else { 0 };
-        let mut messenger = messenger_info(layer);
+        let mut messenger = messenger_info();
         let mut info = vk::InstanceCreateInfo::default()
             .application_info(&application)
             .enabled_layer_names(layers)
@@ -58,7 +57,7 @@ impl VulkanInstance {
         if validates {
             let debug = ash::ext::debug_utils::Instance::new(&instance._entry, &instance.functions);
             // SAFETY: the extension is enabled, and the structure outlives the call.
-            let messenger = unsafe { debug.create_debug_utils_messenger(&messenger_info(layer), None) }
+            let messenger = unsafe { debug.create_debug_utils_messenger(&messenger_info(), None) }
                 .map_err(VulkanError::of("vkCreateDebugUtilsMessengerEXT"))?;
             instance.messenger = Some((debug, messenger));
         }
@@ -94,25 +93,13 @@ impl Drop for VulkanInstance {
     }
 }
 
-/// Returns the version of the validation layer, or 0 if it is not installed.
-fn layer_version(entry: &ash::Entry) -> u32 {
-    // SAFETY: a plain call of the loader.
-    let layers = unsafe { entry.enumerate_instance_layer_properties() }.unwrap_or_default();
-    let own = |layer: &&vk::LayerProperties| layer.layer_name_as_c_str() == Ok(VALIDATION_LAYER);
-    layers.iter().find(own).map_or(0, |layer| layer.spec_version)
-}
-
-/// Describes the receiver of messages of the validation layer, whose version is passed to it.
-fn messenger_info(layer: u32) -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
+/// Describes the receiver of messages of the validation layer.
+fn messenger_info() -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
     use vk::{DebugUtilsMessageSeverityFlagsEXT as Severity, DebugUtilsMessageTypeFlagsEXT as Type};
-    let version = usize::try_from(layer).unwrap_or(0);
-    let mut info = vk::DebugUtilsMessengerCreateInfoEXT::default()
+    vk::DebugUtilsMessengerCreateInfoEXT::default()
         .message_severity(Severity::ERROR | Severity::WARNING)
         .message_type(Type::VALIDATION | Type::PERFORMANCE)
-        .pfn_user_callback(Some(received));
-    // The number itself: the pointer is not to be dereferenced.
-    info.p_user_data = std::ptr::without_provenance_mut(version);
-    info
+        .pfn_user_callback(Some(received))
 }
 
 /// Receives a message of the validation layer.
@@ -124,20 +111,12 @@ unsafe extern "system" fn received(
     _severity: vk::DebugUtilsMessageSeverityFlagsEXT,
     _types: vk::DebugUtilsMessageTypeFlagsEXT,
     data: *const vk::DebugUtilsMessengerCallbackDataEXT<'_>,
-    layer: *mut c_void,
+    _user: *mut c_void,
 ) -> vk::Bool32 {
     // SAFETY: guaranteed by the caller.
-    let data = unsafe { data.as_ref() };
-    let text = |of: fn(&vk::DebugUtilsMessengerCallbackDataEXT<'_>) -> *const c_char| {
-        data.map(of).filter(|text| !text.is_null()).map(|text| {
-            // SAFETY: the text is zero-terminated (guaranteed by the caller).
-            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-        })
-    };
-    let id = text(|data| data.p_message_id_name).unwrap_or_default();
-    if !validation::is_known_error(&id, u32::try_from(layer.addr()).unwrap_or(0)) {
-        let message = text(|data| data.p_message);
-        validation::report(message.unwrap_or_else(|| "a message without text".to_owned()));
-    }
+    let text = unsafe { data.as_ref() }.map(|data| data.p_message).filter(|text| !text.is_null());
+    // SAFETY: the text is zero-terminated (guaranteed by the caller).
+    let message = text.map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+    validation::report(message.unwrap_or_else(|| "a message without text".to_owned()));
     vk::FALSE
 }

@@ -1,30 +1,27 @@
-//! Memory without contents that is kept for a moment, as its allocation takes as long as the copy into it.
+//! Memory without contents that is kept for a moment, as its allocation takes longer than the copy into it.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Memory that is kept: its size and type, within which any serves as well as another.
+/// Memory that is kept. Any serves as well as another of its size.
 pub(super) trait Kept: Send + 'static {
     /// The number of bytes.
     fn size(&self) -> u64;
 }
 
-/// Pieces of memory of one type. One that is given back serves the next request for its size, or is freed after a while.
+/// Pieces of memory. One that is given back serves the next request for its size, or is freed after a while.
 pub(super) struct KeptMemory<T> {
     /// Bytes that are kept at most.
     most: u64,
     /// How long a piece is kept.
     time: Duration,
     state: Mutex<State<T>>,
-    /// Held while pieces are freed, and taken before `state`: who needs the memory waits for that.
-    freeing: Mutex<()>,
     this: Weak<Self>,
 }
 
 struct State<T> {
-    /// The pieces of each size, with the time from which on they have been kept, ascending.
-    pieces: BTreeMap<u64, VecDeque<(Instant, T)>>,
+    /// The pieces, with the time from which on they have been kept, ascending.
+    pieces: Vec<(Instant, T)>,
     bytes: u64,
     /// Whether a thread frees what is not used.
     is_swept: bool,
@@ -32,30 +29,20 @@ struct State<T> {
 
 impl<T: Kept> KeptMemory<T> {
     pub(super) fn new(most: u64, time: Duration) -> Arc<Self> {
-        let state = State { pieces: BTreeMap::new(), bytes: 0, is_swept: false };
-        Arc::new_cyclic(|this| Self {
-            most,
-            time,
-            state: Mutex::new(state),
-            freeing: Mutex::new(()),
-            this: Weak::clone(this),
-        })
+        let state = Mutex::new(State { pieces: Vec::new(), bytes: 0, is_swept: false });
+        Arc::new_cyclic(|this| Self { most, time, state, this: Weak::clone(this) })
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn freeing(&self) -> MutexGuard<'_, ()> {
-        self.freeing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes the piece of a size that was given back last, so that those that are not needed grow old.
+    /// Takes the piece of a size that was given back last, so that those that are not needed grow old. O(n) for n pieces.
     pub(super) fn take(&self, size: u64) -> Option<T> {
         let mut state = self.state();
-        let (_, piece) = state.pieces.get_mut(&size)?.pop_back()?;
+        let index = state.pieces.iter().rposition(|(_, piece)| piece.size() == size)?;
         state.bytes -= size;
-        Some(piece)
+        Some(state.pieces.remove(index).1)
     }
 
     /// Keeps a piece, or frees it if too much is kept.
@@ -63,11 +50,10 @@ impl<T: Kept> KeptMemory<T> {
         let mut state = self.state();
         if state.bytes + piece.size() > self.most {
             drop(state);
-            let _freeing = self.freeing();
             return drop(piece);
         }
         state.bytes += piece.size();
-        state.pieces.entry(piece.size()).or_default().push_back((Instant::now(), piece));
+        state.pieces.push((Instant::now(), piece));
         if !state.is_swept {
             state.is_swept = self.start_sweep();
             let has_thread = state.is_swept;
@@ -78,9 +64,8 @@ impl<T: Kept> KeptMemory<T> {
         }
     }
 
-    /// Frees all that is kept, and waits until the pieces that other threads are freeing are free.
+    /// Frees all that is kept.
     pub(super) fn free(&self) {
-        let _freeing = self.freeing();
         let pieces = {
             let mut state = self.state();
             state.bytes = 0;
@@ -103,10 +88,10 @@ impl<T: Kept> KeptMemory<T> {
             while is_swept {
                 std::thread::sleep(time);
                 let Some(memory) = memory.upgrade() else { return };
-                let _freeing = memory.freeing();
                 let mut state = memory.state();
-                let before = Instant::now().checked_sub(time);
-                let freed = before.map(|before| state.take_older(before));
+                let old = state.pieces.partition_point(|(since, _)| since.elapsed() >= time);
+                let freed: Vec<(Instant, T)> = state.pieces.drain(..old).collect();
+                state.bytes -= freed.iter().map(|(_, piece)| piece.size()).sum::<u64>();
                 is_swept = state.bytes > 0;
                 state.is_swept = is_swept;
                 drop(state);
@@ -118,19 +103,6 @@ impl<T: Kept> KeptMemory<T> {
             tracing::warn!(%error, "failed to spawn a thread; memory is not kept");
         }
         started.is_ok()
-    }
-}
-
-impl<T: Kept> State<T> {
-    /// Takes the pieces that have been kept since `before` or longer.
-    fn take_older(&mut self, before: Instant) -> Vec<T> {
-        let mut taken = Vec::new();
-        for pieces in self.pieces.values_mut() {
-            let old = pieces.partition_point(|(since, _)| *since <= before);
-            taken.extend(pieces.drain(..old).map(|(_, piece)| piece));
-        }
-        self.bytes -= taken.iter().map(T::size).sum::<u64>();
-        taken
     }
 }
 

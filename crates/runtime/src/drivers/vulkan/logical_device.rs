@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -21,8 +21,6 @@ pub(super) struct LogicalDevice {
     functions: ash::Device,
     hardware: Hardware,
     queues: Vec<Mutex<vk::Queue>>,
-    /// A queue of another family that binds sparse memory.
-    binding_queue: Option<Mutex<vk::Queue>>,
     next_queue: AtomicUsize,
     set_priority: Option<vk::PFN_vkSetDeviceMemoryPriorityEXT>,
     types_to_import: Option<vk::PFN_vkGetMemoryHostPointerPropertiesEXT>,
@@ -30,8 +28,6 @@ pub(super) struct LogicalDevice {
     lost: OnceLock<String>,
     /// The D3D12 devices, which are removed when the device is lost.
     removals: Mutex<Vec<Weak<dyn RemovalSink>>>,
-    /// Total size of the sparse buffers that exist.
-    sparse_bytes: AtomicU64,
     mapping: Mutex<()>,
     instance: Arc<VulkanInstance>,
 }
@@ -57,20 +53,14 @@ impl LogicalDevice {
         hardware.check()?;
         let (family, count) = hardware.queue_family.unwrap_or((0, 1));
         let priorities = vec![1.0; usize::try_from(count.min(MAX_QUEUES)).unwrap_or(1)];
-        let queues = |family, priorities| {
-            vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(priorities)
-        };
-        let mut families = vec![queues(family, &priorities[..])];
-        families.extend(hardware.binding_family.map(|family| queues(family, &[1.0][..])));
-        let (sparse, replay) = (hardware.has_sparse_binding, hardware.has_capture_replay);
-        let features = vk::PhysicalDeviceFeatures::default()
-            .sparse_binding(sparse)
-            .sparse_residency_buffer(sparse)
-            .texture_compression_bc(hardware.has_block_compression);
+        let families =
+            [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&priorities)];
+        let features =
+            vk::PhysicalDeviceFeatures::default().texture_compression_bc(hardware.has_block_compression);
         let mut vulkan12 = vk::PhysicalDeviceVulkan12Features::default()
             .timeline_semaphore(true)
-            .buffer_device_address(true)
-            .buffer_device_address_capture_replay(replay);
+            .buffer_device_address(hardware.has_capture_replay)
+            .buffer_device_address_capture_replay(hardware.has_capture_replay);
         let mut vulkan13 =
             vk::PhysicalDeviceVulkan13Features::default().maintenance4(true).synchronization2(true);
         let mut priority = vk::PhysicalDeviceMemoryPriorityFeaturesEXT::default().memory_priority(true);
@@ -115,9 +105,6 @@ impl LogicalDevice {
         // SAFETY: the device was created with as many queues of this family.
         let queues = queues.map(|index| Mutex::new(unsafe { functions.get_device_queue(family, index) }));
         let queues = queues.collect();
-        // SAFETY: the device was created with a queue of this family, too.
-        let binding_queue = |family| Mutex::new(unsafe { functions.get_device_queue(family, 0) });
-        let binding_queue = hardware.binding_family.map(binding_queue);
         let set_priority = hardware.extensions.pageable_device_local_memory.then(|| {
             ash::ext::pageable_device_local_memory::Device::new(instance.functions(), &functions)
                 .fp()
@@ -132,13 +119,11 @@ impl LogicalDevice {
             functions,
             hardware,
             queues,
-            binding_queue,
             next_queue: AtomicUsize::new(0),
             set_priority,
             types_to_import,
             lost: OnceLock::new(),
             removals: Mutex::default(),
-            sparse_bytes: AtomicU64::new(0),
             mapping: Mutex::default(),
             instance,
         }
@@ -172,28 +157,11 @@ impl LogicalDevice {
         self.queues[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the queue that binds sparse memory while the first queue copies: one of another family, if there is one. Between
-    /// queues of one family, a wait can take as long as the GPU's time slice.
-    pub(super) fn binding_queue(&self) -> MutexGuard<'_, vk::Queue> {
-        let own = self.binding_queue.as_ref().unwrap_or(&self.queues[0]);
-        own.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until no queue has work. If the device is lost, none has.
-    pub(super) fn wait_idle(&self) {
-        let all = self.queues.iter().chain(&self.binding_queue);
-        all.for_each(|queue| self.wait_for_queue(queue));
-    }
-
     /// Waits until a queue has no work. If the device is lost, it has none.
     pub(super) fn wait_queue_idle(&self, index: usize) {
-        self.wait_for_queue(&self.queues[index]);
-    }
-
-    fn wait_for_queue(&self, queue: &Mutex<vk::Queue>) {
         // Locked only for the call, as a loss is reported after it.
         let wait = || {
-            let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let queue = self.queue(index);
             // SAFETY: the queue is the device's, and locked.
             unsafe { self.functions.queue_wait_idle(*queue) }
         };
@@ -216,18 +184,6 @@ impl LogicalDevice {
         // SAFETY: the extension is enabled, and the driver does not access the memory.
         let queried = unsafe { self.types_to_import?(device, OWN_MEMORY, start, &mut properties) };
         (queried == vk::Result::SUCCESS).then_some(properties.memory_type_bits).filter(|&types| types != 0)
-    }
-
-    /// Counts `size` bytes of a new sparse buffer. Returns false, and counts nothing, if they would exceed the limit.
-    pub(super) fn take_sparse(&self, size: u64) -> bool {
-        let limit = self.hardware.sparse_address_space;
-        let add = |bytes: u64| bytes.checked_add(size).filter(|&sum| sum <= limit);
-        self.sparse_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
-    }
-
-    /// Reverses [`take_sparse`](Self::take_sparse).
-    pub(super) fn give_back_sparse(&self, size: u64) {
-        self.sparse_bytes.fetch_sub(size, Ordering::Relaxed);
     }
 
     /// Locks the mapping of memory.

@@ -1,4 +1,4 @@
-//! Vulkan's memory and buffers as values that free themselves.
+//! Vulkan's memory as a value that frees itself: an allocation, and one buffer across it.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -10,15 +10,14 @@ use super::logical_device::LogicalDevice;
 use crate::ddi::DriverError;
 
 /// The uses of the buffers of heaps: all that D3D12 has without further features.
-pub(super) const BUFFER_USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
+const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
     vk::BufferUsageFlags::TRANSFER_SRC.as_raw()
         | vk::BufferUsageFlags::TRANSFER_DST.as_raw()
         | vk::BufferUsageFlags::UNIFORM_BUFFER.as_raw()
         | vk::BufferUsageFlags::STORAGE_BUFFER.as_raw()
         | vk::BufferUsageFlags::INDEX_BUFFER.as_raw()
         | vk::BufferUsageFlags::VERTEX_BUFFER.as_raw()
-        | vk::BufferUsageFlags::INDIRECT_BUFFER.as_raw()
-        | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS.as_raw(),
+        | vk::BufferUsageFlags::INDIRECT_BUFFER.as_raw(),
 );
 
 /// The uses of the buffers of memory that is imported.
@@ -30,81 +29,106 @@ pub(super) const COPIES: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
 pub(super) const OWN_MEMORY: vk::ExternalMemoryHandleTypeFlags =
     vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
 
-/// The flags of buffers that get their memory by sparse binding. They are used while only some parts have memory: one part is
-/// copied while another is bound.
-pub(super) const SPARSE: vk::BufferCreateFlags = vk::BufferCreateFlags::from_raw(
-    vk::BufferCreateFlags::SPARSE_BINDING.as_raw() | vk::BufferCreateFlags::SPARSE_RESIDENCY.as_raw(),
-);
-
 /// The priority of memory whose priority the application has not set (`D3D12_RESIDENCY_PRIORITY_NORMAL`).
 pub(super) const NORMAL_PRIORITY: f32 = 0.5;
 
-/// An allocation of device memory, freed when dropped.
-pub(super) struct Memory {
+/// A buffer with memory of its own, both freed when dropped.
+///
+/// The memory is dedicated to the buffer, which is many times cheaper on some devices than memory that several buffers could
+/// share.
+pub(super) struct Buffer {
     device: Arc<LogicalDevice>,
+    buffer: vk::Buffer,
+    /// Null until it is allocated.
     memory: vk::DeviceMemory,
+    /// The size of the buffer.
     size: u64,
     /// The address of the first byte in this process, once mapped.
     mapped: OnceLock<usize>,
 }
 
-impl Memory {
-    /// Allocates memory of a memory type, to be bound by sparse binding.
-    pub(super) fn allocate(
-        device: &Arc<LogicalDevice>,
-        size: u64,
-        memory_type: u32,
-        priority: f32,
-    ) -> Result<Self, DriverError> {
-        Self::allocate_for(device, size, memory_type, priority, None)
+/// A buffer's address on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeviceAddress {
+    /// The buffer needs none.
+    None,
+    /// Any that a later buffer can be created at.
+    Any,
+    /// This one. Whether the buffer has it, [`Buffer::address`] tells.
+    At(u64),
+}
+
+impl DeviceAddress {
+    /// Returns the uses and flags of a buffer with such an address.
+    fn kind(self) -> (vk::BufferUsageFlags, vk::BufferCreateFlags) {
+        match self {
+            Self::None => (USAGE, vk::BufferCreateFlags::empty()),
+            Self::Any | Self::At(_) => (
+                USAGE | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS,
+                vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY,
+            ),
+        }
     }
 
-    /// Allocates memory of a memory type, for one buffer alone if one is given.
-    fn allocate_for(
+    /// Returns the memory that a buffer with such an address needs. O(1), without creating it.
+    pub(super) fn requirements(self, device: &LogicalDevice, size: u64) -> vk::MemoryRequirements {
+        let (usage, flags) = self.kind();
+        let info = vk::BufferCreateInfo::default().size(size).usage(usage).flags(flags);
+        let request = vk::DeviceBufferMemoryRequirements::default().create_info(&info);
+        let mut requirements = vk::MemoryRequirements2::default();
+        // SAFETY: the device is of version 1.3; the structures outlive the call.
+        unsafe { device.functions().get_device_buffer_memory_requirements(&request, &mut requirements) };
+        requirements.memory_requirements
+    }
+}
+
+impl Buffer {
+    /// Creates a buffer and its memory, of a memory type.
+    pub(super) fn create(
         device: &Arc<LogicalDevice>,
         size: u64,
         memory_type: u32,
         priority: f32,
-        buffer: Option<&Buffer>,
+        address: DeviceAddress,
     ) -> Result<Self, DriverError> {
-        let requested = ByteSize::new(size);
-        if size > device.hardware().max_allocation {
-            return Err(DriverError::OutOfDeviceMemory { requested });
-        }
-        let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let (usage, flags) = address.kind();
+        let info = vk::BufferCreateInfo::default().size(size).usage(usage).flags(flags);
+        let mut created = Self::without_memory(device, &info)?;
+        let mut flags = vk::MemoryAllocateFlagsInfo::default();
         let mut opaque = vk::MemoryOpaqueCaptureAddressAllocateInfo::default();
-        let mut dedicated = vk::MemoryDedicatedAllocateInfo::default();
+        let mut dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(created.buffer);
         let mut with_priority = vk::MemoryPriorityAllocateInfoEXT::default().priority(priority);
-        let mut info = vk::MemoryAllocateInfo::default().allocation_size(size).memory_type_index(memory_type);
-        if let Some(buffer) = buffer {
-            dedicated.buffer = buffer.handle();
-            info = info.push_next(&mut dedicated);
-            if let Binding::Replayable { at } = buffer.binding {
-                flags.flags |= vk::MemoryAllocateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
-                opaque.opaque_capture_address = at.unwrap_or(0);
-            }
+        let mut info = vk::MemoryAllocateInfo::default()
+            .allocation_size(created.requirements().size)
+            .memory_type_index(memory_type)
+            .push_next(&mut dedicated);
+        if address != DeviceAddress::None {
+            use vk::MemoryAllocateFlags as Flags;
+            flags.flags = Flags::DEVICE_ADDRESS | Flags::DEVICE_ADDRESS_CAPTURE_REPLAY;
+            info = info.push_next(&mut flags);
         }
-        info = info.push_next(&mut flags);
-        if opaque.opaque_capture_address != 0 {
+        // What Vulkan calls the opaque address of memory is the address of its buffer on the devices that are asked for one, which
+        // was found out when the device was opened.
+        if let DeviceAddress::At(at) = address {
+            opaque.opaque_capture_address = at;
             info = info.push_next(&mut opaque);
         }
         if device.hardware().extensions.memory_priority {
             info = info.push_next(&mut with_priority);
         }
-        // SAFETY: the memory type exists; the size is what the buffer requires, if there is one; structures outlive the call; the
-        // extension is enabled where it is used.
-        let memory =
-            unsafe { device.functions().allocate_memory(&info, None) }.map_err(|result| match result {
-                vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS => {
-                    DriverError::OutOfAddressSpace { requested }
-                }
-                other => device.creating("vkAllocateMemory", requested)(other),
-            })?;
-        Ok(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() })
+        // SAFETY: the memory type exists; the size is what the buffer requires; structures outlive the call; features and
+        // extensions are enabled where they are used.
+        created.memory = unsafe { device.functions().allocate_memory(&info, None) }.map_err(|result| {
+            if result == vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS {
+                return DriverError::OutOfAddressSpace { requested: ByteSize::new(size) };
+            }
+            device.creating("vkAllocateMemory", ByteSize::new(size))(result)
+        })?;
+        created.bind()
     }
 
-    /// Imports memory of this process. Returns `None` if the driver refuses that. Each error but the loss of the device counts as a
-    /// lack of memory, as the memory can be allocated instead.
+    /// Imports memory of this process, for copies. Returns `None` if the driver refuses that. Each error but the loss of the device
+    /// counts as a lack of memory, as the memory can be allocated instead.
     ///
     /// # Safety
     ///
@@ -116,7 +140,12 @@ impl Memory {
         size: u64,
         memory_type: u32,
     ) -> Result<Option<Self>, DriverError> {
-        let requested = ByteSize::new(size);
+        let mut created = Self::importing(device, size)?;
+        let requirements = created.requirements();
+        let is_usable = requirements.memory_type_bits.checked_shr(memory_type).unwrap_or(0) & 1 != 0;
+        if !is_usable || requirements.size > size {
+            return Ok(None);
+        }
         let mut import = vk::ImportMemoryHostPointerInfoEXT::default()
             .handle_type(OWN_MEMORY)
             .host_pointer(start.as_ptr().cast());
@@ -124,9 +153,9 @@ impl Memory {
             .allocation_size(size)
             .memory_type_index(memory_type)
             .push_next(&mut import);
+        let requested = ByteSize::new(size);
         // SAFETY: the caller's promise; the extension is enabled, as the device has an alignment for imports.
-        let imported = unsafe { device.functions().allocate_memory(&info, None) };
-        let memory = match imported {
+        created.memory = match unsafe { device.functions().allocate_memory(&info, None) } {
             Ok(memory) => memory,
             Err(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE) => return Ok(None),
             Err(lost @ vk::Result::ERROR_DEVICE_LOST) => {
@@ -134,22 +163,61 @@ impl Memory {
             }
             Err(_) => return Err(DriverError::HostOutOfMemory { requested }),
         };
-        Ok(Some(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() }))
+        created.bind().map(Some)
     }
 
-    pub(super) fn handle(&self) -> vk::DeviceMemory {
-        self.memory
+    /// Returns the memory types, as bits, that memory of this process can be imported to for copies.
+    pub(super) fn import_types(device: &Arc<LogicalDevice>, size: u64) -> Option<u32> {
+        Some(Self::importing(device, size).ok()?.requirements().memory_type_bits)
+    }
+
+    fn importing(device: &Arc<LogicalDevice>, size: u64) -> Result<Self, DriverError> {
+        let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(OWN_MEMORY);
+        let info = vk::BufferCreateInfo::default().size(size).usage(COPIES).push_next(&mut external);
+        Self::without_memory(device, &info)
+    }
+
+    fn without_memory(
+        device: &Arc<LogicalDevice>,
+        info: &vk::BufferCreateInfo<'_>,
+    ) -> Result<Self, DriverError> {
+        let requested = ByteSize::new(info.size);
+        if info.size > device.hardware().max_buffer {
+            return Err(DriverError::OutOfDeviceMemory { requested });
+        }
+        // SAFETY: the features of the flags are enabled; structures outlive the call.
+        let buffer = unsafe { device.functions().create_buffer(info, None) }
+            .map_err(device.creating("vkCreateBuffer", requested))?;
+        let (memory, mapped) = (vk::DeviceMemory::null(), OnceLock::new());
+        Ok(Self { device: Arc::clone(device), buffer, memory, size: info.size, mapped })
+    }
+
+    fn requirements(&self) -> vk::MemoryRequirements {
+        // SAFETY: the buffer is the device's.
+        unsafe { self.device.functions().get_buffer_memory_requirements(self.buffer) }
+    }
+
+    fn bind(self) -> Result<Self, DriverError> {
+        // SAFETY: buffer and memory are the device's and new; the memory is as large as required and of an allowed type, and
+        // its alignment is that of an allocation's start.
+        let bound = unsafe { self.device.functions().bind_buffer_memory(self.buffer, self.memory, 0) };
+        bound.map_err(self.device.creating("vkBindBufferMemory", ByteSize::new(self.size)))?;
+        Ok(self)
+    }
+
+    pub(super) fn handle(&self) -> vk::Buffer {
+        self.buffer
     }
 
     pub(super) fn size(&self) -> u64 {
         self.size
     }
 
-    /// The value by which a later process requests memory whose buffer has the same address.
-    pub(super) fn opaque_address(&self) -> u64 {
-        let info = vk::DeviceMemoryOpaqueCaptureAddressInfo::default().memory(self.memory);
-        // SAFETY: the memory was allocated for addresses that can be requested again (condition of the method).
-        unsafe { self.device.functions().get_device_memory_opaque_capture_address(&info) }
+    /// The GPU address of the first byte, of a buffer that was created with an address.
+    pub(super) fn address(&self) -> u64 {
+        let info = vk::BufferDeviceAddressInfo::default().buffer(self.buffer);
+        // SAFETY: the buffer was created for addresses (condition of the method), and has memory.
+        unsafe { self.device.functions().get_buffer_device_address(&info) }
     }
 
     /// Sets the priority, if the device supports that.
@@ -177,194 +245,8 @@ impl Memory {
         let address = *self.mapped.get_or_init(|| mapped.expose_provenance());
         pointer(address).ok_or(DriverError::HostOutOfMemory { requested })
     }
-}
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the memory is the device's; no submission uses it, since each is waited for by an owner of the memory.
-        unsafe { self.device.functions().free_memory(self.memory, None) };
-    }
-}
-
-/// A buffer, destroyed when dropped.
-pub(super) struct Buffer {
-    device: Arc<LogicalDevice>,
-    buffer: vk::Buffer,
-    size: u64,
-    requirements: vk::MemoryRequirements,
-    binding: Binding,
-}
-
-/// How a buffer gets its memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Binding {
-    /// Once, after creation.
-    Whole,
-    /// Once, after creation; memory of this process. For copies only.
-    Imported,
-    /// Once, after creation, at an address that a later process can get again, or that one had in an earlier process.
-    Replayable { at: Option<u64> },
-    /// By sparse binding, which can change; with an address as above if the device supports that.
-    Sparse { at: Option<u64> },
-}
-
-impl Binding {
-    fn is_sparse(self) -> bool {
-        matches!(self, Self::Sparse { .. })
-    }
-
-    /// The address from an earlier process.
-    fn at(self) -> Option<u64> {
-        match self {
-            // The address of a replayable buffer is that of its memory.
-            Self::Whole | Self::Imported | Self::Replayable { .. } => None,
-            Self::Sparse { at } => at,
-        }
-    }
-}
-
-impl Buffer {
-    /// Creates a buffer without memory.
-    pub(super) fn create(
-        device: &Arc<LogicalDevice>,
-        size: u64,
-        binding: Binding,
-    ) -> Result<Self, DriverError> {
-        let requested = ByteSize::new(size);
-        if size > device.hardware().max_buffer {
-            return Err(DriverError::OutOfDeviceMemory { requested });
-        }
-        let is_sparse = binding.is_sparse();
-        if is_sparse && !device.take_sparse(size) {
-            return Err(DriverError::OutOfAddressSpace { requested });
-        }
-        let mut flags = vk::BufferCreateFlags::empty();
-        let mut opaque = vk::BufferOpaqueCaptureAddressCreateInfo::default();
-        let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(OWN_MEMORY);
-        let mut info = vk::BufferCreateInfo::default()
-            .size(size)
-            .usage(BUFFER_USAGE)
-            .sharing_mode(vk::SharingMode::EXCLUSIVE);
-        if is_sparse {
-            flags |= SPARSE;
-        }
-        match binding {
-            Binding::Whole => {}
-            Binding::Imported => info = info.usage(COPIES).push_next(&mut external),
-            Binding::Replayable { .. } | Binding::Sparse { .. } => {
-                if device.hardware().has_capture_replay {
-                    flags |= vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
-                }
-            }
-        }
-        // What Vulkan calls an opaque address is the address itself, which was checked when the device was opened. The caller
-        // compares the address that results.
-        if let Some(at) = binding.at() {
-            opaque.opaque_capture_address = at;
-            info = info.push_next(&mut opaque);
-        }
-        // SAFETY: the features of the flags are enabled; structures outlive the call.
-        let created = unsafe { device.functions().create_buffer(&info.flags(flags), None) };
-        let buffer = created.map_err(|result| {
-            if is_sparse {
-                device.give_back_sparse(size);
-            }
-            match result {
-                vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS => {
-                    DriverError::OutOfAddressSpace { requested }
-                }
-                other => device.creating("vkCreateBuffer", requested)(other),
-            }
-        })?;
-        // SAFETY: the buffer is the device's.
-        let requirements = unsafe { device.functions().get_buffer_memory_requirements(buffer) };
-        Ok(Self { device: Arc::clone(device), buffer, size, requirements, binding })
-    }
-
-    pub(super) fn handle(&self) -> vk::Buffer {
-        self.buffer
-    }
-
-    /// The size with which the buffer was created.
-    pub(super) fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// The memory that the buffer needs.
-    pub(super) fn requirements(&self) -> vk::MemoryRequirements {
-        self.requirements
-    }
-
-    /// Allocates memory of a memory type for this buffer alone, which is not sparse and has none, and binds it. A driver may
-    /// have a much faster way to do that than for memory that other buffers could share.
-    pub(super) fn allocate(&self, memory_type: u32, priority: f32) -> Result<Memory, DriverError> {
-        let size = self.requirements.size;
-        let memory = Memory::allocate_for(&self.device, size, memory_type, priority, Some(self))?;
-        self.bind(&memory)?;
-        Ok(memory)
-    }
-
-    /// Binds memory, as large as required, to a buffer that is not sparse and has none.
-    pub(super) fn bind(&self, memory: &Memory) -> Result<(), DriverError> {
-        // SAFETY: buffer and memory are the device's; the memory is as large as required and of an allowed type, and
-        // its alignment is that of an allocation's start.
-        let bound = unsafe { self.device.functions().bind_buffer_memory(self.buffer, memory.handle(), 0) };
-        bound.map_err(self.device.creating("vkBindBufferMemory", ByteSize::new(self.size)))
-    }
-
-    /// The GPU address of the first byte: of a sparse buffer, or of one with memory.
-    pub(super) fn address(&self) -> u64 {
-        let info = vk::BufferDeviceAddressInfo::default().buffer(self.buffer);
-        // SAFETY: the buffer was created for addresses, and is sparse or has memory (condition of the method).
-        unsafe { self.device.functions().get_buffer_device_address(&info) }
-    }
-
-    /// The value by which a later process requests a sparse buffer at the same address.
-    pub(super) fn opaque_address(&self) -> u64 {
-        let info = vk::BufferDeviceAddressInfo::default().buffer(self.buffer);
-        // SAFETY: the buffer was created for addresses that can be requested again (condition of the method).
-        unsafe { self.device.functions().get_buffer_opaque_capture_address(&info) }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: the buffer is the device's; no submission uses it, since each is waited for by an owner of the buffer.
-        unsafe { self.device.functions().destroy_buffer(self.buffer, None) };
-        if self.binding.is_sparse() {
-            self.device.give_back_sparse(self.size);
-        }
-    }
-}
-
-/// A buffer in memory that the CPU accesses, for copies to and from the GPU.
-pub(super) struct StagingBuffer {
-    buffer: Buffer,
-    memory: Memory,
-}
-
-impl StagingBuffer {
-    /// Creates a staging buffer in memory of a host-visible type.
-    pub(super) fn create(
-        device: &Arc<LogicalDevice>,
-        size: u64,
-        memory_type: u32,
-    ) -> Result<Self, DriverError> {
-        let buffer = Buffer::create(device, size, Binding::Whole)?;
-        let memory = buffer.allocate(memory_type, NORMAL_PRIORITY)?;
-        memory.map()?;
-        Ok(Self { buffer, memory })
-    }
-
-    pub(super) fn handle(&self) -> vk::Buffer {
-        self.buffer.handle()
-    }
-
-    pub(super) fn size(&self) -> u64 {
-        self.buffer.size()
-    }
-
-    /// Copies bytes into the buffer.
+    /// Copies bytes into the buffer, whose memory is host-visible, and with which the GPU is done.
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), DriverError> {
         let target = self.range(offset, bytes.len())?;
         // SAFETY: the range is in the mapped memory, which nothing else accesses: the CPU has the only reference, and
@@ -373,7 +255,7 @@ impl StagingBuffer {
         Ok(())
     }
 
-    /// Copies bytes out of the buffer.
+    /// Copies bytes out of the buffer, under the conditions of [`write`](Self::write).
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DriverError> {
         let source = self.range(offset, bytes.len())?;
         // SAFETY: as for writing.
@@ -384,10 +266,20 @@ impl StagingBuffer {
     fn range(&self, offset: u64, len: usize) -> Result<NonNull<u8>, DriverError> {
         let requested = ByteSize::from_usize(len);
         let outside = DriverError::HostOutOfMemory { requested };
-        let end = offset.checked_add(requested.get()).filter(|&end| end <= self.size()).ok_or(outside)?;
+        let end = offset.checked_add(requested.get()).filter(|&end| end <= self.size).ok_or(outside)?;
         let offset = usize::try_from(end - requested.get()).map_err(|_| outside)?;
         // SAFETY: the offset is within the buffer, which is within the mapped memory.
-        Ok(unsafe { self.memory.map()?.add(offset) })
+        Ok(unsafe { self.map()?.add(offset) })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: buffer and memory are the device's, or null; no submission uses them, since each is waited for by an owner.
+        unsafe {
+            self.device.functions().destroy_buffer(self.buffer, None);
+            self.device.functions().free_memory(self.memory, None);
+        }
     }
 }
 

@@ -5,30 +5,33 @@
 //!   logical device. `validation`: messages of the validation layer.
 //! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
 //! * `image_format`, `image_requirements`, `texture_allocation`: the sizes and alignments of textures.
-//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: the GPU's work on their memory. `host_memory`: where
-//!   evicted bytes are. `kept_memory`: memory between two uses. `available_memory`: what the process can still have.
-//! * `address_map`, `reserved_addresses`, `reserved`: GPU virtual addresses, those that devices reserve, and those of
-//!   reserved resources.
+//! * `device_addresses`: where the device creates buffers at addresses of the driver's choice.
+//! * `heap`: heaps. `paging`: where the bytes of a heap are. `paging_engine`: the GPU's copies of them. `host_memory`: memory for
+//!   those that are evicted. `kept_memory`: that memory between two uses. `available_memory`: what the process can still have.
+//! * `device`: the addresses that a D3D12 device reserves.
 //! * `recorder`, `hazards`: queues' access to memory, and its order.
 //! * `budget`: budgets of the operating system.
 //!
-//! A heap is memory with one buffer across it, so the address of a placed resource is the heap's plus the offset. Texels
-//! are arranged as on the simulated GPU ([`layout`](super::layout)), and commands on them are copies between buffers:
+//! A heap is one buffer with memory of its own. Its GPU virtual addresses are the driver's: they are allocated as on the
+//! simulated GPU, and the driver's queues, which execute all accesses, look them up in the same
+//! [page table](super::address_space). So an evicted heap's buffer and memory are destroyed, and its addresses stay its own until
+//! both are created again. Where the device creates buffers at addresses of the driver's choice, the addresses are also those that
+//! the buffer has on the device.
+//!
+//! Texels are arranged as on the simulated GPU ([`layout`](super::layout)), and commands on them are copies between buffers:
 //! nothing draws, so no texture needs to be a Vulkan image. A texture takes the memory that the device requires of an image,
-//! so that heaps are as large as if it were one. Heaps without CPU access have their memory bound by sparse
-//! binding: eviction copies it to the host, unbinds and frees it, and the address stays. Where sparse binding is missing,
-//! or the CPU has a pointer to the memory, eviction lowers the memory's priority, and the heap stays charged.
+//! so that heaps are as large as if it were one. Memory that the CPU has a pointer to stays when its heap is evicted: its priority is
+//! lowered, and the heap stays charged.
 
-mod address_map;
 mod available_memory;
 mod budget;
 mod commands;
+mod device;
+mod device_addresses;
 mod error;
 mod hardware;
 mod hazards;
 mod heap;
-mod heap_buffer;
-mod heap_contents;
 mod host_memory;
 mod image_format;
 mod image_requirements;
@@ -37,10 +40,9 @@ mod kept_memory;
 mod logical_device;
 mod memory;
 mod memory_types;
+mod paging;
 mod paging_engine;
 mod recorder;
-mod reserved;
-mod reserved_addresses;
 mod texture_allocation;
 mod timeline;
 mod validation;
@@ -49,36 +51,37 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ash::vk;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use self::address_map::{AddressMap, Located};
 use self::budget::Budgets;
+use self::device::VulkanDevice;
+use self::device_addresses::DeviceAddresses;
 pub use self::error::VulkanError;
 use self::hardware::Hardware;
 use self::heap::VulkanHeap;
-use self::heap_buffer::HeapBuffer;
-use self::heap_contents::HeapContents;
 use self::image_requirements::ImageRequirements;
 use self::instance::VulkanInstance;
 use self::logical_device::LogicalDevice;
-use self::memory::{BUFFER_USAGE, SPARSE};
+use self::memory::DeviceAddress;
 use self::memory_types::{MemoryTypes, heap_of};
+use self::paging::MemoryArgs;
 use self::paging_engine::PagingEngine;
 use self::recorder::Recorder;
-use self::reserved::VulkanReserved;
-use self::reserved_addresses::{ReservedAddresses, ReservedPlace};
 pub use self::validation::validation_messages;
+use super::address_owners::{AddressOwners, BASE};
+use super::address_space::{AddressRange, AddressSpace, Span};
+use super::free_addresses::Interval;
 use super::gpu_memory::GpuMemory;
 use super::host::profile::SegmentProfile;
 use super::layout::TextureLayout;
+use super::reserved::TiledAddresses;
 use super::segment::Segments;
 use super::tiles::{NullAccess, ReservedMemory};
 use super::{KIB_4, KIB_64};
 use crate::ddi::{
-    AdapterIdentity, CpuPageProperty, CreateAtFault, DeviceArgs, Driver, DriverCaps, DriverDevice,
-    DriverError, DriverHeap, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation,
-    ResourceArgs, ResourceKind, SegmentGroup, VideoMemory,
+    AdapterIdentity, CpuPageProperty, DeviceArgs, Driver, DriverCaps, DriverDevice, DriverError, DriverHeap,
+    Eviction, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup,
+    VideoMemory,
 };
 use crate::residency::ResidencyLedger;
 
@@ -144,11 +147,10 @@ pub(crate) struct VulkanDriver {
     /// Alignment of buffers with tight alignment.
     buffer_alignment: Alignment,
     images: ImageRequirements,
-    /// Whether memory of each type, by index, can be bound to sparse buffers.
-    sparse_types: u32,
+    addresses: Arc<DeviceAddresses>,
+    space: Arc<AddressSpace<VulkanHeap>>,
     segments: Arc<Segments>,
     budgets: Arc<Budgets>,
-    map: Arc<AddressMap>,
     engine: Arc<PagingEngine>,
     residency: Arc<ResidencyLedger>,
     device: Arc<LogicalDevice>,
@@ -166,11 +168,11 @@ impl VulkanDriver {
         if index >= count {
             return Err(VulkanError::NoSuchDevice { index, count });
         }
-        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?, paging_engine::PART)
+        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?)
     }
 
-    /// Creates the adapter of an open device. The memory of its heaps is divided into parts of `part` bytes.
-    fn over(device: Arc<LogicalDevice>, part: u64) -> Result<Self, VulkanError> {
+    /// Creates the adapter of an open device.
+    fn over(device: Arc<LogicalDevice>) -> Result<Self, VulkanError> {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1 << 32);
         let hardware = device.hardware();
         let is_uma = hardware.is_uma();
@@ -178,9 +180,12 @@ impl VulkanDriver {
             name: hardware.name.clone(),
             missing: "memory that the CPU can access",
         };
-        // Recorded addresses restrict the memory of some devices.
-        let kinds = [vk::BufferCreateFlags::empty(), replay_flag(&device)];
-        let usable = kinds.map(|flags| buffer_requirements(&device, flags).memory_type_bits);
+        // Addresses restrict the memory of some devices.
+        let kinds = [
+            DeviceAddress::None,
+            if hardware.has_capture_replay { DeviceAddress::Any } else { DeviceAddress::None },
+        ];
+        let usable = kinds.map(|kind| kind.requirements(&device, KIB_64.get()).memory_type_bits);
         let types = MemoryTypes::of(&hardware.memory, is_uma, usable[0] & usable[1]).ok_or(unsuitable)?;
         let segment = |memory_type| {
             let heap = heap_of(&hardware.memory, memory_type);
@@ -194,28 +199,13 @@ impl VulkanDriver {
         let call = |call: &'static str| {
             move |error: DriverError| VulkanError::Call { call, result: error.to_string() }
         };
-        let sparse_types = if hardware.has_sparse_binding {
-            let flags = SPARSE | replay_flag(&device);
-            let requirements = buffer_requirements(&device, flags);
-            // The parts that are paged are whole granules.
-            if requirements.alignment <= paging_engine::PART { requirements.memory_type_bits } else { 0 }
-        } else {
-            0
-        };
-        tracing::debug!(
-            name = hardware.name,
-            ?types,
-            sparse_types,
-            max_allocation = hardware.max_allocation,
-            max_buffer = hardware.max_buffer,
-            "opened a Vulkan device"
-        );
-        let sparse_video = sparse_types & (1 << types.video) != 0;
-        let engine = PagingEngine::create(&device, local, part, types.readback);
-        let engine = engine.map_err(call("creating the paging engine"))?;
-        let can_recreate = sparse_video
-            && reserved_addresses::can_recreate(&device, types.video)
-                .map_err(call("comparing the addresses of buffers"))?;
+        let addresses = DeviceAddresses::find(&device, types.video)
+            .map_err(call("looking for the addresses of buffers"))?;
+        tracing::debug!(name = hardware.name, ?types, start = addresses.start(), "opened a Vulkan device");
+        let whole_space = Interval { start: BASE, end: 1 << ADDRESS_BITS_PER_PROCESS };
+        let owners = AddressOwners::starting_at(whole_space, addresses.start());
+        let engine =
+            PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
         let budgets = Budgets::new(&device, [local_heap, system_heap], &segments);
         Ok(Self {
             identity: AdapterIdentity {
@@ -229,11 +219,7 @@ impl VulkanDriver {
             caps: DriverCaps {
                 ddi_version: 115,
                 architecture: types.architecture,
-                eviction: match (sparse_video, is_uma) {
-                    (true, false) => Eviction::Frees,
-                    (true, true) => Eviction::Moves,
-                    (false, _) => Eviction::Keeps,
-                },
+                eviction: if is_uma { Eviction::Moves } else { Eviction::Frees },
                 resource_heap_tier: 2,
                 tight_alignment_tier: 1,
                 l1_memory_fully_cpu_accessible: is_uma || types.video_is_cpu_accessible(&hardware.memory),
@@ -241,97 +227,59 @@ impl VulkanDriver {
                 developer_mode: true,
                 is_first_generation: false,
                 trim_notifications: false,
-                // The addresses of reserved resources are those of sparse buffers.
-                tiled_resources_tier: if hardware.has_sparse_binding { 3 } else { 0 },
+                tiled_resources_tier: 3,
                 standard_swizzle: false,
                 cross_adapter_row_major: true,
-                recreate_at_tier: u8::from(can_recreate),
+                recreate_at_tier: 1,
                 gpu_va_bits_per_resource: ADDRESS_BITS_PER_RESOURCE,
                 gpu_va_bits_per_process: ADDRESS_BITS_PER_PROCESS,
             },
             types,
             buffer_alignment: tight_buffer_alignment(&device),
             images: ImageRequirements::new(&device),
-            sparse_types,
+            addresses,
+            space: Arc::new(AddressSpace::new(owners, device_addresses::LARGE_PAGE)),
             segments,
             budgets,
-            map: Arc::default(),
             engine,
             residency: Arc::default(),
             device,
         })
     }
 
-    /// Creates the buffer and the memory of a heap.
-    fn create_contents(
+    fn create_vulkan_heap(
         &self,
         device: &dyn DriverDevice,
         args: &HeapArgs,
-        size: ByteSize,
-    ) -> Result<HeapContents, DriverError> {
-        let memory_type = self.types.of_heap(args.memory_pool, args.cpu_page_property);
-        let kind = (memory_type, size, args.zeroed);
-        let (own, alignment) = (&self.device, args.alignment);
-        let is_sparse = self.sparse_types.checked_shr(memory_type).unwrap_or(0) & 1 != 0;
-        if is_sparse && args.cpu_page_property == CpuPageProperty::NotAvailable {
-            let make = || HeapBuffer::sparse(own, size, alignment, args.create_at);
-            match at_reserved(device, args.create_at, size, alignment, make) {
-                Ok((buffer, place)) => {
-                    return Ok(HeapContents::pageable(buffer, kind, &self.engine).at(place));
-                }
-                // The number of bytes of sparse buffers is limited; without one, the heap cannot be paged out.
-                Err(DriverError::OutOfAddressSpace { .. }) if args.create_at.is_none() => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let make = || {
-            let whole = || HeapBuffer::whole(own, size, alignment, memory_type, args.create_at);
-            self.engine.with_kept_freed(memory_type, whole)
+    ) -> Result<Arc<VulkanHeap>, DriverError> {
+        let granularity = if args.implicit || args.alignment < KIB_64 { KIB_4 } else { KIB_64 };
+        let size = args.size.align_up(granularity);
+        let size = size.ok_or(DriverError::OutOfAddressSpace { requested: args.size })?;
+        let group = match args.memory_pool {
+            MemoryPool::L0 if !self.caps.architecture.is_uma() => SegmentGroup::NonLocal,
+            MemoryPool::L0 | MemoryPool::L1 => SegmentGroup::Local,
         };
-        let (whole, place) = at_reserved(device, args.create_at, size, alignment, make)?;
-        Ok(HeapContents::fixed(whole, kind, &self.engine)?.at(place))
+        let at = VulkanDevice::create_at(device, args.create_at);
+        let addresses = AddressRange::new(&self.space, size, args.alignment, at)?;
+        let memory = MemoryArgs {
+            memory_type: self.types.of_heap(args.memory_pool, args.cpu_page_property),
+            size,
+            claim: self.addresses.claim(addresses.start().get(), size.get()),
+            zeroed: args.zeroed,
+            cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
+        };
+        let charged = ByteSize::new(memory.address().requirements(&self.device, size.get()).size);
+        let (memory, segment) = ((memory, charged), (&self.segments, group));
+        let heap = VulkanHeap::create(args, memory, segment, addresses, &self.residency, &self.engine);
+        // Refused memory is when budgets have changed.
+        heap.inspect_err(|_| self.budgets.update())
     }
-}
-
-/// Creates what has addresses by `make`, which creates it at the address `at`, reserved by the device, if there is one.
-fn at_reserved<T>(
-    device: &dyn DriverDevice,
-    at: Option<GpuVirtualAddress>,
-    size: ByteSize,
-    alignment: Alignment,
-    make: impl FnOnce() -> Result<T, DriverError>,
-) -> Result<(T, Option<ReservedPlace>), DriverError> {
-    let Some(start) = at else { return Ok((make()?, None)) };
-    let range = GpuVirtualAddressRange { start, size };
-    let none = DriverError::CannotCreateAt { range, fault: CreateAtFault::NotReserved { address: start } };
-    let reserved = device.as_any().downcast_ref::<ReservedAddresses>().ok_or(none)?;
-    let (made, place) = reserved.create_at(start, size, alignment, make)?;
-    Ok((made, Some(place)))
-}
-
-/// Returns the flag of buffers whose address can be requested again, if the device supports that.
-fn replay_flag(device: &LogicalDevice) -> vk::BufferCreateFlags {
-    if device.hardware().has_capture_replay {
-        vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY
-    } else {
-        vk::BufferCreateFlags::empty()
-    }
-}
-
-/// Returns what the device requires of the memory of buffers. The types and the alignment do not depend on the size.
-fn buffer_requirements(device: &LogicalDevice, flags: vk::BufferCreateFlags) -> vk::MemoryRequirements {
-    let info = vk::BufferCreateInfo::default().size(KIB_64.get()).usage(BUFFER_USAGE).flags(flags);
-    let request = vk::DeviceBufferMemoryRequirements::default().create_info(&info);
-    let mut requirements = vk::MemoryRequirements2::default();
-    // SAFETY: the device is of version 1.3; the structures outlive the call.
-    unsafe { device.functions().get_device_buffer_memory_requirements(&request, &mut requirements) };
-    requirements.memory_requirements
 }
 
 /// Returns the alignment that the device requires of buffers, within the bounds of D3D12.
 fn tight_buffer_alignment(device: &LogicalDevice) -> Alignment {
     let [least, most] = TIGHT_ALIGNMENTS;
-    let requirements = buffer_requirements(device, vk::BufferCreateFlags::empty());
+    let requirements = DeviceAddress::None.requirements(device, KIB_64.get());
     hardware::alignment(requirements.alignment.clamp(least, most))
 }
 
@@ -345,18 +293,13 @@ impl Driver for VulkanDriver {
     }
 
     fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError> {
-        Ok(Box::new(ReservedAddresses::create(&self.device, &self.map, args.reserve_ranges)?))
+        Ok(Box::new(VulkanDevice::create(args, &self.space, &self.device)?))
     }
 
     fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
-        match self.map.locate(address.get()) {
-            Ok(Located::Heap(heap)) => heap.has_arrived(),
-            Ok(Located::Tiles { tiles, offset, .. }) => {
-                let place = tiles.locate(address.get(), offset).ok().flatten();
-                let heap = place.as_ref().and_then(|(heap, _)| heap.as_any().downcast_ref::<VulkanHeap>());
-                heap.is_some_and(VulkanHeap::has_arrived)
-            }
-            Err(_) => false,
+        match self.space.translate(address.get(), 1) {
+            Ok(Span::Memory { heap, .. }) => heap.has_arrived(),
+            Ok(Span::Null { .. }) | Err(_) => false,
         }
     }
 
@@ -397,17 +340,7 @@ impl Driver for VulkanDriver {
         device: &dyn DriverDevice,
         args: &HeapArgs,
     ) -> Result<Arc<dyn DriverHeap>, DriverError> {
-        let granularity = if args.implicit || args.alignment < KIB_64 { KIB_4 } else { KIB_64 };
-        let size = args.size.align_up(granularity);
-        let size = size.ok_or(DriverError::OutOfAddressSpace { requested: args.size })?;
-        let group = match args.memory_pool {
-            MemoryPool::L0 if !self.caps.architecture.is_uma() => SegmentGroup::NonLocal,
-            MemoryPool::L0 | MemoryPool::L1 => SegmentGroup::Local,
-        };
-        let make = || self.create_contents(device, args, size);
-        let heap = VulkanHeap::create(args, size, (&self.segments, group), &self.map, &self.residency, make);
-        // Refused memory is when budgets have changed.
-        Ok(heap.inspect_err(|_| self.budgets.update())?)
+        Ok(self.create_vulkan_heap(device, args)?)
     }
 
     fn reserve(
@@ -416,17 +349,13 @@ impl Driver for VulkanDriver {
         allocation: ResourceAllocation,
         create_at: Option<GpuVirtualAddress>,
     ) -> Result<Box<dyn ReservedMemory>, DriverError> {
-        let none = DriverError::OutOfAddressSpace { requested: allocation.size };
-        let size = allocation.size.align_up(KIB_64).ok_or(none)?;
-        let alignment = allocation.alignment.max(KIB_64);
-        let make = || HeapBuffer::sparse(&self.device, size, alignment, create_at);
-        let buffer = at_reserved(device, create_at, size, alignment, make)?;
         let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-        Ok(Box::new(VulkanReserved::new(buffer, size, null_access, &self.map)?))
+        let at = VulkanDevice::create_at(device, create_at);
+        Ok(Box::new(TiledAddresses::new(allocation, &self.space, null_access, at)?))
     }
 
     fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
-        Ok(Box::new(Recorder::create(&self.device, &self.map, &self.engine, self.types.readback)?))
+        Ok(Box::new(Recorder::create(&self.device, &self.space, &self.engine, self.types.readback)?))
     }
 
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
@@ -440,3 +369,5 @@ impl Driver for VulkanDriver {
 
 #[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod random_tests;

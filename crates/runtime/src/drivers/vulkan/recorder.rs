@@ -1,21 +1,22 @@
 //! A queue's access to memory: commands are recorded, and executed when the queue finishes them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use ash::vk;
 
-use super::address_map::{AddressMap, Located};
 use super::commands::Commands;
 use super::hazards::Hazards;
 use super::heap::VulkanHeap;
 use super::logical_device::LogicalDevice;
-use super::memory::StagingBuffer;
-use super::paging_engine::{PagingEngine, Submitted};
+use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
+use super::paging::Usable;
+use super::paging_engine::PagingEngine;
 use crate::ddi::{DriverError, DriverHeap as _};
+use crate::drivers::address_space::{self, AddressSpace};
 use crate::drivers::gpu_memory::GpuMemory;
 use crate::drivers::page_fault::{FaultCause, PageFault};
-use crate::drivers::tiles::TILE_SIZE;
 
 /// Size of the staging buffer through which bytes go between this process and the GPU.
 const STAGING: u64 = 1 << 20;
@@ -29,18 +30,18 @@ const PATTERN_RUN: usize = 4096;
 /// Records the accesses of one queue.
 pub(super) struct Recorder {
     device: Arc<LogicalDevice>,
-    map: Arc<AddressMap>,
+    space: Arc<AddressSpace<VulkanHeap>>,
     commands: Commands,
     engine: Arc<PagingEngine>,
-    /// The paging engine's work on new heaps that recorded commands use.
-    new: Submitted,
+    /// The value of the paging engine's timeline from which on the bytes of all these heaps are there.
+    from: u64,
     /// The heaps that recorded commands use, by their first address.
-    heaps: BTreeMap<u64, Arc<VulkanHeap>>,
+    heaps: BTreeMap<u64, (Arc<VulkanHeap>, Usable)>,
     /// Regions that are not recorded yet, from one buffer to another.
     regions: Vec<vk::BufferCopy>,
     buffers: (vk::Buffer, vk::Buffer),
     hazards: Hazards,
-    staging: StagingBuffer,
+    staging: Buffer,
     /// Bytes of the staging buffer that recorded commands use.
     staged: u64,
 }
@@ -69,21 +70,21 @@ impl Span {
 impl Recorder {
     pub(super) fn create(
         device: &Arc<LogicalDevice>,
-        map: &Arc<AddressMap>,
+        space: &Arc<AddressSpace<VulkanHeap>>,
         engine: &Arc<PagingEngine>,
         host_type: u32,
     ) -> Result<Self, DriverError> {
         Ok(Self {
             device: Arc::clone(device),
-            map: Arc::clone(map),
-            commands: Commands::create(device, device.choose_queue())?,
+            space: Arc::clone(space),
+            commands: Commands::create(device, device.choose_queue(), 1)?,
             engine: Arc::clone(engine),
-            new: Submitted::default(),
+            from: 0,
             heaps: BTreeMap::new(),
             regions: Vec::new(),
             buffers: (vk::Buffer::null(), vk::Buffer::null()),
             hazards: Hazards::default(),
-            staging: StagingBuffer::create(device, STAGING, host_type)?,
+            staging: Buffer::create(device, STAGING, host_type, NORMAL_PRIORITY, DeviceAddress::None)?,
             staged: 0,
         })
     }
@@ -96,44 +97,36 @@ impl Recorder {
 
     /// Finds the memory behind an address: at most `size` bytes.
     fn span(&mut self, address: u64, size: u64) -> Result<Span, PageFault> {
-        if let Some(span) = self.span_of_used(address, size) {
-            return Ok(span);
-        }
-        match self.map.locate(address)? {
-            Located::Heap(heap) => self.use_heap(heap, address, size),
-            Located::Tiles { tiles, offset, left } => {
-                let size = size.min(left).min(TILE_SIZE - offset % TILE_SIZE);
-                let Some((heap, offset)) = tiles.locate(address, offset)? else {
-                    return Ok(Span::Null { size });
-                };
-                let address = heap.gpu_virtual_address().get() + offset;
-                match self.span_of_used(address, size) {
-                    Some(span) => Ok(span),
-                    None => match self.map.locate(address)? {
-                        Located::Heap(heap) => self.use_heap(heap, address, size),
-                        Located::Tiles { .. } => Err(PageFault::new(address, FaultCause::Unmapped)),
-                    },
-                }
+        if let Some((&start, (heap, usable))) = self.heaps.range(..=address).next_back() {
+            let (offset, heap_size) = (address - start, heap.size().get());
+            if offset < heap_size {
+                return Ok(Span::Buffer {
+                    buffer: usable.buffer,
+                    offset,
+                    size: size.min(heap_size - offset),
+                });
             }
         }
-    }
-
-    /// Finds an address in the heaps that are in use already.
-    fn span_of_used(&self, address: u64, size: u64) -> Option<Span> {
-        let (_, heap) = self.heaps.range(..=address).next_back()?;
-        heap.place(address).map(|(buffer, offset, left)| Span::Buffer {
-            buffer,
-            offset,
-            size: size.min(left),
+        Ok(match self.space.translate(address, size)? {
+            address_space::Span::Null { size } => Span::Null { size },
+            address_space::Span::Memory { heap, offset, size } => {
+                let usable = self.use_heap(heap, address)?;
+                Span::Buffer { buffer: usable.buffer, offset, size }
+            }
         })
     }
 
-    /// Begins to use a heap.
-    fn use_heap(&mut self, heap: Arc<VulkanHeap>, address: u64, size: u64) -> Result<Span, PageFault> {
-        heap.begin_use(address)?;
-        self.new = self.new.and(heap.new_at());
-        self.heaps.insert(heap.gpu_virtual_address().get(), heap);
-        self.span_of_used(address, size).ok_or_else(|| PageFault::new(address, FaultCause::Unmapped))
+    /// Begins to use a heap, unless it is in use.
+    fn use_heap(&mut self, heap: Arc<VulkanHeap>, address: u64) -> Result<Usable, PageFault> {
+        match self.heaps.entry(heap.gpu_virtual_address().get()) {
+            Entry::Occupied(used) => Ok(used.get().1),
+            Entry::Vacant(unused) => {
+                let usable = heap.begin_use(address)?;
+                self.from = self.from.max(usable.from);
+                unused.insert((heap, usable));
+                Ok(usable)
+            }
+        }
     }
 
     /// Records the regions that are not recorded yet.
@@ -215,7 +208,11 @@ impl Recorder {
     /// Executes what is recorded, waits, and ends the uses of heaps.
     fn execute(&mut self) -> Result<(), PageFault> {
         let recorded = self.record_regions();
-        let executed = self.commands.execute(self.engine.copies_until(self.new));
+        let executed = self.commands.submit(Some((self.engine.timeline(), self.from)));
+        let executed = executed.and_then(|value| self.commands.timeline().wait(value));
+        if executed.is_ok() {
+            self.engine.timeline().saw(self.from);
+        }
         let executed = executed.map_err(|error| self.failed(error));
         self.hazards.clear();
         self.staged = 0;
@@ -226,7 +223,7 @@ impl Recorder {
     fn end_uses(&mut self) {
         // All uses end before a heap is released: releasing takes the residency ledger's lock, whose owner may wait for
         // the use of another heap.
-        self.heaps.values().for_each(|heap| heap.end_use());
+        self.heaps.values().for_each(|(heap, _)| heap.end_use());
         self.heaps.clear();
     }
 

@@ -2,22 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ash::vk;
-
 /// The number of messages that are kept.
 const KEPT: usize = 1000;
 
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-/// A message about overlapping ranges of a copy, which the layer of this version, Debian bookworm's, sends for sparse buffers
-/// whose ranges do not overlap. Later versions compute them correctly (KhronosGroup/Vulkan-ValidationLayers, issue 6144 of
-/// July 2023 and pull request 6316).
-const KNOWN_ERROR: (&str, u32) = ("VUID-vkCmdCopyBuffer-pRegions-00117", vk::make_api_version(0, 1, 3, 239));
-
-/// Returns whether a message is a known error of the layer of this version.
-pub(super) fn is_known_error(id: &str, layer: u32) -> bool {
-    (id, layer) == KNOWN_ERROR
-}
 
 /// Logs and keeps a message.
 pub(super) fn report(message: String) {

@@ -4,14 +4,14 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use super::*;
-use crate::ddi::{DeviceArgs, Driver as _, Eviction, MemoryPool};
+use crate::ddi::{CpuPageProperty, DeviceArgs, Driver as _, MemoryPool};
 use crate::drivers::KIB_64;
 use crate::drivers::vulkan::VulkanDriver;
 use crate::drivers::vulkan::fault_tests::or_skip;
 use crate::residency::{Call, PageableKind};
 
 /// Creates heaps of 64 KiB on the first device.
-pub(in crate::drivers::vulkan) fn heaps<const N: usize>(driver: &VulkanDriver) -> [Arc<dyn DriverHeap>; N] {
+pub(in crate::drivers::vulkan) fn heaps<const N: usize>(driver: &VulkanDriver) -> [Arc<VulkanHeap>; N] {
     let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
     let args = HeapArgs {
         size: ByteSize::from_kib(64),
@@ -24,11 +24,7 @@ pub(in crate::drivers::vulkan) fn heaps<const N: usize>(driver: &VulkanDriver) -
         pageable: PageableKind::Heap,
         create_at: None,
     };
-    std::array::from_fn(|_| driver.create_heap(&*device, &args).expect("64 KiB"))
-}
-
-fn own(heap: &Arc<dyn DriverHeap>) -> &VulkanHeap {
-    heap.as_any().downcast_ref().expect("a heap of this driver")
+    std::array::from_fn(|_| driver.create_vulkan_heap(&*device, &args).expect("64 KiB"))
 }
 
 fn run(work: Option<PagingWork>) {
@@ -46,7 +42,7 @@ fn eviction_does_not_hold_the_ledger_while_it_waits_for_a_queue() {
     let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
     let [released, evicted] = heaps(&driver);
     for heap in [&released, &evicted] {
-        own(heap).begin_use(heap.gpu_virtual_address().get()).expect("resident");
+        heap.begin_use(heap.gpu_virtual_address().get()).expect("resident");
     }
     let batch = driver.residency().begin(Call::Evict);
     let (sender, evict) = mpsc::channel();
@@ -56,22 +52,22 @@ fn eviction_does_not_hold_the_ledger_while_it_waits_for_a_queue() {
         let work = evict.recv_timeout(Duration::from_secs(10));
         if work.is_err() {
             // The thread must end for the test to fail.
-            own(evicted).end_use();
+            evicted.end_use();
         }
         let work = work.expect("evicting only counts while the batch lasts").expect("it is resident");
         batch.evicted(std::iter::once(evicted.record()));
-        assert!(!own(evicted).residency().has_arrived, "accesses fault from now on");
+        assert!(!evicted.has_arrived(), "accesses fault from now on");
         let queue = scope.spawn(|| {
-            own(&released).end_use();
+            released.end_use();
             drop(released);
-            own(evicted).end_use();
+            evicted.end_use();
         });
         run(work);
         queue.join().expect("the queue's part ends");
     });
-    assert!(own(&evicted).residency().uses == 0);
+    assert!(evicted.residency().uses == 0);
     run(evicted.make_resident().expect("64 KiB"));
-    assert!(own(&evicted).residency().has_arrived);
+    assert!(evicted.has_arrived());
 }
 
 /// A heap that becomes resident again before it is paged out stays.
@@ -83,7 +79,7 @@ fn work_of_an_ended_eviction_does_nothing() {
     let arrive = heap.make_resident().expect("64 KiB");
     run(leave);
     run(arrive);
-    assert!(own(&heap).residency().has_arrived && own(&heap).residency().charge.is_some());
+    assert!(heap.has_arrived() && heap.residency().charge.is_some());
 }
 
 /// The copies of several heaps are under way at once. One that becomes resident meanwhile returns when its own are done, and is
@@ -97,14 +93,13 @@ fn heaps_leave_together_and_one_returns_before_the_end() {
     PagingWork::begin_all(&mut works).expect("the device works");
     run(heaps[1].make_resident().expect("64 KiB"));
     run_all(works);
-    let frees = driver.caps().eviction != Eviction::Keeps;
     for (heap, is_here) in heaps.iter().zip([false, true, false]) {
-        assert_eq!(own(heap).residency().has_arrived, is_here);
-        assert_eq!(own(heap).contents().has_device_memory(), is_here || !frees);
-        assert_eq!(own(heap).residency().charge.is_some(), is_here || !frees);
+        assert_eq!(heap.has_arrived(), is_here);
+        assert_eq!(heap.memory().has_device_memory(), is_here);
+        assert_eq!(heap.residency().charge.is_some(), is_here);
     }
     run_all(heaps.iter().filter_map(|heap| heap.make_resident().expect("64 KiB")));
-    assert!(heaps.iter().all(|heap| own(heap).residency().has_arrived));
+    assert!(heaps.iter().all(|heap| heap.has_arrived()));
 }
 
 /// A failure is the error of every call that waits for it, and the next call pages in.
@@ -116,11 +111,11 @@ fn paging_in_is_tried_again_after_a_failure() {
     let _fails = heap.make_resident().expect("64 KiB");
     let waits = heap.make_resident().expect("counted").expect("it is not paged in");
     let error = DriverError::OutOfDeviceMemory { requested: heap.size() };
-    own(&heap).residency().failure = Some(error);
+    heap.residency().failure = Some(error);
     assert_eq!(PagingWork::run_all([waits], Instant::now()).1, Err(error));
     let again = heap.make_resident().expect("counted").expect("it is not paged in");
     assert_eq!(PagingWork::run_all([again], Instant::now()).1, Ok(()));
-    assert!(own(&heap).residency().has_arrived);
+    assert!(heap.has_arrived());
     assert!(heap.make_resident().expect("counted").is_none());
 }
 
@@ -134,15 +129,15 @@ fn counting_waits_for_no_memory() {
     let (sender, counted) = mpsc::channel();
     std::thread::scope(|scope| {
         // As if it were being paged out.
-        let contents = own(&heap).contents();
+        let memory = heap.memory();
         scope.spawn(|| sender.send(heap.make_resident()));
         let counted = counted.recv_timeout(Duration::from_secs(10));
-        let has_memory = contents.has_device_memory();
-        drop(contents);
+        let has_memory = memory.has_device_memory();
+        drop(memory);
         let work = counted.expect("it does not wait").expect("64 KiB");
-        assert!(!has_memory || driver.caps().eviction == Eviction::Keeps);
-        assert!(own(&heap).residency().charge.is_some(), "usage that is compared with the budget");
+        assert!(!has_memory);
+        assert!(heap.residency().charge.is_some(), "usage that is compared with the budget");
         run(work);
     });
-    assert!(own(&heap).residency().has_arrived && own(&heap).contents().has_device_memory());
+    assert!(heap.has_arrived() && heap.memory().has_device_memory());
 }

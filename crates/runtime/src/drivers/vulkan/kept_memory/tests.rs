@@ -1,5 +1,4 @@
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 
@@ -69,46 +68,4 @@ fn all_is_freed_at_once_on_demand() {
     assert_eq!((memory.bytes(), live.load(Ordering::SeqCst)), (0, 0));
     memory.give_back(Piece::new(100, &live));
     drop(memory.take(100).expect("kept"));
-}
-
-/// A piece that says when it is being freed, and waits until it may be.
-struct SlowPiece(mpsc::Sender<()>, mpsc::Receiver<()>, Arc<AtomicBool>);
-
-impl Kept for SlowPiece {
-    fn size(&self) -> u64 {
-        1
-    }
-}
-
-impl Drop for SlowPiece {
-    fn drop(&mut self) {
-        self.0.send(()).expect("the test waits");
-        self.1.recv().expect("the test goes on");
-        self.2.store(true, Ordering::SeqCst);
-    }
-}
-
-/// Who needs the memory that another thread is freeing, waits for that.
-#[test]
-fn freeing_waits_for_pieces_that_others_free() {
-    // Swept, and too much to be kept.
-    for most in [1, 0] {
-        let memory = KeptMemory::new(most, Duration::from_millis(1));
-        let ((began, begins), (go_on, waits)) = (mpsc::channel(), mpsc::channel());
-        let is_free = Arc::new(AtomicBool::new(false));
-        let piece = SlowPiece(began, waits, Arc::clone(&is_free));
-        std::thread::scope(|scope| {
-            let own = &memory;
-            scope.spawn(move || own.give_back(piece));
-            begins.recv().expect("it is freed");
-            let needs = scope.spawn(|| {
-                memory.free();
-                is_free.load(Ordering::SeqCst)
-            });
-            // Time for the thread to get to its wait, or not to wait.
-            std::thread::sleep(Duration::from_millis(20));
-            go_on.send(()).expect("it waits");
-            assert!(needs.join().expect("no panics"), "freed before the memory is asked for again");
-        });
-    }
 }

@@ -3,11 +3,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::*;
-use crate::ddi::{Driver as _, Eviction};
+use crate::ddi::DriverHeap as _;
 use crate::drivers::vulkan::VulkanDriver;
 use crate::drivers::vulkan::fault_tests::open_with;
 use crate::drivers::vulkan::heap::tests::heaps;
-use crate::drivers::vulkan::paging_engine::PART;
 
 /// The device's function behind `allocate`.
 static REAL: AtomicUsize = AtomicUsize::new(0);
@@ -54,21 +53,19 @@ fn replace(name: &CStr, own: *const c_void) -> *const c_void {
     allocate as vk::PFN_vkAllocateMemory as *const c_void
 }
 
-/// The memory of a buffer that is bound once is dedicated to it, and that of sparse buffers, of which it would not be valid, is not.
+/// The memory of each buffer is dedicated to it, that of heaps too.
 #[test]
-fn memory_of_one_buffer_is_dedicated() {
+fn memory_is_dedicated_to_its_buffer() {
     let Some(device) = open_with(replace) else { return };
-    let driver = VulkanDriver::over(Arc::clone(&device), PART).expect("a driver");
-    let memory_type = driver.types.upload;
+    let driver = VulkanDriver::over(Arc::clone(&device)).expect("a driver");
     requests();
-    let buffer = Buffer::create(&device, 100_000, Binding::Whole).expect("100,000 bytes");
-    let memory = buffer.allocate(memory_type, NORMAL_PRIORITY).expect("100,000 bytes");
-    let size = buffer.requirements().size;
-    assert_eq!(memory.size(), size);
+    let (kind, none) = (driver.types.upload, DeviceAddress::None);
+    let buffer = Buffer::create(&device, 100_000, kind, NORMAL_PRIORITY, none).expect("100,000 bytes");
+    let size = none.requirements(&device, 100_000).size;
     assert_eq!(requests(), [(size, buffer.handle())]);
-    let [_heap] = heaps(&driver);
-    let requested = requests();
-    let is_sparse = driver.caps().eviction != Eviction::Keeps;
-    let is_dedicated = |&(_, buffer): &(u64, vk::Buffer)| buffer != vk::Buffer::null();
-    assert_eq!(requested.iter().map(is_dedicated).collect::<Vec<_>>(), [!is_sparse]);
+    let [heap] = heaps(&driver);
+    let usable = heap.begin_use(0).expect("resident");
+    let size = heap.memory().address().requirements(&device, heap.size().get()).size;
+    assert_eq!(requests(), [(size, usable.buffer)]);
+    heap.end_use();
 }

@@ -7,39 +7,40 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::address_owners::{AddressOwners, ReservationId};
 use super::free_addresses::Interval;
-use super::heap::HostHeap;
-use crate::ddi::{DriverError, GpuVirtualAddressRange};
-use crate::drivers::page_fault::{FaultCause, PageFault};
-use crate::drivers::tiles::{TILE_SIZE, TileTable};
+use super::page_fault::{FaultCause, PageFault};
+use super::tiles::{TILE_SIZE, TileTable};
+use crate::ddi::{DriverError, DriverHeap, GpuVirtualAddressRange};
 
-/// The address space of one simulated GPU, with its page table.
-pub(super) struct AddressSpace {
+/// The address space of one GPU, with its page table: addresses mean what it says, to all queues of the driver. `H` is the
+/// driver's type of heaps.
+pub(super) struct AddressSpace<H> {
     owners: Mutex<AddressOwners>,
+    /// Objects have whole pages of this size, if the application does not choose their addresses.
+    large_page: Alignment,
     /// The page table, by the first address of each range.
-    pages: RwLock<BTreeMap<u64, Entry>>,
+    pages: RwLock<BTreeMap<u64, Entry<H>>>,
 }
 
-struct Entry {
+struct Entry<H> {
     size: u64,
-    target: Target,
+    target: Target<H>,
 }
 
 /// The target of a range. It is weak, so that accesses fault once the owner is gone.
-#[derive(Clone)]
-pub(super) enum Target {
-    Heap(Weak<HostHeap>),
+pub(super) enum Target<H> {
+    Heap(Weak<H>),
     Tiles(Weak<TileTable>),
 }
 
 /// A contiguous range of bytes behind an address.
-pub(super) enum Span {
+pub(super) enum Span<H> {
     /// Memory of a heap from an offset on. The span keeps the heap alive.
-    Memory { heap: Arc<HostHeap>, offset: u64, size: u64 },
+    Memory { heap: Arc<H>, offset: u64, size: u64 },
     /// A tile without memory: reads return zero, and writes are discarded.
     Null { size: u64 },
 }
 
-impl Span {
+impl<H> Span<H> {
     pub(super) fn size(&self) -> u64 {
         match self {
             Self::Memory { size, .. } | Self::Null { size } => *size,
@@ -47,27 +48,22 @@ impl Span {
     }
 }
 
-impl AddressSpace {
-    /// Creates an address space of `bits` bits, 33 to 62, which allocates addresses from the seed's start address on.
-    pub(super) fn new(bits: u32, seed: u64) -> Self {
-        Self { owners: Mutex::new(AddressOwners::new(bits, seed)), pages: RwLock::new(BTreeMap::new()) }
+impl<H: DriverHeap> AddressSpace<H> {
+    /// Creates an address space over `owners`, with large pages of a size.
+    pub(super) fn new(owners: AddressOwners, large_page: Alignment) -> Self {
+        Self { owners: Mutex::new(owners), large_page, pages: RwLock::new(BTreeMap::new()) }
     }
 
-    /// Translates `address` to at most `size` contiguous bytes. O(log ranges).
-    pub(super) fn translate(&self, address: u64, size: u64) -> Result<Span, PageFault> {
+    /// Translates `address` to at most `size` contiguous bytes, whether or not they are resident. O(log ranges).
+    pub(super) fn translate(&self, address: u64, size: u64) -> Result<Span<H>, PageFault> {
         let fault = || PageFault::new(address, FaultCause::Unmapped);
-        let (offset, left, target) = {
-            let pages = self.pages.read().unwrap_or_else(PoisonError::into_inner);
-            let (&start, entry) = pages.range(..=address).next_back().ok_or_else(fault)?;
-            let offset = address - start;
-            let left = entry.size.checked_sub(offset).filter(|&left| left > 0).ok_or_else(fault)?;
-            (offset, left, entry.target.clone())
-        };
+        let (start, entry_size, target) = self.entry(address).ok_or_else(fault)?;
+        let offset = address - start;
+        let left = entry_size.checked_sub(offset).filter(|&left| left > 0).ok_or_else(fault)?;
         let size = size.min(left);
         match target {
             Target::Heap(heap) => {
                 let heap = heap.upgrade().ok_or_else(fault)?;
-                heap.check_access(address)?;
                 Ok(Span::Memory { heap, offset, size })
             }
             Target::Tiles(tiles) => {
@@ -75,13 +71,38 @@ impl AddressSpace {
                 let Some((heap, offset)) = tiles.upgrade().ok_or_else(fault)?.locate(address, offset)? else {
                     return Ok(Span::Null { size });
                 };
-                let heap =
-                    heap.as_any().downcast_ref::<HostHeap>().and_then(|heap| heap.downgrade().upgrade());
-                let heap = heap.ok_or_else(fault)?;
-                heap.check_access(address)?;
+                // A heap is mapped for as long as it lives.
+                let Some((_, _, Target::Heap(own))) = self.entry(heap.gpu_virtual_address().get()) else {
+                    return Err(fault());
+                };
+                let heap = own.upgrade().ok_or_else(fault)?;
                 Ok(Span::Memory { heap, offset, size })
             }
         }
+    }
+
+    /// Returns the last range that begins at `address` or before: its first address, size and target.
+    fn entry(&self, address: u64) -> Option<(u64, u64, Target<H>)> {
+        let pages = self.pages.read().unwrap_or_else(PoisonError::into_inner);
+        let (&start, Entry { size, target }) = pages.range(..=address).next_back()?;
+        let target = match target {
+            Target::Heap(heap) => Target::Heap(Weak::clone(heap)),
+            Target::Tiles(tiles) => Target::Tiles(Weak::clone(tiles)),
+        };
+        Some((start, *size, target))
+    }
+
+    /// Returns the bytes and the alignment of addresses for an object.
+    fn room(&self, size: ByteSize, alignment: Alignment) -> Option<(ByteSize, Alignment)> {
+        Some((size.align_up(self.large_page)?, alignment.max(self.large_page)))
+    }
+}
+
+impl<H> AddressSpace<H> {
+    /// Returns the number of addresses that are free and reserved by no device. O(n).
+    #[cfg(test)]
+    pub(super) fn free_size(&self) -> ByteSize {
+        self.owners().free_size()
     }
 
     fn owners(&self) -> MutexGuard<'_, AddressOwners> {
@@ -90,8 +111,8 @@ impl AddressSpace {
 }
 
 /// Addresses that belong to one object until dropped.
-pub(super) struct AddressRange {
-    space: Arc<AddressSpace>,
+pub(super) struct AddressRange<H> {
+    space: Arc<AddressSpace<H>>,
     /// The allocated addresses, in whole pages.
     pages: Interval,
     /// The reservation that the addresses belong to.
@@ -101,20 +122,23 @@ pub(super) struct AddressRange {
     size: ByteSize,
 }
 
-impl AddressRange {
+impl<H: DriverHeap> AddressRange<H> {
     /// Allocates addresses for `size` bytes, not zero: anywhere, or at `at`.
     ///
     /// # Errors
     ///
     /// [`DriverError::OutOfAddressSpace`], or [`DriverError::CannotCreateAt`] if `at` is given.
     pub(super) fn new(
-        space: &Arc<AddressSpace>,
+        space: &Arc<AddressSpace<H>>,
         size: ByteSize,
         alignment: Alignment,
         at: Option<CreateAt>,
     ) -> Result<Self, DriverError> {
         let (pages, reservation) = match at {
-            None => (space.owners().take(size, alignment), None),
+            None => {
+                let room = space.room(size, alignment);
+                (room.and_then(|(size, alignment)| space.owners().take(size, alignment)), None)
+            }
             Some(CreateAt { address, reservation }) => {
                 let taken = space.owners().take_at(reservation, address, size, alignment);
                 let range = GpuVirtualAddressRange { start: address, size };
@@ -137,13 +161,13 @@ impl AddressRange {
     }
 
     /// Maps the addresses to a target.
-    pub(super) fn map_to(&self, target: Target) {
+    pub(super) fn map_to(&self, target: Target<H>) {
         let mut pages = self.space.pages.write().unwrap_or_else(PoisonError::into_inner);
         pages.insert(self.start.get(), Entry { size: self.size.get(), target });
     }
 }
 
-impl Drop for AddressRange {
+impl<H> Drop for AddressRange<H> {
     fn drop(&mut self) {
         self.space.pages.write().unwrap_or_else(PoisonError::into_inner).remove(&self.start.get());
         self.space.owners().give_back(self.pages, self.reservation);
@@ -159,19 +183,19 @@ pub(super) struct CreateAt {
 }
 
 /// Addresses reserved by one device until dropped, at which it can create objects.
-pub(super) struct ReservedAddresses {
-    space: Arc<AddressSpace>,
+pub(super) struct ReservedAddresses<H> {
+    space: Arc<AddressSpace<H>>,
     id: ReservationId,
 }
 
-impl ReservedAddresses {
+impl<H> ReservedAddresses<H> {
     /// Reserves the pages of `ranges`, which are as the application recorded them. O(n log n) in the number of ranges.
     ///
     /// # Errors
     ///
     /// [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]. Nothing is reserved then.
     pub(super) fn new(
-        space: &Arc<AddressSpace>,
+        space: &Arc<AddressSpace<H>>,
         ranges: &[GpuVirtualAddressRange],
     ) -> Result<Self, DriverError> {
         let id = space.owners().reserve(ranges)?;
@@ -184,7 +208,7 @@ impl ReservedAddresses {
     }
 }
 
-impl Drop for ReservedAddresses {
+impl<H> Drop for ReservedAddresses<H> {
     fn drop(&mut self) {
         self.space.owners().release(self.id);
     }

@@ -1,22 +1,25 @@
 //! Memory of reserved resources.
+//!
+//! A driver executes all accesses to reserved resources itself, and sends them to the heaps by the table. So tiles are mapped at
+//! once, an access to a null tile does what D3D12 says on every device, and paging a heap out and in leaves the tables alone.
 
 use std::sync::Arc;
 
+use super::KIB_64;
 use super::address_space::{AddressRange, AddressSpace, CreateAt, Target};
-use crate::ddi::{DriverError, GpuVirtualAddressRange, ResourceAllocation};
-use crate::drivers::KIB_64;
-use crate::drivers::tiles::{NullAccess, ReservedMemory, TILE_SIZE, TileTable};
+use super::tiles::{NullAccess, ReservedMemory, TILE_SIZE, TileTable};
+use crate::ddi::{DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation};
 
 /// Addresses of a reserved resource, mapped tile by tile.
-pub(super) struct HostReserved {
+pub(super) struct TiledAddresses<H: DriverHeap> {
     tiles: Arc<TileTable>,
-    addresses: AddressRange,
+    addresses: AddressRange<H>,
 }
 
-impl HostReserved {
+impl<H: DriverHeap> TiledAddresses<H> {
     pub(super) fn new(
         allocation: ResourceAllocation,
-        space: &Arc<AddressSpace>,
+        space: &Arc<AddressSpace<H>>,
         null_access: NullAccess,
         at: Option<CreateAt>,
     ) -> Result<Self, DriverError> {
@@ -29,7 +32,7 @@ impl HostReserved {
     }
 }
 
-impl ReservedMemory for HostReserved {
+impl<H: DriverHeap> ReservedMemory for TiledAddresses<H> {
     fn addresses(&self) -> GpuVirtualAddressRange {
         GpuVirtualAddressRange { start: self.addresses.start(), size: self.addresses.size() }
     }
@@ -44,10 +47,9 @@ mod tests {
     use heapwright_core::ByteSize;
     use proptest::prelude::*;
 
-    use super::super::tests::{MakeHeap as _, driver, video};
     use super::*;
-    use crate::ddi::DriverHeap;
     use crate::ddi::command::{TileMapping, TileMemory};
+    use crate::drivers::host::tests::{MakeHeap as _, driver, video};
 
     const TILES: u32 = 24;
 

@@ -8,16 +8,16 @@ use super::free_addresses::{FreeAddresses, Interval};
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
 use crate::drivers::KIB_64;
 
-/// The beginning of the simulated GPU's address space. Zero and the addresses near it are invalid.
-const BASE: u64 = 1 << 32;
+/// The beginning of an address space. Zero and the addresses near it are invalid.
+pub(super) const BASE: u64 = 1 << 32;
 
 /// The addresses of an address space.
 ///
 /// Addresses are allocated in whole pages of 64 KiB. So the recorded range of an object, wherever it begins and ends,
 /// reserves all that the object needs when it is created again.
 ///
-/// A seed determines a start address. Addresses from there on are allocated before those below it, so two runs have the
-/// same addresses only by design.
+/// Addresses from a start address on are allocated before those below it. A seed determines the simulated GPU's, so two
+/// runs have the same addresses only by design.
 #[derive(Debug)]
 pub(super) struct AddressOwners {
     whole: Interval,
@@ -57,7 +57,11 @@ impl AddressOwners {
     /// Creates an address space of `bits` bits, 33 to 62, which is entirely free.
     pub(super) fn new(bits: u32, seed: u64) -> Self {
         let whole = Interval { start: BASE, end: 1 << bits };
-        let place = place(whole, seed);
+        Self::starting_at(whole, place(whole, seed))
+    }
+
+    /// Creates an address space that is entirely free, and allocates addresses from `place` on before those below it.
+    pub(super) fn starting_at(whole: Interval, place: u64) -> Self {
         Self {
             whole,
             above: FreeAddresses::of(Interval { start: place, ..whole }),
