@@ -21,10 +21,10 @@ use crate::api::factory::Factory;
 use crate::api::inert::{self, Blob};
 use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange};
 use crate::debug::{DebugLayer, DebugSettings, MessageLog, SharedSettings};
-use crate::drivers::host::HostDriver;
+use crate::drivers::host;
 use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]
-use crate::drivers::vulkan::{VulkanDriver, VulkanGpu};
+use crate::drivers::vulkan::{self, VulkanGpu};
 use crate::rules::{Options, Refusal, feature_level, recreate};
 
 /// The environment variables that choose the process's device, equivalent to [`HeapwrightChooseDevice`].
@@ -36,7 +36,7 @@ const OPTIONS: &str = "alignment-is-floor, aliasing=advanced, aliasing=simple, s
 
 /// The process's adapter, and the options of the devices created on it.
 struct Choice {
-    adapters: Vec<Arc<dyn Driver>>,
+    adapters: Vec<Arc<Driver>>,
     options: Options,
     aliasing: Option<AliasingTracking>,
 }
@@ -84,17 +84,17 @@ impl Choice {
 
 /// Opens the GPU with a name: a profile, or `vulkan` or `vulkan:INDEX` with the feature `vulkan`. The empty name is the
 /// default profile's.
-fn adapter(name: &str) -> Result<Arc<dyn Driver>, Refusal> {
+fn adapter(name: &str) -> Result<Arc<Driver>, Refusal> {
     let profile = match name {
         "" => Some(HostProfile::default_profile()),
         name => HostProfile::find(name),
     };
     if let Some(profile) = profile {
-        return Ok(Arc::new(HostDriver::new(profile)));
+        return Ok(Arc::new(host::driver(profile)));
     }
     #[cfg(feature = "vulkan")]
     if let Some(index) = VulkanGpu::parse_name(name) {
-        let opened = VulkanDriver::open(index);
+        let opened = vulkan::driver(index);
         return Ok(Arc::new(opened.map_err(|error| Refusal::new(E_FAIL, error.to_string()))?));
     }
     Err(Refusal::invalid(format!("'{name}' is not a profile")))

@@ -11,7 +11,7 @@ use super::coverage::{Coverage, Part, Region};
 use super::runs::Runs;
 use super::shape::{Piece, Shape};
 use super::state::BarrierState;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 
 /// The number of a tracked resource, from 1 on; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

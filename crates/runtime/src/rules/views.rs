@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use super::Refusal;
 use super::operand::{Operand, extents, plane_count};
 use crate::aliasing::ResourcePart;
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::format;
 
 /// The contents of a written descriptor.
