@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::HeapSetTotals;
+use heapwright_core::placement::{HeapPooling, HeapSetTotals};
+use heapwright_d3d12::*;
 
-use crate::desc::ResourceKind;
-use crate::heap_family::GrantedHeaps;
-use crate::memory::{HeapSource, TypedHeaps};
+use super::inner::Inner;
+use crate::desc::{PoolDesc, ResourceKind};
+use crate::heaps::engine_desc;
+use crate::heaps::{Recycling, SpareHeaps, TypedHeaps, TypedHeapsDesc, next_number};
 use crate::recording::RecordedPool;
-use crate::requirements::ResourceClass;
+use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
+use crate::source::HeapSource;
 use crate::{Error, HeapType};
 
 /// Heaps of one kind, apart from the allocator's own (D3D12MA's pool). Cloning returns another handle to the same pool.
@@ -97,5 +100,120 @@ impl Pool {
             self.resources
         );
         Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule))
+    }
+}
+
+impl Inner {
+    /// Returns the heaps for a pool, if the device supports them.
+    fn pool_heaps(&self, desc: &PoolDesc) -> Result<GrantedHeaps, Error> {
+        let family = match desc.custom_heap {
+            None => self
+                .heaps
+                .families
+                .of(desc.heap_type, true)
+                .ok_or_else(|| Error::unsupported(format!("{} heaps on this device", desc.heap_type)))?,
+            Some((cpu_page_property, memory_pool)) => {
+                let properties = D3D12_HEAP_PROPERTIES {
+                    Type: D3D12_HEAP_TYPE_CUSTOM,
+                    CPUPageProperty: cpu_page_property,
+                    MemoryPoolPreference: memory_pool,
+                    ..Default::default()
+                };
+                let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
+                family.check(&self.caps)?;
+                return Ok(self.heaps.families.granted(family));
+            }
+        };
+        Ok(GrantedHeaps { heap_type: desc.heap_type, ..self.heaps.families.granted(family) })
+    }
+
+    pub(crate) fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
+        desc.check()?;
+        let source = &self.heaps.source;
+        if let Some(size) = desc.heap_size.filter(|&size| size > source.max_heap_size) {
+            let rule = format!("{size} exceeds the maximum heap size of {}", source.max_heap_size);
+            return Err(Error::invalid_argument("PoolDesc::heap_size", rule));
+        }
+        if desc.resources == ResourceKind::Any && self.heaps.caps.resource_heap_tier < 2 {
+            return Err(Error::unsupported("PoolDesc::resources: Any (requires resource heap tier 2)"));
+        }
+        if desc.protected_session.is_some() && source.devices.device4.is_none() {
+            return Err(Error::unsupported("PoolDesc::protected_session (requires ID3D12Device4)"));
+        }
+        source.devices.check_heap_flags(desc.extra_heap_flags, "PoolDesc::extra_heap_flags")?;
+        let granted = self.pool_heaps(&desc)?;
+        let options = desc.options();
+        let mut properties = self.heaps.families.properties(granted.family);
+        if let Some(nodes) = desc.nodes {
+            nodes.check(self.caps.node_count)?;
+            (properties.CreationNodeMask, properties.VisibleNodeMask) = (nodes.creation, nodes.visible);
+        }
+        let flags = match desc.resources {
+            ResourceKind::Buffers => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+            ResourceKind::Textures => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
+            ResourceKind::RenderTargets => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
+            ResourceKind::Any => D3D12_HEAP_FLAG_NONE,
+        };
+        let alignment = if desc.multisampled { ResourceClass::Multisampled.heap_alignment() } else { 0 };
+        let class = match desc.resources {
+            ResourceKind::Buffers | ResourceKind::Any => ResourceClass::Buffer,
+            ResourceKind::Textures => ResourceClass::Texture,
+            ResourceKind::RenderTargets => ResourceClass::RenderTarget,
+        };
+        let heap = D3D12_HEAP_DESC {
+            SizeInBytes: 0,
+            Properties: properties,
+            Alignment: alignment,
+            Flags: flags | source.devices.known_heap_flags(desc.extra_heap_flags),
+        };
+        let engine = engine_desc(
+            source,
+            granted.heap_type,
+            source.retention,
+            desc.algorithm,
+            alignment,
+            desc.heap_size,
+            desc.max_heap_count == Some(1),
+        );
+        let typed = TypedHeapsDesc {
+            number: next_number(),
+            pool: Some(Arc::from(desc.name.as_str())),
+            heap_type: granted.heap_type,
+            segment_group: granted.segment_group,
+            class,
+            holds_everything: desc.resources == ResourceKind::Any,
+            heap,
+            protected_session: desc.protected_session,
+            residency_priority: desc.residency_priority,
+            heap_size: desc.heap_size.unwrap_or_default(),
+            max_heap_size: source.max_heap_size,
+            min_heap_count: u64::from(desc.min_heap_count),
+            max_heap_count: desc.max_heap_count.map_or(0, u64::from),
+            min_alignment: desc.min_alignment,
+            recycling: Recycling::Never,
+            engine,
+        };
+        let spare = SpareHeaps::new(HeapPooling::None, &source.accounts);
+        let heaps = TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source));
+        for _ in 0..desc.min_heap_count {
+            let size = heaps.desc.heap_size;
+            let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
+            self.with_deferred_frees(create)
+                .map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
+        }
+        self.heaps.add_pool(&heaps);
+        let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));
+        if let Some(recorded) = &recorded {
+            // Set once.
+            let _ = heaps.recorded_pool.set(Arc::downgrade(recorded));
+        }
+        Ok(Pool {
+            heaps,
+            granted,
+            resources: desc.resources,
+            multisampled: desc.multisampled,
+            resource_heap_tier: self.heaps.caps.resource_heap_tier,
+            recorded,
+        })
     }
 }
