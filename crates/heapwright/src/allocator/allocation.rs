@@ -367,6 +367,10 @@ impl ResourceAllocation {
         ResourceAllocationInfo { size, alignment: self.alignment(), decision: self.decision }
     }
 
+    pub(crate) fn decision(&self) -> PlacementDecision {
+        self.decision
+    }
+
     /// Returns the heap type. For a [preference](crate::HeapTypePreference), it is the type that was granted.
     #[must_use]
     pub fn heap_type(&self) -> HeapType {

@@ -94,20 +94,14 @@ impl Inner {
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
-            let source = Arc::new(HeapSource {
-                allocator: Weak::clone(this) as Weak<dyn Any + Send + Sync>,
-                owner: Weak::clone(this) as Weak<dyn Owner>,
-                ..source
-            });
-            let owner = Weak::clone(this) as Weak<dyn Owner>;
-            source.timers.set_owner(&owner);
+            let source = Arc::new(HeapSource { owner: Weak::clone(this) as Weak<dyn Owner>, ..source });
+            source.timers.set_owner(&source.owner);
             Self {
                 heaps: HeapKinds::new(
                     Arc::clone(&source),
                     families,
                     effective_caps,
                     parent.map(|parent| &parent.heaps),
-                    owner,
                 ),
                 buffers: BufferSets::new(&source),
                 requirements,
@@ -126,7 +120,8 @@ impl Inner {
 
     /// Returns the allocator of a source, unless its last handle was dropped.
     pub(crate) fn of(source: &HeapSource) -> Option<Arc<Self>> {
-        source.allocator.upgrade()?.downcast().ok()
+        let owner: Arc<dyn Any + Send + Sync> = source.owner.upgrade()?;
+        owner.downcast().ok()
     }
 
     #[inline]
@@ -221,14 +216,6 @@ impl Owner for Inner {
 
     fn release_idle(&self) {
         self.pass_time();
-    }
-
-    fn became_empty(&self) -> bool {
-        self.heaps.source.tally.became_empty()
-    }
-
-    fn take_became_empty(&self) -> bool {
-        self.heaps.source.tally.take_became_empty()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::error::{MemorySource, Obstacle};
 use crate::recording::{Event, RecordedPool};
 use crate::request::{Constraints, ResourceClass};
 use crate::source::{
-    Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal, TimedHeap,
+    Budget, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal, TimedHeap,
     create_managed,
 };
 use crate::{Error, HeapType, SegmentGroup};
@@ -267,6 +267,11 @@ impl TypedHeaps {
         })
     }
 
+    /// Returns the budget for more heaps, as it is now.
+    pub(crate) fn budget(&self, constraints: Constraints) -> Budget {
+        self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
+    }
+
     /// Creates a heap, for which a residency manager makes memory available.
     pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
         let permit = self.replace_in_pool(size)?;
@@ -395,7 +400,7 @@ impl TypedHeaps {
             return;
         }
         // Held until all are recorded, because a recording has nothing of an allocator after its end.
-        let Some(_allocator) = self.source.allocator.upgrade() else { return };
+        let Some(_allocator) = self.source.owner.upgrade() else { return };
         for CreatedHeap { sharing, size, constraints, heap } in created {
             if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, || Ok(heap)) {
                 tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");

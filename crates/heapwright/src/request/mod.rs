@@ -27,7 +27,7 @@ pub(crate) use self::granted_heaps::{GrantedHeaps, HeapFamilies};
 pub(crate) use self::heap_family::HeapFamily;
 pub use self::heap_family::NodeMasks;
 pub use self::heap_type::{HeapType, HeapTypePreference};
-pub(crate) use self::placement::{Facts, order};
+pub(crate) use self::placement::order;
 pub use self::placement::{Placement, PlacementDecision, PlacementReason};
 pub(crate) use self::requirements::{Creation, RequestedResource, RequirementsOptions, ResourceRequirements};
 pub(crate) use self::requirements_query::{RequirementsQuery, with_mip_region};
