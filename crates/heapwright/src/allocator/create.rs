@@ -128,13 +128,19 @@ impl Inner {
         refusal.is_shortage() && self.deferred.collect() > 0
     }
 
-    /// Creates a resource in heaps that were not granted first, or returns the error.
+    /// Creates a resource after deferred allocations were freed, or in heaps that were not granted first, or returns the error.
     #[cold]
     fn create_elsewhere(
         &self,
         request: &ResourceRequest<'_>,
-        refusal: Refusal,
+        mut refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
+        if self.frees_deferred_after(&refusal) {
+            match self.create_in(request) {
+                Ok(made) => return Ok(made),
+                Err(other) => refusal = other,
+            }
+        }
         match self.create_attributed(request, &refusal) {
             Some(made) => Ok(made),
             None => self.in_other_heaps(request, refusal, |request| self.create_in(request)),

@@ -538,7 +538,7 @@ impl TypedHeaps {
             empty: spare.bytes,
             ..HeapSetTotals::default()
         };
-        sum(&sum(&self.shared.totals(), &self.dedicated.totals()), &spare)
+        sum_of_totals(&sum_of_totals(&self.shared.totals(), &self.dedicated.totals()), &spare)
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {
@@ -571,7 +571,7 @@ impl HeapsShare {
     /// Returns the sum of both.
     pub(crate) fn with(&self, other: &Self) -> Self {
         Self {
-            totals: sum(&self.totals, &other.totals),
+            totals: sum_of_totals(&self.totals, &other.totals),
             prefetch_misses: self.prefetch_misses + other.prefetch_misses,
             prefetch_eliminated: self.prefetch_eliminated + other.prefetch_eliminated,
             size_cache_hits: self.size_cache_hits + other.size_cache_hits,
@@ -580,7 +580,7 @@ impl HeapsShare {
     }
 }
 
-fn sum(one: &HeapSetTotals, two: &HeapSetTotals) -> HeapSetTotals {
+pub(crate) fn sum_of_totals(one: &HeapSetTotals, two: &HeapSetTotals) -> HeapSetTotals {
     HeapSetTotals {
         used: one.used.saturating_add(two.used),
         reserved: one.reserved.saturating_add(two.reserved),
