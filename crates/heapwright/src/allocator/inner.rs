@@ -11,6 +11,7 @@ use heapwright_d3d12::*;
 use super::decisions::Decisions;
 use super::deferred::Deferred;
 use super::live_list::LiveList;
+use super::pool::Pool;
 use super::refused_in_unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
@@ -37,6 +38,8 @@ pub(crate) struct Inner {
     pub(crate) live: Arc<LiveList>,
     pub(crate) deferred: Deferred,
     pub(crate) refused_in_unified: RefusedInUnified,
+    /// Heaps of allocations that name the properties of CUSTOM heaps.
+    pub(crate) custom_heaps: Mutex<Vec<Pool>>,
     pub(crate) debug_name: Mutex<Option<Arc<str>>>,
     /// Whether a frame was told since the last one of the allocator that this one is nested in.
     told_frame: AtomicBool,
@@ -117,6 +120,7 @@ impl Inner {
                 live: Arc::default(),
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
+                custom_heaps: Mutex::default(),
                 debug_name: Mutex::default(),
                 told_frame: AtomicBool::default(),
                 looked_after: AtomicU64::default(),

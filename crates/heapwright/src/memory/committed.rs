@@ -5,7 +5,7 @@ use std::sync::Arc;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::accounts::{Charge, Charged};
+use super::accounts::{Account, Charge, Charged};
 use super::device_resource::{Refused, create_committed};
 use super::heap_kinds::{GivenBack, HeapKinds};
 use super::managed::{NewMemory, OwnHeap, create_managed};
@@ -62,7 +62,8 @@ impl HeapKinds {
         requirements: &ResourceRequirements,
     ) -> Result<OwnResource, Refusal> {
         let (source, constraints) = (&self.source, request.constraints);
-        let (heap_type, group) = (heaps.desc.heap_type, request.granted.segment_group);
+        let account = heaps.desc.account();
+        let Account { heap_type, group } = account;
         let &ResourceRequirements { desc, size, alignment } = requirements;
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
@@ -81,7 +82,7 @@ impl HeapKinds {
             let call = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
             source.timers.of(heap_type).time(call).map(|(made, _)| made)
         };
-        let charge = || source.accounts.charge(heap_type, Charged::Committed, size).map_err(refuse);
+        let charge = || source.accounts.charge(account, Charged::Committed, size).map_err(refuse);
         let attempt = || {
             let Some(manager) = source.manager_for(constraints) else {
                 let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
@@ -96,7 +97,7 @@ impl HeapKinds {
             let managed = source.own_memory.enter(&made, managed)?;
             Ok((made, Some(managed), charge))
         };
-        self.give_back_for((heap_type, group), size, flags, constraints);
+        self.give_back_for(account, size, flags, constraints);
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
         // As for a heap: release empty heaps, and call the device again.

@@ -40,7 +40,7 @@ mod spare_heaps;
 mod striped;
 mod typed_heaps;
 
-pub(crate) use self::accounts::{Charge, Charged};
+pub(crate) use self::accounts::{Account, Charge, Charged};
 pub(crate) use self::committed::OwnResource;
 pub(crate) use self::debug_name::set as set_debug_name;
 pub(crate) use self::device_resource::{Refused, check_interfaces, create_placed};
