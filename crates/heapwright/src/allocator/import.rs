@@ -12,10 +12,12 @@ use super::inner::Inner;
 use crate::Error;
 use crate::caps::committed_info;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
-use crate::heap_family::HeapFamily;
-use crate::memory::{Account, Charged, OwnResource};
-use crate::plan::{Constraints, Placement, PlacementDecision, PlacementReason, ResourceRequest};
+use crate::heaps::OwnResource;
+use crate::request::{
+    Constraints, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceRequest,
+};
 use crate::residency::ResidencyHeapDesc;
+use crate::source::{Account, Charged};
 
 impl Inner {
     /// Creates an allocation for an existing resource.

@@ -8,18 +8,18 @@ use std::time::Duration;
 use heapwright_core::placement::HeapRetention;
 use heapwright_d3d12::*;
 
-use super::decisions::Decisions;
 use super::deferred::Deferred;
-use super::live_list::LiveList;
 use super::pool::Pool;
-use super::refused_in_unified::RefusedInUnified;
+use super::report::LiveList;
+use super::stats::Decisions;
+use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::heap_family::HeapFamilies;
-use crate::memory::{HeapKinds, HeapSource, Owner, TypedHeaps};
+use crate::heaps::{HeapKinds, Owner, TypedHeaps};
 use crate::recording::{Event, Recording};
-use crate::requirements::{RequirementsOptions, RequirementsQuery};
+use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
+use crate::source::HeapSource;
 use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// Memory of all kinds is looked after with every so many operations.

@@ -7,8 +7,9 @@ use super::create::Attempt;
 use super::inner::Inner;
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
-use crate::memory::{PredictedMemory, Refusal};
-use crate::plan::{Placement, PlacementDecision, PlacementReason, ResourceRequest};
+use crate::heaps::PredictedMemory;
+use crate::request::{Placement, PlacementDecision, PlacementReason, ResourceRequest};
+use crate::source::Refusal;
 use crate::{Error, HeapType, SegmentGroup};
 
 /// The predicted result of an allocation.

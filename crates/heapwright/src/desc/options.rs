@@ -2,10 +2,9 @@
 
 use heapwright_core::{Alignment, ByteSize};
 
-use super::{
-    EmptyHeapPolicy, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceKind,
-    SuballocationAlgorithm,
-};
+use super::allocator::ResourceAllocatorDesc;
+use super::flags::{EmptyHeapPolicy, ResourceAllocatorFlags, SuballocationAlgorithm};
+use super::{PoolDesc, ResourceKind};
 use crate::{Error, HeapType, NodeMasks};
 
 /// An option of a description: its name, its text, and its parser.
