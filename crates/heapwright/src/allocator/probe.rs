@@ -67,10 +67,12 @@ impl ResourceAllocator {
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<Prediction, Error> {
         let (inner, resource) = (self.inner(), resource.into());
-        let request = inner.request(allocation, &resource)?;
-        inner
-            .probe_in(&request)
-            .or_else(|refusal| inner.in_other_heaps(&request, refusal, |request| inner.probe_in(request)))
+        inner.in_custom_heaps(allocation, &resource, |allocation| {
+            let request = inner.request(allocation, &resource)?;
+            inner
+                .probe_in(&request)
+                .or_else(|refusal| inner.in_other_heaps(&request, refusal, |request| inner.probe_in(request)))
+        })
     }
 }
 

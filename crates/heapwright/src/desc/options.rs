@@ -71,6 +71,7 @@ impl ResourceAllocatorDesc {
             ("limit_upload", size(self.limits.upload), OPTIONAL_SIZE),
             ("limit_readback", size(self.limits.readback), OPTIONAL_SIZE),
             ("limit_gpu_upload", size(self.limits.gpu_upload), OPTIONAL_SIZE),
+            ("limit_share_of_budget", optional(self.limits.share_of_budget), OPTIONAL_NUMBER),
         ]
     }
 
@@ -92,13 +93,15 @@ impl ResourceAllocatorDesc {
             "limit_upload" => store(&mut self.limits.upload, parse_optional(text, parse)),
             "limit_readback" => store(&mut self.limits.readback, parse_optional(text, parse)),
             "limit_gpu_upload" => store(&mut self.limits.gpu_upload, parse_optional(text, parse)),
+            "limit_share_of_budget" => store(&mut self.limits.share_of_budget, parse_optional(text, number)),
             _ => None,
         }
     }
 
     /// Sets a field by its name, as recordings and `heapwright replay --set` do: `flags`, `resource_heap_tier`,
     /// `suballocation_algorithm`, `empty_heap_policy`, `preferred_heap_size`, `max_heap_size`, `heap_fragmentation_limit`,
-    /// `heap_growth_factor`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback` and `limit_gpu_upload`.
+    /// `heap_growth_factor`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback`, `limit_gpu_upload` and
+    /// `limit_share_of_budget`.
     ///
     /// Optional fields accept `default`. Names of algorithms and policies are lower case with hyphens. Flags have their own names,
     /// separated by `|`.
@@ -282,6 +285,7 @@ mod tests {
             ("heap_growth_factor", "2", "2"),
             ("release_size", "3MiB", "3145728"),
             ("limit_upload", "17", "17"),
+            ("limit_share_of_budget", "0.75", "0.75"),
         ] {
             desc.set_option(name, value).unwrap();
             assert!(desc.options().contains(&(name, text.to_owned())), "{name}: {:?}", desc.options());

@@ -18,7 +18,7 @@ use crate::desc::{
 };
 use crate::error::Obstacle;
 use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Budget, Heap, HeapSource, Refusal};
+use crate::source::{Account, Budget, Heap, HeapSource, Refusal};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -201,7 +201,13 @@ impl HeapKinds {
             if desc.segment_group == heaps.desc.segment_group {
                 given_back.in_group = given_back.in_group.saturating_add(empty);
             }
-            if Arc::ptr_eq(&other.source, &self.source) && desc.heap_type == heaps.desc.heap_type {
+            if !Arc::ptr_eq(&other.source, &self.source) {
+                continue;
+            }
+            if desc.segment_group == heaps.desc.segment_group {
+                given_back.of_group = given_back.of_group.saturating_add(empty);
+            }
+            if desc.heap_type == heaps.desc.heap_type {
                 given_back.of_type = given_back.of_type.saturating_add(empty);
             }
         }
@@ -218,20 +224,24 @@ impl HeapKinds {
         given_back: GivenBack,
     ) -> Result<(), Obstacle> {
         budget.check(size, given_back.in_group)?;
-        self.source.accounts.check(heaps.desc.heap_type, size, given_back.of_type)
+        let (accounts, Account { heap_type, group }) = (&self.source.accounts, heaps.desc.account());
+        accounts.of_type(heap_type).check(size, given_back.of_type)?;
+        accounts.of_group(group).check(size, given_back.of_group)
     }
 
-    /// Releases empty heaps that would exceed the limit and the budget after `size` more bytes are allocated: for the
-    /// limit, this allocator's heaps of the type; for the budget, any heaps of the segment group, including those of
-    /// pools and nested allocators.
+    /// Releases empty heaps that would exceed the limits and the budget after `size` more bytes are allocated: for the
+    /// limits, this allocator's heaps of the type and of the segment group; for the budget, any heaps of the segment group,
+    /// including those of pools and nested allocators.
     ///
     /// With `NEVER_OVER_ALLOCATE` nothing is released.
-    pub(crate) fn give_back_for(&self, heap_type: HeapType, size: ByteSize, budget: &Budget) {
+    pub(crate) fn give_back_for(&self, account: Account, size: ByteSize, budget: &Budget) {
         if self.source.never_over_allocates() {
             return;
         }
-        let (group, over_budget) = (budget.group, budget.bytes_over(size));
-        let over_limit = self.source.accounts.bytes_over_limit(heap_type, size);
+        let Account { heap_type, group } = account;
+        let over_budget = budget.bytes_over(size);
+        let over_limit = self.source.accounts.of_type(heap_type).bytes_over(size);
+        let over_share = self.source.accounts.of_group(group).bytes_over(size);
         let release_size = self.source.desc.release_size;
         let mut released = ByteSize::ZERO;
         if !over_limit.is_zero() {
@@ -240,6 +250,13 @@ impl HeapKinds {
             let of_type = own.iter().filter(|heaps| heaps.desc.heap_type == heap_type);
             // Pooled heaps of the outermost allocator are not charged to this one.
             released = release_from(of_type, over_limit.max(release_size), TypedHeaps::release_own);
+        }
+        if over_share > released {
+            self.return_unused_memory();
+            let own = self.all();
+            let of_group = own.iter().filter(|heaps| heaps.desc.segment_group == group);
+            let bytes = over_share.saturating_sub(released).max(release_size);
+            released = released.saturating_add(release_from(of_group, bytes, TypedHeaps::release_own));
         }
         if over_budget > released {
             self.return_unused_memory();
@@ -338,7 +355,7 @@ impl HeapKinds {
         constraints: Constraints,
         budget: &Budget,
     ) -> Result<Arc<Heap>, Refusal> {
-        self.give_back_for(heaps.desc.heap_type, size, budget);
+        self.give_back_for(heaps.desc.account(), size, budget);
         heaps.create_heap(size, constraints)
     }
 
@@ -403,7 +420,9 @@ impl HeapKinds {
 pub(crate) struct GivenBack {
     /// Bytes in the segment group.
     pub(crate) in_group: ByteSize,
-    /// Bytes that are charged to the heap type.
+    /// Bytes in the segment group that are charged to this allocator.
+    pub(crate) of_group: ByteSize,
+    /// Bytes that are charged to the heap type of this allocator.
     pub(crate) of_type: ByteSize,
     /// Heaps of the kind, if it is a pool's.
     pub(crate) heap_count: u64,
