@@ -7,13 +7,14 @@ use super::allocation::ResourceAllocation;
 use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use super::report::LiveAllocation;
-use crate::buffers::{BackingSource, part_of};
+use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::Shortage;
 use crate::heaps::{Label, Striped, TypedHeaps};
 use crate::request::{
     Constraints, Creation, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
-    ResourceRequest, ResourceRequirements, check_initial_state, order, texel_bytes,
+    ResourceRequest, ResourceRequirements, check_initial_state, foreign_heap_flags, order, part_of,
+    texel_bytes,
 };
 use crate::source::{Refusal, check_interfaces};
 use crate::{Error, HeapType};
@@ -272,6 +273,13 @@ impl Inner {
             if !pool.is_of(&self.heaps.source) {
                 let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
                 return Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule));
+            }
+            let foreign =
+                foreign_heap_flags(allocation.extra_required_heap_flags, pool.heaps.desc.heap.Flags);
+            if foreign != 0 {
+                // Outside of a pool, the resource is committed.
+                let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
+                return Err(Error::invalid_argument(field, rule));
             }
             let heap_type = pool.heap_type();
             if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type))

@@ -15,7 +15,7 @@ use super::stats::Decisions;
 use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::heaps::{HeapKinds, Owner, TypedHeaps};
+use crate::heaps::{HeapKinds, Owner, Passed, TypedHeaps};
 use crate::recording::{Event, Recording};
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
@@ -147,8 +147,7 @@ impl Inner {
     fn pass_own_frame(&self) {
         self.heaps.source.clock.pass_frame();
         self.pass_time();
-        self.buffers.all().for_each(|buffers| buffers.pass_frame());
-        self.heaps.pass_frame();
+        self.pass(Passed::Frame);
         self.heaps.nested().iter().for_each(|nested| nested.pass_frame_of_parent());
     }
 
@@ -166,8 +165,7 @@ impl Inner {
             if let Some(recording) = &self.heaps.source.recording {
                 recording.call(|instance| Event::IdlePeriod { instance });
             }
-            self.buffers.all().for_each(|buffers| buffers.pass_period());
-            self.heaps.pass_period();
+            self.pass(Passed::Period);
         }
         if periods > 0 {
             self.heaps.nested().iter().for_each(|nested| nested.release_idle());
@@ -182,8 +180,12 @@ impl Inner {
             return;
         }
         self.looked_after.store(now, Ordering::Relaxed);
-        self.buffers.all().for_each(|buffers| buffers.pass_operations());
-        self.heaps.pass_operations();
+        self.pass(Passed::Operations);
+    }
+
+    fn pass(&self, passed: Passed) {
+        self.buffers.all().for_each(|buffers| buffers.pass(passed));
+        self.heaps.pass(passed);
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {

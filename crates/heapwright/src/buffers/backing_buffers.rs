@@ -13,16 +13,15 @@ use heapwright_core::placement::{
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
-use super::eligibility::{BELOW, canonical_state};
 use crate::allocator::ResourceAllocationDesc;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{
-    AllocationId, BackingAddress, HeapKinds, Label, Labels, PlacedRange, PredictedMemory, Stripe, Striped,
-    TypedHeaps, next_number,
+    AllocationId, BackingAddress, HeapKinds, Label, Labels, Passed, PlacedRange, PredictedMemory, Stripe,
+    Striped, TypedHeaps, next_number,
 };
 use crate::request::{
-    Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequest,
-    ResourceRequirements,
+    BELOW, Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequest,
+    ResourceRequirements, canonical_state,
 };
 use crate::source::{HeapSource, KeptResident, Refusal};
 use crate::{Error, HeapType};
@@ -296,19 +295,13 @@ impl BackingBuffers {
         release(self.set.take_empty());
     }
 
-    /// Releases buffers that are not worth keeping, after operations on any buffers or heaps.
-    pub(crate) fn pass_operations(&self) {
-        release(self.set.pass_operations());
-    }
-
-    /// Counts a frame, and releases buffers that have been empty for too many frames.
-    pub(crate) fn pass_frame(&self) {
-        release(self.set.pass_frame());
-    }
-
-    /// Counts a period, and releases buffers that were empty for two of them.
-    pub(crate) fn pass_period(&self) {
-        release(self.set.pass_period());
+    /// Releases buffers that are not worth keeping any more.
+    pub(crate) fn pass(&self, passed: Passed) {
+        release(match passed {
+            Passed::Operations => self.set.pass_operations(),
+            Passed::Frame => self.set.pass_frame(),
+            Passed::Period => self.set.pass_period(),
+        });
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {

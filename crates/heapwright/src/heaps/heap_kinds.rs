@@ -11,7 +11,7 @@ use super::labels::next_number;
 use super::nesting::{Nesting, Owner, SharedKind};
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
-use super::typed_heaps::{HeapsShare, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{
     EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,
     SuballocationAlgorithm,
@@ -270,28 +270,18 @@ impl HeapKinds {
         }
     }
 
-    /// Releases heaps that are not worth keeping, after operations on any heaps.
-    pub(crate) fn pass_operations(&self) {
-        self.all().iter().for_each(|heaps| heaps.pass_operations());
-    }
-
     /// Returns the allocators that are nested in this one, except those that are nested deeper.
     pub(crate) fn nested(&self) -> Vec<Arc<dyn Owner>> {
         self.nesting.nested_in(&self.source.owner)
     }
 
-    /// Counts a frame: releases heaps that have been empty for too many frames, and empty heaps by which the process
-    /// exceeds its budget.
-    pub(crate) fn pass_frame(&self) {
-        self.all().iter().for_each(|heaps| heaps.pass_frame());
-        self.return_to_budget();
-    }
-
-    /// Counts a period: releases heaps that were empty for two of them, and empty heaps by which the process exceeds
-    /// its budget.
-    pub(crate) fn pass_period(&self) {
-        self.all().iter().for_each(|heaps| heaps.pass_period());
-        self.return_to_budget();
+    /// Releases heaps that are not worth keeping any more, and after a frame or a period those by which the process exceeds its
+    /// budget.
+    pub(crate) fn pass(&self, passed: Passed) {
+        self.all().iter().for_each(|heaps| heaps.pass(passed));
+        if passed != Passed::Operations {
+            self.return_to_budget();
+        }
     }
 
     /// Releases empty heaps by which the process exceeds its budget, because the budget sank, other code took memory, or the

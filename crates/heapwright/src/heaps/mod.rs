@@ -32,5 +32,5 @@ pub(crate) use self::striped::{Stripe, Striped};
 pub(crate) use self::take::HeapRequest;
 pub use self::take::PredictedMemory;
 pub(crate) use self::typed_heaps::{
-    HeapsShare, Recycling, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals,
+    HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals,
 };

@@ -12,10 +12,9 @@ use super::labels::AllocationId;
 use super::striped::{Stripe, Striped};
 use super::take::{HeapRequest, PredictedMemory};
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::Error;
 use crate::desc::ResourceDesc;
 use crate::error::{MemorySource, Obstacle};
-use crate::request::{ResourceRequest, ResourceRequirements, foreign_heap_flags};
+use crate::request::{ResourceRequest, ResourceRequirements};
 use crate::source::{Heap, Refusal, create_placed, place_resident};
 
 /// A range of a heap that belongs to one allocation until dropped.
@@ -170,7 +169,8 @@ impl HeapKinds {
         placed: &ResourceRequirements,
         own_heap: bool,
     ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
-        let (sharing, placement) = self.placement(heaps, request, placed, own_heap)?;
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
         let constraints = request.constraints;
         let range = HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.take()?;
         self.prefetch_after(heaps, sharing, &placement, request.allocation.flags);
@@ -186,7 +186,8 @@ impl HeapKinds {
         placed: &ResourceRequirements,
         own_heap: bool,
     ) -> Result<(PlacementRequest, PredictedMemory), Refusal> {
-        let (sharing, placement) = self.placement(heaps, request, placed, own_heap)?;
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
         let constraints = request.constraints;
         let memory =
             HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.probe()?;
@@ -194,26 +195,12 @@ impl HeapKinds {
     }
 
     #[inline]
-    fn placement(
-        &self,
-        heaps: &TypedHeaps,
-        request: &ResourceRequest<'_>,
-        placed: &ResourceRequirements,
-        own_heap: bool,
-    ) -> Result<(Sharing, PlacementRequest), Refusal> {
-        let foreign = foreign_heap_flags(request.allocation.extra_required_heap_flags, heaps.desc.heap.Flags);
-        if foreign != 0 {
-            // Occurs only with a pool; otherwise the resource would be committed.
-            let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
-            let field = "ResourceAllocationDesc::extra_required_heap_flags";
-            return Err(Error::invalid_argument(field, rule).into());
-        }
-        let sharing = match own_heap {
+    fn sharing(&self, request: &ResourceRequest<'_>, own_heap: bool) -> Sharing {
+        match own_heap {
             _ if request.constraints.never_resident && self.source.residency.is_some() => Sharing::Unmanaged,
             true => Sharing::Own,
             false => Sharing::Shared,
-        };
-        Ok((sharing, request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?))
+        }
     }
 }
 

@@ -90,6 +90,17 @@ pub(crate) enum Recycling {
     Never,
 }
 
+/// What passed, after which empty heaps may not be worth keeping any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// Operations on any heaps.
+    Operations,
+    /// A frame.
+    Frame,
+    /// A period of the clock. Heaps that were empty for two of them are released.
+    Period,
+}
+
 /// Whether a resource shares its heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sharing {
@@ -507,19 +518,13 @@ impl TypedHeaps {
         taken.into_iter().map(|(_, heap)| heap).collect()
     }
 
-    /// Releases heaps that are not worth keeping, after operations on any heaps.
-    pub(crate) fn pass_operations(&self) {
-        self.recycle(self.shared.pass_operations());
-    }
-
-    /// Counts a frame, and releases heaps that have been empty for too many frames.
-    pub(crate) fn pass_frame(&self) {
-        self.recycle(self.shared.pass_frame());
-    }
-
-    /// Counts a period, and releases heaps that were empty for two of them.
-    pub(crate) fn pass_period(&self) {
-        self.recycle(self.shared.pass_period());
+    /// Releases heaps that are not worth keeping any more.
+    pub(crate) fn pass(&self, passed: Passed) {
+        self.recycle(match passed {
+            Passed::Operations => self.shared.pass_operations(),
+            Passed::Frame => self.shared.pass_frame(),
+            Passed::Period => self.shared.pass_period(),
+        });
     }
 
     /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.
