@@ -38,6 +38,10 @@ impl Inner {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
+        if allocation.custom_heap.is_some() {
+            return self
+                .in_custom_heaps(allocation, resource, |allocation| self.create(allocation, resource));
+        }
         match &self.heaps.source.recording {
             None => self.create_unrecorded(allocation, resource),
             Some(recording) => self.create_recorded(recording, allocation, resource),

@@ -1,13 +1,14 @@
 //! Custom pools: heaps apart from the allocator's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapPooling, HeapSetTotals};
 use heapwright_d3d12::*;
 
+use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
-use crate::desc::{PoolDesc, ResourceKind};
+use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
 use crate::heaps::engine_desc;
 use crate::heaps::{Recycling, SpareHeaps, TypedHeaps, TypedHeapsDesc, next_number};
 use crate::recording::RecordedPool;
@@ -112,19 +113,59 @@ impl Inner {
                 .families
                 .of(desc.heap_type, true)
                 .ok_or_else(|| Error::unsupported(format!("{} heaps on this device", desc.heap_type)))?,
-            Some((cpu_page_property, memory_pool)) => {
-                let properties = D3D12_HEAP_PROPERTIES {
-                    Type: D3D12_HEAP_TYPE_CUSTOM,
-                    CPUPageProperty: cpu_page_property,
-                    MemoryPoolPreference: memory_pool,
-                    ..Default::default()
-                };
-                let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
+            Some(memory) => {
+                let family = custom_family(memory)?;
                 family.check(&self.caps)?;
                 return Ok(self.heaps.families.granted(family));
             }
         };
         Ok(GrantedHeaps { heap_type: desc.heap_type, ..self.heaps.families.granted(family) })
+    }
+
+    /// Calls `make` with the description of an allocation, in which the properties of a CUSTOM heap are replaced by a pool
+    /// of such heaps. There is one for each memory and kind of resource.
+    pub(crate) fn in_custom_heaps<T>(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+        make: impl FnOnce(&ResourceAllocationDesc<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some((page, memory)) = allocation.custom_heap else { return make(allocation) };
+        allocation.check()?;
+        let pool = self.custom_pool((page, memory), resource)?;
+        make(&ResourceAllocationDesc { custom_heap: None, pool: Some(&pool), ..*allocation })
+    }
+
+    fn custom_pool(
+        &self,
+        memory: (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
+        resource: &ResourceDesc<'_>,
+    ) -> Result<Pool, Error> {
+        let flags = resource.desc.Flags | self.desc().extra_required_resource_flags;
+        let class =
+            ResourceClass::of(&D3D12_RESOURCE_DESC { Flags: flags, ..resource.desc }, &self.heaps.caps);
+        let resources = match class {
+            ResourceClass::Buffer => ResourceKind::Buffers,
+            _ if self.heaps.caps.resource_heap_tier >= 2 => ResourceKind::Any,
+            ResourceClass::Texture => ResourceKind::Textures,
+            ResourceClass::RenderTarget | ResourceClass::Multisampled => ResourceKind::RenderTargets,
+        };
+        let multisampled = class == ResourceClass::Multisampled;
+        let family = custom_family(memory)?;
+        let mut pools = self.custom_heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |pool: &&Pool| {
+            pool.granted.family == family && (pool.resources, pool.multisampled) == (resources, multisampled)
+        };
+        if let Some(pool) = pools.iter().find(is_same) {
+            return Ok(pool.clone());
+        }
+        let name = family.to_string();
+        let heap_type = family.nearest_heap_type();
+        let custom_heap = Some(memory);
+        let desc = PoolDesc { name, heap_type, custom_heap, resources, multisampled, ..Default::default() };
+        let pool = self.create_pool(desc)?;
+        pools.push(pool.clone());
+        Ok(pool)
     }
 
     pub(crate) fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
@@ -216,4 +257,17 @@ impl Inner {
             recorded,
         })
     }
+}
+
+/// Returns CUSTOM heaps with these properties.
+fn custom_family(
+    (cpu_page_property, memory_pool): (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
+) -> Result<HeapFamily, Error> {
+    let properties = D3D12_HEAP_PROPERTIES {
+        Type: D3D12_HEAP_TYPE_CUSTOM,
+        CPUPageProperty: cpu_page_property,
+        MemoryPoolPreference: memory_pool,
+        ..Default::default()
+    };
+    HeapFamily::try_from_d3d12(&properties).map(|(family, _)| family)
 }

@@ -67,9 +67,13 @@ impl ResourceAllocator {
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<Prediction, Error> {
         let (inner, resource) = (self.inner(), resource.into());
-        let request = inner.request(allocation, &resource)?;
-        inner.probe_in(allocation, &request).or_else(|refusal| {
-            inner.in_other_heaps(allocation, &request, refusal, |request| inner.probe_in(allocation, request))
+        inner.in_custom_heaps(allocation, &resource, |allocation| {
+            let request = inner.request(allocation, &resource)?;
+            inner.probe_in(allocation, &request).or_else(|refusal| {
+                inner.in_other_heaps(allocation, &request, refusal, |request| {
+                    inner.probe_in(allocation, request)
+                })
+            })
         })
     }
 }

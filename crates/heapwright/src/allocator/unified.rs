@@ -12,7 +12,7 @@ use super::inner::Inner;
 use crate::desc::ResourceDesc;
 use crate::error::MemorySource;
 use crate::request::{GrantedHeaps, ResourceRequest, infer_heap_type};
-use crate::source::{Charged, Refusal};
+use crate::source::{Account, Charged, Refusal};
 use crate::{HeapType, HeapTypePreference};
 
 impl Inner {
@@ -134,7 +134,7 @@ impl Inner {
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
         let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
-        self.heaps.source.accounts.check(heap_type, size, ByteSize::ZERO).map_err(refuse)
+        self.heaps.source.accounts.of_type(heap_type).check(size, ByteSize::ZERO).map_err(refuse)
     }
 
     /// Charges a resource in unified memory to the limit of the type that it requested.
@@ -145,7 +145,8 @@ impl Inner {
     ) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
         let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
-        let charge = self.heaps.source.accounts.charge(heap_type, Charged::InUnifiedMemory, made.size());
+        let account = Account { heap_type, group: request.granted.segment_group };
+        let charge = self.heaps.source.accounts.charge(account, Charged::InUnifiedMemory, made.size());
         made.set_charge(charge.map_err(refuse)?);
         Ok(())
     }

@@ -10,7 +10,8 @@ use super::typed_heaps::TypedHeaps;
 use crate::error::{MemorySource, Obstacle};
 use crate::request::{Constraints, ResourceRequest, ResourceRequirements};
 use crate::source::{
-    Charge, Charged, HeapSource, NewMemory, OwnHeap, Refusal, Refused, create_committed, create_managed,
+    Account, Charge, Charged, HeapSource, NewMemory, OwnHeap, Refusal, Refused, create_committed,
+    create_managed,
 };
 
 /// A resource that is not in a heap of the allocator.
@@ -59,7 +60,8 @@ impl HeapKinds {
         requirements: &ResourceRequirements,
     ) -> Result<OwnResource, Refusal> {
         let (source, constraints) = (&self.source, request.constraints);
-        let (heap_type, group) = (heaps.desc.heap_type, request.granted.segment_group);
+        let account = heaps.desc.account();
+        let Account { heap_type, group } = account;
         let &ResourceRequirements { desc, size, alignment } = requirements;
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
@@ -78,7 +80,7 @@ impl HeapKinds {
             let call = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
             source.timers.of(heap_type).time(call).map(|(made, _)| made)
         };
-        let charge = || source.accounts.charge(heap_type, Charged::Committed, size).map_err(refuse);
+        let charge = || source.accounts.charge(account, Charged::Committed, size).map_err(refuse);
         let attempt = || {
             let Some(manager) = source.manager_for(constraints) else {
                 let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
@@ -93,7 +95,7 @@ impl HeapKinds {
             let managed = source.own_memory.enter(&made, managed)?;
             Ok((made, Some(managed), charge))
         };
-        self.give_back_for((heap_type, group), size, flags, constraints);
+        self.give_back_for(account, size, flags, constraints);
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
         // As for a heap: release empty heaps, and call the device again.

@@ -18,7 +18,7 @@ use crate::desc::{
 };
 use crate::error::Obstacle;
 use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Heap, HeapSource, Refusal, begins_evicted};
+use crate::source::{Account, Heap, HeapSource, Refusal, begins_evicted};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -203,7 +203,13 @@ impl HeapKinds {
             if desc.segment_group == heaps.desc.segment_group {
                 given_back.in_group = given_back.in_group.saturating_add(empty);
             }
-            if Arc::ptr_eq(&other.source, &self.source) && desc.heap_type == heaps.desc.heap_type {
+            if !Arc::ptr_eq(&other.source, &self.source) {
+                continue;
+            }
+            if desc.segment_group == heaps.desc.segment_group {
+                given_back.of_group = given_back.of_group.saturating_add(empty);
+            }
+            if desc.heap_type == heaps.desc.heap_type {
                 given_back.of_type = given_back.of_type.saturating_add(empty);
             }
         }
@@ -225,17 +231,19 @@ impl HeapKinds {
         if needs_room {
             self.source.check_budget(group, size, constraints, given_back.in_group)?;
         }
-        self.source.accounts.check(heap_type, size, given_back.of_type)
+        let accounts = &self.source.accounts;
+        accounts.of_type(heap_type).check(size, given_back.of_type)?;
+        accounts.of_group(group).check(size, given_back.of_group)
     }
 
-    /// Releases empty heaps that would exceed the limit and the budget after `size` more bytes are allocated: for the
-    /// limit, this allocator's heaps of the type; for the budget, any heaps of the segment group, including those of
-    /// pools and nested allocators.
+    /// Releases empty heaps that would exceed the limits and the budget after `size` more bytes are allocated: for the
+    /// limits, this allocator's heaps of the type and of the segment group; for the budget, any heaps of the segment group,
+    /// including those of pools and nested allocators.
     ///
     /// With `NEVER_OVER_ALLOCATE` nothing is released.
     pub(crate) fn give_back_for(
         &self,
-        (heap_type, group): (HeapType, SegmentGroup),
+        account: Account,
         size: ByteSize,
         flags: D3D12_HEAP_FLAGS,
         constraints: Constraints,
@@ -243,8 +251,10 @@ impl HeapKinds {
         if self.source.never_over_allocates() {
             return;
         }
+        let Account { heap_type, group } = account;
         let over_budget = self.source.bytes_over_budget(group, size, flags, constraints);
-        let over_limit = self.source.accounts.bytes_over_limit(heap_type, size);
+        let over_limit = self.source.accounts.of_type(heap_type).bytes_over(size);
+        let over_share = self.source.accounts.of_group(group).bytes_over(size);
         let release_size = self.source.desc.release_size;
         let mut released = ByteSize::ZERO;
         if !over_limit.is_zero() {
@@ -253,6 +263,13 @@ impl HeapKinds {
             let of_type = own.iter().filter(|heaps| heaps.desc.heap_type == heap_type);
             // Pooled heaps of the outermost allocator are not charged to this one.
             released = release_from(of_type, over_limit.max(release_size), TypedHeaps::release_own);
+        }
+        if over_share > released {
+            self.return_unused_memory();
+            let own = self.all();
+            let of_group = own.iter().filter(|heaps| heaps.desc.segment_group == group);
+            let bytes = over_share.saturating_sub(released).max(release_size);
+            released = released.saturating_add(release_from(of_group, bytes, TypedHeaps::release_own));
         }
         if over_budget > released {
             self.return_unused_memory();
@@ -350,8 +367,7 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<Arc<Heap>, Refusal> {
-        let (heap_type, group) = (heaps.desc.heap_type, heaps.desc.segment_group);
-        self.give_back_for((heap_type, group), size, heaps.desc.heap.Flags, constraints);
+        self.give_back_for(heaps.desc.account(), size, heaps.desc.heap.Flags, constraints);
         heaps.create_heap(size, constraints)
     }
 
@@ -416,7 +432,9 @@ impl HeapKinds {
 pub(crate) struct GivenBack {
     /// Bytes in the segment group.
     pub(crate) in_group: ByteSize,
-    /// Bytes that are charged to the heap type.
+    /// Bytes in the segment group that are charged to this allocator.
+    pub(crate) of_group: ByteSize,
+    /// Bytes that are charged to the heap type of this allocator.
     pub(crate) of_type: ByteSize,
     /// Heaps of the kind, if it is a pool's.
     pub(crate) heap_count: u64,

@@ -28,7 +28,7 @@ use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::HEAP_GRANULARITY;
 use crate::error::{MemorySource, Obstacle};
 use crate::request::Constraints;
-use crate::source::{Heap, Refusal};
+use crate::source::{Account, Heap, Refusal};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -289,12 +289,16 @@ impl HeapRequest<'_> {
     /// Returns how much of `size` bytes budget and limit permit, after empty heaps are released.
     fn bytes_left(&self, size: ByteSize) -> ByteSize {
         let over_budget = self.bytes_over_budget(size);
-        let over_limit = self.kinds.source.accounts.bytes_over_limit(self.heaps.desc.heap_type, size);
-        if over_budget.is_zero() && over_limit.is_zero() {
+        let Account { heap_type, group } = self.heaps.desc.account();
+        let accounts = &self.kinds.source.accounts;
+        let over_limit = accounts.of_type(heap_type).bytes_over(size);
+        let over_share = accounts.of_group(group).bytes_over(size);
+        if over_budget.is_zero() && over_limit.is_zero() && over_share.is_zero() {
             return size;
         }
-        let GivenBack { in_group, of_type, .. } = self.given_back();
-        size.saturating_sub(over_budget.saturating_sub(in_group).max(over_limit.saturating_sub(of_type)))
+        let GivenBack { in_group, of_group, of_type, .. } = self.given_back();
+        let over_limits = over_limit.saturating_sub(of_type).max(over_share.saturating_sub(of_group));
+        size.saturating_sub(over_budget.saturating_sub(in_group).max(over_limits))
     }
 
     fn given_back(&self) -> GivenBack {

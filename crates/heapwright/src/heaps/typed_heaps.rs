@@ -18,7 +18,7 @@ use crate::error::{MemorySource, Obstacle};
 use crate::recording::{Event, RecordedPool};
 use crate::request::{Constraints, ResourceClass};
 use crate::source::{
-    Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal, TimedHeap,
+    Account, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal, TimedHeap,
     create_managed,
 };
 use crate::{Error, HeapType, SegmentGroup};
@@ -72,6 +72,13 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) engine: EngineDesc,
     /// The treatment of empty heaps that an engine gives up.
     pub(crate) recycling: Recycling,
+}
+
+impl TypedHeapsDesc {
+    /// Returns the limits that apply to the heaps.
+    pub(crate) fn account(&self) -> Account {
+        Account { heap_type: self.heap_type, group: self.segment_group }
+    }
 }
 
 /// The treatment of empty heaps that an engine gives up.
@@ -229,7 +236,11 @@ impl TypedHeaps {
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
     pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
-        let permitted = wanted.min(self.source.accounts.left(self.desc.heap_type));
+        let permitted = {
+            let Account { heap_type, group } = self.desc.account();
+            let accounts = &self.source.accounts;
+            wanted.min(accounts.of_type(heap_type).left()).min(accounts.of_group(group).left())
+        };
         let pooled = if self.own_spare().is_some() { wanted } else { permitted };
         self.spare.pool.has_fitting(least, pooled)
             || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
@@ -294,7 +305,7 @@ impl TypedHeaps {
             E_OUTOFMEMORY => refuse(Obstacle::Device(hresult)),
             _ => Error::device("ID3D12Device::CreateHeap", hresult).into(),
         };
-        let charge = self.source.accounts.charge(self.desc.heap_type, Charged::Heap, size).map_err(refuse)?;
+        let charge = self.source.accounts.charge(self.desc.account(), Charged::Heap, size).map_err(refuse)?;
         let (heap, residency) = match self.source.manager_for(constraints) {
             None => (create().map_err(of_device)?, None),
             Some(manager) => {

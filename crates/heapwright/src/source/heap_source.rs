@@ -7,7 +7,7 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapRetention, HeapTally};
 use heapwright_d3d12::*;
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, VideoMemory};
 use super::device::Devices;
 use super::heap_time::HeapTimers;
 use super::idle::{IdleClock, IdleThread};
@@ -19,7 +19,7 @@ use crate::heaps::Owner;
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::request::Constraints;
 use crate::residency::ResidencyManager;
-use crate::{DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
+use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// The device, budget, limits and residency manager of an allocator.
 #[derive(Debug)]
@@ -69,10 +69,15 @@ impl HeapSource {
             manager.check_device(device)?;
         }
         adapter.map_or(Ok(()), |adapter| check_adapter(device, adapter))?;
-        let is_budget_known = adapter.is_some() || residency.is_some();
-        if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) && !is_budget_known {
-            let rule = "ALWAYS_IN_BUDGET requires an adapter or a residency manager";
-            return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
+        if adapter.is_none() && residency.is_none() {
+            if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) {
+                let rule = "ALWAYS_IN_BUDGET requires an adapter or a residency manager";
+                return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
+            }
+            if desc.limits.share_of_budget.is_some() {
+                let rule = "requires an adapter or a residency manager";
+                return Err(Error::invalid_argument("HeapLimits::share_of_budget", rule));
+            }
         }
         let devices = Devices::of(device);
         let of_parent = parent.and_then(|parent| parent.recording.as_deref());
@@ -81,7 +86,8 @@ impl HeapSource {
                 options: desc.options(),
                 fields: allocator_fields(&desc, desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier)),
             })?;
-        let accounts = Accounts::new(desc.limits);
+        let video_memory = VideoMemory { adapter: adapter.cloned(), residency: residency.cloned() };
+        let accounts = Accounts::new(desc.limits, video_memory);
         Ok(Self {
             timers: HeapTimers::new(
                 device,
@@ -153,16 +159,7 @@ impl HeapSource {
 
     /// Returns usage and budget of a segment group, if the adapter is known and reports them.
     pub(crate) fn video_memory(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
-        if let Some(manager) = &self.residency {
-            let (usage, budget) = manager.usage_and_budget(group);
-            return (budget != ByteSize::MAX).then_some((usage, budget));
-        }
-        let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
-        // Some implementations other than Windows' report zeros for memory that they do not count.
-        if info.budget.is_zero() && info.current_usage.is_zero() {
-            return None;
-        }
-        Some((info.current_usage, info.budget))
+        self.accounts.usage_and_budget(group)
     }
 
     /// Returns the bytes by which the process, including what a residency manager evicted, needs more than the budget.

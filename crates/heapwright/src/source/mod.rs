@@ -19,7 +19,7 @@ mod idle;
 mod managed;
 mod refusal;
 
-pub(crate) use self::accounts::{Accounts, Charge, Charged};
+pub(crate) use self::accounts::{Account, Accounts, Charge, Charged};
 pub(crate) use self::device::{Refused, check_interfaces, create_committed, create_placed, set_debug_name};
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps, TimedHeap};
 pub(crate) use self::heap_source::HeapSource;
