@@ -67,7 +67,10 @@ pub(crate) enum DriverError {
     OutOfMemory { requested: ByteSize, usage: ByteSize, capacity: ByteSize },
     /// A real GPU's driver refused, for reasons of its own.
     #[error("the GPU's driver could not allocate {requested}")]
-    #[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "no simulated GPU fails like this"))]
+    #[cfg_attr(
+        not(any(feature = "vulkan", test)),
+        expect(dead_code, reason = "no simulated GPU fails like this")
+    )]
     OutOfDeviceMemory { requested: ByteSize },
     #[error("the GPU is lost: {call} failed")]
     #[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "no simulated GPU fails like this"))]

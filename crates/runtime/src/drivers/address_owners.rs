@@ -158,7 +158,7 @@ impl AddressOwners {
     }
 
     /// Returns the number of bytes that are free and reserved by no device. O(n).
-    #[cfg(all(test, feature = "vulkan"))]
+    #[cfg(test)]
     pub(super) fn free_size(&self) -> ByteSize {
         ByteSize::new(self.above.ranges().chain(self.below.ranges()).map(Interval::len).sum())
     }

@@ -64,6 +64,7 @@ pub(super) trait HeapMemory: Send {
 
 /// What queues need to use memory that is there.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "the simulated GPU needs none of it"))]
 pub(super) struct Usable {
     /// The driver's handle of the memory, if it has one.
     pub(super) handle: u64,
@@ -317,7 +318,7 @@ impl DriverHeap {
     /// Begins a use by a queue, until [`end_use`](Self::end_use), during which the memory stays. Returns a fault at `address` if the
     /// heap is not paged in.
     #[cfg_attr(
-        not(feature = "vulkan"),
+        not(any(feature = "vulkan", test)),
         expect(dead_code, reason = "the simulated GPU uses heaps in single accesses")
     )]
     pub(super) fn begin_use(&self, address: u64) -> Result<Usable, PageFault> {
@@ -328,7 +329,7 @@ impl DriverHeap {
     }
 
     /// Ends a use.
-    #[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "as above"))]
+    #[cfg_attr(not(any(feature = "vulkan", test)), expect(dead_code, reason = "as above"))]
     pub(super) fn end_use(&self) {
         let mut residency = self.residency();
         residency.uses = residency.uses.saturating_sub(1);

@@ -32,10 +32,6 @@ impl PagingWork {
 
     /// Adds the action at the beginning, which has the GPU move contents. If it fails, the action at the
     /// end is omitted.
-    #[cfg_attr(
-        not(any(feature = "vulkan", test)),
-        expect(dead_code, reason = "only a real GPU's work begins so")
-    )]
     pub(crate) fn with_beginning(
         self,
         begin: impl FnOnce() -> Result<(), DriverError> + Send + 'static,
