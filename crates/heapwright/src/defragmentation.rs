@@ -16,13 +16,12 @@ use heapwright_d3d12::*;
 
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
-use crate::memory::{
-    AllocationId, Heap, Label, MemoryReference, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces,
-    create_placed, place_resident, set_debug_name,
-};
-use crate::plan::Constraints;
-use crate::requirements::{Creation, RequestedResource};
+use crate::heaps::{AllocationId, Label, PlacedRange, Sharing, TypedHeaps};
+use crate::request::{Constraints, Creation, RequestedResource};
 use crate::residency::ResidencyHeap;
+use crate::source::{
+    Heap, MemoryReference, Refused, check_interfaces, create_placed, place_resident, set_debug_name,
+};
 use crate::{Error, InitialState};
 
 /// The heaps to defragment.

@@ -29,7 +29,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 31] = [
+const TABLES: [&[Check]; 32] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -51,6 +51,7 @@ const TABLES: [&[Check]; 31] = [
     fences::CHECKS,
     copies::CHECKS,
     contents::COPIES,
+    contents::QUEUES,
     commands::CHECKS,
     recording::CHECKS,
     formats::CHECKS,

@@ -2,12 +2,12 @@
 
 use heapwright_d3d12::*;
 
-use super::copies::{pattern, read, readback, upload};
 use crate::answer::{Stop, ensure, require};
 use crate::check::{Check, check};
 use crate::com::{commands, pipelines};
 use crate::context::Context;
 use crate::desc::{BUNDLE, DIRECT};
+use crate::queue::{pattern, read};
 
 pub(super) const CHECKS: &[Check] = &[
     check("pipelines/root-signature", "Learn, ID3D12Device::CreateRootSignature", &[], |ctx| {
@@ -32,13 +32,14 @@ pub(super) const CHECKS: &[Check] = &[
         &[],
         |ctx| {
             let ((signature, state), (other_signature, other_state)) = (graphics(ctx)?, compute(ctx)?);
-            let (queue, from, to) = (ctx.queue(DIRECT)?, upload(ctx, &pattern(256, 1))?, readback(ctx, 256)?);
+            let queue = ctx.queue(DIRECT)?;
+            let (from, to) = (queue.upload(&pattern(256, 1))?, queue.readback(256)?);
             queue.run(|list| {
                 list.draw(&signature, &state);
                 list.dispatch(&other_signature, &other_state);
                 list.copy_buffer((&to, 0), (&from, 0), 256);
             })?;
-            require(read(ctx, &to, 256)? == pattern(256, 1), || {
+            require(read(&to, 256)? == pattern(256, 1), || {
                 "the copy after the draw and the dispatch was not executed".to_owned()
             })?;
             Ok("a draw, a dispatch and a copy".to_owned())
@@ -59,14 +60,15 @@ pub(super) const CHECKS: &[Check] = &[
     check("pipelines/timestamps", "Learn, ID3D12GraphicsCommandList::ResolveQueryData", &[], |ctx| {
         let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 2, NodeMask: 0 };
         let heap = commands::create_query_heap(ctx.device(), &desc).ok("2 timestamps")?;
-        let (queue, to) = (ctx.queue(DIRECT)?, readback(ctx, 32)?);
+        let queue = ctx.queue(DIRECT)?;
+        let to = queue.readback(32)?;
         ctx.map(&to).ok("a READBACK buffer")?.write(0, &[0xee; 32]);
         queue.run(|list| {
             list.end_timestamp(&heap, 0);
             list.end_timestamp(&heap, 1);
             list.resolve_timestamps(&heap, 2, (&to, 8));
         })?;
-        let found = read(ctx, &to, 32)?;
+        let found = read(&to, 32)?;
         require(found[..8].iter().chain(&found[24..]).all(|&byte| byte == 0xee), || {
             "bytes outside the results changed".to_owned()
         })?;

@@ -1,10 +1,6 @@
 //! Allocations of resources.
 //!
-//! * `map`: the CPU's access to their bytes.
-//! * `contents`: recording of their bytes.
-
-mod contents;
-mod map;
+//! * `map`: the CPU's access to their bytes, and recording of them.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -13,16 +9,16 @@ use std::sync::Arc;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
 
-use super::live_list::LiveEntry;
+use super::report::LiveEntry;
 use crate::buffers::BufferRange;
-use crate::heap_family::GrantedHeaps;
-use crate::memory::{
-    AllocationId, Charge, HeapSource, Label, MemoryReference, OwnResource, PlacedRange, set_debug_name,
-};
-use crate::plan::{Placement, PlacementDecision, PlacementReason};
+use crate::heaps::{AllocationId, Label, OwnResource, PlacedRange};
 use crate::recording::{Event, RecordedAllocation, Recording, name_args};
-use crate::residency::ResidencyHeap;
+use crate::request::{GrantedHeaps, Placement, PlacementDecision, PlacementReason};
+use crate::residency::{OpenResidencyList, ResidencyHeap, ResidencyList};
+use crate::source::{Charge, HeapSource, MemoryReference, set_debug_name};
 use crate::{Error, HeapType};
+
+mod map;
 
 /// A resource with its memory: `IResourceAllocation` of GPGMM. Dropping it releases the resource and frees the memory.
 /// O(1).
@@ -296,7 +292,7 @@ impl ResourceAllocation {
     /// Returns the object by which the residency manager knows the memory: GPGMM's `GetMemory`. It is the heap in which
     /// the resource, or the buffer that contains it, is placed, or the committed or imported resource.
     ///
-    /// Add it to the [`ResidencyList`](crate::residency::ResidencyList) of every command list that uses the resource.
+    /// Add it to the [`ResidencyList`] of every command list that uses the resource.
     /// `None` if the allocator has no manager, and for
     /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). O(1).
     #[must_use]
@@ -479,5 +475,27 @@ impl fmt::Debug for ResourceAllocation {
             .field("decision", &self.decision)
             .field("gpu_virtual_address", &self.gpu_virtual_address())
             .finish_non_exhaustive()
+    }
+}
+
+impl ResidencyList {
+    /// Adds the heap of an allocation, or nothing if its allocator has no residency manager. O(1), amortized.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`add`](Self::add).
+    pub fn add_allocation(&self, allocation: &ResourceAllocation) -> Result<(), Error> {
+        self.open()?.add_allocation(allocation)
+    }
+}
+
+impl OpenResidencyList<'_> {
+    /// Adds the heap of an allocation, like [`ResidencyList::add_allocation`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`add`](Self::add).
+    pub fn add_allocation(&mut self, allocation: &ResourceAllocation) -> Result<(), Error> {
+        allocation.memory().map_or(Ok(()), |heap| self.add(heap))
     }
 }

@@ -8,16 +8,17 @@ use heapwright_d3d12::*;
 use super::allocation::ResourceAllocation;
 use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
-use super::live_list::LiveAllocation;
+use super::report::LiveAllocation;
 use crate::buffers::{BackingSource, BufferRange, part_of};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::Shortage;
-use crate::heap_family::{HeapFamily, check_initial_state};
-use crate::memory::{Label, PlacedRange, Refusal, TypedHeaps, check_interfaces};
-use crate::plan::{
-    Constraints, Facts, Placement, PlacementDecision, PlacementReason, ResourceRequest, order,
+use crate::heaps::{Label, PlacedRange, TypedHeaps};
+use crate::request::order;
+use crate::request::{
+    Constraints, Creation, Facts, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
+    ResourceRequest, ResourceRequirements, check_initial_state, texel_bytes,
 };
-use crate::requirements::{Creation, ResourceClass, ResourceRequirements, texel_bytes};
+use crate::source::{Refusal, check_interfaces};
 use crate::{Error, HeapType};
 
 /// A placement to try.
@@ -37,6 +38,10 @@ impl Inner {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
+        if allocation.custom_heap.is_some() {
+            return self
+                .in_custom_heaps(allocation, resource, |allocation| self.create(allocation, resource));
+        }
         match &self.heaps.source.recording {
             None => self.create_unrecorded(allocation, resource),
             Some(recording) => self.create_recorded(recording, allocation, resource),

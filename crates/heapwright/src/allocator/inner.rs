@@ -8,17 +8,18 @@ use std::time::Duration;
 use heapwright_core::placement::HeapRetention;
 use heapwright_d3d12::*;
 
-use super::decisions::Decisions;
 use super::deferred::Deferred;
-use super::live_list::LiveList;
-use super::refused_in_unified::RefusedInUnified;
+use super::pool::Pool;
+use super::report::LiveList;
+use super::stats::Decisions;
+use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::heap_family::HeapFamilies;
-use crate::memory::{HeapKinds, HeapSource, Owner, TypedHeaps};
+use crate::heaps::{HeapKinds, Owner, TypedHeaps};
 use crate::recording::{Event, Recording};
-use crate::requirements::{RequirementsOptions, RequirementsQuery};
+use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
+use crate::source::HeapSource;
 use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// Memory of all kinds is looked after with every so many operations.
@@ -37,6 +38,8 @@ pub(crate) struct Inner {
     pub(crate) live: Arc<LiveList>,
     pub(crate) deferred: Deferred,
     pub(crate) refused_in_unified: RefusedInUnified,
+    /// Heaps of allocations that name the properties of CUSTOM heaps.
+    pub(crate) custom_heaps: Mutex<Vec<Pool>>,
     pub(crate) debug_name: Mutex<Option<Arc<str>>>,
     /// Whether a frame was told since the last one of the allocator that this one is nested in.
     told_frame: AtomicBool,
@@ -117,6 +120,7 @@ impl Inner {
                 live: Arc::default(),
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
+                custom_heaps: Mutex::default(),
                 debug_name: Mutex::default(),
                 told_frame: AtomicBool::default(),
                 looked_after: AtomicU64::default(),

@@ -7,8 +7,9 @@ use super::create::Attempt;
 use super::inner::Inner;
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
-use crate::memory::{PredictedMemory, Refusal};
-use crate::plan::{Placement, PlacementDecision, PlacementReason, ResourceRequest};
+use crate::heaps::PredictedMemory;
+use crate::request::{Placement, PlacementDecision, PlacementReason, ResourceRequest};
+use crate::source::Refusal;
 use crate::{Error, HeapType, SegmentGroup};
 
 /// The predicted result of an allocation.
@@ -66,9 +67,13 @@ impl ResourceAllocator {
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<Prediction, Error> {
         let (inner, resource) = (self.inner(), resource.into());
-        let request = inner.request(allocation, &resource)?;
-        inner.probe_in(allocation, &request).or_else(|refusal| {
-            inner.in_other_heaps(allocation, &request, refusal, |request| inner.probe_in(allocation, request))
+        inner.in_custom_heaps(allocation, &resource, |allocation| {
+            let request = inner.request(allocation, &resource)?;
+            inner.probe_in(allocation, &request).or_else(|refusal| {
+                inner.in_other_heaps(allocation, &request, refusal, |request| {
+                    inner.probe_in(allocation, request)
+                })
+            })
         })
     }
 }

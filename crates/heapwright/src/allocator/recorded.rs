@@ -13,9 +13,9 @@ use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use super::pool::Pool;
 use crate::desc::ResourceDesc;
-use crate::memory::{Sharing, TypedHeaps};
-use crate::plan::Placement;
+use crate::heaps::{Sharing, TypedHeaps};
 use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};
+use crate::request::Placement;
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
 
 impl Inner {

@@ -4,7 +4,7 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
-use crate::plan::ResourceRequest;
+use crate::request::ResourceRequest;
 use crate::{HeapType, InitialState};
 
 /// Buffers of this size and larger are resources of their own. It is D3D12's granularity without tight alignment.

@@ -2,10 +2,9 @@
 
 use heapwright_core::{Alignment, ByteSize};
 
-use super::{
-    EmptyHeapPolicy, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceKind,
-    SuballocationAlgorithm,
-};
+use super::allocator::ResourceAllocatorDesc;
+use super::flags::{EmptyHeapPolicy, ResourceAllocatorFlags, SuballocationAlgorithm};
+use super::{PoolDesc, ResourceKind};
 use crate::{Error, HeapType, NodeMasks};
 
 /// An option of a description: its name, its text, and its parser.
@@ -37,17 +36,17 @@ macro_rules! optional_size {
 
 /// An option with an optional number, which is finite.
 macro_rules! optional_number {
-    ($name:literal, $field:ident) => {
+    ($name:literal, $($field:ident).+) => {
         DescOption {
             name: $name,
-            text: |desc| optional(desc.$field),
-            set: |desc, text| store(&mut desc.$field, parse_optional(text, number)),
+            text: |desc| optional(desc.$($field).+),
+            set: |desc, text| store(&mut desc.$($field).+, parse_optional(text, number)),
             values: OPTIONAL_NUMBER,
         }
     };
 }
 
-const OPTIONS: [AllocatorOption; 13] = [
+const OPTIONS: [AllocatorOption; 14] = [
     AllocatorOption {
         name: "flags",
         text: |desc| bitflags_text(desc.flags),
@@ -86,6 +85,7 @@ const OPTIONS: [AllocatorOption; 13] = [
     optional_size!("limit_upload", limits.upload),
     optional_size!("limit_readback", limits.readback),
     optional_size!("limit_gpu_upload", limits.gpu_upload),
+    optional_number!("limit_share_of_budget", limits.share_of_budget),
 ];
 
 const POOL_OPTIONS: [PoolOption; 12] = [
@@ -209,7 +209,8 @@ const POLICIES: [(&str, EmptyHeapPolicy); 5] = [
 impl ResourceAllocatorDesc {
     /// Sets a field by its name, as recordings and `heapwright replay --set` do: `flags`, `resource_heap_tier`,
     /// `suballocation_algorithm`, `empty_heap_policy`, `preferred_heap_size`, `max_heap_size`, `heap_fragmentation_limit`,
-    /// `heap_growth_factor`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback` and `limit_gpu_upload`.
+    /// `heap_growth_factor`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback`, `limit_gpu_upload` and
+    /// `limit_share_of_budget`.
     ///
     /// Optional fields accept `default`. Names of algorithms and policies are lower case with hyphens. Flags have their own names,
     /// separated by `|`.
@@ -327,6 +328,7 @@ mod tests {
             ("heap_growth_factor", "2", "2"),
             ("release_size", "3MiB", "3145728"),
             ("limit_upload", "17", "17"),
+            ("limit_share_of_budget", "0.75", "0.75"),
         ] {
             desc.set_option(name, value).unwrap();
             assert!(desc.options().contains(&(name, text.to_owned())), "{name}: {:?}", desc.options());

@@ -1,10 +1,9 @@
 //! The environment variables that switch recording on.
 
-use std::env;
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::{env, io};
 
 use super::recorder::check_extension;
 use crate::{Error, RecordFlags, RecordOptions, RecordScope};

@@ -71,6 +71,7 @@ mod upkeep;
 pub use heapwright_core::residency::PriorityLevel;
 pub use heapwright_core::residency::policy::PolicyKind;
 
+pub(crate) use self::budget::Fraction;
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
 pub(crate) use self::desc::level;
 pub use self::desc::{

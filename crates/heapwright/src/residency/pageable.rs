@@ -8,7 +8,7 @@ use windows_core::{IUnknown, Interface};
 
 use super::desc::ResidencyHeapDesc;
 use crate::caps::committed_info;
-use crate::heap_family::HeapFamily;
+use crate::request::HeapFamily;
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The kinds of objects that can be paged.

@@ -15,10 +15,11 @@ use super::frame::{Resource, TransientFrame, malformed};
 use super::resources::{Heap, HeapKind, TransientResources};
 use super::states::derive;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
-use crate::memory::{HeapKinds, HeapRequest, PlacedRange, Refusal, Sharing};
-use crate::requirements::{
+use crate::heaps::{HeapKinds, HeapRequest, PlacedRange, Sharing};
+use crate::request::{
     Creation, RequestedResource, RequirementsOptions, RequirementsQuery, ResourceRequirements,
 };
+use crate::source::Refusal;
 use crate::{Error, HeapType, InitialState, Pool, ResourceAllocator};
 
 /// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.

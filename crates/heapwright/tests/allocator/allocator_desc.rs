@@ -186,7 +186,13 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
         return;
     }
     let mib = |mib| Some(ByteSize::from_mib(mib));
-    let limits = HeapLimits { default: mib(8), upload: mib(16), readback: mib(32), gpu_upload: mib(64) };
+    let limits = HeapLimits {
+        default: mib(8),
+        upload: mib(16),
+        readback: mib(32),
+        gpu_upload: mib(64),
+        share_of_budget: None,
+    };
     let allocator = allocator(&gpu, with_limits(limits));
     for (heap_type, limit) in HeapType::ALL.into_iter().zip([8, 16, 32, 64]) {
         for flags in [NONE, COMMITTED] {

@@ -180,8 +180,7 @@ fn an_empty_heap_is_used_whether_a_new_one_would_be_refused_or_not() {
         (never, NONE),
         (Default::default(), ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
     ] {
-        // The heap stays empty however long it takes the device to create one: by default, cheap heaps are not kept.
-        let desc = ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::SegmentedPool, ..desc };
+        let desc = keeping_empty_heaps(desc);
         let allocator = allocator(&any_device(), desc.clone());
         let [_full, empty] = [100, 100].map(|mib| local(&allocator, mib * MIB));
         drop(empty);
