@@ -16,7 +16,6 @@ use super::refusal::Refusal;
 use super::source::HeapSource;
 use super::striped::Striped;
 use super::typed_heaps::{HeapsShare, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
-use crate::desc::SuballocationAlgorithm;
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::heap_family::{HeapFamilies, HeapFamily};
@@ -342,7 +341,9 @@ impl HeapKinds {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {
-            heaps.shared().give_up_unused_slabs();
+            if let Some(set) = heaps.shared().as_default() {
+                set.give_up_unused_slabs();
+            }
         }
     }
 
@@ -484,8 +485,7 @@ impl HeapKind {
 
 fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
     let keeps_by_retention =
-        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool)
-            && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
+        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool);
     if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
         Recycling::Never
     } else {

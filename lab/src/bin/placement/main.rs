@@ -92,18 +92,18 @@ fn family(recorded: Vec<Workload>, evaluation: bool) -> Vec<Group> {
 }
 
 fn print_variants(groups: &[Group]) -> Result<(), String> {
-    let labels: Vec<_> = groups.iter().map(|group| format!("{:>25}", group.label)).collect();
+    let labels: Vec<_> = groups.iter().map(|group| format!("{:>34}", group.label)).collect();
     println!(
-        "modelled us per operation / mean held over mean live / peak held over peak live, geometric means"
+        "modelled us per operation / mean held over mean live / peak held over peak live, geometric means, / hitches, sum"
     );
-    println!("{:<28} {}", "change", labels.join(" "));
+    println!("{:<44} {}", "change", labels.join(" "));
     for variant in variants::all() {
         let mut columns = Vec::new();
         for group in groups {
             let outcomes = group.workloads.iter().map(|workload| replay::replay(workload, &variant));
             columns.push(summary(&outcomes.collect::<Result<Vec<_>, _>>()?));
         }
-        println!("{:<28} {}", variant.label, columns.join(" "));
+        println!("{:<44} {}", variant.label, columns.join(" "));
     }
     Ok(())
 }
@@ -118,7 +118,8 @@ fn summary(outcomes: &[Outcome]) -> String {
         mean(|outcome| outcome.mean_ratio),
         mean(|outcome| outcome.peak_ratio),
     );
-    format!("{time:>9.2} / {held:>5.3} / {peak:>5.3}")
+    let hitches: u64 = outcomes.iter().map(|outcome| outcome.hitches).sum();
+    format!("{time:>9.2} / {held:>5.3} / {peak:>5.3} / {hitches:>6}")
 }
 
 fn print_each(groups: &[Group]) -> Result<(), String> {

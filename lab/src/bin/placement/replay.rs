@@ -1,9 +1,12 @@
 //! Replay of a workload with a variant of the settings.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use heapwright_core::placement::{HeapCosts, PlacementError, SharedHeapSet, SharedPlacementId};
+use heapwright_core::placement::{
+    HeapCosts, HeapPrices, PlacementError, PlacementRequest, SharedHeapSet, SharedPlacementId,
+};
 use heapwright_core::{Alignment, ByteSize};
 
 use super::variants::Variant;
@@ -22,7 +25,7 @@ pub(super) struct Outcome {
     pub(super) micros: f64,
     pub(super) mean_ratio: f64,
     pub(super) peak_ratio: f64,
-    hitches: u64,
+    pub(super) hitches: u64,
 }
 
 impl fmt::Display for Outcome {
@@ -38,17 +41,21 @@ type Heap = ByteSize;
 /// Replays the workload on one thread.
 pub(super) fn replay(workload: &Workload, variant: &Variant) -> Result<Outcome, String> {
     let (mut peak, mut held, mut time, mut hitches) = (0, 0, Duration::ZERO, 0);
-    let _creation = replay_with(workload, variant, |set, step| {
+    let _creation = replay_with(workload, variant, |set, step, modelled| {
+        time += modelled;
+        if step == Step::Period {
+            // By a thread of the allocator's own, beside the operations.
+            return;
+        }
         let reserved = set.totals().reserved.get();
         peak = peak.max(reserved);
         held += u128::from(reserved);
-        time += step;
-        hitches += u64::from(step > HITCH);
+        hitches += u64::from(modelled > HITCH);
     })?;
-    let steps = workload.steps.len() as f64;
+    let operations = workload.steps.iter().filter(|&&step| step != Step::Period).count() as f64;
     let placed = HeapCosts::PLACED_RESOURCE * workload.allocation_count;
     Ok(Outcome {
-        micros: (time + placed).as_secs_f64() * 1e6 / steps,
+        micros: (time + placed).as_secs_f64() * 1e6 / operations,
         mean_ratio: held as f64 / workload.live_sum as f64,
         peak_ratio: peak as f64 / workload.peak_live as f64,
         hitches,
@@ -58,7 +65,7 @@ pub(super) fn replay(workload: &Workload, variant: &Variant) -> Result<Outcome, 
 /// Returns the time of a replay in seconds, without and with the time for new heaps.
 pub(super) fn time(workload: &Workload, variant: &Variant) -> Result<(f64, f64), String> {
     let start = Instant::now();
-    let creation = replay_with(workload, variant, |_, _| ())?;
+    let creation = replay_with(workload, variant, |_, _, _| ())?;
     let all = start.elapsed();
     Ok((all.saturating_sub(creation).as_secs_f64(), all.as_secs_f64()))
 }
@@ -68,15 +75,31 @@ pub(super) fn time(workload: &Workload, variant: &Variant) -> Result<(f64, f64),
 fn replay_with(
     workload: &Workload,
     variant: &Variant,
-    mut after_step: impl FnMut(&SharedHeapSet<Heap>, Duration),
+    mut after_step: impl FnMut(&SharedHeapSet<Heap>, Step, Duration),
 ) -> Result<Duration, String> {
     let costs = HeapCosts::device_local();
-    let set: SharedHeapSet<Heap> =
-        SharedHeapSet::new(variant.sizing, variant.retention, variant.slots_up_to, 1);
+    // Learned from the modelled calls, as an allocator learns them from real ones.
+    let prices = Arc::<HeapPrices>::default();
+    let set: SharedHeapSet<Heap> = SharedHeapSet::with_shared(
+        variant.sizing,
+        variant.retention,
+        variant.slots_up_to,
+        1,
+        Arc::default(),
+        Arc::clone(&prices),
+    );
     let alignment = Alignment::new(ALIGNMENT).ok_or("the alignment is a power of two")?;
     let mut live: Vec<Option<SharedPlacementId>> = vec![None; workload.allocation_count as usize];
     let mut creation = Duration::ZERO;
-    let freed = |heaps: &[Heap]| heaps.iter().map(|&size| costs.of(size).free).sum::<Duration>();
+    let freed = |heaps: &[Heap]| {
+        let times = heaps.iter().map(|&size| (size, costs.of(size).free));
+        times.inspect(|&(size, time)| prices.note_freed(size, time)).map(|(_, time)| time).sum::<Duration>()
+    };
+    let created = |heap| {
+        let time = costs.of(heap).create;
+        prices.note_created(heap, time);
+        time
+    };
     for &step in &workload.steps {
         let modelled = match step {
             Step::Allocate { number, bytes } => {
@@ -84,14 +107,15 @@ fn replay_with(
                 let (id, new) =
                     allocate(&set, size, alignment, &mut creation).map_err(|error| error.to_string())?;
                 live[number as usize] = Some(id);
-                new.map_or(Duration::ZERO, |(heap, released)| costs.of(heap).create + freed(&released))
+                new.map_or(Duration::ZERO, |(heap, released)| freed(&released) + created(heap))
             }
             Step::Free { number } => {
                 let id = live[number as usize].take().ok_or("a workload frees what is live")?;
                 freed(&set.free(id).map_err(|error| error.to_string())?)
             }
+            Step::Period => freed(&set.pass_period()),
         };
-        after_step(&set, modelled);
+        after_step(&set, step, modelled);
     }
     Ok(creation)
 }
@@ -105,12 +129,13 @@ fn allocate(
     alignment: Alignment,
     creation: &mut Duration,
 ) -> Result<(SharedPlacementId, Option<New>), PlacementError> {
-    if let Some(placed) = set.allocate(size, alignment)? {
+    let request = PlacementRequest::new(size, alignment);
+    if let Some(placed) = set.allocate(&request)? {
         return Ok((placed.id, None));
     }
     let start = Instant::now();
-    let wanted = set.plan(size, alignment)?;
-    let placed = set.allocate_in_new(wanted.size, wanted.size, size, alignment)?;
+    let wanted = set.plan(&request)?;
+    let placed = set.allocate_in_new(wanted.size, wanted.size, &request)?;
     *creation += start.elapsed();
     Ok((placed.id, Some((wanted.size, wanted.release))))
 }

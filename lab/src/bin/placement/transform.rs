@@ -82,5 +82,6 @@ fn replay(recorder: &mut Recorder, which: usize, count: usize, step: Step, chang
     match step {
         Step::Allocate { number, bytes } => recorder.allocate_as(key(number), change(bytes)),
         Step::Free { number } => recorder.free_as(key(number)),
+        Step::Period => recorder.pass_period(),
     }
 }

@@ -45,6 +45,25 @@ pub(super) fn all() -> Vec<Variant> {
         let maximum = ByteSize::from_mib(mib);
         Variant::sized(format!("maximum {maximum}"), HeapSizing { maximum, ..sizing })
     }));
+    // The policies of `EmptyHeapPolicy`, and what their parts do.
+    let large = HeapSizing { maximum: ByteSize::from_mib(128), fraction: 8, ..sizing };
+    let fewest = HeapRetention::FEWEST_HITCHES;
+    let longer = HeapRetention { keeping: Keeping::Rent { nanos: 1, most: 400_000 }, ..fewest };
+    let policies = [
+        ("least memory", HeapSizing { fraction: 64, ..sizing }, HeapRetention::LEAST_MEMORY),
+        ("fewest hitches", large, fewest),
+        ("fewest hitches, sizes of the default", sizing, fewest),
+        ("fewest hitches, ten times the operations", large, longer),
+        ("fewest hitches, 30 s", large, HeapRetention { periods: 75, ..fewest }),
+        ("fewest hitches, 60 s", large, HeapRetention { periods: 150, ..fewest }),
+        ("fewest hitches, not by time", large, HeapRetention { periods: u32::MAX, ..fewest }),
+        ("fewest hitches, for ever", large, HeapRetention::FOR_EVER),
+        ("segmented pool", sizing, HeapRetention::FOR_EVER),
+    ];
+    let policy = |(label, sizing, retention): (&str, _, _)| {
+        Variant { label: label.to_owned(), sizing, retention, ..Variant::defaults() }
+    };
+    all.extend(policies.map(policy));
     all.extend([0, 1, 4, 64].map(|kib| Variant {
         label: format!("slots up to {kib} KiB"),
         slots_up_to: ByteSize::from_kib(kib),

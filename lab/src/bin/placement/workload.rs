@@ -9,7 +9,12 @@ pub(super) enum Step {
     Allocate { number: u32, bytes: u64 },
     /// Frees the allocation with this number.
     Free { number: u32 },
+    /// A period of the allocator ends.
+    Period,
 }
+
+/// After so many microseconds an allocator looks for idle memory.
+const PERIOD_US: u64 = 400_000;
 
 /// A workload. Each allocation is freed at most once.
 #[derive(Debug, Clone)]
@@ -25,7 +30,12 @@ pub(super) struct Workload {
 impl Workload {
     pub(super) fn of_trace(trace: &Trace) -> Self {
         let mut recorder = Recorder::default();
+        let mut periods = 0;
         for event in trace.events() {
+            while periods < event.time_us / PERIOD_US {
+                periods += 1;
+                recorder.pass_period();
+            }
             let key = event.allocation.as_usize();
             match event.kind {
                 EventKind::Alloc => recorder.allocate_as(key, event.size.get()),
@@ -69,6 +79,11 @@ impl Recorder {
         self.live -= bytes;
         self.live_sum += u128::from(self.live);
         self.steps.push(Step::Free { number });
+    }
+
+    /// Ends a period.
+    pub(super) fn pass_period(&mut self) {
+        self.steps.push(Step::Period);
     }
 
     /// Allocates memory under a key of the caller.
