@@ -1,17 +1,21 @@
 //! The device under test, its capabilities, and the calls that checks share.
 
+use std::cell::OnceCell;
+
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use crate::answer::{Answer, Stop, Verdict, failed, skipped};
 use crate::check::Need;
-use crate::com::commands::{self, List};
+use crate::checks::shaders;
+use crate::com::commands;
 use crate::com::device::{self, FeatureData, Home};
 use crate::com::memory::Mapping;
 use crate::com::tools::{self, Allocation as Addresses};
-use crate::com::{self, object};
-use crate::desc::{COMMON, COPY_DEST, DEFAULT, READBACK, UPLOAD, buffer, buffer_heap, properties, rgba};
+use crate::com::{self, object, views};
+use crate::desc::{COMMON, COPY_DEST, DEFAULT, READBACK, UPLOAD, buffer, properties, rgba};
 use crate::hresult::Named;
+use crate::queue::Queue;
 
 /// A device to test.
 #[derive(Debug, Clone)]
@@ -107,6 +111,7 @@ impl Caps {
 pub struct Context {
     target: Target,
     caps: Caps,
+    executes_shaders: OnceCell<bool>,
 }
 
 /// The result of `GetResourceAllocationInfo`.
@@ -127,13 +132,18 @@ impl Context {
     #[must_use]
     pub fn new(target: Target) -> Self {
         let caps = Caps::query(&target.device);
-        Self { target, caps }
+        Self { target, caps, executes_shaders: OnceCell::new() }
     }
 
     /// Returns the capabilities that the device reports.
     #[must_use]
     pub fn caps(&self) -> &Caps {
         &self.caps
+    }
+
+    /// Returns whether a dispatch has an effect. Only checks that need it try it, as the dispatch may fail in any way.
+    fn executes_shaders(&self) -> bool {
+        *self.executes_shaders.get_or_init(|| shaders::are_executed(self).unwrap_or(false))
     }
 
     pub(crate) fn device(&self) -> &ID3D12Device {
@@ -184,9 +194,10 @@ impl Context {
             Need::Adapter => (self.target.adapter.is_some(), "no adapter was given with the device"),
             Need::Textures => (caps.textures, "textures"),
             Need::Footprints => (caps.footprints, "GetCopyableFootprints"),
+            Need::Shaders => (self.executes_shaders(), "the execution of shaders"),
         };
         let stop = match need {
-            Need::Textures | Need::Footprints => Stop::Unimplemented,
+            Need::Textures | Need::Footprints | Need::Shaders => Stop::Unimplemented,
             _ => Stop::Skipped,
         };
         (!holds).then(|| stop(reason.to_owned()))
@@ -235,6 +246,27 @@ impl Context {
     ) -> Answer<ID3D12Resource> {
         let home = properties(heap_type);
         self.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state_of(heap_type), None)
+    }
+
+    /// Creates a committed resource of heap type DEFAULT in a state.
+    pub(crate) fn created(
+        &self,
+        desc: &D3D12_RESOURCE_DESC,
+        state: D3D12_RESOURCE_STATES,
+    ) -> Result<ID3D12Resource, Stop> {
+        let home = properties(DEFAULT);
+        self.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state, None).ok("a resource")
+    }
+
+    /// Creates a heap of one descriptor.
+    pub(crate) fn descriptors(
+        &self,
+        heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+        flags: D3D12_DESCRIPTOR_HEAP_FLAGS,
+    ) -> Result<ID3D12DescriptorHeap, Stop> {
+        let desc =
+            D3D12_DESCRIPTOR_HEAP_DESC { Type: heap_type, NumDescriptors: 1, Flags: flags, NodeMask: 0 };
+        views::create_descriptor_heap(self.device(), &desc).ok("one descriptor")
     }
 
     /// Creates a committed resource in state COMMON.
@@ -337,183 +369,5 @@ pub(crate) fn state_of(heap_type: D3D12_HEAP_TYPE) -> D3D12_RESOURCE_STATES {
         UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
         READBACK => COPY_DEST,
         _ => COMMON,
-    }
-}
-
-/// Commands that a list records, which may stop the check.
-pub(crate) trait Recorded {
-    fn into_result(self) -> Result<(), Stop>;
-}
-
-impl Recorded for () {
-    fn into_result(self) -> Result<(), Stop> {
-        Ok(())
-    }
-}
-
-impl Recorded for Result<(), Stop> {
-    fn into_result(self) -> Result<(), Stop> {
-        self
-    }
-}
-
-/// Creates an open command list with its allocator.
-pub(crate) fn open_list(
-    device: &ID3D12Device,
-    list_type: D3D12_COMMAND_LIST_TYPE,
-) -> Result<(List, ID3D12CommandAllocator), Stop> {
-    let allocator = commands::create_allocator(device, list_type).ok("any type")?;
-    Ok((commands::create_list(device, list_type, &allocator).ok("the type of its allocator")?, allocator))
-}
-
-/// A queue with an allocator, a list and a fence of its own.
-pub(crate) struct Queue {
-    device: ID3D12Device,
-    pub(crate) queue: ID3D12CommandQueue,
-    pub(crate) allocator: ID3D12CommandAllocator,
-    pub(crate) list: List,
-    pub(crate) fence: ID3D12Fence,
-    executed: std::cell::Cell<u64>,
-    /// Lists that [`submit_together`](Self::submit_together) executed, kept until they have run.
-    held: std::cell::RefCell<Vec<(List, ID3D12CommandAllocator)>>,
-}
-
-impl Queue {
-    /// Creates a queue of a device.
-    pub(crate) fn on(device: &ID3D12Device, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Self, Stop> {
-        let queue = commands::create_queue(device, list_type).ok("any type")?;
-        let (list, allocator) = open_list(device, list_type)?;
-        list.close().ok("an empty list")?;
-        let fence = commands::create_fence(device, 0, D3D12_FENCE_FLAG_NONE).ok("value 0")?;
-        Ok(Self {
-            device: device.clone(),
-            queue,
-            allocator,
-            list,
-            fence,
-            executed: std::cell::Cell::new(0),
-            held: std::cell::RefCell::default(),
-        })
-    }
-
-    /// Records commands and closes the list.
-    pub(crate) fn record<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Result<(), Stop> {
-        commands::reset_allocator(&self.allocator).ok("an allocator that is not in use")?;
-        self.list.reset(&self.allocator).ok("a closed list")?;
-        commands(&self.list).into_result()?;
-        self.list.close().ok("valid commands")
-    }
-
-    /// Executes the recorded list without waiting. Returns the fence value that follows it.
-    pub(crate) fn submit(&self) -> Result<u64, Stop> {
-        commands::execute(&self.queue, &[&self.list]).ok("a list")?;
-        self.signal()
-    }
-
-    fn signal(&self) -> Result<u64, Stop> {
-        let value = self.executed.get() + 1;
-        self.executed.set(value);
-        commands::queue_signal(&self.queue, &self.fence, value).ok("a fence")?;
-        Ok(value)
-    }
-
-    /// Records several lists and executes them with one call, without waiting. Returns the fence value that follows them.
-    pub(crate) fn submit_together(&self, lists: &[&dyn Fn(&List)]) -> Result<u64, Stop> {
-        let mut closed = Vec::new();
-        for record in lists {
-            let (list, allocator) = open_list(&self.device, commands::queue_type(&self.queue))?;
-            record(&list);
-            list.close().ok("valid commands")?;
-            closed.push((list, allocator));
-        }
-        let all: Vec<&List> = closed.iter().map(|(list, _)| list).collect();
-        commands::execute(&self.queue, &all).ok("several lists")?;
-        let value = self.signal()?;
-        self.held.borrow_mut().extend(closed);
-        Ok(value)
-    }
-
-    /// Waits until the fence reaches a value, and fails the check if the device is removed.
-    pub(crate) fn wait(&self, value: u64) -> Result<(), Stop> {
-        if !commands::wait_until(&self.fence, value, commands::PATIENCE) {
-            return failed(format!(
-                "the queue did not reach fence value {value} in {:?}; the fence is at {}",
-                commands::PATIENCE,
-                commands::completed(&self.fence)
-            ));
-        }
-        self.held.borrow_mut().clear();
-        let reason = device::removed_reason(&self.device);
-        if reason.is_err() {
-            return failed(format!("the commands removed the device: {}", Named(reason)));
-        }
-        Ok(())
-    }
-
-    /// Records commands, executes them and waits.
-    pub(crate) fn run<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Result<(), Stop> {
-        self.record(commands)?;
-        self.wait(self.submit()?)
-    }
-}
-
-/// A device of the factory with reserved addresses, at which objects are created again.
-pub(crate) struct Recreation {
-    device: ID3D12Device,
-}
-
-impl Recreation {
-    /// Creates a device that reserves `ranges` and nothing else.
-    pub(crate) fn open(context: &Context, ranges: &[Addresses]) -> Result<Self, Stop> {
-        Self::open_after(context, |tools| tools::reserve(tools, ranges).ok("recorded ranges"))
-    }
-
-    /// Creates a device after `set` has changed the settings of the factory's tools. The list of reserved ranges is empty
-    /// before and afterwards.
-    pub(crate) fn open_after(
-        context: &Context,
-        set: impl FnOnce(&ID3D12Tools1) -> Result<(), Stop>,
-    ) -> Result<Self, Stop> {
-        let tools = context.tools()?;
-        tools::clear(&tools);
-        let device = set(&tools).and_then(|()| context.factory_device());
-        tools::clear(&tools);
-        Ok(Self { device: device? })
-    }
-
-    pub(crate) fn device(&self) -> &ID3D12Device {
-        &self.device
-    }
-
-    /// Sets the address of the next object.
-    pub(crate) fn set_next(&self, address: u64) -> Result<(), Stop> {
-        tools::set_next_address(&self.device, address).ok("a device with the RecreateAt tier")
-    }
-
-    /// Creates a DEFAULT heap for buffers.
-    pub(crate) fn heap(&self, size: u64) -> Answer<ID3D12Heap> {
-        device::create_heap(&self.device, &buffer_heap(DEFAULT, size))
-    }
-
-    /// Creates a DEFAULT heap for buffers at the start of `addresses`.
-    pub(crate) fn heap_at(&self, addresses: Addresses, size: u64) -> Answer<ID3D12Heap> {
-        // A device without the interface is detected by the heap's address.
-        let _ = tools::set_next_address(&self.device, addresses.start);
-        self.heap(size)
-    }
-
-    /// Creates a committed DEFAULT buffer at an address.
-    pub(crate) fn buffer_at(&self, address: u64, width: u64) -> Answer<ID3D12Resource> {
-        let _ = tools::set_next_address(&self.device, address);
-        self.create(Home::Committed(&properties(DEFAULT), D3D12_HEAP_FLAG_NONE), width)
-    }
-
-    /// Creates a placed buffer, at the address that was set if there is one.
-    pub(crate) fn place(&self, heap: &ID3D12Heap, offset: u64, width: u64) -> Answer<ID3D12Resource> {
-        self.create(Home::Placed(heap, offset), width)
-    }
-
-    fn create(&self, home: Home<'_>, width: u64) -> Answer<ID3D12Resource> {
-        device::create_resource(&self.device, home, &buffer(width), COMMON, None)
     }
 }

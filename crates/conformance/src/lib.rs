@@ -9,7 +9,8 @@
 //! * [`context`]: the device under test and its capabilities.
 //! * [`answer`]: results of calls and checks.
 //! * [`runner`]: execution of checks, each isolated from the others.
-//! * `scene`: the fixture of checks that compare bytes; `proof`: whether a resource holds bytes; `com`: the COM calls; `desc`: valid descriptions to start from; `hresult`: names of HRESULTs.
+//! * `queue`: a queue with a list, a fence and staging buffers; `transfer`: subresources in staging buffers; `target`: textures that are cleared; `scene`: the fixture of checks that compare bytes; `proof`: whether a resource holds bytes.
+//! * `com`: the COM calls; `desc`: valid descriptions to start from; `hresult`: names of HRESULTs.
 //!
 //! # Requirements on the device
 //!
@@ -43,10 +44,14 @@ pub mod checks;
 mod com;
 pub mod context;
 mod desc;
+mod dxbc;
 pub mod hresult;
 mod proof;
+mod queue;
 pub mod runner;
 mod scene;
+mod target;
+mod transfer;
 
 pub use answer::{Stop, Strictness, Verdict};
 pub use check::{Check, Class, Need, Shows, Side};

@@ -12,11 +12,9 @@ use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation, List};
 use crate::com::device::{self, Home};
 use crate::com::{memory, views};
-use crate::context::{Context, Queue, Recorded, open_list};
-use crate::desc::{
-    COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, buffer, properties, rgba, with_flags,
-    with_layout,
-};
+use crate::context::Context;
+use crate::desc::{COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, KIB, properties, rgba, with_flags, with_layout};
+use crate::queue::{Queue, Recorded, fill, pattern, read};
 
 /// Flags of a heap for textures other than render targets and depth buffers.
 pub(crate) const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
@@ -61,7 +59,7 @@ pub(crate) fn tiled(desc: D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
 pub(crate) type Rect = [u32; 4];
 
 /// Size of the staging buffers, in bytes.
-const STAGING: u64 = 256 * KIB;
+const STAGING: usize = 256 << 10;
 
 /// A direct queue with staging buffers.
 pub(crate) struct Scene<'a> {
@@ -76,17 +74,12 @@ pub(crate) struct Scene<'a> {
 }
 
 /// The bytes of the source: none is 0, and all granules differ.
-static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let byte = |place: u64| u8::try_from((place + place / 251) % 251 + 1).unwrap_or(1);
-    (0..STAGING).map(byte).collect()
-});
+static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| pattern(STAGING, 0));
 
 impl<'a> Scene<'a> {
     pub(crate) fn new(ctx: &'a Context) -> Result<Self, Stop> {
-        let source = ctx.commit(UPLOAD, &buffer(STAGING)).ok("bytes to copy")?;
-        ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &PATTERN);
-        let back = ctx.commit(READBACK, &buffer(STAGING)).ok("a READBACK buffer")?;
         let queue = ctx.queue(DIRECT)?;
+        let (source, back) = (queue.upload(&PATTERN)?, queue.readback(STAGING)?);
         Ok(Self { ctx, queue, source, back, views: RefCell::default(), heaps: RefCell::default() })
     }
 
@@ -186,21 +179,11 @@ impl<'a> Scene<'a> {
         mip: u32,
         slice: u32,
     ) -> Result<D3D12_CPU_DESCRIPTOR_HANDLE, Stop> {
-        let heap = self.descriptors(D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+        let heap = self.ctx.descriptors(D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
         let part = (memory::desc(resource).Format, mip, slice);
-        Ok(views::create_target_view(self.ctx.device(), resource, Some(part), &heap))
-    }
-
-    fn descriptors(
-        &self,
-        heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
-        flags: D3D12_DESCRIPTOR_HEAP_FLAGS,
-    ) -> Result<ID3D12DescriptorHeap, Stop> {
-        let desc =
-            D3D12_DESCRIPTOR_HEAP_DESC { Type: heap_type, NumDescriptors: 1, Flags: flags, NodeMask: 0 };
-        let heap = views::create_descriptor_heap(self.ctx.device(), &desc).ok("one descriptor")?;
-        self.views.borrow_mut().push(heap.clone());
-        Ok(heap)
+        let view = views::create_target_view(self.ctx.device(), resource, Some(part), &heap);
+        self.views.borrow_mut().push(heap);
+        Ok(view)
     }
 
     /// Executes one list with one `ExecuteCommandLists` and waits.
@@ -215,9 +198,7 @@ impl<'a> Scene<'a> {
 
     /// Records commands and returns the result of `Close`.
     pub(crate) fn close<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Result<Answer<()>, Stop> {
-        let (list, _allocator) = open_list(self.ctx.device(), DIRECT)?;
-        commands(&list).into_result()?;
-        Ok(list.close())
+        self.queue.closes(commands)
     }
 
     /// Records one call of `Barrier`.
@@ -285,14 +266,12 @@ impl<'a> Scene<'a> {
 
     /// Returns the first `len` bytes of the READBACK buffer.
     pub(crate) fn brought(&self, len: usize) -> Result<Vec<u8>, Stop> {
-        Ok(self.ctx.map(&self.back).ok("a READBACK buffer")?.read(0, len))
+        read(&self.back, len)
     }
 
     /// Fills the READBACK buffer with zeros.
     pub(crate) fn wipe(&self) -> Result<(), Stop> {
-        let zeroes = vec![0; usize::try_from(STAGING).unwrap_or(0)];
-        self.ctx.map(&self.back).ok("a READBACK buffer")?.write(0, &zeroes);
-        Ok(())
+        fill(&self.back, 0)
     }
 
     /// Fails the check unless `read` copied the bytes that `write` copied. Returns their number.
@@ -332,9 +311,7 @@ impl<'a> Scene<'a> {
     ) -> Result<(), Stop> {
         self.wipe()?;
         self.run(|list| {
-            if state != COPY_SOURCE {
-                list.transition(resource, state, COPY_SOURCE);
-            }
+            list.to_state(resource, state, COPY_SOURCE);
             match rect {
                 Some(rect) => self.read_box(list, resource, subresource, rect),
                 None => self.read(list, resource, subresource),

@@ -7,8 +7,7 @@ use heapwright_d3d12::generations::NUMBERED_DEVICES;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::buffer_desc;
-use crate::{Error, HeapType, SegmentGroup};
+use crate::{Error, HeapType, SegmentGroup, buffer_desc};
 
 /// Committed resources are aligned to VidMm's pages, even with tight alignment.
 pub(crate) const COMMITTED_MINIMUM: Alignment =

@@ -88,7 +88,6 @@ pub mod residency;
 pub mod __windows_interop;
 mod adapter;
 mod allocator;
-mod buffer_desc;
 mod buffers;
 mod caps;
 pub mod defragmentation;
@@ -96,33 +95,29 @@ mod desc;
 mod error;
 #[doc = include_str!("../docs/gpgmm.md")]
 pub mod gpgmm {}
-mod heap_family;
-mod heap_type;
-mod memory;
+mod heaps;
 #[doc = include_str!("../docs/on_windows.md")]
 pub mod on_windows {}
-mod plan;
 pub mod recording;
 pub mod report;
-mod requirements;
+mod request;
+mod source;
 pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    Mapping, MemoryTotals, NotFreed, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats,
-    TexelPitches, TextureMapping,
+    Mapping, NotFreed, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationInfo,
+    ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats, TexelPitches, TextureMapping,
 };
-pub use buffer_desc::buffer_desc;
 pub use caps::{AlignmentWithTight, Architecture, DeviceCaps};
 pub use desc::{
     ClearValue, EmptyHeapPolicy, HeapLimits, PoolDesc, RecordFlags, RecordOptions, RecordScope,
     ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind,
-    SuballocationAlgorithm,
+    SuballocationAlgorithm, buffer_desc,
 };
 pub use error::Error;
-pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
-pub use heap_type::HeapType;
+pub use heaps::{AllocationId, PredictedMemory};
+pub use heapwright_core::placement::HeapSetTotals as MemoryTotals;
 pub use heapwright_core::residency::SegmentGroup;
 pub use heapwright_core::suballoc::FreeRangeChoice;
 pub use heapwright_core::units::ParseByteSizeError;
@@ -130,6 +125,8 @@ pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, aliasing, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
-pub use memory::{AllocationId, MemoryReference, PredictedMemory};
-pub use plan::{Placement, PlacementDecision, PlacementReason};
-pub use requirements::BufferUses;
+pub use request::{
+    BufferUses, HeapType, HeapTypePreference, InitialState, NodeMasks, Placement, PlacementDecision,
+    PlacementReason,
+};
+pub use source::MemoryReference;

@@ -2,20 +2,19 @@
 
 use heapwright_d3d12::*;
 
-use super::commands::{Target, expect};
-
-use crate::answer::{Stop, Verdict, each, ensure, failed, require, require_eq};
+use crate::answer::{Stop, Verdict, each, ensure, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation};
-use crate::com::device::{self, Home};
 use crate::com::{memory, views};
 use crate::context::Context;
 use crate::desc::{
-    COMMON, COMPUTE, COPY, COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, GPU_UPLOAD, KIB, MIB, READBACK,
-    RENDER_TARGET, UPLOAD, buffer, buffer_heap, depth_buffer, render_target, rgba, texture2d, tight_buffer,
-    volume, with_flags, with_mips,
+    COMMON, COMPUTE, COPY, COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, GPU_UPLOAD, KIB, RENDER_TARGET, buffer,
+    buffer_heap, depth_buffer, render_target, rgba, texture2d, tight_buffer, volume, with_flags, with_mips,
 };
+use crate::queue::{fill, pattern, read};
+use crate::target::Target;
+use crate::transfer::Staged;
 
 const BUFFER: &str = "Learn, ID3D12GraphicsCommandList::CopyBufferRegion";
 const TEXTURE: &str = "Learn, ID3D12GraphicsCommandList::CopyTextureRegion";
@@ -35,10 +34,10 @@ pub(super) const CHECKS: &[Check] = &[
     check("copies/buffer-of-4-mib", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 4 * 1024 * 1024)),
     check("copies/buffer-region", BUFFER, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
-        let (from, to) = (upload(ctx, &pattern(1000, 1))?, readback(ctx, 1000)?);
-        fill(ctx, &to, 0xee)?;
+        let (from, to) = (queue.upload(&pattern(1000, 1))?, queue.readback(1000)?);
+        fill(&to, 0xee)?;
         queue.run(|list| list.copy_buffer((&to, 333), (&from, 77), 101))?;
-        let found = read(ctx, &to, 1000)?;
+        let found = read(&to, 1000)?;
         let source = pattern(1000, 1);
         require(found[..333].iter().chain(&found[434..]).all(|&byte| byte == 0xee), || {
             "bytes outside the region changed".to_owned()
@@ -48,9 +47,9 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("copies/buffer-copyresource", RESOURCE, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
-        let (from, to) = (upload(ctx, &pattern(5000, 3))?, readback(ctx, 5000)?);
+        let (from, to) = (queue.upload(&pattern(5000, 3))?, queue.readback(5000)?);
         queue.run(|list| list.copy_resource(&to, &from))?;
-        ensure!(read(ctx, &to, 5000)? == pattern(5000, 3), "the copied bytes differ from the source");
+        ensure!(read(&to, 5000)? == pattern(5000, 3), "the copied bytes differ from the source");
         Ok("5000 bytes".to_owned())
     }),
     check("copies/placed-neighbours", BUFFER, &[], |ctx| {
@@ -59,7 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
         let found = ctx.valid_allocation("a buffer", &desc)?;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 16 * 64 * KIB)).ok("1 MiB")?;
         let step = found.size.next_multiple_of(found.alignment);
-        let (source, target) = (upload(ctx, &pattern(1600, 4))?, readback(ctx, 1600)?);
+        let (source, target) = (queue.upload(&pattern(1600, 4))?, queue.readback(1600)?);
         let mut placed = Vec::new();
         for index in 0..16 {
             placed.push(ctx.place(&heap, index * step, &desc).ok(format!("offset {:#x}", index * step))?);
@@ -74,7 +73,7 @@ pub(super) const CHECKS: &[Check] = &[
                 list.copy_buffer((&target, index * 100), (resource, 0), 100);
             }
         })?;
-        ensure!(read(ctx, &target, 1600)? == pattern(1600, 4), "adjacent buffers overwrote each other");
+        ensure!(read(&target, 1600)? == pattern(1600, 4), "adjacent buffers overwrote each other");
         Ok(format!("16 buffers {step} bytes apart"))
     }),
     check(
@@ -83,13 +82,13 @@ pub(super) const CHECKS: &[Check] = &[
         &[],
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
-            let dirt = upload(ctx, &vec![0xa5; 64 * 1024])?;
-            let target = readback(ctx, 64 * 1024)?;
+            let dirt = queue.upload(&vec![0xa5; 64 * 1024])?;
+            let target = queue.readback(64 * 1024)?;
             each(0..4, |round| {
                 let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
                 let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
                 queue.run(|list| list.copy_resource(&target, &resource))?;
-                let found = read(ctx, &target, 64 * 1024)?;
+                let found = read(&target, 64 * 1024)?;
                 ensure!(found.iter().all(|&byte| byte == 0), "new memory is not zero in round {round}");
                 queue.run(|list| list.copy_resource(&resource, &dirt))
             })
@@ -100,27 +99,24 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let (one, other) =
             (ctx.place(&heap, 0, &buffer(1000)).ok("one")?, ctx.place(&heap, 0, &buffer(1000)).ok("other")?);
-        let (source, target) = (upload(ctx, &pattern(1000, 5))?, readback(ctx, 1000)?);
+        let (source, target) = (queue.upload(&pattern(1000, 5))?, queue.readback(1000)?);
         queue.run(|list| list.copy_resource(&one, &source))?;
         queue.run(|list| list.copy_resource(&target, &other))?;
-        ensure!(
-            read(ctx, &target, 1000)? == pattern(1000, 5),
-            "the overlapping buffer contains different bytes"
-        );
+        ensure!(read(&target, 1000)? == pattern(1000, 5), "the overlapping buffer contains different bytes");
         Ok("written through one, read through the other".to_owned())
     }),
     check("copies/lists-run-in-order", "Learn, ID3D12CommandQueue::ExecuteCommandLists", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
-        let target = readback(ctx, 256)?;
+        let target = queue.readback(256)?;
         for seed in 0..20 {
-            let source = upload(ctx, &pattern(256, seed))?;
+            let source = queue.upload(&pattern(256, seed))?;
             queue.run(|list| {
                 list.copy_buffer((&middle, 0), (&source, 0), 256);
                 list.transition(&middle, COPY_DEST, COPY_SOURCE);
                 list.copy_buffer((&target, 0), (&middle, 0), 256);
             })?;
-            require(read(ctx, &target, 256)? == pattern(256, seed), || {
+            require(read(&target, 256)? == pattern(256, seed), || {
                 format!("the bytes after list {seed} differ from its source")
             })?;
         }
@@ -129,7 +125,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("copies/queues-hand-over", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(COPY)?, ctx.queue(DIRECT)?);
         let middle = ctx.commit(DEFAULT, &buffer(256 * KIB)).ok("256 KiB")?;
-        let (source, target) = (upload(ctx, &pattern(256 * 1024, 6))?, readback(ctx, 256 * 1024)?);
+        let (source, target) = (first.upload(&pattern(256 * 1024, 6))?, second.readback(256 * 1024)?);
         first.record(|list| {
             list.copy_resource(&middle, &source);
             Ok(())
@@ -142,7 +138,7 @@ pub(super) const CHECKS: &[Check] = &[
         let wait = commands::queue_wait(&second.queue, &first.fence, written);
         wait.ok("the copy queue's fence")?;
         second.wait(second.submit()?)?;
-        require(read(ctx, &target, 256 * 1024)? == pattern(256 * 1024, 6), || {
+        require(read(&target, 256 * 1024)? == pattern(256 * 1024, 6), || {
             "the buffer was read before it was written".to_owned()
         })?;
         Ok("256 KiB from a copy queue to a direct one".to_owned())
@@ -151,18 +147,18 @@ pub(super) const CHECKS: &[Check] = &[
         let queue = ctx.queue(DIRECT)?;
         let source = ctx.commit(GPU_UPLOAD, &buffer(1000)).ok("1000 bytes")?;
         ctx.map(&source).ok("a GPU_UPLOAD buffer")?.write(0, &pattern(1000, 7));
-        let target = readback(ctx, 1000)?;
+        let target = queue.readback(1000)?;
         queue.run(|list| list.copy_resource(&target, &source))?;
-        ensure!(read(ctx, &target, 1000)? == pattern(1000, 7), "the copied bytes differ from the source");
+        ensure!(read(&target, 1000)? == pattern(1000, 7), "the copied bytes differ from the source");
         Ok("the GPU reads what the CPU wrote".to_owned())
     }),
     check("copies/write-buffer-immediate", IMMEDIATE, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
-        let target = readback(ctx, 64)?;
+        let target = queue.readback(64)?;
         let address = memory::address(&target);
         queue.record(|list| list.write_immediate(address + 8, 0x1234_5678).ok("4 bytes"))?;
         queue.wait(queue.submit()?)?;
-        let found = read(ctx, &target, 64)?;
+        let found = read(&target, 64)?;
         require_eq("4 bytes at 8", found[8..12].to_vec(), 0x1234_5678_u32.to_le_bytes().to_vec())?;
         require(found[..8].iter().chain(&found[12..]).all(|&byte| byte == 0), || {
             "bytes outside the write changed".to_owned()
@@ -172,7 +168,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("copies/enhanced-global-barrier", BARRIER, &[Need::EnhancedBarriers], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
-        let (source, target) = (upload(ctx, &pattern(256, 8))?, readback(ctx, 256)?);
+        let (source, target) = (queue.upload(&pattern(256, 8))?, queue.readback(256)?);
         queue.record(|list| {
             list.copy_resource(&middle, &source);
             list.enhanced(&[Enhanced::Global]).ok("a global barrier")?;
@@ -180,7 +176,7 @@ pub(super) const CHECKS: &[Check] = &[
             Ok(())
         })?;
         queue.wait(queue.submit()?)?;
-        ensure!(read(ctx, &target, 256)? == pattern(256, 8), "the copied bytes differ from the source");
+        ensure!(read(&target, 256)? == pattern(256, 8), "the copied bytes differ from the source");
         Ok("the write precedes the read".to_owned())
     }),
     check("copies/texture-round-trip", TEXTURE, TEXTURES, |ctx| texture(ctx, &rgba(100, 60))),
@@ -204,42 +200,34 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("copies/texture-copyresource", RESOURCE, TEXTURES, |ctx| {
         let desc = rgba(64, 64);
-        let (bytes, source, target, footprint) = staged(ctx, &desc)?;
-        let queue = ctx.queue(DIRECT)?;
+        let (queue, staged) = (ctx.queue(DIRECT)?, Staged::of(ctx.device(), &desc)?);
+        let bytes = pattern(staged.len, 10);
+        let (source, target) = (queue.upload(&bytes)?, queue.readback(staged.len)?);
         let one = committed_for_copies(ctx, &desc)?;
         let other = committed_for_copies(ctx, &desc)?;
         queue.run(|list| {
-            list.copy_texture(
-                CopyLocation::Subresource(&one, 0),
-                CopyLocation::Footprint(&source, footprint),
-            );
+            staged.write(list, &one, &source);
             to_source(list, &one);
             list.copy_resource(&other, &one);
             to_source(list, &other);
-            list.copy_texture(
-                CopyLocation::Footprint(&target, footprint),
-                CopyLocation::Subresource(&other, 0),
-            );
+            staged.read(list, &other, &target);
         })?;
-        ensure!(read(ctx, &target, bytes.len())? == bytes, "the copied texels differ from the source");
-        Ok("64 by 64".to_owned())
+        staged.same(&read(&target, staged.len)?, &bytes)
     }),
     check("copies/texture-region", TEXTURE, TEXTURES, |ctx| {
         let desc = rgba(64, 64);
-        let (bytes, source, target, footprint) = staged(ctx, &desc)?;
-        let queue = ctx.queue(DIRECT)?;
+        let (queue, staged) = (ctx.queue(DIRECT)?, Staged::of(ctx.device(), &desc)?);
+        let bytes = pattern(staged.len, 10);
+        let (source, target) = (queue.upload(&bytes)?, queue.readback(staged.len)?);
         let texture = committed_for_copies(ctx, &desc)?;
         let part = D3D12_BOX { left: 8, top: 16, front: 0, right: 24, bottom: 20, back: 1 };
         queue.run(|list| {
-            let from = CopyLocation::Footprint(&source, footprint);
+            let from = CopyLocation::Footprint(&source, staged.layouts[0]);
             list.copy_texture_to(CopyLocation::Subresource(&texture, 0), (40, 50, 0), from, Some(part));
             to_source(list, &texture);
-            list.copy_texture(
-                CopyLocation::Footprint(&target, footprint),
-                CopyLocation::Subresource(&texture, 0),
-            );
+            staged.read(list, &texture, &target);
         })?;
-        let found = read(ctx, &target, bytes.len())?;
+        let found = read(&target, bytes.len())?;
         for row in 0..4 {
             let (to, from) = ((50 + row) * 256 + 40 * 4, (16 + row) * 256 + 8 * 4);
             ensure!(found[to..to + 64] == bytes[from..from + 64], "row {row} of the region differs");
@@ -249,19 +237,16 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("copies/texture-region-within-a-subresource", TEXTURE, TEXTURES, |ctx| {
         let desc = rgba(64, 64);
-        let (bytes, source, target, footprint) = staged(ctx, &desc)?;
         // On a copy queue textures are in COMMON before each list and behind it, and need no barriers.
-        let (queue, texture) = (ctx.queue(COPY)?, created(ctx, &desc, COMMON)?);
-        let whole = CopyLocation::Subresource(&texture, 0);
+        let (queue, texture) = (ctx.queue(COPY)?, ctx.created(&desc, COMMON)?);
+        let (staged, whole) = (Staged::of(ctx.device(), &desc)?, CopyLocation::Subresource(&texture, 0));
+        let bytes = pattern(staged.len, 10);
+        let (source, target) = (queue.upload(&bytes)?, queue.readback(staged.len)?);
         let left = D3D12_BOX { left: 0, top: 0, front: 0, right: 32, bottom: 64, back: 1 };
-        queue.run(|list| {
-            list.copy_texture(whole, CopyLocation::Footprint(&source, footprint));
-        })?;
+        queue.run(|list| staged.write(list, &texture, &source))?;
         queue.run(|list| list.copy_texture_to(whole, (32, 0, 0), whole, Some(left)))?;
-        queue.run(|list| {
-            list.copy_texture(CopyLocation::Footprint(&target, footprint), whole);
-        })?;
-        let found = read(ctx, &target, bytes.len())?;
+        queue.run(|list| staged.read(list, &texture, &target))?;
+        let found = read(&target, bytes.len())?;
         for (row, (found, written)) in found.chunks(256).zip(bytes.chunks(256)).enumerate() {
             let is_copied = found[..128] == written[..128] && found[128..] == written[..128];
             ensure!(is_copied, "row {row} does not contain its left half twice");
@@ -275,15 +260,13 @@ pub(super) const CHECKS: &[Check] = &[
         |ctx| {
             let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
             queue.run(|list| list.clear_target(target.view, [1.0, 0.0, 1.0, 0.0], &[]))?;
-            expect(&target.texels(ctx, &queue)?, |_, _| [255, 0, 255, 0])?;
-            Ok("(1, 0, 1, 0)".to_owned())
+            target.returns(ctx, &queue, |_, _| [255, 0, 255, 0])
         },
     ),
     check("copies/clear-depth", "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView", TEXTURES, |ctx| {
         let (target, queue) = (Target::new(ctx, &depth_buffer(64, 8))?, ctx.queue(DIRECT)?);
         queue.run(|list| list.clear_depth(target.view, 0.5, &[]))?;
-        expect(&target.texels(ctx, &queue)?, |_, _| 0.5_f32.to_le_bytes())?;
-        Ok("0.5".to_owned())
+        target.returns(ctx, &queue, |_, _| 0.5_f32.to_le_bytes())
     }),
     check(
         "copies/clear-unordered-access",
@@ -293,27 +276,27 @@ pub(super) const CHECKS: &[Check] = &[
             let queue = ctx.queue(DIRECT)?;
             let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
             let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-            let resource = created(ctx, &desc, state)?;
+            let resource = ctx.created(&desc, state)?;
             let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-            let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-            let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
+            let heap = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+            let visible = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
             views::create_unordered_view(ctx.device(), &resource, Some(128), &visible);
             let view = views::create_unordered_view(ctx.device(), &resource, Some(128), &heap);
-            let target = readback(ctx, 1024)?;
+            let target = queue.readback(1024)?;
             // Memory need not be zero everywhere: what is behind the view is to stay what it is.
             queue.run(|list| {
                 list.transition(&resource, state, COPY_SOURCE);
                 list.copy_resource(&target, &resource);
                 list.transition(&resource, COPY_SOURCE, state);
             })?;
-            let before = read(ctx, &target, 1024)?;
+            let before = read(&target, 1024)?;
             queue.run(|list| {
                 list.set_descriptor_heap(&visible);
                 list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &[]);
                 list.transition(&resource, state, COPY_SOURCE);
                 list.copy_resource(&target, &resource);
             })?;
-            let found = read(ctx, &target, 1024)?;
+            let found = read(&target, 1024)?;
             let (cleared, rest) = found.split_at(512);
             require(cleared.chunks(4).all(|element| element == [4, 3, 2, 1]), || {
                 format!("the first element is {:?}", &cleared[..4])
@@ -329,7 +312,7 @@ pub(super) const CHECKS: &[Check] = &[
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
             let state = RENDER_TARGET;
-            let texture = created(ctx, &render_target(64, 64), state)?;
+            let texture = ctx.created(&render_target(64, 64), state)?;
             queue.run(|list| list.discard(&texture, None))?;
             Ok("the device is not removed".to_owned())
         },
@@ -362,74 +345,15 @@ fn shared_buffer(ctx: &Context) -> Result<ID3D12Resource, Stop> {
     ctx.commit_with(&home, D3D12_HEAP_FLAG_SHARED, &buffer(64 * KIB)).ok("a shared buffer")
 }
 
-/// Returns bytes that depend on their position and on the seed.
-pub(super) fn pattern(len: usize, seed: u8) -> Vec<u8> {
-    (0..len)
-        .map(|place| {
-            let mixed =
-                place.wrapping_mul(2_654_435_761).wrapping_add(usize::from(seed).wrapping_mul(40_503));
-            u8::try_from((mixed >> 7) & 0xff).unwrap_or(0)
-        })
-        .collect()
-}
-
-/// Creates an UPLOAD buffer with these bytes.
-pub(super) fn upload(ctx: &Context, bytes: &[u8]) -> Result<ID3D12Resource, Stop> {
-    let width = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let resource = ctx.commit(UPLOAD, &buffer(width)).ok(format!("{width} bytes"))?;
-    ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, bytes);
-    Ok(resource)
-}
-
-/// Creates a READBACK buffer.
-pub(super) fn readback(ctx: &Context, width: u64) -> Result<ID3D12Resource, Stop> {
-    ctx.commit(READBACK, &buffer(width)).ok(format!("{width} bytes"))
-}
-
-fn fill(ctx: &Context, resource: &ID3D12Resource, value: u8) -> Result<(), Stop> {
-    let len = usize::try_from(memory::desc(resource).Width).unwrap_or(0);
-    ctx.map(resource).ok("a CPU-accessible buffer")?.write(0, &vec![value; len]);
-    Ok(())
-}
-
-pub(super) fn read(ctx: &Context, resource: &ID3D12Resource, len: usize) -> Result<Vec<u8>, Stop> {
-    Ok(ctx.map(resource).ok("a READBACK buffer")?.read(0, len))
-}
-
 /// Copies bytes from an UPLOAD buffer through a DEFAULT buffer to a READBACK buffer and compares them.
 fn through_default(ctx: &Context, list_type: D3D12_COMMAND_LIST_TYPE, len: usize) -> Verdict {
-    let queue = ctx.queue(list_type)?;
-    let width = u64::try_from(len).unwrap_or(u64::MAX);
-    let bytes = pattern(len, 9);
-    let (source, target) = (upload(ctx, &bytes)?, readback(ctx, width)?);
-    let middle = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
-    queue.run(|list| list.copy_buffer((&middle, 0), (&source, 0), width))?;
-    queue.run(|list| list.copy_buffer((&target, 0), (&middle, 0), width))?;
-    let found = read(ctx, &target, len)?;
-    if let Some(place) = (0..len).find(|&place| found[place] != bytes[place]) {
-        return failed(format!("byte {place} is {:#04x}, {:#04x} was written", found[place], bytes[place]));
-    }
-    Ok(format!("{len} bytes"))
-}
-
-/// Creates a heap of one descriptor.
-pub(super) fn descriptors(
-    ctx: &Context,
-    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
-    flags: D3D12_DESCRIPTOR_HEAP_FLAGS,
-) -> Result<ID3D12DescriptorHeap, Stop> {
-    let desc = D3D12_DESCRIPTOR_HEAP_DESC { Type: heap_type, NumDescriptors: 1, Flags: flags, NodeMask: 0 };
-    views::create_descriptor_heap(ctx.device(), &desc).ok("one descriptor")
-}
-
-/// Creates a committed resource of heap type DEFAULT.
-pub(super) fn created(
-    ctx: &Context,
-    desc: &D3D12_RESOURCE_DESC,
-    state: D3D12_RESOURCE_STATES,
-) -> Result<ID3D12Resource, Stop> {
-    let home = crate::desc::properties(DEFAULT);
-    ctx.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state, None).ok("a resource")
+    let (queue, bytes) = (ctx.queue(list_type)?, pattern(len, 9));
+    let (source, target) = (queue.upload(&bytes)?, queue.readback(len)?);
+    let desc = buffer(u64::try_from(len).unwrap_or(u64::MAX));
+    let (staged, middle) = (Staged::of(ctx.device(), &desc)?, ctx.commit(DEFAULT, &desc).ok("a buffer")?);
+    queue.run(|list| staged.write(list, &middle, &source))?;
+    queue.run(|list| staged.read(list, &middle, &target))?;
+    staged.same(&read(&target, len)?, &bytes)
 }
 
 /// Creates a committed texture in COPY_DEST.
@@ -437,7 +361,7 @@ pub(super) fn committed_for_copies(
     ctx: &Context,
     desc: &D3D12_RESOURCE_DESC,
 ) -> Result<ID3D12Resource, Stop> {
-    created(ctx, desc, COPY_DEST)
+    ctx.created(desc, COPY_DEST)
 }
 
 /// Transitions a texture from COPY_DEST to COPY_SOURCE.
@@ -445,48 +369,16 @@ pub(super) fn to_source(list: &commands::List, texture: &ID3D12Resource) {
     list.transition(texture, COPY_DEST, COPY_SOURCE);
 }
 
-type Staged = (Vec<u8>, ID3D12Resource, ID3D12Resource, D3D12_PLACED_SUBRESOURCE_FOOTPRINT);
-
-/// Returns bytes for subresource 0, an UPLOAD buffer with them, a READBACK buffer of the same size, and the footprint.
-fn staged(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Staged, Stop> {
-    let footprints = device::footprints(ctx.device(), desc, 0, 1, 0);
-    ensure!(footprints.total < 64 * MIB, "the footprints are too large: {} bytes", footprints.total);
-    let bytes = pattern(usize::try_from(footprints.total).unwrap_or(0), 10);
-    Ok((bytes.clone(), upload(ctx, &bytes)?, readback(ctx, footprints.total)?, footprints.layouts[0]))
-}
-
 /// Copies all subresources from a buffer to a texture and back, and compares the texels.
 fn texture(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
-    let slices = if desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D { 1 } else { desc.DepthOrArraySize };
-    let count = u32::from(desc.MipLevels) * u32::from(slices);
-    let footprints = device::footprints(ctx.device(), desc, 0, count, 0);
-    ensure!(footprints.total < 64 * MIB, "the footprints are too large: {} bytes", footprints.total);
-    let bytes = pattern(usize::try_from(footprints.total).unwrap_or(0), 11);
-    let (source, target) = (upload(ctx, &bytes)?, readback(ctx, footprints.total)?);
-    let texture = committed_for_copies(ctx, desc)?;
-    let queue = ctx.queue(DIRECT)?;
+    let staged = Staged::of(ctx.device(), desc)?;
+    let (queue, texture, bytes) =
+        (ctx.queue(DIRECT)?, committed_for_copies(ctx, desc)?, pattern(staged.len, 11));
+    let (source, target) = (queue.upload(&bytes)?, queue.readback(staged.len)?);
     queue.run(|list| {
-        for (index, &layout) in (0..).zip(&footprints.layouts) {
-            let from = CopyLocation::Footprint(&source, layout);
-            list.copy_texture(CopyLocation::Subresource(&texture, index), from);
-        }
+        staged.write(list, &texture, &source);
         to_source(list, &texture);
-        for (index, &layout) in (0..).zip(&footprints.layouts) {
-            let to = CopyLocation::Footprint(&target, layout);
-            list.copy_texture(to, CopyLocation::Subresource(&texture, index));
-        }
+        staged.read(list, &texture, &target);
     })?;
-    let found = read(ctx, &target, bytes.len())?;
-    for (index, layout) in footprints.layouts.iter().enumerate() {
-        let rows = u64::from(footprints.row_counts[index]) * u64::from(layout.Footprint.Depth);
-        for row in 0..rows {
-            let start =
-                usize::try_from(layout.Offset + row * u64::from(layout.Footprint.RowPitch)).unwrap_or(0);
-            let end = start + usize::try_from(footprints.row_sizes[index]).unwrap_or(0);
-            require(found.get(start..end) == bytes.get(start..end), || {
-                format!("row {row} of subresource {index} differs from the source")
-            })?;
-        }
-    }
-    Ok(format!("{count} subresources, {} bytes", footprints.total))
+    staged.same(&read(&target, staged.len)?, &bytes)
 }

@@ -8,8 +8,9 @@ use heapwright_d3d12::*;
 use crate::answer::{Answer, Stop, Verdict, each, ensure, failed, require, require_eq};
 use crate::check::{Check, check, validation};
 use crate::com::commands;
-use crate::context::{Context, Queue};
+use crate::context::Context;
 use crate::desc::{BUNDLE, COMPUTE, COPY, DIRECT};
+use crate::queue::Queue;
 
 const FENCE: &str = "Learn, ID3D12Fence";
 const QUEUE: &str = "Learn, ID3D12CommandQueue";

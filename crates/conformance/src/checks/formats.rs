@@ -2,17 +2,18 @@
 
 use heapwright_d3d12::*;
 
-use super::commands::{RECTS, Target, expect, is_in_rects};
-use super::copies::{committed_for_copies, created, descriptors, pattern, read, readback, to_source, upload};
+use super::commands::resolves;
+use super::copies::{committed_for_copies, to_source};
 use crate::answer::{Stop, each, require_eq, skipped};
 use crate::check::{Check, Need, check};
 use crate::com::commands::{CopyLocation, List};
 use crate::com::{device, views};
 use crate::context::Context;
 use crate::desc::{
-    COPY_SOURCE, DIRECT, depth_buffer, multisampled, render_target, rgba, texture2d, with_format,
-    with_samples,
+    COPY_SOURCE, DIRECT, depth_buffer, multisampled, render_target, texture2d, with_format, with_samples,
 };
+use crate::queue::{pattern, read};
+use crate::target::Target;
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 const BLOCKS: &str = "vkd3d-proton, test_copy_texture_bc_rgba";
@@ -29,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("formats/texels-become-blocks", BLOCKS, TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
         for (texels, blocks, row) in CASES {
-            let (source, target) = (upload(ctx, &pattern(512, 1))?, readback(ctx, 512)?);
+            let (source, target) = (queue.upload(&pattern(512, 1))?, queue.readback(512)?);
             let (first, back) = (texture(ctx, texels, 2)?, texture(ctx, texels, 2)?);
             let compressed = texture(ctx, blocks, 8)?;
             queue.run(|list| {
@@ -39,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
                 list.copy_resource(&back, &compressed);
                 get(list, &target, &back, texels);
             })?;
-            let found = read(ctx, &target, 512)?;
+            let found = read(&target, 512)?;
             for start in [0, 256] {
                 let range = start..start + row;
                 let what = format!("a row of format {texels} through format {blocks}");
@@ -51,7 +52,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("formats/a-block-becomes-a-texel", BLOCKS, TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
         each(CASES, |(texels, blocks, row)| {
-            let (source, target) = (upload(ctx, &pattern(512, 2))?, readback(ctx, 512)?);
+            let (source, target) = (queue.upload(&pattern(512, 2))?, queue.readback(512)?);
             let (first, back) = (texture(ctx, texels, 2)?, texture(ctx, texels, 2)?);
             let compressed = texture(ctx, blocks, 8)?;
             let [first_at, block_at, back_at] =
@@ -64,7 +65,7 @@ pub(super) const CHECKS: &[Check] = &[
                 list.copy_texture_to(back_at, (0, 1, 0), block_at, Some(square(4, 4, 4)));
                 get(list, &target, &back, texels);
             })?;
-            let (found, half) = (read(ctx, &target, 512)?, row / 2);
+            let (found, half) = (read(&target, 512)?, row / 2);
             let what = format!("a texel of format {texels} through a block of format {blocks}");
             require_eq(what, &found[256..256 + half], &pattern(512, 2)[half..row])
         })
@@ -76,9 +77,10 @@ pub(super) const CHECKS: &[Check] = &[
         if !support.is_ok_and(|support| support.Support1 & D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL != 0) {
             return skipped("the device has no D24_UNORM_S8_UINT");
         }
-        let (queue, target) = (ctx.queue(DIRECT)?, readback(ctx, 512)?);
+        let queue = ctx.queue(DIRECT)?;
+        let target = queue.readback(512)?;
         let color = DXGI_FORMAT_R32_FLOAT;
-        let source = upload(ctx, &1.5_f32.to_le_bytes().repeat(128))?;
+        let source = queue.upload(&1.5_f32.to_le_bytes().repeat(128))?;
         let first = texture(ctx, color, 2)?;
         let desc = with_format(depth_buffer(2, 2), format);
         let depth = committed_for_copies(ctx, &desc)?;
@@ -89,7 +91,7 @@ pub(super) const CHECKS: &[Check] = &[
             get(list, &target, &depth, DXGI_FORMAT_R32_TYPELESS);
         })?;
         // 1.5 is 0x3fc00000.
-        require_eq("a texel", &read(ctx, &target, 4)?[..], &0x00c0_0000_u32.to_le_bytes()[..])?;
+        require_eq("a texel", &read(&target, 4)?[..], &0x00c0_0000_u32.to_le_bytes()[..])?;
         Ok("the fourth byte is 0".to_owned())
     }),
     check(
@@ -100,52 +102,31 @@ pub(super) const CHECKS: &[Check] = &[
             let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
             let (target, queue) = (Target::new(ctx, &desc)?, ctx.queue(DIRECT)?);
             queue.run(|list| list.clear_target(target.view, [f32::MAX, 1.0, 0.0, 0.0], &[]))?;
-            expect(&target.texels(ctx, &queue)?, |_, _| [0xff, 0x7b, 0x00, 0x3c])?;
+            target.returns(ctx, &queue, |_, _| [0xff, 0x7b, 0x00, 0x3c])?;
             Ok("FLT_MAX is 0x7bff, the largest number".to_owned())
         },
     ),
     check("formats/resolve-between-unorm-and-srgb", RESOLVE, TEXTURES, |ctx| {
-        let queue = ctx.queue(DIRECT)?;
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM, DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
-        let of = |desc, format| with_format(desc, format);
         for (from, to) in formats.into_iter().flat_map(|from| formats.map(|to| (from, to))) {
-            for format in formats {
-                let source = Target::new(ctx, &of(multisampled(64, 8, 4), from))?;
-                let resolved = Target::resolved(ctx, &of(rgba(64, 8), to))?;
-                queue.run(|list| {
-                    list.clear_target(source.view, [0.0; 4], &[]);
-                    list.clear_target(source.view, [1.0; 4], &RECTS);
-                    source.becomes(list, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
-                    list.resolve(&resolved.texture, &source.texture, format);
-                })?;
-                let found = resolved.texels(ctx, &queue)?;
-                expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
-            }
+            let source = with_format(multisampled(64, 8, 4), from);
+            each(formats, |format| resolves(ctx, &source, to, format))?;
         }
         Ok("all combinations of source, destination and format".to_owned())
     }),
     check("formats/resolve-of-depth", RESOLVE, TEXTURES, |ctx| {
-        let queue = ctx.queue(DIRECT)?;
+        let source = with_samples(depth_buffer(64, 8), 4, 0);
         each([DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_R32_FLOAT], |format| {
-            let desc = with_samples(depth_buffer(64, 8), 4, 0);
-            let (source, resolved) = (Target::new(ctx, &desc)?, Target::resolved(ctx, &depth_buffer(64, 8))?);
-            queue.run(|list| {
-                list.clear_depth(source.view, 0.25, &[]);
-                list.clear_depth(source.view, 0.5, &RECTS);
-                source.becomes(list, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
-                list.resolve(&resolved.texture, &source.texture, format);
-            })?;
-            let found = resolved.texels(ctx, &queue)?;
-            expect(&found, |x, y| (if is_in_rects(x, y) { 0.5_f32 } else { 0.25 }).to_le_bytes())
+            resolves(ctx, &source, DXGI_FORMAT_D32_FLOAT, format)
         })
     }),
     check("formats/read-only-aspects", "Learn, D3D12_DSV_FLAGS", TEXTURES, |ctx| {
         let desc = with_format(depth_buffer(4, 4), DXGI_FORMAT_D32_FLOAT_S8X24_UINT);
         let state = D3D12_RESOURCE_STATE_DEPTH_WRITE;
-        let (queue, texture) = (ctx.queue(DIRECT)?, created(ctx, &desc, state)?);
+        let (queue, texture) = (ctx.queue(DIRECT)?, ctx.created(&desc, state)?);
         let mut heaps = Vec::new();
         let mut view = |flags| -> Result<_, Stop> {
-            let heap = descriptors(ctx, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+            let heap = ctx.descriptors(D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
             let view = views::create_depth_view(ctx.device(), &texture, Some((desc.Format, flags)), &heap);
             heaps.push(heap);
             Ok(view)
@@ -154,7 +135,8 @@ pub(super) const CHECKS: &[Check] = &[
         let (depth, stencil) =
             (view(D3D12_DSV_FLAG_READ_ONLY_DEPTH)?, view(D3D12_DSV_FLAG_READ_ONLY_STENCIL)?);
         let footprints = device::footprints(ctx.device(), &desc, 0, 2, 0);
-        let target = readback(ctx, footprints.total)?;
+        let len = usize::try_from(footprints.total).unwrap_or(0);
+        let target = queue.readback(len)?;
         queue.run(|list| {
             list.clear_depth(all, 0.5, &[]);
             list.clear_stencil(all, 1);
@@ -166,7 +148,7 @@ pub(super) const CHECKS: &[Check] = &[
                 list.copy_texture(to, CopyLocation::Subresource(&texture, plane));
             }
         })?;
-        let found = read(ctx, &target, usize::try_from(footprints.total).unwrap_or(0))?;
+        let found = read(&target, len)?;
         let start = usize::try_from(footprints.layouts[1].Offset).unwrap_or(0);
         let clears = "cleared through views whose other aspect is read-only";
         require_eq(format!("depth {clears}"), &found[..4], &0.25_f32.to_le_bytes()[..])?;

@@ -2,12 +2,13 @@
 
 use heapwright_d3d12::*;
 
-use super::copies::{pattern, read, readback, upload};
 use crate::answer::{Stop, ensure, require};
 use crate::check::{Check, check};
 use crate::com::{commands, pipelines};
 use crate::context::Context;
 use crate::desc::{BUNDLE, DIRECT};
+use crate::dxbc::{self, Assembly};
+use crate::queue::{pattern, read};
 
 pub(super) const CHECKS: &[Check] = &[
     check("pipelines/root-signature", "Learn, ID3D12Device::CreateRootSignature", &[], |ctx| {
@@ -31,14 +32,15 @@ pub(super) const CHECKS: &[Check] = &[
         "Learn, ID3D12GraphicsCommandList::DrawInstanced and Dispatch",
         &[],
         |ctx| {
-            let ((signature, state), (other_signature, other_state)) = (graphics(ctx)?, compute(ctx)?);
-            let (queue, from, to) = (ctx.queue(DIRECT)?, upload(ctx, &pattern(256, 1))?, readback(ctx, 256)?);
+            let ((signature, state), (other, compute)) = (graphics(ctx)?, compute(ctx)?);
+            let queue = ctx.queue(DIRECT)?;
+            let (from, to) = (queue.upload(&pattern(256, 1))?, queue.readback(256)?);
             queue.run(|list| {
                 list.draw(&signature, &state);
-                list.dispatch(&other_signature, &other_state);
+                list.dispatch((&other, &compute), &[], 1);
                 list.copy_buffer((&to, 0), (&from, 0), 256);
             })?;
-            require(read(ctx, &to, 256)? == pattern(256, 1), || {
+            require(read(&to, 256)? == pattern(256, 1), || {
                 "the copy after the draw and the dispatch was not executed".to_owned()
             })?;
             Ok("a draw, a dispatch and a copy".to_owned())
@@ -48,7 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (signature, state) = compute(ctx)?;
         let allocator = commands::create_allocator(ctx.device(), BUNDLE).ok("a bundle")?;
         let bundle = commands::create_list(ctx.device(), BUNDLE, &allocator).ok("a bundle")?;
-        bundle.dispatch(&signature, &state);
+        bundle.dispatch((&signature, &state), &[], 1);
         bundle.close().ok("a bundle")?;
         ctx.queue(DIRECT)?.run(|list| {
             list.execute_bundle(&bundle);
@@ -59,14 +61,15 @@ pub(super) const CHECKS: &[Check] = &[
     check("pipelines/timestamps", "Learn, ID3D12GraphicsCommandList::ResolveQueryData", &[], |ctx| {
         let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 2, NodeMask: 0 };
         let heap = commands::create_query_heap(ctx.device(), &desc).ok("2 timestamps")?;
-        let (queue, to) = (ctx.queue(DIRECT)?, readback(ctx, 32)?);
+        let queue = ctx.queue(DIRECT)?;
+        let to = queue.readback(32)?;
         ctx.map(&to).ok("a READBACK buffer")?.write(0, &[0xee; 32]);
         queue.run(|list| {
             list.end_timestamp(&heap, 0);
             list.end_timestamp(&heap, 1);
             list.resolve_timestamps(&heap, 2, (&to, 8));
         })?;
-        let found = read(ctx, &to, 32)?;
+        let found = read(&to, 32)?;
         require(found[..8].iter().chain(&found[24..]).all(|&byte| byte == 0xee), || {
             "bytes outside the results changed".to_owned()
         })?;
@@ -76,19 +79,21 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn root_signature(ctx: &Context) -> Result<ID3D12RootSignature, Stop> {
-    pipelines::create_root_signature(ctx.device()).ok("no parameters")
+    let flags = D3D12_ROOT_SIGNATURE_FLAG_ALLOW_INPUT_ASSEMBLER_INPUT_LAYOUT;
+    let container = dxbc::root_signature(&[], flags);
+    pipelines::create_root_signature(ctx.device(), &container).ok("no parameters")
 }
 
-/// Creates a compute pipeline state and its root signature.
+/// Creates a compute pipeline state whose shader returns at once, and its root signature.
 fn compute(ctx: &Context) -> Result<(ID3D12RootSignature, ID3D12PipelineState), Stop> {
-    let signature = root_signature(ctx)?;
-    let state = pipelines::create_compute_state(ctx.device(), &signature).ok("a shader that does nothing")?;
-    Ok((signature, state))
+    let (signature, shader) = (root_signature(ctx)?, Assembly::new(1, &[]).end());
+    let state = pipelines::create_compute_state(ctx.device(), &signature, &shader);
+    Ok((signature, state.ok("a shader that does nothing")?))
 }
 
 /// Creates a graphics pipeline state and its root signature.
 fn graphics(ctx: &Context) -> Result<(ID3D12RootSignature, ID3D12PipelineState), Stop> {
     let signature = root_signature(ctx)?;
-    let state = pipelines::create_graphics_state(ctx.device(), &signature).ok("a vertex shader")?;
-    Ok((signature, state))
+    let state = pipelines::create_graphics_state(ctx.device(), &signature, &dxbc::vertex_shader());
+    Ok((signature, state.ok("a vertex shader")?))
 }

@@ -2,16 +2,15 @@
 
 use heapwright_d3d12::*;
 
-use super::commands::recorded;
-use super::copies::{committed_for_copies, created, descriptors, pattern, read, readback, upload};
+use super::copies::committed_for_copies;
 use crate::answer::{ensure, require, skipped};
 use crate::check::{Check, Need, check, validation};
 use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation};
 use crate::com::{device, object, views};
-use crate::context::open_list;
 use crate::desc::{COMMON, COPY_SOURCE, DIRECT, UPLOAD, buffer, rgba, texture2d, with_flags, with_slices};
 use crate::hresult::Named;
+use crate::queue::{open_list, pattern, read};
 
 const CLOSE: &str = "observed on Windows, ID3D12GraphicsCommandList::Close without the debug layer";
 const REMOVED: &str = "vkd3d-proton, test_device_removed_reason";
@@ -36,40 +35,43 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("recording/clear-without-descriptor-heaps", CLOSE, &[], |ctx| {
         let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        let resource = created(ctx, &desc, D3D12_RESOURCE_STATE_UNORDERED_ACCESS)?;
+        let resource = ctx.created(&desc, D3D12_RESOURCE_STATE_UNORDERED_ACCESS)?;
         let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-        let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
+        let heap = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+        let visible = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
         views::create_unordered_view(ctx.device(), &resource, Some(256), &visible);
         let view = views::create_unordered_view(ctx.device(), &resource, Some(256), &heap);
         let (queue, what) = (ctx.queue(DIRECT)?, "a clear of a view whose heap is not set");
-        recorded(&queue, |list| {
-            list.clear_unordered(&resource, &visible, view, [0; 4], &[]);
-        })?
-        .taken(what)
+        queue
+            .closes(|list| {
+                list.clear_unordered(&resource, &visible, view, [0; 4], &[]);
+            })?
+            .taken(what)
     }),
     check("recording/barrier-of-an-upload-buffer", CLOSE, &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         let (queue, what) = (ctx.queue(DIRECT)?, "a transition of an UPLOAD buffer");
-        recorded(&queue, |list| {
-            let (before, after) = (D3D12_RESOURCE_STATE_GENERIC_READ, COPY_SOURCE);
-            list.transition(&resource, before, after);
-        })?
-        .taken(what)
+        queue
+            .closes(|list| {
+                let (before, after) = (D3D12_RESOURCE_STATE_GENERIC_READ, COPY_SOURCE);
+                list.transition(&resource, before, after);
+            })?
+            .taken(what)
     }),
     check("recording/copyresource-between-families", CLOSE, &[Need::Textures], |ctx| {
         let from = committed_for_copies(ctx, &rgba(4, 4))?;
         let to = committed_for_copies(ctx, &texture2d(DXGI_FORMAT_R32_FLOAT, 4, 4))?;
         let (queue, what) = (ctx.queue(DIRECT)?, "CopyResource of R8G8B8A8_UNORM to R32_FLOAT");
-        recorded(&queue, |list| {
-            list.copy_resource(&to, &from);
-        })?
-        .taken(what)
+        queue
+            .closes(|list| {
+                list.copy_resource(&to, &from);
+            })?
+            .taken(what)
     }),
     check("recording/barrier-of-no-slices", RANGE, TEXTURES, |ctx| {
         let desc = with_slices(rgba(64, 1), 3);
-        let (queue, texture) = (ctx.queue(DIRECT)?, created(ctx, &desc, COMMON)?);
-        let (source, target) = (upload(ctx, &pattern(256, 3))?, readback(ctx, 256)?);
+        let (queue, texture) = (ctx.queue(DIRECT)?, ctx.created(&desc, COMMON)?);
+        let (source, target) = (queue.upload(&pattern(256, 3))?, queue.readback(256)?);
         let layout = device::footprints(ctx.device(), &desc, 0, 1, 0).layouts[0];
         let nothing = (D3D12_BARRIER_SYNC_NONE, D3D12_BARRIER_ACCESS_NO_ACCESS);
         let written = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_ACCESS_COPY_DEST);
@@ -87,7 +89,7 @@ pub(super) const CHECKS: &[Check] = &[
             list.copy_texture(CopyLocation::Footprint(&target, layout), last);
             Ok(())
         })?;
-        ensure!(read(ctx, &target, 256)? == pattern(256, 3), "the copied texels differ from the source");
+        ensure!(read(&target, 256)? == pattern(256, 3), "the copied texels differ from the source");
         Ok("NumArraySlices 0 is one slice, the last of three".to_owned())
     }),
 ];

@@ -7,12 +7,13 @@ use std::thread;
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, each, ensure, failed, require, require_address, require_eq};
+use crate::answer::{Answer, Stop, Verdict, each, ensure, failed, require, require_address, require_eq};
 use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home};
 use crate::com::memory;
 use crate::com::tools::{self, Allocation};
-use crate::context::{Context, Recreation};
+
+use crate::context::Context;
 use crate::desc::{COMMON, DEFAULT, KIB, MIB, UPLOAD, buffer, buffer_heap, properties, rgba};
 use crate::proof;
 
@@ -468,7 +469,66 @@ fn recreated_heap(ctx: &Context, size: u64) -> Result<(Recreation, ID3D12Heap, A
     Ok((again, heap, recorded))
 }
 
+/// A device of the factory with reserved addresses, at which objects are created again.
+struct Recreation {
+    device: ID3D12Device,
+}
+
 impl Recreation {
+    /// Creates a device that reserves `ranges` and nothing else.
+    fn open(context: &Context, ranges: &[Allocation]) -> Result<Self, Stop> {
+        Self::open_after(context, |tools| tools::reserve(tools, ranges).ok("recorded ranges"))
+    }
+
+    /// Creates a device after `set` has changed the settings of the factory's tools. The list of reserved ranges is empty
+    /// before and afterwards.
+    fn open_after(
+        context: &Context,
+        set: impl FnOnce(&ID3D12Tools1) -> Result<(), Stop>,
+    ) -> Result<Self, Stop> {
+        let tools = context.tools()?;
+        tools::clear(&tools);
+        let device = set(&tools).and_then(|()| context.factory_device());
+        tools::clear(&tools);
+        Ok(Self { device: device? })
+    }
+
+    fn device(&self) -> &ID3D12Device {
+        &self.device
+    }
+
+    /// Sets the address of the next object.
+    fn set_next(&self, address: u64) -> Result<(), Stop> {
+        tools::set_next_address(&self.device, address).ok("a device with the RecreateAt tier")
+    }
+
+    /// Creates a DEFAULT heap for buffers.
+    fn heap(&self, size: u64) -> Answer<ID3D12Heap> {
+        device::create_heap(&self.device, &buffer_heap(DEFAULT, size))
+    }
+
+    /// Creates a DEFAULT heap for buffers at the start of `addresses`.
+    fn heap_at(&self, addresses: Allocation, size: u64) -> Answer<ID3D12Heap> {
+        // A device without the interface is detected by the heap's address.
+        let _ = tools::set_next_address(&self.device, addresses.start);
+        self.heap(size)
+    }
+
+    /// Creates a committed DEFAULT buffer at an address.
+    fn buffer_at(&self, address: u64, width: u64) -> Answer<ID3D12Resource> {
+        let _ = tools::set_next_address(&self.device, address);
+        self.create(Home::Committed(&properties(DEFAULT), D3D12_HEAP_FLAG_NONE), width)
+    }
+
+    /// Creates a placed buffer, at the address that was set if there is one.
+    fn place(&self, heap: &ID3D12Heap, offset: u64, width: u64) -> Answer<ID3D12Resource> {
+        self.create(Home::Placed(heap, offset), width)
+    }
+
+    fn create(&self, home: Home<'_>, width: u64) -> Answer<ID3D12Resource> {
+        device::create_resource(&self.device, home, &buffer(width), COMMON, None)
+    }
+
     /// Fails the check unless the device still creates objects after a refusal.
     fn is_alive(&self, ctx: &Context) -> Verdict {
         let reason = device::removed_reason(self.device());

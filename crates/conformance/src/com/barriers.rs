@@ -145,6 +145,18 @@ impl List {
         self.barriers(&[Barrier::Transition(resource, None, before, after)]);
     }
 
+    /// As [`transition`](Self::transition), unless the states are the same.
+    pub(crate) fn to_state(
+        &self,
+        resource: &ID3D12Resource,
+        before: D3D12_RESOURCE_STATES,
+        after: D3D12_RESOURCE_STATES,
+    ) {
+        if before != after {
+            self.transition(resource, before, after);
+        }
+    }
+
     /// Calls `Barrier` with a group of the buffer barriers, one of the texture barriers and one of the global barriers.
     pub(crate) fn enhanced(&self, barriers: &[Enhanced<'_>]) -> Answer<()> {
         let buffers: Vec<D3D12_BUFFER_BARRIER> = barriers.iter().filter_map(Enhanced::buffer).collect();

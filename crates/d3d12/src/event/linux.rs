@@ -105,18 +105,22 @@ pub(super) fn is_event(handle: HANDLE) -> bool {
     is_open && !is_something_else(fd)
 }
 
-/// Returns whether two handles refer to the same event, or true if the kernel cannot tell.
+/// Returns whether two handles refer to the same event, or true if the kernel cannot tell. Another thread may close `b` meanwhile.
 pub(super) fn refer_to_same_event(a: HANDLE, b: HANDLE) -> bool {
     match (event_id(a), event_id(b)) {
-        (Some(a), Some(b)) => a == b,
-        _ => true,
+        (Ok(a), Ok(b)) => a == b,
+        // Closed, or no event any more: the kernel knows the id of the other one.
+        (Ok(_), Err(error)) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData),
+        (Err(_), _) => true,
     }
 }
 
-/// Returns the kernel's id of an eventfd, which is unique while it is open.
-fn event_id(handle: HANDLE) -> Option<u64> {
-    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", to_fd(handle).ok()?)).ok()?;
-    info.lines().find_map(|line| line.strip_prefix("eventfd-id:"))?.trim().parse().ok()
+/// Returns the kernel's id of an eventfd, which is unique while it is open. Fails with `NotFound` if the handle is not open, and with
+/// `InvalidData` if it is no eventfd.
+fn event_id(handle: HANDLE) -> io::Result<u64> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", to_fd(handle)?))?;
+    let id = info.lines().find_map(|line| line.strip_prefix("eventfd-id:")?.trim().parse().ok());
+    id.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 /// Returns whether `fd` is known to be open and not an eventfd. Always false without /proc.

@@ -2,6 +2,7 @@
 #include "environment.hpp"
 
 #include <cstddef>
+#include <iterator>
 
 namespace hw = heapwright::d3d12;
 
@@ -69,6 +70,23 @@ void test_extended_allocators(const environment &env) {
     REQUIRE(hw::CreateAllocator(desc, env.device, env.dxgi(), nullptr, &allocator.self) == S_OK);
     EXPECT(FAILED(create_buffer(allocator, D3D12_HEAP_TYPE(5), 2 * MIB, nullptr)));
     allocator.release();
+
+    /* A share of the budget, of which nothing is left for a heap, or all. */
+    const auto local = video_memory(env, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+    const bool has_budget = local.Budget || local.CurrentUsage;
+    for (double share : {1e-9, 1.0}) {
+        desc = {};
+        desc.Limits.ShareOfBudget = share;
+        REQUIRE(hw::CreateAllocator(desc, env.device, env.dxgi(), nullptr, &allocator.self) == S_OK);
+        const bool is_refused = share < 1 && has_budget;
+        EXPECT(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, MIB, nullptr) == (is_refused ? E_OUTOFMEMORY : S_FALSE));
+        allocator.release();
+        EXPECT(hw::CreateAllocator(desc, env.device, nullptr, nullptr, &allocator.self) == E_INVALIDARG && !allocator);
+    }
+    for (double share : {-0.5, 1.5}) {
+        desc.Limits.ShareOfBudget = share;
+        EXPECT(hw::CreateAllocator(desc, env.device, env.dxgi(), nullptr, &allocator.self) == E_INVALIDARG && !allocator);
+    }
 
     /* Empty heaps leave after frames, except from GPGMM's pools. */
     const struct {
@@ -172,6 +190,23 @@ void test_pools(const environment &env) {
     EXPECT(stats_of(allocator).UsedBlockCount == 1);
     own.release();
     EXPECT(extension->CreateResource(nullptr, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_POINTER && !own);
+    /* CUSTOM heaps, which hold buffers in any state. */
+    hw::ALLOCATION_DESC custom = {};
+    custom.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK;
+    custom.MemoryPoolPreference = D3D12_MEMORY_POOL_L0;
+    EXPECT(extension->CreateResource(&custom, &buffer, D3D12_RESOURCE_STATE_COPY_SOURCE, nullptr, &own.self) == S_OK && own);
+    D3D12_HEAP_PROPERTIES properties = {};
+    D3D12_HEAP_FLAGS heap_flags = {};
+    EXPECT(own->GetResource()->GetHeapProperties(&properties, &heap_flags) == S_OK);
+    EXPECT(properties.Type == D3D12_HEAP_TYPE_CUSTOM && properties.CPUPageProperty == custom.CPUPageProperty);
+    EXPECT(own->Map(0, nullptr, &bytes) == S_OK && bytes);
+    own->Unmap(0, nullptr);
+    own.release();
+    custom.pPool = pool;
+    EXPECT(extension->CreateResource(&custom, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_INVALIDARG && !own);
+    custom.pPool = nullptr;
+    custom.MemoryPoolPreference = D3D12_MEMORY_POOL_UNKNOWN;
+    EXPECT(extension->CreateResource(&custom, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_INVALIDARG && !own);
     plain.pPool = reinterpret_cast<hw::IPool *>(allocator.self);
     EXPECT(extension->CreateResource(&plain, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_INVALIDARG);
     plain.pPool = nullptr;
@@ -210,13 +245,22 @@ void test_pools(const environment &env) {
     desc.MinAlignment = 128 * KIB;
     desc.ExtraHeapFlags = D3D12_HEAP_FLAG_NONE;
     REQUIRE(extension->CreatePool(&desc, &other.self) == S_OK);
-    held<IResourceAllocation> lower, upper;
-    REQUIRE(create_in(extension, other, 64 * KIB, 0, &lower.self) == S_OK && create_in(extension, other, 64 * KIB, 0, &upper.self) == S_OK);
-    EXPECT(upper->GetGPUVirtualAddress() - lower->GetGPUVirtualAddress() == 128 * KIB);
+    /* One buffer for each 128 KiB of a heap. The heaps tell that on every device: addresses of placed resources follow the offsets in
+       our runtime, but need not. */
+    held<IResourceAllocation> aligned[4 * MIB / (128 * KIB) + 1];
+    const size_t per_heap = std::size(aligned) - 1;
+    for (size_t i = 0; i <= per_heap; i++) {
+        REQUIRE(create_in(extension, other, 64 * KIB, i, &aligned[i].self) == S_OK);
+        EXPECT(other->GetTotals(&totals) == S_OK && totals.HeapCount == (i < per_heap ? 1 : 2));
+    }
+    if (env.is_ours) {
+        for (size_t i = 1; i < per_heap; i++)
+            EXPECT(aligned[i]->GetGPUVirtualAddress() - aligned[i - 1]->GetGPUVirtualAddress() == 128 * KIB);
+    }
     /* Pools may be released before their allocations. */
     other.release();
-    EXPECT(lower->Map(0, nullptr, &bytes) == S_OK);
-    lower->Unmap(0, nullptr);
+    EXPECT(aligned[0]->Map(0, nullptr, &bytes) == S_OK);
+    aligned[0]->Unmap(0, nullptr);
 
     const struct {
         size_t offset;

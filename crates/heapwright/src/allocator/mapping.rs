@@ -8,7 +8,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use crate::Error;
-use crate::memory::KeptResident;
+use crate::source::KeptResident;
 
 /// A mapped buffer. Dropping it unmaps the buffer and tells the device which bytes were written (`pWrittenRange`): from
 /// the first to the last byte that [`write`](Self::write) wrote.

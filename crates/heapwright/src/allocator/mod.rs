@@ -23,11 +23,11 @@
 //! | `resource_allocator` | [`ResourceAllocator`]; `inner`: the state that its handles share |
 //! | `allocation_desc`, `allocation`, `mapping`, `texture_mapping` | the description of an allocation; the allocation; CPU access to it |
 //! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
-//! | `pool`, `create_pool`, `import`, `residency_list` | custom pools; resources that the application created; allocations in residency lists |
-//! | `unified`, `refused_in_unified` | limits of unified memory, and resources that the device does not create in it |
+//! | `pool`, `import` | custom pools; resources that the application created |
+//! | `unified` | limits of unified memory, and resources that the device does not create in it |
 //! | `recorded` | recording of allocations and allocators |
-//! | `deferred`, `live_list`, `decisions` | deferred frees; allocations that are listed individually; the number of each decision |
-//! | `stats`, `report` | totals; a list of everything that is held |
+//! | `deferred` | deferred frees |
+//! | `stats`, `report` | totals, and the number of each decision; a list of everything that is held |
 
 // rustdoc shows the methods of a type in the order of the modules, so those with the constructors come first.
 mod allocation;
@@ -35,19 +35,14 @@ mod resource_allocator;
 
 mod allocation_desc;
 mod create;
-mod create_pool;
-mod decisions;
 mod deferred;
 mod import;
 mod inner;
-mod live_list;
 mod mapping;
 mod pool;
 mod probe;
 mod recorded;
-mod refused_in_unified;
 mod report;
-mod residency_list;
 mod stats;
 mod texture_mapping;
 mod unified;
@@ -60,5 +55,5 @@ pub use self::mapping::Mapping;
 pub use self::pool::Pool;
 pub use self::probe::Prediction;
 pub use self::resource_allocator::{ResourceAllocationSupport, ResourceAllocator};
-pub use self::stats::{MemoryTotals, ResourceAllocatorStats};
+pub use self::stats::ResourceAllocatorStats;
 pub use self::texture_mapping::{TexelPitches, TextureMapping};

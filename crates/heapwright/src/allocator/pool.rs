@@ -1,15 +1,18 @@
 //! Custom pools: heaps apart from the allocator's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::HeapSetTotals;
+use heapwright_core::placement::{HeapPooling, HeapSetTotals};
+use heapwright_d3d12::*;
 
-use crate::desc::ResourceKind;
-use crate::heap_family::GrantedHeaps;
-use crate::memory::{HeapSource, TypedHeaps};
+use super::allocation_desc::ResourceAllocationDesc;
+use super::inner::Inner;
+use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
+use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc, engine_desc, next_number};
 use crate::recording::RecordedPool;
-use crate::requirements::ResourceClass;
+use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
+use crate::source::HeapSource;
 use crate::{Error, HeapType};
 
 /// Heaps of one kind, apart from the allocator's own (D3D12MA's pool). Cloning returns another handle to the same pool.
@@ -35,7 +38,7 @@ use crate::{Error, HeapType};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Pool {
-    pub(crate) heaps: Arc<TypedHeaps>,
+    pub(crate) heaps: Arc<Striped<TypedHeaps>>,
     pub(crate) granted: GrantedHeaps,
     pub(crate) resources: ResourceKind,
     pub(crate) multisampled: bool,
@@ -98,4 +101,175 @@ impl Pool {
         );
         Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule))
     }
+}
+
+impl Inner {
+    /// Returns the heaps for a pool, if the device supports them.
+    fn pool_heaps(&self, desc: &PoolDesc) -> Result<GrantedHeaps, Error> {
+        let family = match desc.custom_heap {
+            None => self
+                .heaps
+                .families
+                .of(desc.heap_type, true)
+                .ok_or_else(|| Error::unsupported(format!("{} heaps on this device", desc.heap_type)))?,
+            Some(memory) => {
+                let family = custom_family(memory)?;
+                family.check(&self.caps)?;
+                return Ok(self.heaps.families.granted(family));
+            }
+        };
+        Ok(GrantedHeaps { heap_type: desc.heap_type, ..self.heaps.families.granted(family) })
+    }
+
+    /// Calls `make` with the description of an allocation, in which the properties of a CUSTOM heap are replaced by a pool
+    /// of such heaps. There is one for each memory and kind of resource.
+    pub(crate) fn in_custom_heaps<T>(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+        make: impl FnOnce(&ResourceAllocationDesc<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some((page, memory)) = allocation.custom_heap else { return make(allocation) };
+        allocation.check()?;
+        let pool = self.custom_pool((page, memory), resource)?;
+        make(&ResourceAllocationDesc { custom_heap: None, pool: Some(&pool), ..*allocation })
+    }
+
+    fn custom_pool(
+        &self,
+        memory: (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
+        resource: &ResourceDesc<'_>,
+    ) -> Result<Pool, Error> {
+        let flags = resource.desc.Flags | self.desc().extra_required_resource_flags;
+        let class =
+            ResourceClass::of(&D3D12_RESOURCE_DESC { Flags: flags, ..resource.desc }, &self.heaps.caps);
+        let resources = match class {
+            ResourceClass::Buffer => ResourceKind::Buffers,
+            _ if self.heaps.caps.resource_heap_tier >= 2 => ResourceKind::Any,
+            ResourceClass::Texture => ResourceKind::Textures,
+            ResourceClass::RenderTarget | ResourceClass::Multisampled => ResourceKind::RenderTargets,
+        };
+        let multisampled = class == ResourceClass::Multisampled;
+        let family = custom_family(memory)?;
+        let mut pools = self.custom_heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |pool: &&Pool| {
+            pool.granted.family == family && (pool.resources, pool.multisampled) == (resources, multisampled)
+        };
+        if let Some(pool) = pools.iter().find(is_same) {
+            return Ok(pool.clone());
+        }
+        let name = family.to_string();
+        let heap_type = family.nearest_heap_type();
+        let custom_heap = Some(memory);
+        let desc = PoolDesc { name, heap_type, custom_heap, resources, multisampled, ..Default::default() };
+        let pool = self.create_pool(desc)?;
+        pools.push(pool.clone());
+        Ok(pool)
+    }
+
+    pub(crate) fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
+        desc.check()?;
+        let source = &self.heaps.source;
+        if let Some(size) = desc.heap_size.filter(|&size| size > source.max_heap_size) {
+            let rule = format!("{size} exceeds the maximum heap size of {}", source.max_heap_size);
+            return Err(Error::invalid_argument("PoolDesc::heap_size", rule));
+        }
+        if desc.resources == ResourceKind::Any && self.heaps.caps.resource_heap_tier < 2 {
+            return Err(Error::unsupported("PoolDesc::resources: Any (requires resource heap tier 2)"));
+        }
+        if desc.protected_session.is_some() && source.devices.device4.is_none() {
+            return Err(Error::unsupported("PoolDesc::protected_session (requires ID3D12Device4)"));
+        }
+        source.devices.check_heap_flags(desc.extra_heap_flags, "PoolDesc::extra_heap_flags")?;
+        let granted = self.pool_heaps(&desc)?;
+        let options = desc.options();
+        let mut properties = self.heaps.families.properties(granted.family);
+        if let Some(nodes) = desc.nodes {
+            nodes.check(self.caps.node_count)?;
+            (properties.CreationNodeMask, properties.VisibleNodeMask) = (nodes.creation, nodes.visible);
+        }
+        let flags = match desc.resources {
+            ResourceKind::Buffers => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+            ResourceKind::Textures => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
+            ResourceKind::RenderTargets => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
+            ResourceKind::Any => D3D12_HEAP_FLAG_NONE,
+        };
+        let alignment = if desc.multisampled { ResourceClass::Multisampled.heap_alignment() } else { 0 };
+        let class = match desc.resources {
+            ResourceKind::Buffers | ResourceKind::Any => ResourceClass::Buffer,
+            ResourceKind::Textures => ResourceClass::Texture,
+            ResourceKind::RenderTargets => ResourceClass::RenderTarget,
+        };
+        let heap = D3D12_HEAP_DESC {
+            SizeInBytes: 0,
+            Properties: properties,
+            Alignment: alignment,
+            Flags: flags | source.devices.known_heap_flags(desc.extra_heap_flags),
+        };
+        let engine = engine_desc(
+            source,
+            granted.heap_type,
+            source.retention,
+            desc.algorithm,
+            alignment,
+            desc.heap_size,
+            desc.max_heap_count == Some(1),
+        );
+        let typed = TypedHeapsDesc {
+            number: next_number(),
+            pool: Some(Arc::from(desc.name.as_str())),
+            heap_type: granted.heap_type,
+            segment_group: granted.segment_group,
+            class,
+            holds_everything: desc.resources == ResourceKind::Any,
+            heap,
+            protected_session: desc.protected_session,
+            residency_priority: desc.residency_priority,
+            heap_size: desc.heap_size.unwrap_or_default(),
+            max_heap_size: source.max_heap_size,
+            min_heap_count: u64::from(desc.min_heap_count),
+            max_heap_count: desc.max_heap_count.map_or(0, u64::from),
+            min_alignment: desc.min_alignment,
+            recycling: Recycling::Never,
+            engine,
+        };
+        let spare = SpareHeaps::new(HeapPooling::None, &source.accounts);
+        let heaps = Striped::new(TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source)));
+        for _ in 0..desc.min_heap_count {
+            let size = heaps.desc.heap_size;
+            let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
+            let made = match create() {
+                Err(refusal) if self.frees_deferred_after(&refusal) => create(),
+                made => made,
+            };
+            made.map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
+        }
+        self.heaps.add_pool(&heaps);
+        let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));
+        if let Some(recorded) = &recorded {
+            // Set once.
+            let _ = heaps.recorded_pool.set(Arc::downgrade(recorded));
+        }
+        Ok(Pool {
+            heaps: Arc::new(heaps),
+            granted,
+            resources: desc.resources,
+            multisampled: desc.multisampled,
+            resource_heap_tier: self.heaps.caps.resource_heap_tier,
+            recorded,
+        })
+    }
+}
+
+/// Returns CUSTOM heaps with these properties.
+fn custom_family(
+    (cpu_page_property, memory_pool): (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
+) -> Result<HeapFamily, Error> {
+    let properties = D3D12_HEAP_PROPERTIES {
+        Type: D3D12_HEAP_TYPE_CUSTOM,
+        CPUPageProperty: cpu_page_property,
+        MemoryPoolPreference: memory_pool,
+        ..Default::default()
+    };
+    HeapFamily::try_from_d3d12(&properties).map(|(family, _)| family)
 }

@@ -1,22 +1,21 @@
 //! Creation of the detailed report: every heap and everything in it.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::placement::{HeapSurvey, SurveyedRange};
 use heapwright_core::{ByteSize, HeapOffset};
 
 use super::resource_allocator::ResourceAllocator;
 use crate::buffers::BackingBuffers;
-use crate::heap_family::HeapFamily;
-use crate::memory::{AllocationId, BackingAddress, Heap, Label, Striped, TypedHeaps};
-use crate::plan::Placement;
+use crate::heaps::{AllocationId, BackingAddress, Label, Striped, TypedHeaps, next_number};
 use crate::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
     HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
 };
-use crate::requirements::ResourceClass;
-use crate::{AdapterDesc, SegmentGroup};
+use crate::request::{HeapFamily, Placement, ResourceClass};
+use crate::source::Heap;
+use crate::{AdapterDesc, HeapType, SegmentGroup};
 
 impl ResourceAllocator {
     /// Returns a report that lists everything the allocator holds, for people and tools; see [`report`](crate::report).
@@ -160,5 +159,72 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
             .with_algorithm("pooled")
             .with_flags(desc.heap.Flags);
         report.heaps.push(empty);
+    }
+}
+
+/// The list of committed and imported allocations, and of all allocations with
+/// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK).
+#[derive(Debug, Default)]
+pub(crate) struct LiveList {
+    entries: Mutex<BTreeMap<u64, LiveAllocation>>,
+}
+
+/// An entry of the list of live allocations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LiveAllocation {
+    /// Size in bytes.
+    pub(crate) size: ByteSize,
+    /// Heap type.
+    pub(crate) heap_type: HeapType,
+    /// How the allocation was placed.
+    pub(crate) placement: Placement,
+    /// Whether it is a buffer.
+    pub(crate) is_buffer: bool,
+    /// Debug name, if one was set.
+    pub(crate) name: Option<Arc<str>>,
+    /// The application's value for the allocation.
+    pub(crate) user_data: u64,
+}
+
+/// An entry of the list, which is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct LiveEntry {
+    list: Arc<LiveList>,
+    number: u64,
+}
+
+impl LiveList {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, LiveAllocation>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(self: &Arc<Self>, allocation: LiveAllocation) -> LiveEntry {
+        let number = next_number();
+        self.lock().insert(number, allocation);
+        LiveEntry { list: Arc::clone(self), number }
+    }
+
+    /// Returns all entries, oldest first.
+    pub(crate) fn all(&self) -> Vec<LiveAllocation> {
+        self.lock().values().cloned().collect()
+    }
+}
+
+impl LiveEntry {
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Updates the entry.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut LiveAllocation)) {
+        if let Some(entry) = self.list.lock().get_mut(&self.number) {
+            change(entry);
+        }
+    }
+}
+
+impl Drop for LiveEntry {
+    fn drop(&mut self) {
+        self.list.lock().remove(&self.number);
     }
 }

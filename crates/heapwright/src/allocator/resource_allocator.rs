@@ -14,7 +14,6 @@ use super::deferred::NotFreed;
 use super::inner::Inner;
 use super::pool::Pool;
 use super::stats::ResourceAllocatorStats;
-
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::recording::{Event, name_args};
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};

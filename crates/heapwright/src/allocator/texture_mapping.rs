@@ -6,8 +6,8 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use crate::Error;
-use crate::memory::KeptResident;
-use crate::requirements::{Block, texel_block};
+use crate::request::{Block, texel_block};
+use crate::source::KeptResident;
 
 /// A subresource of a mapped texture. Dropping it unmaps the subresource.
 ///

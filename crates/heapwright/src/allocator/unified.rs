@@ -1,5 +1,7 @@
 //! Limits of unified memory, and resources that the device does not create in it.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
@@ -9,9 +11,8 @@ use super::create::always_attribute;
 use super::inner::Inner;
 use crate::desc::ResourceDesc;
 use crate::error::MemorySource;
-use crate::heap_family::{GrantedHeaps, infer_heap_type};
-use crate::memory::{Charged, Refusal};
-use crate::plan::ResourceRequest;
+use crate::request::{GrantedHeaps, ResourceRequest, infer_heap_type};
+use crate::source::{Account, Charged, Refusal};
 use crate::{HeapType, HeapTypePreference};
 
 impl Inner {
@@ -80,11 +81,10 @@ impl Inner {
     #[cold]
     pub(crate) fn create_attributed(
         &self,
-        allocation: &ResourceAllocationDesc<'_>,
         first: &ResourceRequest<'_>,
         refusal: &Refusal,
     ) -> Option<ResourceAllocation> {
-        let ResourceRequest { resource, granted, .. } = first;
+        let ResourceRequest { allocation, resource, granted, .. } = first;
         let answer = refusal.fatal.as_ref()?.hresult();
         let is_unsupported = [E_NOTIMPL, E_INVALIDARG].contains(&answer);
         if !is_unsupported || !self.is_in_unified_memory(first) {
@@ -93,7 +93,7 @@ impl Inner {
         let preference = self.heap_types_of(allocation, resource);
         let asked = self.heaps.families.grants(&preference, true);
         for granted in asked.filter(|asked| asked.family != granted.family) {
-            if let Ok(made) = self.create_in(allocation, &ResourceRequest { granted, ..*first }, None) {
+            if let Ok(made) = self.create_in(&ResourceRequest { granted, ..*first }) {
                 let heap_type = granted.heap_type;
                 tracing::debug!(%heap_type, "creation in unified memory failed; resource created in a heap of the requested type instead");
                 self.refused_in_unified.add(&resource.desc);
@@ -105,7 +105,7 @@ impl Inner {
 
     #[inline]
     fn is_in_unified_memory(&self, request: &ResourceRequest<'_>) -> bool {
-        !request.is_in_pool && self.heaps.families.is_unified(request.granted.family)
+        request.allocation.pool.is_none() && self.heaps.families.is_unified(request.granted.family)
     }
 
     /// Returns the heap type whose limit applies to a resource in unified memory, in addition to the limit of its
@@ -133,7 +133,7 @@ impl Inner {
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
         let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
-        self.heaps.source.accounts.check(heap_type, size, ByteSize::ZERO).map_err(refuse)
+        self.heaps.source.accounts.of_type(heap_type).check(size, ByteSize::ZERO).map_err(refuse)
     }
 
     /// Charges a resource in unified memory to the limit of the type that it requested.
@@ -144,8 +144,42 @@ impl Inner {
     ) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
         let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
-        let charge = self.heaps.source.accounts.charge(heap_type, Charged::InUnifiedMemory, made.size());
+        let account = Account { heap_type, group: request.granted.segment_group };
+        let charge = self.heaps.source.accounts.charge(account, Charged::InUnifiedMemory, made.size());
         made.set_charge(charge.map_err(refuse)?);
         Ok(())
+    }
+}
+
+/// Kinds of textures that the device did not create in unified memory but in heaps of the requested type. They are not
+/// tried again, because each attempt would cause an error message of the debug layer.
+///
+/// Buffers are not remembered: a refused state or flag says nothing about other buffers.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedInUnified(AtomicU32);
+
+/// Returns the bit of a kind; zero for buffers.
+fn kind_of(desc: &D3D12_RESOURCE_DESC) -> u32 {
+    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+        return 0;
+    }
+    let flags = [
+        D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+    ];
+    let several_samples = desc.SampleDesc.Count > 1;
+    let bits = flags.into_iter().map(|flag| desc.Flags & flag != 0).chain([several_samples]);
+    1 << bits.fold(0, |number, bit| number << 1 | u32::from(bit))
+}
+
+impl RefusedInUnified {
+    #[inline]
+    pub(crate) fn has(&self, desc: &D3D12_RESOURCE_DESC) -> bool {
+        self.0.load(Ordering::Relaxed) & kind_of(desc) != 0
+    }
+
+    pub(crate) fn add(&self, desc: &D3D12_RESOURCE_DESC) {
+        self.0.fetch_or(kind_of(desc), Ordering::Relaxed);
     }
 }

@@ -4,7 +4,7 @@
 //! TLSFs as heaps. Allocating a range of it makes no call of the device.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use heapwright_core::placement::{
     HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, PlacementError, PlacementRequest,
@@ -13,15 +13,17 @@ use heapwright_core::placement::{
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
-use super::eligibility::{BELOW, canonical_state};
+use crate::allocator::ResourceAllocationDesc;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
-use crate::heap_family::{GrantedHeaps, HeapFamily};
-use crate::memory::{
-    AllocationId, BackingAddress, HeapKinds, HeapSource, KeptResident, Label, Labels, PlacedRange,
-    PredictedMemory, Refusal, Stripe, Striped, TypedHeaps, next_number,
+use crate::heaps::{
+    AllocationId, BackingAddress, HeapKinds, Label, Labels, Passed, PlacedRange, PredictedMemory, Stripe,
+    Striped, TypedHeaps, next_number,
 };
-use crate::plan::{Constraints, ResourceRequest};
-use crate::requirements::{Creation, RequirementsQuery, ResourceClass, ResourceRequirements};
+use crate::request::{
+    BELOW, Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequest,
+    ResourceRequirements, canonical_state,
+};
+use crate::source::{HeapSource, KeptResident, Refusal};
 use crate::{Error, HeapType};
 
 /// The backing buffers of one kind.
@@ -295,19 +297,13 @@ impl BackingBuffers {
         release(self.set.take_empty());
     }
 
-    /// Releases buffers that are not worth keeping, after operations on any buffers or heaps.
-    pub(crate) fn pass_operations(&self) {
-        release(self.set.pass_operations());
-    }
-
-    /// Counts a frame, and releases buffers that have been empty for too many frames.
-    pub(crate) fn pass_frame(&self) {
-        release(self.set.pass_frame());
-    }
-
-    /// Counts a period, and releases buffers that were empty for two of them.
-    pub(crate) fn pass_period(&self) {
-        release(self.set.pass_period());
+    /// Releases buffers that are not worth keeping any more.
+    pub(crate) fn pass(&self, passed: Passed) {
+        release(match passed {
+            Passed::Operations => self.set.pass_operations(),
+            Passed::Frame => self.set.pass_frame(),
+            Passed::Period => self.set.pass_period(),
+        });
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {
@@ -322,13 +318,13 @@ impl Drop for BackingBuffers {
     }
 }
 
-/// The source of backing buffers: heaps, requirements of the device, and constraints.
+/// The source of backing buffers for a part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BackingSource<'a> {
     pub(crate) heaps: &'a HeapKinds,
     pub(crate) requirements: &'a RequirementsQuery,
-    pub(crate) granted: GrantedHeaps,
-    pub(crate) constraints: Constraints,
+    /// The buffer that becomes a part.
+    pub(crate) part: &'a ResourceRequest<'a>,
 }
 
 impl BackingSource<'_> {
@@ -338,13 +334,20 @@ impl BackingSource<'_> {
     fn place<T>(
         &self,
         size: ByteSize,
-        place: impl Fn(&Arc<TypedHeaps>, &ResourceRequest<'_>, &ResourceRequirements, bool) -> Result<T, Refusal>,
+        place: impl Fn(
+            &Striped<TypedHeaps>,
+            &ResourceRequest<'_>,
+            &ResourceRequirements,
+            bool,
+        ) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
-        let desc = ResourceDesc::in_state(&aligned, canonical_state(self.granted.heap_type));
-        let request = ResourceRequest::plain(&desc, self.granted, self.constraints);
+        let &ResourceRequest { granted, constraints, .. } = self.part;
+        let desc = ResourceDesc::in_state(&aligned, canonical_state(granted.heap_type));
+        let allocation = ResourceAllocationDesc::default();
+        let request = ResourceRequest { allocation: &allocation, resource: &desc, granted, constraints };
         let placed = self.requirements.requirements(&request.requested(), Creation::Placed)?;
-        let heaps = self.heaps.of(self.granted.family, ResourceClass::Buffer);
+        let heaps = self.heaps.of(granted.family, ResourceClass::Buffer);
         let place = |own_heap| place(heaps, &request, &placed, own_heap);
         match place(heaps.is_dedicated()) {
             Err(refusal) if refusal.is_about_size() => place(true),
@@ -386,8 +389,8 @@ impl BackingSource<'_> {
 }
 
 impl BackingBuffers {
-    /// Allocates a part of an existing or a new buffer.
-    pub(crate) fn allocate(
+    #[cold]
+    fn allocate(
         &self,
         size: ByteSize,
         alignment: Alignment,
@@ -427,7 +430,7 @@ impl BackingBuffers {
         })
     }
 
-    /// Predicts the result of [`allocate`](Self::allocate).
+    /// Predicts the source of the memory for a part.
     pub(crate) fn probe(
         &self,
         size: ByteSize,
@@ -449,20 +452,67 @@ impl BackingBuffers {
 }
 
 impl Striped<BackingBuffers> {
-    /// Takes a part of an existing buffer with a free range at hand. This is the common case.
-    #[inline(always)]
-    pub(crate) fn take(&self, size: ByteSize, alignment: Alignment) -> Option<BufferRange> {
-        let placed = self.set.allocate_at_hand(&PlacementRequest::new(size, alignment), |&buffer| buffer)?;
-        Some(self.range(placed, alignment))
-    }
-
+    /// Takes a part of an existing buffer, usually one with a free range at hand, or of a new one.
     #[inline]
-    pub(crate) fn range(&self, placed: SharedPlaced<BackingRef>, alignment: Alignment) -> BufferRange {
+    pub(crate) fn take(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+        source: &BackingSource<'_>,
+    ) -> Result<BufferRange, Refusal> {
+        let placed =
+            match self.set.allocate_at_hand(&PlacementRequest::new(size, alignment), |&buffer| buffer) {
+                Some(placed) => placed,
+                None => self.allocate(size, alignment, source)?,
+            };
         let SharedPlaced { id, range, heap: buffer } = placed;
-        BufferRange { buffers: self.reference(), buffer, id, range, alignment }
+        Ok(BufferRange { buffers: self.reference(), buffer, id, range, alignment })
     }
 }
 
 fn refused(error: PlacementError) -> Error {
     Error::invalid_argument("D3D12_RESOURCE_DESC::Width", error.to_string())
+}
+
+/// The backing buffers of an allocator. Those of a kind are created on first use.
+#[derive(Debug)]
+pub(crate) struct BufferSets {
+    source: Arc<HeapSource>,
+    sets: [OnceLock<Striped<BackingBuffers>>; BackingKind::COUNT],
+}
+
+impl BufferSets {
+    pub(crate) fn new(source: &Arc<HeapSource>) -> Self {
+        Self { source: Arc::clone(source), sets: Default::default() }
+    }
+
+    /// Returns the backing buffers in the granted heaps.
+    #[inline]
+    pub(crate) fn of(&self, granted: &GrantedHeaps) -> &Striped<BackingBuffers> {
+        let kind = BackingKind::of(granted);
+        self.sets[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind, &self.source)))
+    }
+
+    /// Returns the backing buffers of each kind that was ever used.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Striped<BackingBuffers>> {
+        self.sets.iter().filter_map(OnceLock::get)
+    }
+
+    /// Releases the empty backing buffers.
+    pub(crate) fn release_empty(&self) {
+        self.all().for_each(|buffers| buffers.release_empty());
+    }
+
+    /// Returns type and size of the heaps that contain only empty backing buffers. O(n log n) for n empty backing
+    /// buffers.
+    pub(crate) fn heaps_of_empty(&self) -> Vec<(HeapType, ByteSize)> {
+        let mut empty: Vec<EmptyBacking> = self.all().flat_map(|buffers| buffers.places_of_empty()).collect();
+        empty.sort_by_key(|backing| backing.heap);
+        let heaps = empty.chunk_by(|one, other| one.heap == other.heap).filter_map(|of_heap| {
+            let first = of_heap.first()?;
+            let is_all = u64::try_from(of_heap.len()) == Ok(first.allocations_in_heap);
+            is_all.then(|| (first.heaps.desc.heap_type, first.heap_size))
+        });
+        heaps.collect()
+    }
 }

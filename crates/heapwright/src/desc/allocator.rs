@@ -1,9 +1,12 @@
 //! The description of an allocator.
 
+use std::path::PathBuf;
+
+use bitflags::bitflags;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::{EmptyHeapPolicy, RecordOptions, ResourceAllocatorFlags, SuballocationAlgorithm};
+use super::flags::{EmptyHeapPolicy, ResourceAllocatorFlags, SuballocationAlgorithm};
 use crate::{AlignmentWithTight, DeviceCaps, Error, HeapType, NodeMasks};
 
 /// Every heap's size is a multiple of this. D3D12 does not require it: the reference of `D3D12_HEAP_DESC::SizeInBytes`
@@ -79,7 +82,8 @@ impl Default for ResourceAllocatorDesc {
     }
 }
 
-/// Hard limits on the bytes that heaps and committed resources of each type take together. `None` is no limit.
+/// Hard limits on the bytes that heaps and committed resources take together: of each type, and of all types in a segment
+/// group. `None` is no limit.
 ///
 /// A request that would exceed a limit is out of memory, and the error's message names the limit. A new heap takes at most
 /// an eighth of what the limit leaves, unless the request needs more.
@@ -87,7 +91,7 @@ impl Default for ResourceAllocatorDesc {
 /// With [unified memory](ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) the types share their heaps. These heaps, and
 /// committed resources in unified memory, count as DEFAULT: the limit of DEFAULT applies to all unified memory. The
 /// limits of the other types then apply to the bytes of the resources that request the type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HeapLimits {
     /// Limit of DEFAULT, in bytes.
     pub default: Option<ByteSize>,
@@ -97,6 +101,9 @@ pub struct HeapLimits {
     pub readback: Option<ByteSize>,
     /// Limit of GPU_UPLOAD, in bytes.
     pub gpu_upload: Option<ByteSize>,
+    /// Limit of each segment group, as a share of its budget at that time, above 0 and up to 1. Requires an adapter or a
+    /// residency manager, whose budget is used. A smaller budget releases nothing that is in use.
+    pub share_of_budget: Option<f64>,
 }
 
 impl HeapLimits {
@@ -117,7 +124,10 @@ impl ResourceAllocatorDesc {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         let unknown = self.flags.difference(ResourceAllocatorFlags::all());
         if !unknown.is_empty() {
-            return error("ResourceAllocatorDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
+            return error(
+                "ResourceAllocatorDesc::flags",
+                format!("the flag bits {:#x} are unknown", unknown.bits()),
+            );
         }
         let device = caps.resource_heap_tier;
         if let Some(tier) = self.resource_heap_tier.filter(|&tier| tier == 0 || tier > device) {
@@ -153,6 +163,64 @@ impl ResourceAllocatorDesc {
                 "must be above 0 and finite".to_owned(),
             );
         }
+        if self.limits.share_of_budget.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return error("HeapLimits::share_of_budget", "must be above 0 and at most 1".to_owned());
+        }
         self.record_options.check("ResourceAllocatorDesc::record_options")
+    }
+}
+
+bitflags! {
+    /// The events to record: `RECORD_FLAGS` of GPGMM.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct RecordFlags: u32 {
+        /// Creation and destruction of objects.
+        const API_OBJECTS = 0x1;
+        /// Calls and their parameters.
+        const API_CALLS = 0x2;
+        /// The duration of calls.
+        const API_TIMINGS = 0x4;
+        /// Counters.
+        const COUNTERS = 0x8;
+        /// Everything that a replay needs: objects and calls.
+        const CAPTURE = 0x3;
+        /// Everything.
+        const ALL = 0xff;
+    }
+}
+
+/// The scope of a recording: `RECORD_SCOPE` of GPGMM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum RecordScope {
+    /// All instances of the process together.
+    #[default]
+    PerProcess,
+    /// This instance only.
+    PerInstance,
+}
+
+/// The events to record, and the output file: `RECORD_OPTIONS` of GPGMM.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecordOptions {
+    /// The events to record; none by default. Then the [environment](crate::recording) may select some.
+    pub flags: RecordFlags,
+    /// The scope of the recording.
+    pub scope: RecordScope,
+    /// Whether statistics are gathered after each allocation, so that counters include every step.
+    pub use_detailed_timing_events: bool,
+    /// Path of the output file. `None` is `gpgmm_event_trace.json` in the working directory, or for [`RecordScope::PerInstance`] a new
+    /// file `gpgmm_event_trace.1.json`, `gpgmm_event_trace.2.json` and so on. The extension `.hws` selects the
+    /// [session format](crate::recording#files), and `.json` a Chrome trace; any other is an error.
+    pub trace_file: Option<PathBuf>,
+}
+
+impl RecordOptions {
+    pub(crate) fn check(&self, field: &'static str) -> Result<(), Error> {
+        let unknown = self.flags.difference(RecordFlags::ALL);
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(field, format!("the flag bits {:#x} are unknown", unknown.bits())))
     }
 }

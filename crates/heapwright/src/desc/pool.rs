@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::SuballocationAlgorithm;
+use super::flags::SuballocationAlgorithm;
 use crate::{Error, HeapType, NodeMasks};
 
 /// The resources that a pool's heaps may hold, which `D3D12_HEAP_FLAGS` expresses by ALLOW and DENY.

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use heapwright_d3d12::*;
 use heapwright_trace::session::{Counter, Heap, HeapType, MAX_CONTENTS_LEN};
 
-use super::chrome;
-use super::environment;
 use super::event::{Event, InstanceKind, Settings};
 use super::recorder::Recorder;
+use super::{chrome, environment};
 use crate::{Error, RecordFlags, RecordOptions};
 
 /// How often counters are read.

@@ -1,14 +1,12 @@
 //! The queue of a recording, and the thread that writes it to a file.
 
-use std::fmt;
 use std::fs::File;
-use std::io;
-use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use std::{fmt, io, mem};
 
 use heapwright_trace::session::WriteError;
 

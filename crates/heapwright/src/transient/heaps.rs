@@ -15,10 +15,11 @@ use super::frame::{Resource, TransientFrame, malformed};
 use super::resources::{Heap, HeapKind, TransientResources};
 use super::states::derive;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
-use crate::memory::{HeapKinds, HeapRequest, PlacedRange, Refusal, Sharing};
-use crate::requirements::{
+use crate::heaps::{HeapKinds, HeapRequest, PlacedRange, Sharing};
+use crate::request::{
     Creation, RequestedResource, RequirementsOptions, RequirementsQuery, ResourceRequirements,
 };
+use crate::source::Refusal;
 use crate::{Error, HeapType, InitialState, Pool, ResourceAllocator};
 
 /// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.
@@ -184,7 +185,7 @@ impl TransientHeaps {
             placement: &PlacementRequest::new(size, alignment),
             constraints: inner.heaps.source.own_constraints(),
         };
-        let range = request.place().map_err(|refusal| self.refused(size, refusal))?;
+        let range = request.take().map_err(|refusal| self.refused(size, refusal))?;
         Ok(Heap { kind, range: Arc::new(range) })
     }
 

@@ -11,7 +11,7 @@ use heapwright_d3d12::*;
 use super::frame::{TransientFrame, malformed};
 use super::states::{FrameStates, PassRecord};
 use crate::Error;
-use crate::memory::PlacedRange;
+use crate::heaps::PlacedRange;
 use crate::residency::ResidencyList;
 
 /// The heaps that hold resources of a category.

@@ -9,7 +9,8 @@ use heapwright_runtime::SegmentGroup;
 
 #[test]
 fn never_allocate_heap_uses_what_is_held_or_nothing() {
-    let (gpu, allocator) = with_allocator(any_device());
+    let gpu = any_device();
+    let allocator = allocator(&gpu, keeping_empty_heaps(Default::default()));
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
     let error = try_buffer(&allocator, &never, 1000).expect_err("nothing is held");
     // As in the GPGMM document; GPGMM's code returns E_FAIL.
@@ -72,7 +73,7 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     let gpu = any_device();
     let flags = OWN | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
     let own = OWN;
-    let allowed = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
+    let allowed = allocator(&gpu, keeping_empty_heaps(flagged(ResourceAllocatorFlags::ALLOW_PREFETCH)));
     let eliminated = |allocator: &ResourceAllocator| allocator.stats().prefetched_heap_misses_eliminated;
     for (allocator, flags, expected) in [(&allowed, flags, 1), (&usual(&gpu), flags, 0)] {
         let held = [1, 2].map(|_| {
@@ -91,7 +92,7 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
         preferred_heap_size: Some(ByteSize::from_mib(16)),
         ..Default::default()
     };
-    let with_room = allocator(&gpu, sizes);
+    let with_room = allocator(&gpu, keeping_empty_heaps(sizes));
     let first = local(&with_room, MIB);
     drop(buffer(&with_room, &place(HeapType::Default, own), MIB));
     let second =

@@ -157,7 +157,7 @@ fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
             [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (ResourceAllocatorFlags::empty(), true)]
         {
             let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
-            let allocator = allocator(&gpu, desc);
+            let allocator = allocator(&gpu, keeping_empty_heaps(desc));
             drop(local(&allocator, 64 * KIB));
             drop(buffer(&allocator, &place(HeapType::Default, OWN), 3 * MIB));
             assert_eq!(!allocator.reserved().is_zero(), keeps, "{suballocation_algorithm} {flags:?}");

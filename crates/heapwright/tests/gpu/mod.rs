@@ -12,7 +12,7 @@ use std::time::Duration;
 use heapwright::d3d12::*;
 use heapwright::report::{AllocationReport, HeapTypeName};
 use heapwright::{
-    ByteSize, Error, HeapLimits, HeapType, Placement, Pool, PoolDesc, ResourceAllocation,
+    ByteSize, EmptyHeapPolicy, Error, HeapLimits, HeapType, Placement, Pool, PoolDesc, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
     ResourceAllocatorFlags, SegmentGroup, SuballocationAlgorithm, VideoMemoryInfo, buffer_desc,
 };
@@ -51,6 +51,12 @@ pub(crate) fn allocator(gpu: &impl Opened, desc: ResourceAllocatorDesc) -> Resou
         ResourceAllocator::new(gpu.device(), gpu.adapter(), desc).expect("a sound device and description");
     allocator.on_time(Duration::ZERO);
     allocator
+}
+
+/// Keeps empty heaps for long, however cheap the device's heaps are. By default a heap is kept by its price, which on other devices
+/// than the simulated GPU is a matter of time.
+pub(crate) fn keeping_empty_heaps(desc: ResourceAllocatorDesc) -> ResourceAllocatorDesc {
+    ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::FewestHitches, ..desc }
 }
 
 pub(crate) fn flagged(flags: ResourceAllocatorFlags) -> ResourceAllocatorDesc {

@@ -55,6 +55,10 @@ type Name = Vec<u16>;
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new(), last_checked: 0 });
 
 /// The handles of this process.
+///
+/// What they refer to is released under the registry's lock, so that it is gone when the call that found the handle closed
+/// returns, and also when another thread's call found it closed first. No COM object is released by that, so none of the
+/// calls that take the lock is made.
 struct Registry {
     /// By the numeric value of the HANDLE.
     handles: BTreeMap<usize, Handle>,
@@ -122,10 +126,7 @@ pub(super) unsafe fn create(
             "Name is already in use by another shared object",
         ));
     }
-    let (handle, replaced) = registry.add_handle(object)?;
-    drop(registry);
-    drop(replaced);
-    Ok(handle)
+    registry.add_handle(object)
 }
 
 /// Implements `OpenSharedHandle`: creates an object of `device` over the object that `handle` refers to.
@@ -182,10 +183,7 @@ pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) ->
         Refusal::invalid(format!("no shared object is named '{}'", String::from_utf16_lossy(&name)))
     })?;
     object.check_adapter(device)?;
-    let (handle, replaced) = registry.add_handle(object)?;
-    drop(registry);
-    drop(replaced);
-    Ok(handle)
+    registry.add_handle(object)
 }
 
 /// A part of each shared D3D12 object. Releasing the object also releases what closed handles refer to.
@@ -200,9 +198,7 @@ impl Drop for SharedObjectRelease {
 /// Releases what the application's closed handles refer to, among the next [`CHECKED_HANDLES`]. Cost: O(1) in the
 /// handles of the process.
 pub(super) fn release_closed() {
-    let closed = registry().take_closed();
-    // Dropped without the lock, because memory is freed and waits for fences end here.
-    drop(closed);
+    registry().release_closed();
 }
 
 fn check_access(access: u32) -> Result<(), Refusal> {
@@ -236,17 +232,16 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    /// Creates a handle that refers to `object`. Also returns the entry of a closed handle with the same number, to be
-    /// dropped without the lock.
-    fn add_handle(&mut self, object: Arc<SharedObject>) -> Result<(HANDLE, Option<Handle>), Refusal> {
+    /// Creates a handle that refers to `object`. Releases what a closed handle with the same number refers to.
+    fn add_handle(&mut self, object: Arc<SharedObject>) -> Result<HANDLE, Refusal> {
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::Unsupported => Refusal::not_implemented("shared handles on this operating system"),
             _ => Refusal::out_of_memory(format!("failed to create a handle: {error}")),
         };
         let event = Event::new(EventReset::Manual).map_err(refused)?;
         let handle = event.duplicate_handle().map_err(refused)?;
-        let replaced = self.handles.insert(handle.0.addr(), Handle { event, object });
-        Ok((handle, replaced))
+        self.handles.insert(handle.0.addr(), Handle { event, object });
+        Ok(handle)
     }
 
     /// Returns the object with a name, of which a handle is open.
@@ -255,8 +250,8 @@ impl Registry {
         with_name.find(|(number, known)| known.is_open(**number)).map(|(_, known)| &known.object)
     }
 
-    /// Removes the entries of closed handles among the next ones to be checked, and returns them.
-    fn take_closed(&mut self) -> Vec<Handle> {
+    /// Releases what closed handles refer to, among the next ones to be checked.
+    fn release_closed(&mut self) {
         let last = self.last_checked;
         let rest = self.handles.range((Bound::Excluded(last), Bound::Unbounded));
         let mut closed = Vec::new();
@@ -266,7 +261,9 @@ impl Registry {
                 closed.push(number);
             }
         }
-        closed.iter().filter_map(|number| self.handles.remove(number)).collect()
+        for number in closed {
+            self.handles.remove(&number);
+        }
     }
 }
 

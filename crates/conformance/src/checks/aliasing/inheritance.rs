@@ -6,7 +6,6 @@ use super::{TILED, WITH_TEXTURES, accepted_scene};
 use crate::answer::{Stop, Verdict, ensure, require_eq, skipped};
 use crate::check::{Check, Need};
 use crate::com::barriers::Barrier;
-use crate::com::commands::List;
 use crate::desc::{
     COMMON, COPY_DEST, COPY_SOURCE, RENDER_TARGET, buffer, rgba, with_flags, with_format, with_layout,
     with_mips,
@@ -204,22 +203,11 @@ fn hand_over(
     scene.wipe()?;
     scene.run(|list| {
         scene.write(list, one, 0);
-        to_state(list, one, first, leaves);
+        list.to_state(one, first, leaves);
         list.alias(Some(one), Some(other));
-        to_state(list, other, begins, COPY_SOURCE);
+        list.to_state(other, begins, COPY_SOURCE);
         scene.read(list, other, 0);
     })
-}
-
-fn to_state(
-    list: &List,
-    resource: &ID3D12Resource,
-    before: D3D12_RESOURCE_STATES,
-    after: D3D12_RESOURCE_STATES,
-) {
-    if before != after {
-        list.transition(resource, before, after);
-    }
 }
 
 /// Fails the check unless the second resource inherits the bytes of the first.

@@ -5,8 +5,8 @@ use heapwright_d3d12::*;
 use super::{between_neighbours, copied_whole, far_from_the_beginning, on_a_queue, paged, twin};
 use crate::check::{Check, Need, check};
 use crate::desc::{
-    COMPUTE, COPY, KIB, aligned, buffer, render_target, rgba, texture2d, tight, tight_buffer, volume,
-    with_flags, with_mips, with_slices,
+    COMPUTE, COPY, KIB, aligned, buffer, depth_buffer, multisampled, render_target, rgba, texture2d, tight,
+    tight_buffer, volume, with_flags, with_mips, with_slices,
 };
 
 const PLACE: &str = "Learn, ID3D12Device::CreatePlacedResource, HeapOffset";
@@ -14,7 +14,7 @@ const PAGING: &str = "Learn, ID3D12Device::Evict and MakeResident, contents are 
 const ENQUEUED: &str =
     "Learn, ID3D12Device3::EnqueueMakeResident, the fence is signaled when the memory is resident";
 const WHOLE: &str = "Learn, ID3D12GraphicsCommandList::CopyResource";
-const QUEUES: &str = "Learn, User mode heap synchronization, copy and compute queues";
+const BY_QUEUES: &str = "Learn, User mode heap synchronization, copy and compute queues";
 const TWIN: &str = "ALIAS, Data Inheritance, resources of the same description in a shared heap";
 
 const NONE: &[Need] = &[];
@@ -22,9 +22,19 @@ const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 const TIGHT: &[Need] = &[Need::TightAlignment];
 const TIGHT_TEXTURES: &[Need] = &[Need::TightAlignment, Need::Textures, Need::Footprints];
 
-/// Defines the tables of checks: a row is the kind's name, its needs and its description.
+/// Defines the tables of checks: a row is the kind's name, its needs and its description. Those of the second part cannot be copied
+/// to buffers on all queues.
 macro_rules! kinds {
-    ($($name:literal, $needs:ident, $desc:expr;)*) => {
+    ($($name:literal, $needs:ident, $desc:expr;)* cleared: $($cleared:literal, $cleared_needs:ident, $cleared_desc:expr;)*) => {
+        kinds!(@all $($name, $needs, $desc;)* $($cleared, $cleared_needs, $cleared_desc;)*);
+        pub(in crate::checks) const QUEUES: &[Check] = &[$(
+            check(concat!("copies/", $name, "-by-a-copy-queue"), BY_QUEUES, $needs, |ctx| on_a_queue(ctx, &$desc, COPY)),
+            check(concat!("copies/", $name, "-by-a-compute-queue"), BY_QUEUES, $needs, |ctx| {
+                on_a_queue(ctx, &$desc, COMPUTE)
+            }),
+        )*];
+    };
+    (@all $($name:literal, $needs:ident, $desc:expr;)*) => {
         pub(in crate::checks) const PLACEMENT: &[Check] = &[$(
             check(concat!("placement/", $name, "-between-neighbours"), PLACE, $needs, |ctx| {
                 between_neighbours(ctx, &$desc)
@@ -43,10 +53,6 @@ macro_rules! kinds {
         )*];
         pub(in crate::checks) const COPIES: &[Check] = &[$(
             check(concat!("copies/", $name, "-whole"), WHOLE, $needs, |ctx| copied_whole(ctx, &$desc)),
-            check(concat!("copies/", $name, "-by-a-copy-queue"), QUEUES, $needs, |ctx| on_a_queue(ctx, &$desc, COPY)),
-            check(concat!("copies/", $name, "-by-a-compute-queue"), QUEUES, $needs, |ctx| {
-                on_a_queue(ctx, &$desc, COMPUTE)
-            }),
         )*];
         pub(in crate::checks) const ALIASING: &[Check] = &[$(
             check(concat!("aliasing/h-1-", $name, "-to-its-twin"), TWIN, $needs, |ctx| twin(ctx, &$desc, true))
@@ -80,4 +86,9 @@ kinds! {
     "render-target", TEXTURES, render_target(120, 90);
     "unordered", TEXTURES, with_flags(texture2d(DXGI_FORMAT_R32_UINT, 64, 64), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     "simultaneous", TEXTURES, with_flags(rgba(64, 64), D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
+    cleared:
+    "depth-buffer", TEXTURES, depth_buffer(100, 80);
+    "multisampled", TEXTURES, multisampled(200, 150, 4);
+    "small-multisampled", TEXTURES, multisampled(40, 30, 4);
+    "tight-multisampled", TIGHT_TEXTURES, tight(multisampled(40, 30, 4));
 }

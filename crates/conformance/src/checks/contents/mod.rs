@@ -8,7 +8,7 @@ mod stage;
 
 use heapwright_d3d12::*;
 
-pub(super) use self::kinds::{ALIASING, COPIES, PLACEMENT, RESIDENCY};
+pub(super) use self::kinds::{ALIASING, COPIES, PLACEMENT, QUEUES, RESIDENCY};
 use self::stage::Stage;
 use crate::answer::{Stop, Verdict, failed};
 use crate::com::{cast, commands, object};
@@ -31,7 +31,7 @@ fn heap_for(
     let desc = D3D12_HEAP_DESC {
         SizeInBytes: size,
         Properties: properties(DEFAULT),
-        Alignment: 0,
+        Alignment: if desc.SampleDesc.Count > 1 { 4 * MIB } else { 0 },
         Flags: allowed | flags,
     };
     ctx.create_heap(&desc).ok(format!("{size} bytes"))

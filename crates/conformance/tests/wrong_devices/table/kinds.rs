@@ -3,37 +3,57 @@
 use heapwright_d3d12::*;
 
 use super::{WrongDevice, profile};
-use crate::lies::{HONEST, Lies, OfKind};
+use crate::lies::{Command, HONEST, Lies, OfKind};
 
-/// Defines five devices for each kind.
+/// Defines five devices for each kind. Kinds behind `cleared` get their contents by a command.
 macro_rules! wrong_for {
-    ($($name:literal: $is_kind:expr;)*) => {
-        pub(super) const WRONG: &[WrongDevice] = &[$(
-            wrong_for!(@row "copies to a ", $name, " are not recorded", $is_kind, OfKind::Dropped =>
+    ($($name:literal: $is_kind:expr;)* $(cleared $cleared:literal by $command:ident: $is_cleared:expr;)*) => {
+        pub(super) const DROPPED: &[WrongDevice] = &[$(
+            wrong_for!(@row "copies to a ", $name, " are not recorded",
+                of_kind($is_kind, OfKind::Dropped) =>
                 concat!("copies/", $name, "-by-a-copy-queue"), concat!("copies/", $name, "-by-a-compute-queue"),
                 concat!("placement/", $name, "-between-neighbours"),
                 concat!("residency/", $name, "-survives-eviction"),
                 concat!("residency/", $name, "-survives-enqueued-paging")),
-            wrong_for!(@row "CopyResource to a ", $name, " is not recorded", $is_kind, OfKind::NotCopiedWhole =>
+        )* $(
+            wrong_for!(@row "the contents of a ", $cleared, " are not recorded",
+                Lies { forgets: Some(Command::$command), ..HONEST } =>
+                concat!("placement/", $cleared, "-between-neighbours"),
+                concat!("residency/", $cleared, "-survives-eviction"),
+                concat!("residency/", $cleared, "-survives-enqueued-paging")),
+        )*];
+        wrong_for!(@all $($name: $is_kind;)* $($cleared: $is_cleared;)*);
+    };
+    (@all $($name:literal: $is_kind:expr;)*) => {
+        pub(super) const WRONG: &[WrongDevice] = &[$(
+            wrong_for!(@row "CopyResource to a ", $name, " is not recorded",
+                of_kind($is_kind, OfKind::NotCopiedWhole) =>
                 concat!("copies/", $name, "-whole")),
-            wrong_for!(@row "a ", $name, " is placed at the beginning of its heap", $is_kind, OfKind::AtTheBeginning =>
+            wrong_for!(@row "a ", $name, " is placed at the beginning of its heap",
+                of_kind($is_kind, OfKind::AtTheBeginning) =>
                 concat!("placement/", $name, "-between-neighbours"),
                 concat!("placement/", $name, "-far-from-the-beginning")),
-            wrong_for!(@row "a ", $name, " is placed where its neighbour begins", $is_kind, OfKind::AtTheNeighbour =>
+            wrong_for!(@row "a ", $name, " is placed where its neighbour begins",
+                of_kind($is_kind, OfKind::AtTheNeighbour) =>
                 concat!("placement/", $name, "-between-neighbours")),
-            wrong_for!(@row "a placed ", $name, " has memory of its own", $is_kind, OfKind::Elsewhere =>
+            wrong_for!(@row "a placed ", $name, " has memory of its own",
+                of_kind($is_kind, OfKind::Elsewhere) =>
                 concat!("aliasing/h-1-", $name, "-to-its-twin"),
                 concat!("aliasing/h-1-", $name, "-to-its-twin-between-calls")),
         )*];
     };
-    (@row $before:literal, $name:literal, $after:literal, $is_kind:expr, $wrong:expr => $($check:expr),+) => {
+    (@row $before:literal, $name:literal, $after:literal, $lies:expr => $($check:expr),+) => {
         WrongDevice {
             what: concat!($before, $name, $after),
             profile: profile!(),
-            lies: Lies { of_kind: Some(($is_kind, $wrong)), ..HONEST },
+            lies: $lies,
             caught_by: &[$($check),+],
         }
     };
+}
+
+const fn of_kind(is_kind: fn(&D3D12_RESOURCE_DESC) -> bool, wrong: OfKind) -> Lies {
+    Lies { of_kind: Some((is_kind, wrong)), ..HONEST }
 }
 
 const TIGHT: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
@@ -69,4 +89,10 @@ wrong_for! {
     "render-target": |desc| desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET != 0;
     "unordered": |desc| desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS != 0;
     "simultaneous": |desc| desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0;
+    cleared "depth-buffer" by ClearDepthStencilView: |desc| {
+        desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0
+    };
+    cleared "multisampled" by ClearRenderTargetView: |desc| desc.SampleDesc.Count > 1;
+    cleared "small-multisampled" by ResolveSubresource: |desc| desc.SampleDesc.Count > 1 && desc.Width < 64;
+    cleared "tight-multisampled" by ResolveSubresource: |desc| desc.SampleDesc.Count > 1 && desc.Flags & TIGHT != 0;
 }

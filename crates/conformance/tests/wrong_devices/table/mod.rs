@@ -97,7 +97,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 15] = [
+const TABLES: [&[WrongDevice]; 16] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -111,6 +111,7 @@ const TABLES: [&[WrongDevice]; 15] = [
     swizzle::WRONG,
     tiles::WRONG,
     commands::WRONG,
+    kinds::DROPPED,
     kinds::WRONG,
     recreate::WRONG,
 ];

@@ -1,5 +1,6 @@
 //! When memory is short, free ranges are used before a request is refused, and empty heaps are released.
 
+mod budget_share;
 mod invariant;
 mod near_limits;
 
@@ -206,7 +207,7 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         [[Sets, Dedicated], [Sets, Slab], [Sets, Sets], [Slab, Dedicated], [Dedicated, Slab]]
     {
         let gpu = any_device();
-        let of = |suballocation_algorithm| with_algorithm(suballocation_algorithm);
+        let of = |algorithm| keeping_empty_heaps(with_algorithm(algorithm));
         let outer = allocator(&gpu, of(parent));
         let inner = outer.create_nested(of(child)).expect("sound");
         for _ in 0..10 {

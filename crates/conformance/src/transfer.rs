@@ -1,0 +1,92 @@
+//! All subresources of a resource in a staging buffer.
+
+use heapwright_d3d12::*;
+
+use crate::answer::{Stop, Verdict, ensure, failed};
+use crate::com::commands::{CopyLocation, List};
+use crate::com::device::{self, Footprints};
+use crate::desc::MIB;
+
+/// The places of the rows of all subresources in a staging buffer.
+pub(crate) struct Staged {
+    /// The layouts of the subresources of a texture; none for a buffer.
+    pub(crate) layouts: Vec<D3D12_PLACED_SUBRESOURCE_FOOTPRINT>,
+    /// Rows of texels, as offset and length.
+    rows: Vec<(usize, usize)>,
+    /// Size of the staging buffer, in bytes.
+    pub(crate) len: usize,
+}
+
+impl Staged {
+    /// Returns the places for a resource with this description.
+    pub(crate) fn of(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+            let len = size(desc.Width);
+            return Ok(Self { layouts: Vec::new(), rows: vec![(0, len)], len });
+        }
+        let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+        let slices = if is_volume { 1 } else { desc.DepthOrArraySize };
+        let count = u32::from(desc.MipLevels) * u32::from(slices);
+        let found = device::footprints(device, desc, 0, count, 0);
+        ensure!(found.total < 64 * MIB, "the footprints are too large: {} bytes", found.total);
+        let Footprints { layouts, row_counts, row_sizes, total } = found;
+        let mut rows = Vec::new();
+        for ((layout, row_count), row_size) in layouts.iter().zip(row_counts).zip(row_sizes) {
+            for row in 0..u64::from(row_count) * u64::from(layout.Footprint.Depth) {
+                rows.push((size(layout.Offset + row * u64::from(layout.Footprint.RowPitch)), size(row_size)));
+            }
+        }
+        Ok(Self { layouts, rows, len: size(total) })
+    }
+
+    /// Copies a staging buffer to a resource in COPY_DEST.
+    pub(crate) fn write(&self, list: &List, resource: &ID3D12Resource, source: &ID3D12Resource) {
+        if self.layouts.is_empty() {
+            return list.copy_buffer((resource, 0), (source, 0), u64::try_from(self.len).unwrap_or(0));
+        }
+        for (subresource, &layout) in (0..).zip(&self.layouts) {
+            let from = CopyLocation::Footprint(source, layout);
+            list.copy_texture(CopyLocation::Subresource(resource, subresource), from);
+        }
+    }
+
+    /// Copies a resource in COPY_SOURCE to a staging buffer.
+    pub(crate) fn read(&self, list: &List, resource: &ID3D12Resource, target: &ID3D12Resource) {
+        if self.layouts.is_empty() {
+            return list.copy_buffer((target, 0), (resource, 0), u64::try_from(self.len).unwrap_or(0));
+        }
+        for (subresource, &layout) in (0..).zip(&self.layouts) {
+            let to = CopyLocation::Footprint(target, layout);
+            list.copy_texture(to, CopyLocation::Subresource(resource, subresource));
+        }
+    }
+
+    /// Returns a staging buffer for a texture of 4-byte texels, with a value for each place.
+    pub(crate) fn texels(&self, texel: impl Fn(usize, usize) -> [u8; 4]) -> Vec<u8> {
+        let mut bytes = vec![0; self.len];
+        for (y, &(start, len)) in self.rows.iter().enumerate() {
+            for (x, place) in bytes[start..start + len].as_chunks_mut().0.iter_mut().enumerate() {
+                *place = texel(x, y);
+            }
+        }
+        bytes
+    }
+
+    /// Fails the check unless all rows of two staging buffers are equal.
+    pub(crate) fn same(&self, found: &[u8], expected: &[u8]) -> Verdict {
+        for (row, &(start, len)) in self.rows.iter().enumerate() {
+            let differs = (start..start + len).find(|&place| found[place] != expected[place]);
+            if let Some(place) = differs {
+                return failed(format!(
+                    "byte {} of row {row} of {} is {:#04x}, {:#04x} was written",
+                    place - start,
+                    self.rows.len(),
+                    found[place],
+                    expected[place]
+                ));
+            }
+        }
+        Ok(format!("{} rows of texels", self.rows.len()))
+    }
+}

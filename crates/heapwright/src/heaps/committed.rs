@@ -1,0 +1,111 @@
+//! Resources with memory of their own: committed ones, with an implicit heap, and imported ones.
+
+use std::sync::Arc;
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::heap_kinds::{GivenBack, HeapKinds};
+use super::typed_heaps::TypedHeaps;
+use crate::error::{MemorySource, Obstacle};
+use crate::request::{Constraints, ResourceRequest, ResourceRequirements};
+use crate::source::{
+    Account, Charge, Charged, HeapSource, NewMemory, OwnHeap, Refusal, Refused, create_committed,
+    create_managed,
+};
+
+/// A resource that is not in a heap of the allocator.
+pub(crate) struct OwnResource {
+    /// Declared before the residency heap, which releases the last reference.
+    pub(crate) resource: ID3D12Resource,
+    pub(crate) residency: Option<OwnHeap>,
+    pub(crate) size: ByteSize,
+    pub(crate) alignment: Alignment,
+    /// Held for its drop.
+    pub(crate) _charge: Charge,
+    pub(crate) source: Arc<HeapSource>,
+}
+
+impl HeapKinds {
+    /// Checks the constraints of a committed resource that do not depend on released memory.
+    fn check_committed(&self, size: ByteSize, constraints: Constraints) -> Result<(), Refusal> {
+        let limit = self.source.max_heap_size;
+        let obstacle = match constraints {
+            Constraints { may_create_heap: false, .. } => Obstacle::NoRoom,
+            _ if size > limit => Obstacle::HeapSize { limit },
+            _ => return Ok(()),
+        };
+        Err(Refusal::of(MemorySource::Committed(size), obstacle))
+    }
+
+    /// Checks whether a committed resource of a given size may be created, in addition to `heaps` of the same memory.
+    pub(crate) fn may_commit(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<(), Refusal> {
+        self.check_committed(size, constraints)?;
+        let never = self.source.never_over_allocates();
+        let given_back = if never { GivenBack::default() } else { self.given_back(heaps) };
+        let budget = heaps.budget(constraints);
+        let may_take = self.may_take(heaps, size, &budget, given_back);
+        may_take.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
+    }
+
+    /// Creates a committed resource, charged like `heaps` of the same memory.
+    pub(crate) fn commit(
+        &self,
+        heaps: &TypedHeaps,
+        request: &ResourceRequest<'_>,
+        requirements: &ResourceRequirements,
+    ) -> Result<OwnResource, Refusal> {
+        let (source, constraints) = (&self.source, request.constraints);
+        let account = heaps.desc.account();
+        let Account { heap_type, group } = account;
+        let &ResourceRequirements { desc, size, alignment } = requirements;
+        self.check_committed(size, constraints)?;
+        let committed = MemorySource::Committed(size);
+        let refuse = |obstacle| Refusal::of(committed, obstacle);
+        let properties = self.families.properties(request.granted.family);
+        let mut flags = source.devices.known_heap_flags(request.allocation.extra_required_heap_flags)
+            | source.extra_heap_flags;
+        if flags & D3D12_HEAP_FLAG_SHARED != 0 {
+            // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
+            flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
+        }
+        let of_device = |refused: Refused| match refused.hresult {
+            E_OUTOFMEMORY => refuse(Obstacle::Device(refused.hresult)),
+            _ => refused.into_error().into(),
+        };
+        let create = || {
+            let call = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
+            source.timers.of(heap_type).time(call).map(|(made, _)| made)
+        };
+        let charge = || source.accounts.charge(account, Charged::Committed, size).map_err(refuse);
+        let attempt = || {
+            let Some(manager) = source.manager_for(constraints) else {
+                let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
+                let charge = charge()?;
+                return create().map(|made| (made, None, charge)).map_err(of_device);
+            };
+            let charge = charge()?;
+            let within_budget = constraints.within_budget;
+            let new = NewMemory { group, size, flags, within_budget, priority: None };
+            let (made, managed) = create_managed(manager, new, create)
+                .map_err(|not_created| not_created.into_refusal(committed, of_device))?;
+            let managed = source.own_memory.enter(&made, managed)?;
+            Ok((made, Some(managed), charge))
+        };
+        self.give_back_for(account, size, &source.budget(group, flags, constraints));
+        let mut made = attempt();
+        let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
+        // As for a heap: release empty heaps, and call the device again.
+        if is_short && self.make_room(heaps, size) {
+            made = attempt();
+        }
+        let (resource, residency, charge) = made?;
+        let source = Arc::clone(source);
+        Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source })
+    }
+}

@@ -1,0 +1,106 @@
+//! Converts an allocator's description to descriptions of placement engines.
+
+use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
+use heapwright_core::{Alignment, ByteSize};
+
+use crate::HeapType;
+use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, SuballocationAlgorithm};
+use crate::source::HeapSource;
+
+/// The default size of linear heaps: D3D12MA's usual block.
+const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
+
+/// The number of new heaps that make up the most bytes that were held, for the least memory: a heap that is only partly used wastes
+/// less than a 64th of the memory, and creating it costs about as much time as a large one.
+const LEAST_MEMORY_FRACTION: u32 = 64;
+
+/// For the fewest hitches: fewer and larger heaps.
+const FEWEST_HITCHES_FRACTION: u32 = 8;
+const FEWEST_HITCHES_MAXIMUM: ByteSize = ByteSize::from_mib(128);
+
+/// Returns the parameters of an algorithm.
+///
+/// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `one_heap` (at most one heap) are a pool's.
+pub(crate) fn engine_desc(
+    source: &HeapSource,
+    heap_type: HeapType,
+    retention: HeapRetention,
+    algorithm: SuballocationAlgorithm,
+    heap_alignment: u64,
+    heap_size: Option<ByteSize>,
+    one_heap: bool,
+) -> EngineDesc {
+    let (desc, max_heap_size) = (&source.desc, source.max_heap_size);
+    let granularity = granularity_of(heap_alignment);
+    let preferred = heap_size.or(desc.preferred_heap_size);
+    let minimum = least_heap(preferred, granularity);
+    match algorithm {
+        SuballocationAlgorithm::Default => {
+            let usual = match heap_type {
+                HeapType::Upload | HeapType::Readback => HeapSizing::HOST_VISIBLE,
+                HeapType::Default | HeapType::GpuUpload => HeapSizing::DEVICE_LOCAL,
+            };
+            let usual = match retention {
+                HeapRetention::LEAST_MEMORY => {
+                    HeapSizing { minimum, fraction: LEAST_MEMORY_FRACTION, ..usual }
+                }
+                HeapRetention::FEWEST_HITCHES => {
+                    HeapSizing { maximum: FEWEST_HITCHES_MAXIMUM, fraction: FEWEST_HITCHES_FRACTION, ..usual }
+                }
+                _ => usual,
+            };
+            let minimum = if preferred.is_none() { usual.minimum } else { minimum }.min(max_heap_size);
+            let sizing = HeapSizing { minimum, maximum: usual.maximum.min(max_heap_size), ..usual };
+            EngineDesc::Default {
+                sizing,
+                retention,
+                slots_up_to: SharedHeapSet::<()>::SLOTS_UP_TO,
+                lanes: SharedHeapSet::<()>::LANES,
+            }
+        }
+        SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity, retention },
+        SuballocationAlgorithm::Slab => {
+            let usual = SlabSizing::default();
+            let sizing = SlabSizing {
+                minimum,
+                maximum: max_heap_size,
+                granularity,
+                fragmentation_limit: desc.heap_fragmentation_limit.unwrap_or(usual.fragmentation_limit),
+                growth_factor: desc.heap_growth_factor.unwrap_or(usual.growth_factor),
+            };
+            EngineDesc::SlabBySize { sizing, retention }
+        }
+        SuballocationAlgorithm::BuddySystem => {
+            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity, retention }
+        }
+        SuballocationAlgorithm::Linear => {
+            let heap_size = if preferred.is_none() { LINEAR_HEAP } else { minimum };
+            EngineDesc::Linear { heap_size: heap_size.min(max_heap_size), one_heap, retention }
+        }
+    }
+}
+
+fn granularity_of(heap_alignment: u64) -> Alignment {
+    Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY)
+}
+
+/// GPGMM's smallest heap is one unit of its alignment.
+fn least_heap(preferred: Option<ByteSize>, granularity: Alignment) -> ByteSize {
+    let preferred = preferred.unwrap_or_default();
+    preferred.max(ByteSize::new(granularity.get())).align_up(granularity).unwrap_or(preferred)
+}
+
+/// Returns the size of the heaps that a fixed pool keeps: the algorithm's heap size for small requests.
+pub(crate) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> ByteSize {
+    let least = least_heap(desc.preferred_heap_size, granularity_of(heap_alignment));
+    match desc.suballocation_algorithm {
+        SuballocationAlgorithm::Slab | SuballocationAlgorithm::BuddySystem => {
+            least.get().checked_next_power_of_two().map_or(least, ByteSize::new)
+        }
+        SuballocationAlgorithm::Default => {
+            let sizing = HeapSizing { minimum: least, ..HeapSizing::default() };
+            sizing.heap_size(ByteSize::new(1), ByteSize::ZERO).unwrap_or(least)
+        }
+        SuballocationAlgorithm::Dedicated | SuballocationAlgorithm::Linear => least,
+    }
+}

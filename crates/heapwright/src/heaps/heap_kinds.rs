@@ -1,0 +1,485 @@
+//! All heaps of an allocator: its own of each kind, and its pools'.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use heapwright_core::placement::{HeapRetention, PlacementAlgorithm, PlacementRequest};
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::engine_desc::engine_desc;
+use super::labels::next_number;
+use super::nesting::{Nesting, Owner, SharedKind};
+use super::prefetch::Prefetcher;
+use super::striped::Striped;
+use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
+use crate::error::Obstacle;
+use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
+use crate::source::{Account, Budget, Heap, HeapSource, Refusal};
+use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
+
+/// All heaps of an allocator.
+#[derive(Debug)]
+pub(crate) struct HeapKinds {
+    pub(crate) source: Arc<HeapSource>,
+    pub(crate) families: HeapFamilies,
+    /// The device's capabilities, with the changes of the allocator's description.
+    pub(crate) caps: DeviceCaps,
+    /// Created on first use, because each takes 16 KiB.
+    kinds: [OnceLock<Striped<TypedHeaps>>; HeapKind::COUNT],
+    pools: Mutex<Vec<Weak<TypedHeaps>>>,
+    nesting: Arc<Nesting>,
+    prefetcher: Option<Prefetcher>,
+}
+
+impl HeapKinds {
+    /// Creates the heaps of `source`; nested in those of a `parent`, if there is one.
+    pub(crate) fn new(
+        source: Arc<HeapSource>,
+        families: HeapFamilies,
+        caps: DeviceCaps,
+        parent: Option<&Self>,
+    ) -> Self {
+        let owner = &source.owner;
+        let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
+        Self {
+            nesting: parent.map_or_else(
+                || Nesting::of_root(&source.desc, &source.accounts, owner, HeapKind::COUNT),
+                |parent| parent.nesting.joined(owner, &parent.source.owner),
+            ),
+            prefetcher: prefetches.then(Prefetcher::start).flatten(),
+            families,
+            caps,
+            source,
+            kinds: Default::default(),
+            pools: Mutex::default(),
+        }
+    }
+
+    /// Returns the allocator's own heaps of a kind.
+    #[inline]
+    pub(crate) fn of(&self, family: HeapFamily, class: ResourceClass) -> &Striped<TypedHeaps> {
+        self.at(HeapKind::index_of(family, class))
+    }
+
+    /// Returns the allocator's own heaps of the kind with an [index](HeapKind::index_of).
+    #[inline]
+    pub(crate) fn at(&self, index: usize) -> &Striped<TypedHeaps> {
+        self.kinds[index].get_or_init(|| self.new_heaps(index))
+    }
+
+    #[cold]
+    fn new_heaps(&self, index: usize) -> Striped<TypedHeaps> {
+        let kind = HeapKind::of(index, &self.families, &self.caps);
+        let HeapKind { family, heap_type, class } = kind;
+        let source = &self.source;
+        let alignment = class.heap_alignment();
+        let typed = TypedHeapsDesc {
+            number: next_number(),
+            pool: None,
+            heap_type,
+            segment_group: family.segment_group(self.caps.architecture),
+            class,
+            holds_everything: false,
+            heap: self.heap_desc(kind),
+            protected_session: None,
+            residency_priority: None,
+            heap_size: ByteSize::ZERO,
+            max_heap_size: source.max_heap_size,
+            min_heap_count: 0,
+            max_heap_count: 0,
+            min_alignment: Alignment::ONE,
+            recycling: recycling(&source.desc),
+            engine: engine_desc(
+                source,
+                heap_type,
+                // A pool keeps the heaps that do not stay.
+                if recycling(&source.desc) == Recycling::Never {
+                    source.retention
+                } else {
+                    HeapRetention::NONE
+                },
+                source.desc.suballocation_algorithm,
+                alignment,
+                None,
+                false,
+            ),
+        };
+        // The outermost allocator counts the heaps in the shared pool, so it has heaps of every kind that a nested one
+        // has.
+        if let Some(root) = self.nesting.root_of(&self.source.owner) {
+            root.make_kind(index);
+        }
+        let SharedKind { spare, siblings } = self.nesting.kind(index, alignment);
+        Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
+    }
+
+    /// Returns everything of the heaps of a kind except the size.
+    fn heap_desc(&self, kind: HeapKind) -> D3D12_HEAP_DESC {
+        let HeapKind { family, heap_type: _, class } = kind;
+        D3D12_HEAP_DESC {
+            SizeInBytes: 0,
+            Properties: self.families.properties(family),
+            Alignment: class.heap_alignment(),
+            Flags: class.heap_flags(&self.caps) | self.source.extra_heap_flags,
+        }
+    }
+
+    /// Returns the allocator's own heaps that have a heap type, an alignment and flags as a recording has them.
+    pub(crate) fn like(&self, heap: &D3D12_HEAP_DESC) -> Option<&Striped<TypedHeaps>> {
+        let is_like = |index: &usize| {
+            let own = self.heap_desc(HeapKind::of(*index, &self.families, &self.caps));
+            (own.Properties.Type, own.Alignment, own.Flags)
+                == (heap.Properties.Type, heap.Alignment, heap.Flags)
+        };
+        (0..HeapKind::COUNT).find(is_like).map(|index| self.at(index))
+    }
+
+    /// Adds the heaps that were prefetched while a recording is made. At the beginning of a recorded call, never later: a replay adds them
+    /// before the call.
+    pub(crate) fn insert_prefetched(&self) {
+        if let Some(prefetcher) = &self.prefetcher {
+            prefetcher.insert_created();
+        }
+    }
+
+    /// Returns the allocator's own heaps, of each kind that was ever used.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &Striped<TypedHeaps>> {
+        self.kinds.iter().filter_map(OnceLock::get)
+    }
+
+    /// Returns the heaps of the existing pools.
+    pub(crate) fn pools(&self) -> Vec<Arc<TypedHeaps>> {
+        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn add_pool(&self, heaps: &Arc<TypedHeaps>) {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only when the list is full, so that adding a pool is O(1) however many there are.
+        if pools.len() == pools.capacity() {
+            pools.retain(|pool| pool.strong_count() > 0);
+            let count = pools.len();
+            pools.reserve(count + 8);
+        }
+        pools.push(Arc::downgrade(heaps));
+    }
+
+    /// Returns the allocator's own heaps, and those of its pools.
+    pub(crate) fn all(&self) -> Vec<Arc<TypedHeaps>> {
+        self.own().map(|heaps| Arc::clone(heaps)).chain(self.pools()).collect()
+    }
+
+    /// Returns the heaps of this allocator and its pools, and those of allocators that are nested with it.
+    pub(crate) fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
+        let mut heaps = self.all();
+        heaps.extend(self.nesting.heaps_of_others(&self.source.owner));
+        heaps
+    }
+
+    /// Returns the totals of the heaps, by heap type, in the order of [`HeapType::ALL`].
+    ///
+    /// O(pools), with the locks of each in turn.
+    pub(crate) fn shares(&self) -> [HeapsShare; HeapType::ALL.len()] {
+        let mut shares = <[HeapsShare; HeapType::ALL.len()]>::default();
+        for heaps in self.all() {
+            let share = &mut shares[heaps.desc.heap_type.index()];
+            *share = share.with(&heaps.share());
+        }
+        shares
+    }
+
+    /// Returns the empty heaps that may be released for more memory of the type and segment group of `heaps`. O(pools),
+    /// also of allocators that are nested with it.
+    pub(crate) fn given_back(&self, heaps: &TypedHeaps) -> GivenBack {
+        let mut given_back = GivenBack { heap_count: heaps.releasable(), ..GivenBack::default() };
+        for other in self.of_family() {
+            let (desc, empty) = (&other.desc, other.totals().empty);
+            if desc.segment_group == heaps.desc.segment_group {
+                given_back.in_group = given_back.in_group.saturating_add(empty);
+            }
+            if !Arc::ptr_eq(&other.source, &self.source) {
+                continue;
+            }
+            if desc.segment_group == heaps.desc.segment_group {
+                given_back.of_group = given_back.of_group.saturating_add(empty);
+            }
+            if desc.heap_type == heaps.desc.heap_type {
+                given_back.of_type = given_back.of_type.saturating_add(empty);
+            }
+        }
+        given_back
+    }
+
+    /// Checks whether budget and limit permit `size` more bytes, in heaps of a kind or beside them, after some memory is
+    /// released.
+    pub(crate) fn may_take(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        budget: &Budget,
+        given_back: GivenBack,
+    ) -> Result<(), Obstacle> {
+        budget.check(size, given_back.in_group)?;
+        let (accounts, Account { heap_type, group }) = (&self.source.accounts, heaps.desc.account());
+        accounts.of_type(heap_type).check(size, given_back.of_type)?;
+        accounts.of_group(group).check(size, given_back.of_group)
+    }
+
+    /// Releases empty heaps that would exceed the limits and the budget after `size` more bytes are allocated: for the
+    /// limits, this allocator's heaps of the type and of the segment group; for the budget, any heaps of the segment group,
+    /// including those of pools and nested allocators.
+    ///
+    /// With `NEVER_OVER_ALLOCATE` nothing is released.
+    pub(crate) fn give_back_for(&self, account: Account, size: ByteSize, budget: &Budget) {
+        if self.source.never_over_allocates() {
+            return;
+        }
+        let Account { heap_type, group } = account;
+        let over_budget = budget.bytes_over(size);
+        let over_limit = self.source.accounts.of_type(heap_type).bytes_over(size);
+        let over_share = self.source.accounts.of_group(group).bytes_over(size);
+        let release_size = self.source.desc.release_size;
+        let mut released = ByteSize::ZERO;
+        if !over_limit.is_zero() {
+            self.return_unused_memory();
+            let own = self.all();
+            let of_type = own.iter().filter(|heaps| heaps.desc.heap_type == heap_type);
+            // Pooled heaps of the outermost allocator are not charged to this one.
+            released = release_from(of_type, over_limit.max(release_size), TypedHeaps::release_own);
+        }
+        if over_share > released {
+            self.return_unused_memory();
+            let own = self.all();
+            let of_group = own.iter().filter(|heaps| heaps.desc.segment_group == group);
+            let bytes = over_share.saturating_sub(released).max(release_size);
+            released = released.saturating_add(release_from(of_group, bytes, TypedHeaps::release_own));
+        }
+        if over_budget > released {
+            self.return_unused_memory();
+            let family = self.of_family();
+            let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
+            let bytes = over_budget.saturating_sub(released).max(release_size);
+            released = released.saturating_add(release_from(of_group, bytes, TypedHeaps::release));
+        }
+        if !released.is_zero() {
+            tracing::debug!(%size, %released, "released empty heaps before allocating more memory");
+        }
+    }
+
+    /// Returns the allocators that are nested in this one, except those that are nested deeper.
+    pub(crate) fn nested(&self) -> Vec<Arc<dyn Owner>> {
+        self.nesting.nested_in(&self.source.owner)
+    }
+
+    /// Releases heaps that are not worth keeping any more, and after a frame or a period those by which the process exceeds its
+    /// budget.
+    pub(crate) fn pass(&self, passed: Passed) {
+        self.all().iter().for_each(|heaps| heaps.pass(passed));
+        if passed != Passed::Operations {
+            self.return_to_budget();
+        }
+    }
+
+    /// Releases empty heaps by which the process exceeds its budget, because the budget sank, other code took memory, or the
+    /// residency manager evicted heaps that are in use.
+    fn return_to_budget(&self) {
+        if self.source.never_over_allocates() {
+            return;
+        }
+        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+            let short = self.source.bytes_short(group);
+            if !short.is_zero() {
+                let family = self.of_family();
+                let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
+                let released = release_from(of_group, short, TypedHeaps::release);
+                if !released.is_zero() {
+                    tracing::debug!(%group, %short, %released, "released empty heaps to return to the budget");
+                }
+            }
+        }
+    }
+
+    /// Releases empty heaps because the device has no memory for `size` bytes beside `heaps`. Returns whether there were
+    /// any. Heaps of the segment group come first, because memory belongs to a segment group.
+    ///
+    /// With `NEVER_OVER_ALLOCATE` nothing is released.
+    pub(crate) fn make_room(&self, heaps: &TypedHeaps, size: ByteSize) -> bool {
+        if self.source.never_over_allocates() {
+            return false;
+        }
+        self.return_unused_memory();
+        let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
+        let mut all = self.of_family();
+        all.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
+        let released = release_from(all.iter(), size.max(self.source.desc.release_size), TypedHeaps::release);
+        tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
+        !released.is_zero()
+    }
+
+    /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
+    /// bytes.
+    pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
+        self.return_unused_memory();
+        release_from(self.all().iter(), bytes, TypedHeaps::release)
+    }
+
+    /// Returns the memory of empty backing buffers and slabs to the heaps.
+    pub(crate) fn return_unused_memory(&self) {
+        if let Some(owner) = self.source.owner.upgrade() {
+            owner.release_unused_buffers();
+        }
+        for heaps in self.of_family() {
+            if let Some(set) = heaps.shared().as_default() {
+                set.give_up_unused_slabs();
+            }
+        }
+    }
+
+    /// Creates a heap, after releasing the empty heaps that limit, budget and pool require.
+    pub(crate) fn create_heap(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+        budget: &Budget,
+    ) -> Result<Arc<Heap>, Refusal> {
+        self.give_back_for(heaps.desc.account(), size, budget);
+        heaps.create_heap(size, constraints)
+    }
+
+    /// Creates one of the initial heaps of a pool.
+    pub(crate) fn create_empty_heap(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<(), Refusal> {
+        let create = || self.create_heap(heaps, size, constraints, &heaps.budget(constraints));
+        let heap = create().or_else(|mut refusal| {
+            if refusal.fatal.is_some() || !self.make_room(heaps, size) {
+                return Err(refusal);
+            }
+            create().map_err(|other| {
+                refusal.append(other);
+                refusal
+            })
+        })?;
+        heaps
+            .insert_empty(heap)
+            .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
+    }
+
+    /// Prefetches the next heap if it is likely to be needed soon, or if the allocation requests it.
+    ///
+    /// It is likely if the existing heaps have less free than half of the next one's size, or if slabs report it.
+    /// Nothing happens unless prefetching is allowed. Nothing is created that the budget does not permit, where the
+    /// budget applies.
+    #[inline]
+    pub(crate) fn prefetch_after(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+        flags: ResourceAllocationFlags,
+    ) {
+        let Some(prefetcher) = &self.prefetcher else { return };
+        if sharing == Sharing::Unmanaged || flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
+            return;
+        }
+        let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
+        let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
+            let planned = heaps.new_heap_size(sharing, request).ok();
+            planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
+        } else {
+            heaps.shared().next_heap(request)
+        };
+        let Some(next) = next else { return };
+        let own = self.source.own_constraints();
+        let within_budget = own.within_budget || flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
+        let constraints = Constraints { within_budget, ..own };
+        if self.source.may_prefetch(heaps.desc.segment_group, next, constraints) {
+            prefetcher.request(heaps, sharing, next, constraints);
+        }
+    }
+}
+
+/// The memory that may be released before new memory is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct GivenBack {
+    /// Bytes in the segment group.
+    pub(crate) in_group: ByteSize,
+    /// Bytes in the segment group that are charged to this allocator.
+    pub(crate) of_group: ByteSize,
+    /// Bytes that are charged to the heap type of this allocator.
+    pub(crate) of_type: ByteSize,
+    /// Heaps of the kind, if it is a pool's.
+    pub(crate) heap_count: u64,
+}
+
+fn release_from<'a>(
+    heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>,
+    bytes: ByteSize,
+    release: fn(&TypedHeaps, ByteSize) -> ByteSize,
+) -> ByteSize {
+    let mut released = ByteSize::ZERO;
+    for heaps in heaps {
+        if released >= bytes {
+            break;
+        }
+        released = released.saturating_add(release(heaps, bytes.saturating_sub(released)));
+    }
+    released
+}
+
+/// A kind of the allocator's own heaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeapKind {
+    pub(crate) family: HeapFamily,
+    /// The heap type to which it is charged.
+    pub(crate) heap_type: HeapType,
+    pub(crate) class: ResourceClass,
+}
+
+impl HeapKind {
+    pub(crate) const COUNT: usize = (HeapType::ALL.len() + 1) * ResourceClass::ALL.len();
+
+    /// Returns the kind with an [index](Self::index_of): one of a heap type, or the one of CUSTOM heaps. With unified
+    /// memory, CUSTOM heaps are those of DEFAULT and UPLOAD, otherwise those of GPU_UPLOAD.
+    pub(crate) fn of(index: usize, families: &HeapFamilies, caps: &DeviceCaps) -> Self {
+        let (place, class) = (index / ResourceClass::ALL.len(), index % ResourceClass::ALL.len());
+        let class = ResourceClass::ALL[class];
+        match HeapType::ALL.get(place) {
+            Some(&heap_type) => Self { family: HeapFamily::Type(heap_type), heap_type, class },
+            None => Self {
+                family: families.custom(caps.architecture),
+                heap_type: Self::account_of_custom(families),
+                class,
+            },
+        }
+    }
+
+    /// Returns the heap type to which CUSTOM heaps are charged.
+    pub(crate) fn account_of_custom(families: &HeapFamilies) -> HeapType {
+        if families.has_unified_memory() { HeapType::Default } else { HeapType::GpuUpload }
+    }
+
+    #[inline]
+    pub(crate) fn index_of(family: HeapFamily, class: ResourceClass) -> usize {
+        let place = match family {
+            HeapFamily::Type(heap_type) => heap_type.index(),
+            HeapFamily::Custom(_) => HeapType::ALL.len(),
+        };
+        place * ResourceClass::ALL.len() + class.index()
+    }
+}
+
+fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
+    let keeps_by_retention =
+        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool);
+    if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
+        Recycling::Never
+    } else {
+        Recycling::IntoPool
+    }
+}

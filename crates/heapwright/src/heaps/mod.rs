@@ -1,0 +1,36 @@
+//! The heaps of an allocator: which heap serves a request, and what becomes of empty ones.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `take` | the steps by which a request gets a range of a heap |
+//! | `placed_range` | a range of a heap, and the resource that is placed in it; `committed`: a resource with memory of its own |
+//! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
+//! | `typed_heaps`, `engine_desc` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
+//! | `nesting` | the state that nested allocators share |
+//! | `prefetch` | heaps that are created in advance |
+//! | `labels`, `striped` | names and user data of allocations; references that are counted per thread |
+
+mod committed;
+mod engine_desc;
+mod heap_kinds;
+mod labels;
+mod nesting;
+mod placed_range;
+mod prefetch;
+mod striped;
+mod take;
+mod typed_heaps;
+
+pub(crate) use self::committed::OwnResource;
+pub(crate) use self::engine_desc::engine_desc;
+pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
+pub use self::labels::AllocationId;
+pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
+pub(crate) use self::nesting::{Owner, SpareHeaps};
+pub(crate) use self::placed_range::PlacedRange;
+pub(crate) use self::striped::{Stripe, Striped};
+pub(crate) use self::take::HeapRequest;
+pub use self::take::PredictedMemory;
+pub(crate) use self::typed_heaps::{
+    HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals,
+};

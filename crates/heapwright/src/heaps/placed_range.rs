@@ -1,0 +1,230 @@
+//! The range of a heap that belongs to one allocation.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use heapwright_core::placement::{PlacementError, PlacementRequest, SharedPlaced, SharedPlacementId};
+use heapwright_core::{Alignment, HeapOffset, HeapRange};
+use heapwright_d3d12::*;
+
+use super::heap_kinds::HeapKinds;
+use super::labels::AllocationId;
+use super::striped::{Stripe, Striped};
+use super::take::{HeapRequest, PredictedMemory};
+use super::typed_heaps::{Sharing, TypedHeaps};
+use crate::desc::ResourceDesc;
+use crate::error::{MemorySource, Obstacle};
+use crate::request::{ResourceRequest, ResourceRequirements};
+use crate::source::{Heap, Refusal, create_placed, place_resident};
+
+/// A range of a heap that belongs to one allocation until dropped.
+///
+/// # Invariants
+///
+/// `heap` points to a heap of which an engine of `heaps` holds an `Arc`. The engine holds it until the heap is empty,
+/// and the range is in the heap until it is freed.
+#[derive(Debug)]
+pub(crate) struct PlacedRange {
+    heaps: Arc<Stripe<TypedHeaps>>,
+    heap: NonNull<Heap>,
+    id: SharedPlacementId,
+    range: HeapRange,
+    sharing: Sharing,
+    alignment: Alignment,
+    /// Whether dropping it frees the range.
+    is_held: bool,
+}
+
+// SAFETY: the pointer stands for an `Arc` of a type that is `Send` and `Sync`, and all other fields are both.
+unsafe impl Send for PlacedRange {}
+// SAFETY: as above.
+unsafe impl Sync for PlacedRange {}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(Arc<TypedHeaps>, Arc<Heap>)>();
+};
+
+impl PlacedRange {
+    #[inline]
+    pub(crate) fn new(
+        heaps: Arc<Stripe<TypedHeaps>>,
+        sharing: Sharing,
+        placed: SharedPlaced<NonNull<Heap>>,
+        alignment: Alignment,
+    ) -> Self {
+        let SharedPlaced { id, range, heap } = placed;
+        let placed = Self { heaps, heap, id, range, sharing, alignment, is_held: true };
+        if placed.heap().take_prefetched() {
+            placed.heaps.prefetch.count_eliminated();
+        }
+        placed
+    }
+
+    /// Drops this without freeing the range; other code frees it.
+    pub(crate) fn forget(mut self) {
+        self.is_held = false;
+    }
+
+    pub(crate) fn range(&self) -> HeapRange {
+        self.range
+    }
+
+    pub(crate) fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    #[inline]
+    pub(crate) fn heap(&self) -> &Heap {
+        // SAFETY: created from a reference of an `Arc` that is alive (type invariant); only shared references to it are
+        // created.
+        unsafe { self.heap.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn heaps(&self) -> &Arc<TypedHeaps> {
+        &self.heaps
+    }
+
+    /// Returns whether no other allocation can be in the heap.
+    pub(crate) fn has_own_heap(&self) -> bool {
+        self.sharing != Sharing::Shared
+    }
+
+    /// Returns the number of allocations in the heap, including this one.
+    pub(crate) fn allocations_in_heap(&self) -> u64 {
+        match self.heaps().engine(self.sharing).as_default() {
+            Some(set) => set.count_in_heap_of(self.id).unwrap_or(u64::MAX),
+            None if self.has_own_heap() => 1,
+            // Other algorithms do not count them.
+            None => u64::MAX,
+        }
+    }
+
+    pub(crate) fn id(&self) -> AllocationId {
+        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
+        AllocationId::placed(self.heaps().desc.number, is_in_dedicated, self.id)
+    }
+}
+
+impl Drop for PlacedRange {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_held {
+            return;
+        }
+        match self.heaps.engine(self.sharing).free(self.id) {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => self.heaps.recycle_own(left, self.sharing),
+            Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
+        }
+        self.heaps.source.look_after_empty();
+    }
+}
+
+/// Returns the address of the heap in which something is placed.
+fn addressed(placed: SharedPlaced<Arc<Heap>>) -> SharedPlaced<NonNull<Heap>> {
+    SharedPlaced { id: placed.id, range: placed.range, heap: NonNull::from(&*placed.heap) }
+}
+
+impl HeapRequest<'_> {
+    /// Allocates a range that is found at once, usually in a heap that is not empty. Takes no reference to the heap.
+    #[inline]
+    pub(super) fn find_at_hand(&self) -> Option<PlacedRange> {
+        let engine = self.heaps.engine(self.sharing);
+        Some(self.placed(engine.allocate_at_hand(self.placement, |heap| NonNull::from(&**heap))?))
+    }
+
+    /// Allocates a range in the existing heaps.
+    pub(super) fn find(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        let found = self.heaps.engine(self.sharing).allocate(self.placement)?;
+        Ok(found.map(|placed| self.placed(addressed(placed))))
+    }
+
+    /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
+    pub(super) fn find_anywhere(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        let found = self.heaps.engine(self.sharing).allocate_anywhere(self.placement)?;
+        Ok(found.map(|placed| self.placed(addressed(placed))))
+    }
+
+    /// Allocates a range in a heap that is added to the others.
+    pub(super) fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
+        let placed = self.heaps.engine(self.sharing).allocate_in_new(heap.size(), heap, self.placement);
+        Ok(self.placed(addressed(placed?)))
+    }
+
+    #[inline]
+    fn placed(&self, placed: SharedPlaced<NonNull<Heap>>) -> PlacedRange {
+        PlacedRange::new(self.heaps.reference(), self.sharing, placed, self.placement.alignment)
+    }
+}
+
+impl HeapKinds {
+    /// Places a resource in a shared heap or in one of its own.
+    #[inline]
+    pub(crate) fn place(
+        &self,
+        heaps: &Striped<TypedHeaps>,
+        request: &ResourceRequest<'_>,
+        placed: &ResourceRequirements,
+        own_heap: bool,
+    ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
+        let constraints = request.constraints;
+        let range = HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.take()?;
+        self.prefetch_after(heaps, sharing, &placement, request.allocation.flags);
+        let resource = range.create_resource_at(HeapOffset::ZERO, request.resource, placed)?;
+        Ok((resource, range))
+    }
+
+    /// Returns the request of [`place`](Self::place) to the heaps, and the predicted source of the memory.
+    pub(crate) fn probe(
+        &self,
+        heaps: &Striped<TypedHeaps>,
+        request: &ResourceRequest<'_>,
+        placed: &ResourceRequirements,
+        own_heap: bool,
+    ) -> Result<(PlacementRequest, PredictedMemory), Refusal> {
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
+        let constraints = request.constraints;
+        let memory =
+            HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.probe()?;
+        Ok((placement, memory))
+    }
+
+    #[inline]
+    fn sharing(&self, request: &ResourceRequest<'_>, own_heap: bool) -> Sharing {
+        match own_heap {
+            _ if request.constraints.never_resident && self.source.residency.is_some() => Sharing::Unmanaged,
+            true => Sharing::Own,
+            false => Sharing::Shared,
+        }
+    }
+}
+
+impl PlacedRange {
+    /// Creates a resource in the range, at an offset from its start.
+    ///
+    /// The caller makes sure that it lies in the range, which other resources may use, too.
+    #[inline]
+    pub(crate) fn create_resource_at(
+        &self,
+        offset: HeapOffset,
+        resource: &ResourceDesc<'_>,
+        placed: &ResourceRequirements,
+    ) -> Result<ID3D12Resource, Refusal> {
+        let (heap, heaps) = (self.heap(), self.heaps());
+        let (devices, heap_type) = (&heaps.source.devices, heaps.desc.heap.Properties.Type);
+        let offset = HeapOffset::new(self.range().start().get() + offset.get());
+        let desc = &placed.desc;
+        let place = || create_placed(devices, heap_type, heap.d3d12(), offset, resource, desc);
+        place_resident(heap, place).map_err(|refused| {
+            if refused.hresult == E_OUTOFMEMORY {
+                return Refusal::of(MemorySource::Placing, Obstacle::Device(refused.hresult));
+            }
+            refused.into_error().into()
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! The state of prefetching for the heaps of one kind.
+
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use super::typed_heaps::{Sharing, TypedHeaps};
+use crate::Error;
+use crate::request::Constraints;
+use crate::source::Refusal;
+
+/// The state of prefetching for the heaps of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Prefetch {
+    /// Whether a heap is being created. No other is requested until then.
+    is_pending: Mutex<bool>,
+    ended: Condvar,
+    misses: AtomicU64,
+    eliminated: AtomicU64,
+    /// Heaps that were created while a recording is made.
+    created: Mutex<Vec<CreatedHeap>>,
+}
+
+/// A heap that was created, and is not counted yet.
+#[derive(Debug)]
+pub(crate) struct CreatedHeap {
+    pub(crate) sharing: Sharing,
+    pub(crate) size: ByteSize,
+    pub(crate) constraints: Constraints,
+    pub(crate) heap: ID3D12Heap,
+}
+
+impl Prefetch {
+    /// Begins a prefetch; returns `false` if one is in progress.
+    pub(crate) fn begin(&self) -> bool {
+        !mem::replace(&mut *self.is_pending.lock().unwrap_or_else(PoisonError::into_inner), true)
+    }
+
+    pub(crate) fn end(&self) {
+        *self.is_pending.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.ended.notify_all();
+    }
+
+    /// Waits for the heap that is being created. For tests, which need a state that does not change.
+    pub(crate) fn wait(&self) {
+        let is_pending = self.is_pending.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.ended.wait_while(is_pending, |is_pending| *is_pending));
+    }
+
+    /// Keeps a heap until it is counted.
+    pub(crate) fn add_created(&self, heap: CreatedHeap) {
+        self.created.lock().unwrap_or_else(PoisonError::into_inner).push(heap);
+    }
+
+    /// Returns the heaps that are not counted yet, and keeps them no longer.
+    pub(crate) fn take_created(&self) -> Vec<CreatedHeap> {
+        mem::take(&mut *self.created.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts a heap that was needed and had not been prefetched.
+    pub(crate) fn count_miss(&self) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts the first use of a prefetched heap.
+    pub(crate) fn count_eliminated(&self) {
+        self.eliminated.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of heaps that were needed and had not been prefetched, and the number of those that had been.
+    pub(crate) fn misses_and_eliminated(&self) -> (u64, u64) {
+        (self.misses.load(Ordering::Relaxed), self.eliminated.load(Ordering::Relaxed))
+    }
+}
+
+/// Larger heaps are not prefetched. GPGMM has the same limit.
+const LARGEST: ByteSize = ByteSize::from_mib(64);
+
+/// The thread that prefetches heaps; it ends with the allocator.
+#[derive(Debug)]
+pub(crate) struct Prefetcher {
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    /// Where there are heaps that were created while a recording is made.
+    created: Arc<Mutex<Vec<Weak<TypedHeaps>>>>,
+}
+
+#[derive(Debug)]
+struct Job {
+    heaps: Weak<TypedHeaps>,
+    sharing: Sharing,
+    size: ByteSize,
+    constraints: Constraints,
+}
+
+impl Job {
+    /// Creates the heap if it is still wanted. While a recording is made, it is only created.
+    fn carry_out(&self, created: &Mutex<Vec<Weak<TypedHeaps>>>) -> Result<(), Refusal> {
+        let &Self { ref heaps, sharing, size, constraints } = self;
+        let Some(heaps) = heaps.upgrade() else { return Ok(()) };
+        let source = &heaps.source;
+        // The budget may have changed since the request.
+        let is_wanted = source.owner.strong_count() > 0;
+        if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
+            return Ok(());
+        }
+        let Ok(_until_created) = source.charge_budget(heaps.desc.segment_group, size, constraints) else {
+            return Ok(());
+        };
+        let create = || heaps.create_d3d12_heap(size);
+        if source.recording.is_none() {
+            return heaps.insert_prefetched(sharing, size, constraints, create);
+        }
+        let heap = create().map_err(|hresult| Error::device("ID3D12Device::CreateHeap", hresult))?;
+        heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap });
+        created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));
+        Ok(())
+    }
+}
+
+impl Drop for Job {
+    /// Also if the thread panics or has ended, so that the next heap can be requested.
+    fn drop(&mut self) {
+        if let Some(heaps) = self.heaps.upgrade() {
+            heaps.prefetch.end();
+        }
+    }
+}
+
+impl Prefetcher {
+    /// Starts the thread. Returns `None`, with a warning, if the thread cannot be created.
+    pub(crate) fn start() -> Option<Self> {
+        let (jobs, queue) = channel::<Job>();
+        let created = Arc::<Mutex<Vec<Weak<TypedHeaps>>>>::default();
+        let of_thread = Arc::clone(&created);
+        let work = move || {
+            for job in queue {
+                if let Err(refusal) = job.carry_out(&of_thread) {
+                    // The allocation that needs the heap calls the device itself.
+                    tracing::debug!(size = %job.size, ?refusal, "prefetching a heap failed");
+                }
+            }
+        };
+        match std::thread::Builder::new().name("heapwright prefetch".into()).spawn(work) {
+            Ok(thread) => Some(Self { jobs: Some(jobs), thread: Some(thread), created }),
+            Err(error) => {
+                tracing::warn!(%error, "failed to spawn the heap prefetch thread; prefetching disabled");
+                None
+            }
+        }
+    }
+
+    /// Adds the heaps that were created while a recording is made.
+    pub(crate) fn insert_created(&self) {
+        let created = mem::take(&mut *self.created.lock().unwrap_or_else(PoisonError::into_inner));
+        for heaps in created.iter().filter_map(Weak::upgrade) {
+            heaps.insert_created();
+        }
+    }
+
+    /// Requests a heap of this size for heaps of one kind, unless a request is in progress. Never blocks.
+    pub(crate) fn request(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        size: ByteSize,
+        constraints: Constraints,
+    ) {
+        if size > LARGEST || !heaps.prefetch.begin() {
+            return;
+        }
+        let job = Job { heaps: Arc::downgrade(heaps), sharing, size, constraints };
+        // A job that cannot be sent is dropped.
+        let _sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
+    }
+}
+
+impl Drop for Prefetcher {
+    fn drop(&mut self) {
+        // Dropping the sender ends the queue, and thereby the thread.
+        drop(self.jobs.take());
+        let Some(thread) = self.thread.take() else { return };
+        if thread.thread().id() != std::thread::current().id() {
+            let _panicked = thread.join();
+        }
+    }
+}

@@ -1,0 +1,654 @@
+//! The heaps of one kind: an engine that divides them, and their store of empty heaps.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use heapwright_core::placement::{
+    EngineDesc, HeapEngine, HeapPool, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
+    PlacementRequest, ServingHeap, SharedHeapSet,
+};
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+use windows_core::HRESULT;
+
+use super::labels::Labels;
+use super::nesting::{Siblings, SpareHeaps};
+use super::prefetch::{CreatedHeap, Prefetch};
+use crate::desc::HEAP_GRANULARITY;
+use crate::error::{MemorySource, Obstacle};
+use crate::recording::{Event, RecordedPool};
+use crate::request::{Constraints, ResourceClass};
+use crate::source::{
+    Account, Budget, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal,
+    TimedHeap, create_managed,
+};
+use crate::{Error, HeapType, SegmentGroup};
+
+/// Heaps of one kind, which the resources of one class share.
+///
+/// Locking is that of the engine and of the pool. Neither lock is held while a heap is created or destroyed.
+#[derive(Debug)]
+pub(crate) struct TypedHeaps {
+    pub(crate) desc: TypedHeapsDesc,
+    /// Resources that share heaps; with the default algorithm, also those with a heap of their own.
+    shared: HeapEngine<Arc<Heap>>,
+    /// Resources with a heap of their own that does not belong to the shared engine.
+    dedicated: HeapEngine<Arc<Heap>>,
+    /// Empty heaps that no engine keeps. Nested allocators use their parent's.
+    spare: Arc<SpareHeaps>,
+    /// The heaps of the same kind of nested allocators.
+    siblings: Arc<Siblings<Self>>,
+    pub(crate) source: Arc<HeapSource>,
+    timer: Arc<HeapTimer>,
+    pub(crate) labels: Labels,
+    pub(crate) prefetch: Prefetch,
+    /// The number of heaps of a custom pool.
+    pool_heaps: Option<Arc<PoolHeaps>>,
+    /// A custom pool in the allocator's recording.
+    pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
+}
+
+/// Properties of the heaps of one kind.
+#[derive(Debug)]
+pub(crate) struct TypedHeapsDesc {
+    /// Unique in the process.
+    pub(crate) number: u64,
+    /// Name of a custom pool.
+    pub(crate) pool: Option<Arc<str>>,
+    pub(crate) heap_type: HeapType,
+    pub(crate) segment_group: SegmentGroup,
+    pub(crate) class: ResourceClass,
+    /// Whether a pool holds buffers and textures; its `class` is then that of buffers.
+    pub(crate) holds_everything: bool,
+    /// Everything except the size.
+    pub(crate) heap: D3D12_HEAP_DESC,
+    pub(crate) protected_session: Option<ID3D12ProtectedResourceSession>,
+    pub(crate) residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
+    /// Zero lets requests determine the size.
+    pub(crate) heap_size: ByteSize,
+    pub(crate) max_heap_size: ByteSize,
+    pub(crate) min_heap_count: u64,
+    pub(crate) max_heap_count: u64,
+    pub(crate) min_alignment: Alignment,
+    pub(crate) engine: EngineDesc,
+    /// The treatment of empty heaps that an engine gives up.
+    pub(crate) recycling: Recycling,
+}
+
+impl TypedHeapsDesc {
+    /// Returns the limits that apply to the heaps.
+    pub(crate) fn account(&self) -> Account {
+        Account { heap_type: self.heap_type, group: self.segment_group }
+    }
+}
+
+/// The treatment of empty heaps that an engine gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recycling {
+    /// The pool keeps those that it is for; the others are released to the device.
+    IntoPool,
+    /// They are released to the device.
+    Never,
+}
+
+/// What passed, after which empty heaps may not be worth keeping any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// Operations on any heaps.
+    Operations,
+    /// A frame.
+    Frame,
+    /// A period of the clock. Heaps that were empty for two of them are released.
+    Period,
+}
+
+/// Whether a resource shares its heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Sharing {
+    /// Shared with other resources.
+    Shared,
+    /// Not shared.
+    Own,
+    /// Not shared, and not managed by the residency manager. The heap is never used for other allocations.
+    Unmanaged,
+}
+
+impl TypedHeaps {
+    pub(crate) fn new(
+        desc: TypedHeapsDesc,
+        spare: Arc<SpareHeaps>,
+        siblings: Arc<Siblings<Self>>,
+        source: Arc<HeapSource>,
+    ) -> Arc<Self> {
+        let granularity =
+            Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
+        // Its heaps are kept with the shared ones.
+        let dedicated = EngineDesc::Dedicated { granularity, retention: HeapRetention::NONE };
+        let timer = Arc::clone(source.timers.of(desc.heap_type));
+        let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
+        let heaps = Arc::new(Self {
+            shared: HeapEngine::with_shared(
+                &desc.engine,
+                Arc::clone(&source.tally),
+                Arc::clone(timer.prices()),
+            ),
+            dedicated: HeapEngine::new(&dedicated),
+            desc,
+            timer,
+            spare,
+            siblings,
+            source,
+            labels: Labels::default(),
+            prefetch: Prefetch::default(),
+            pool_heaps,
+            recorded_pool: OnceLock::new(),
+        });
+        heaps.siblings.join(&heaps);
+        heaps
+    }
+
+    #[inline]
+    pub(crate) fn engine(&self, sharing: Sharing) -> &HeapEngine<Arc<Heap>> {
+        if self.is_in_shared_engine(sharing) { &self.shared } else { &self.dedicated }
+    }
+
+    #[inline]
+    pub(crate) fn is_in_shared_engine(&self, sharing: Sharing) -> bool {
+        match sharing {
+            Sharing::Shared => true,
+            Sharing::Own => self.shared.algorithm() == PlacementAlgorithm::Default,
+            Sharing::Unmanaged => false,
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &HeapEngine<Arc<Heap>> {
+        &self.shared
+    }
+
+    pub(crate) fn dedicated(&self) -> &HeapEngine<Arc<Heap>> {
+        &self.dedicated
+    }
+
+    /// Releases the empty heaps that are not worth keeping in addition to a new one for a request.
+    pub(crate) fn make_way(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<(), PlacementError> {
+        let planned = self.engine(sharing).plan(request)?;
+        self.recycle(planned.release);
+        if !self.is_in_shared_engine(sharing) {
+            self.recycle(self.shared.make_way(planned.size));
+        }
+        if self.desc.recycling == Recycling::IntoPool {
+            let members = self.siblings.members();
+            let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
+            let in_use = in_use.fold(ByteSize::ZERO, ByteSize::saturating_add);
+            drop(self.spare.pool.make_way(in_use, planned.size));
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of the heaps that go to the pool once they are empty.
+    fn bytes_of_pooled_kind(&self) -> ByteSize {
+        match self.desc.recycling {
+            Recycling::IntoPool => {
+                self.shared.totals().reserved.saturating_add(self.dedicated.totals().reserved)
+            }
+            Recycling::Never => ByteSize::ZERO,
+        }
+    }
+
+    /// Returns the size of the heap that a request would need, without changes.
+    pub(crate) fn new_heap_size(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<ByteSize, PlacementError> {
+        if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() {
+            return Ok(self.desc.heap_size);
+        }
+        self.engine(sharing).new_heap_size(request)
+    }
+
+    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, pooled, or held by a nested
+    /// allocator.
+    pub(crate) fn take_spare(
+        &self,
+        sharing: Sharing,
+        least: ByteSize,
+        wanted: ByteSize,
+    ) -> Option<Arc<Heap>> {
+        if !self.is_in_shared_engine(sharing) {
+            if let Some((_, heap)) = self.shared.take_empty_fitting(least, wanted) {
+                return Some(heap);
+            }
+        }
+        if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
+            match heap.transfer_to(&self.source.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => self.spare.put(heap),
+            }
+        }
+        self.take_empty_of_siblings(least, wanted)
+    }
+
+    /// Returns the smallest size of a heap for a request.
+    pub(crate) fn least_heap_size(&self, sharing: Sharing, request: &PlacementRequest) -> ByteSize {
+        let least = self.engine(sharing).least_heap_size(request);
+        least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX)
+    }
+
+    /// Reopens the heaps that a defragmentation is emptying, which then leaves them alone. Returns whether there were
+    /// any.
+    pub(crate) fn reopen_closed(&self) -> bool {
+        self.shared.as_default().is_some_and(SharedHeapSet::reopen_closed)
+    }
+
+    /// Returns whether a request fits in the existing heaps, or the size of the heap that it would need. Nothing is
+    /// placed.
+    pub(crate) fn probe(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<ServingHeap, PlacementError> {
+        let room = self.engine(sharing).probe(request)?;
+        Ok(match room {
+            ServingHeap::New { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {
+                ServingHeap::New { size: self.desc.heap_size }
+            }
+            room => room,
+        })
+    }
+
+    /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
+    pub(crate) fn has_spare(&self, sharing: Sharing, least: ByteSize, wanted: ByteSize) -> bool {
+        if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
+            return true;
+        }
+        let permitted = {
+            let Account { heap_type, group } = self.desc.account();
+            let accounts = &self.source.accounts;
+            wanted.min(accounts.of_type(heap_type).left()).min(accounts.of_group(group).left())
+        };
+        let pooled = if self.own_spare().is_some() { wanted } else { permitted };
+        self.spare.pool.has_fitting(least, pooled)
+            || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
+    }
+
+    /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
+    pub(crate) fn check_heap_count(&self, released: u64) -> Result<(), Obstacle> {
+        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
+    }
+
+    /// Returns how many heaps of a pool may be released. O(n) for n empty heaps.
+    pub(crate) fn releasable(&self) -> u64 {
+        let Some(pool) = &self.pool_heaps else { return 0 };
+        let is_regular = |heap: &Arc<Heap>| heap.size() == self.desc.heap_size;
+        let mut empty = self.shared.map_empty(is_regular);
+        empty.extend(self.dedicated.map_empty(is_regular));
+        let regular = empty.iter().filter(|&&is_regular| is_regular).count();
+        pool.releasable(regular as u64, (empty.len() - regular) as u64)
+    }
+
+    fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+        let Some(pool) = &self.pool_heaps else { return Ok(None) };
+        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
+        pool.add(size == self.desc.heap_size).map(Some).map_err(refuse)
+    }
+
+    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
+    fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+        self.add_to_pool(size).or_else(|refusal| {
+            if self.source.never_over_allocates() {
+                return Err(refusal);
+            }
+            drop(self.take_leaving(ByteSize::new(1)));
+            self.add_to_pool(size)
+        })
+    }
+
+    /// Returns the budget for more heaps, as it is now.
+    pub(crate) fn budget(&self, constraints: Constraints) -> Budget {
+        self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
+    }
+
+    /// Creates a heap, for which a residency manager makes memory available.
+    pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
+        let permit = self.replace_in_pool(size)?;
+        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
+        let _until_created =
+            self.source.charge_budget(self.desc.segment_group, size, constraints).map_err(refuse)?;
+        let heap = self.account_heap(size, constraints, permit, || self.create_d3d12_heap(size))?;
+        if let Some(recording) = &self.source.recording {
+            heap.record(recording, &self.desc.heap);
+        }
+        Ok(heap)
+    }
+
+    /// Counts a heap that a function creates, if limits and manager permit it.
+    fn account_heap(
+        &self,
+        size: ByteSize,
+        constraints: Constraints,
+        permit: Option<HeapPermit>,
+        create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
+    ) -> Result<Arc<Heap>, Refusal> {
+        let new_heap = MemorySource::NewHeap(size);
+        let refuse = |obstacle| Refusal::of(new_heap, obstacle);
+        let of_device = |hresult| match hresult {
+            E_OUTOFMEMORY => refuse(Obstacle::Device(hresult)),
+            _ => Error::device("ID3D12Device::CreateHeap", hresult).into(),
+        };
+        let charge = self.source.accounts.charge(self.desc.account(), Charged::Heap, size).map_err(refuse)?;
+        let (heap, residency) = match self.source.manager_for(constraints) {
+            None => (create().map_err(of_device)?, None),
+            Some(manager) => {
+                let new = NewMemory {
+                    group: self.desc.segment_group,
+                    size,
+                    flags: self.desc.heap.Flags,
+                    within_budget: constraints.within_budget,
+                    priority: self.desc.residency_priority,
+                };
+                let made = create_managed(manager, new, create);
+                let (heap, residency) = made.map_err(|not| not.into_refusal(new_heap, of_device))?;
+                (heap, Some(residency))
+            }
+        };
+        self.source.accounts.count_created_heap();
+        let (heap_type, class) = (self.desc.heap_type, self.desc.class);
+        tracing::debug!(%heap_type, ?class, %size, "created a heap");
+        let timer = Arc::clone(&self.timer);
+        Ok(Heap::new(TimedHeap::new(heap, residency, size, timer), charge, permit))
+    }
+
+    pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
+        let devices = &self.source.devices;
+        let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
+        let mut heap: Option<ID3D12Heap> = None;
+        let call = || match &self.desc.protected_session {
+            None => {
+                // SAFETY: the device is a live COM object, the description outlives the call, and the result is written to
+                // a variable of the interface that is asked for.
+                unsafe { devices.device.CreateHeap(&desc, &mut heap) }.map_err(|error| error.code())
+            }
+            Some(session) => {
+                // `create_pool` rejects a session if the device lacks the interface.
+                let device = devices.device4.as_ref().ok_or(E_NOINTERFACE)?;
+                // SAFETY: as above; the session is a live COM object.
+                unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
+            }
+        };
+        self.timer.create(size, call)?;
+        let heap = heap.ok_or(E_POINTER)?;
+        // A manager sets the priority itself.
+        let priority = self.desc.residency_priority.filter(|_| self.source.residency.is_none());
+        if let (Some(priority), Some(device)) = (priority, &devices.device1) {
+            let pageable = Some(heap.clone().into());
+            // SAFETY: one object and one priority, both readable; the object is a live heap.
+            let set = unsafe { device.SetResidencyPriority(1, &pageable, &priority) };
+            if set.is_err() {
+                tracing::warn!(priority, "SetResidencyPriority failed: {:#}", hresult::Named(set));
+            }
+        }
+        Ok(heap)
+    }
+
+    /// Adds an empty heap.
+    pub(crate) fn insert_empty(&self, heap: Arc<Heap>) -> Result<(), PlacementError> {
+        self.shared.insert(heap.size(), heap)
+    }
+
+    /// Adds a prefetched heap for requests of this kind, and records both. If limits do not permit it any more, or if the heap numbers
+    /// are exhausted, the heap is released to the device.
+    pub(crate) fn insert_prefetched(
+        &self,
+        sharing: Sharing,
+        size: ByteSize,
+        constraints: Constraints,
+        create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
+    ) -> Result<(), Refusal> {
+        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, create)?;
+        heap.mark_prefetched();
+        if let Some(recording) = &self.source.recording {
+            let pool = match self.recorded_pool.get().map(Weak::upgrade) {
+                // No allocation will ask for it: the last handle of the pool is gone.
+                Some(None) => return Ok(()),
+                Some(pool) => pool,
+                None => None,
+            };
+            heap.record(recording, &self.desc.heap);
+            if let Some(id) = heap.id_in(recording) {
+                // The pool is held until the event is recorded, because none may name it after it was dropped.
+                let (of_pool, is_shared) = (pool.as_ref().map(|pool| pool.id()), sharing == Sharing::Shared);
+                recording.call(|instance| Event::PrefetchHeap {
+                    instance,
+                    heap: id,
+                    pool: of_pool,
+                    is_shared,
+                });
+            }
+        }
+        let _refused = self.engine(sharing).insert(heap.size(), heap);
+        Ok(())
+    }
+
+    /// Adds the heaps that were prefetched while a recording is made. Without the allocator, they are released to the device.
+    pub(crate) fn insert_created(&self) {
+        let created = self.prefetch.take_created();
+        if created.is_empty() {
+            return;
+        }
+        // Held until all are recorded, because a recording has nothing of an allocator after its end.
+        let Some(_allocator) = self.source.owner.upgrade() else { return };
+        for CreatedHeap { sharing, size, constraints, heap } in created {
+            if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, || Ok(heap)) {
+                tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
+            }
+        }
+    }
+
+    /// Keeps, pools or releases heaps that became empty.
+    pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
+        let left = self.leave(heaps);
+        if self.desc.recycling == Recycling::IntoPool {
+            left.into_iter().filter(|heap| self.is_usable(heap)).for_each(|heap| self.spare.put(heap));
+        }
+    }
+
+    /// Keeps, pools or releases heaps that became empty when allocations of their own were freed.
+    pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
+        let keeps = self.desc.recycling == Recycling::Never && self.source.retention != HeapRetention::NONE;
+        if keeps && !self.is_in_shared_engine(sharing) {
+            for heap in heaps.extract_if(.., |heap| self.is_usable(heap)) {
+                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+                let _refused = self.insert_empty(heap);
+            }
+            heaps.extend(self.shared.pass_operations());
+        }
+        self.recycle(heaps);
+    }
+
+    /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.
+    pub(crate) fn leave(&self, mut heaps: Vec<Arc<Heap>>) -> Vec<Arc<Heap>> {
+        for heap in heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)) {
+            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+            let _refused = self.insert_empty(heap);
+        }
+        heaps
+    }
+
+    /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
+    fn is_usable(&self, heap: &Heap) -> bool {
+        self.source.residency.is_none() || heap.residency().is_some()
+    }
+
+    /// Returns the sizes of empty heaps that no engine keeps.
+    pub(crate) fn spare_sizes(&self) -> Vec<ByteSize> {
+        self.own_spare().map(HeapPool::sizes).unwrap_or_default()
+    }
+
+    /// Returns whether no two resources share a heap.
+    pub(crate) fn is_dedicated(&self) -> bool {
+        self.shared.algorithm() == PlacementAlgorithm::Dedicated
+    }
+
+    /// Returns the free bytes of shared heaps.
+    pub(crate) fn free_in_heaps(&self) -> ByteSize {
+        let totals = self.shared.totals();
+        totals.reserved.saturating_sub(totals.used)
+    }
+
+    /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes. Includes the pooled
+    /// heaps of the allocator that this one is nested in.
+    pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
+        let released = sum_of_sizes(&self.spare.pool.release(bytes));
+        released.saturating_add(self.release_of_engines(bytes.saturating_sub(released)))
+    }
+
+    /// Releases empty heaps that are charged to this allocator, like [`release`](Self::release).
+    pub(crate) fn release_own(&self, bytes: ByteSize) -> ByteSize {
+        let released = self.own_spare().map(|spare| sum_of_sizes(&spare.release(bytes))).unwrap_or_default();
+        released.saturating_add(self.release_of_engines(bytes.saturating_sub(released)))
+    }
+
+    fn release_of_engines(&self, bytes: ByteSize) -> ByteSize {
+        let left = self.take_leaving(bytes);
+        left.iter().fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size()))
+    }
+
+    /// Takes empty heaps that may leave, of at least `bytes` bytes or all of them, out of the engines.
+    fn take_leaving(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
+        let (mut left, mut needed) = (Vec::new(), Vec::new());
+        let mut missing = bytes;
+        while !missing.is_zero() {
+            let taken = self.take_empty(missing);
+            if taken.is_empty() {
+                break;
+            }
+            for heap in taken {
+                if heap.leave_pool() {
+                    missing = missing.saturating_sub(heap.size());
+                    left.push(heap);
+                } else {
+                    needed.push(heap);
+                }
+            }
+        }
+        for heap in needed {
+            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+            let _refused = self.insert_empty(heap);
+        }
+        left
+    }
+
+    /// Takes empty heaps of at least `bytes` bytes, or all of them, out of the engines.
+    fn take_empty(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
+        let mut taken = self.dedicated.take_empty(bytes);
+        taken.extend(self.shared.take_empty(bytes.saturating_sub(sum_of_sizes(&taken))));
+        taken.into_iter().map(|(_, heap)| heap).collect()
+    }
+
+    /// Releases heaps that are not worth keeping any more.
+    pub(crate) fn pass(&self, passed: Passed) {
+        self.recycle(match passed {
+            Passed::Operations => self.shared.pass_operations(),
+            Passed::Frame => self.shared.pass_frame(),
+            Passed::Period => self.shared.pass_period(),
+        });
+    }
+
+    /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.
+    fn own_spare(&self) -> Option<&HeapPool<Arc<Heap>>> {
+        self.spare.owned_by(&self.source.accounts)
+    }
+
+    /// Takes an empty heap of a nested allocator.
+    fn take_empty_of_siblings(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
+        for other in self.siblings.others(self) {
+            let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
+            match heap.transfer_to(&self.source.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => drop(other.insert_empty(heap)),
+            }
+        }
+        None
+    }
+
+    /// Returns the totals of the heaps, including empty ones that are held.
+    pub(crate) fn totals(&self) -> HeapSetTotals {
+        let spare = self.own_spare().map(HeapPool::totals).unwrap_or_default();
+        let spare = HeapSetTotals {
+            reserved: spare.bytes,
+            heap_count: spare.heap_count,
+            empty_heap_count: spare.heap_count,
+            empty: spare.bytes,
+            ..HeapSetTotals::default()
+        };
+        sum_of_totals(&sum_of_totals(&self.shared.totals(), &self.dedicated.totals()), &spare)
+    }
+
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        self.prefetch.wait();
+        self.insert_created();
+        for (engine, name) in [(&self.shared, "shared"), (&self.dedicated, "own")] {
+            engine.audit().map_err(|error| {
+                format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn sum_of_sizes<H>(heaps: &[(ByteSize, H)]) -> ByteSize {
+    heaps.iter().fold(ByteSize::ZERO, |sum, &(size, _)| sum.saturating_add(size))
+}
+
+/// The contribution of heaps of one kind to statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct HeapsShare {
+    pub(crate) totals: HeapSetTotals,
+    pub(crate) prefetch_misses: u64,
+    pub(crate) prefetch_eliminated: u64,
+    pub(crate) size_cache_hits: u64,
+    pub(crate) size_cache_misses: u64,
+}
+
+impl HeapsShare {
+    /// Returns the sum of both.
+    pub(crate) fn with(&self, other: &Self) -> Self {
+        Self {
+            totals: sum_of_totals(&self.totals, &other.totals),
+            prefetch_misses: self.prefetch_misses + other.prefetch_misses,
+            prefetch_eliminated: self.prefetch_eliminated + other.prefetch_eliminated,
+            size_cache_hits: self.size_cache_hits + other.size_cache_hits,
+            size_cache_misses: self.size_cache_misses + other.size_cache_misses,
+        }
+    }
+}
+
+pub(crate) fn sum_of_totals(one: &HeapSetTotals, two: &HeapSetTotals) -> HeapSetTotals {
+    HeapSetTotals {
+        used: one.used.saturating_add(two.used),
+        reserved: one.reserved.saturating_add(two.reserved),
+        allocation_count: one.allocation_count + two.allocation_count,
+        heap_count: one.heap_count + two.heap_count,
+        empty_heap_count: one.empty_heap_count + two.empty_heap_count,
+        empty: one.empty.saturating_add(two.empty),
+    }
+}
+
+impl TypedHeaps {
+    /// Returns what the heaps contribute to statistics.
+    pub(crate) fn share(&self) -> HeapsShare {
+        let (prefetch_misses, prefetch_eliminated) = self.prefetch.misses_and_eliminated();
+        let cache = self.shared.size_cache();
+        HeapsShare {
+            totals: self.totals(),
+            prefetch_misses,
+            prefetch_eliminated,
+            size_cache_hits: cache.hits,
+            size_cache_misses: cache.misses,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Heaps that the allocator created.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use super::accounts::{Accounts, Charge};
+use super::heap_time::HeapTimer;
+use super::managed::MemoryReference;
+use crate::error::Obstacle;
+use crate::recording::{HeapMemory, RecordedHeap, Recording};
+use crate::residency::ResidencyHeap;
+
+/// A heap, and its charge. Dropping the last reference releases it to the device.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    /// Declared before the charge, which ends when the memory is released.
+    object: TimedHeap,
+    charge: Mutex<Charge>,
+    /// Whether the heap was prefetched and has not been used yet.
+    is_prefetched: AtomicBool,
+    /// Held in a pool.
+    permit: Option<HeapPermit>,
+    /// The heap in the allocator's recording, unless the manager's recording has it.
+    recorded: OnceLock<RecordedHeap>,
+}
+
+/// A heap whose last release is timed.
+#[derive(Debug)]
+pub(crate) struct TimedHeap {
+    /// `None` only while it is dropped. The residency heap, if a manager manages the heap, comes second: it releases the last
+    /// reference.
+    parts: Option<(ID3D12Heap, Option<Arc<ResidencyHeap>>)>,
+    size: ByteSize,
+    timer: Arc<HeapTimer>,
+}
+
+impl TimedHeap {
+    pub(crate) fn new(
+        heap: ID3D12Heap,
+        residency: Option<ResidencyHeap>,
+        size: ByteSize,
+        timer: Arc<HeapTimer>,
+    ) -> Self {
+        Self { parts: Some((heap, residency.map(Arc::new))), size, timer }
+    }
+
+    #[inline]
+    fn parts(&self) -> &(ID3D12Heap, Option<Arc<ResidencyHeap>>) {
+        self.parts.as_ref().expect("the parts are taken when it is dropped")
+    }
+}
+
+impl Drop for TimedHeap {
+    fn drop(&mut self) {
+        match self.parts.take() {
+            // Somebody else releases it.
+            Some((_, Some(residency))) if Arc::strong_count(&residency) > 1 => {}
+            parts => self.timer.free(self.size, parts),
+        }
+    }
+}
+
+impl Heap {
+    pub(crate) fn new(object: TimedHeap, charge: Charge, permit: Option<HeapPermit>) -> Arc<Self> {
+        let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
+        Arc::new(Self { object, charge, is_prefetched, permit, recorded: OnceLock::new() })
+    }
+
+    /// Records the heap, unless it has been recorded in the same file.
+    pub(crate) fn record(&self, recording: &Arc<Recording>, properties: &D3D12_HEAP_DESC) {
+        if self.id_in(recording).is_some() {
+            return;
+        }
+        let memory = HeapMemory {
+            size: self.size().get(),
+            alignment: properties.Alignment,
+            properties: properties.Properties,
+            flags: properties.Flags,
+        };
+        if let Some(recorded) = recording.heap(&memory) {
+            // Nothing else records the heap at the same time.
+            let _ = self.recorded.set(recorded);
+        }
+    }
+
+    /// Returns the heap's id in the file of a recording.
+    pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
+        let of_manager = self.residency().and_then(ResidencyHeap::recorded);
+        self.recorded.get().or(of_manager)?.id_in(recording)
+    }
+
+    /// Marks the heap as prefetched.
+    pub(crate) fn mark_prefetched(&self) {
+        self.is_prefetched.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the heap was prefetched and is used for the first time.
+    pub(crate) fn take_prefetched(&self) -> bool {
+        self.is_prefetched.load(Ordering::Relaxed) && self.is_prefetched.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns the object by which the residency manager knows the heap.
+    #[inline]
+    pub(crate) fn residency(&self) -> Option<&ResidencyHeap> {
+        self.object.parts().1.as_deref()
+    }
+
+    /// Returns a reference that keeps the object alive, and with it the memory.
+    pub(crate) fn residency_reference(&self) -> Option<MemoryReference> {
+        self.object.parts().1.clone().map(MemoryReference::of_heap)
+    }
+
+    /// Returns whether the heap, which is in no engine, may be released to the device. If so, this must be done: its pool no longer
+    /// counts it.
+    pub(crate) fn leave_pool(&self) -> bool {
+        self.permit.as_ref().is_none_or(HeapPermit::give_up)
+    }
+
+    pub(crate) fn d3d12(&self) -> &ID3D12Heap {
+        &self.object.parts().0
+    }
+
+    pub(crate) fn size(&self) -> ByteSize {
+        self.object.size
+    }
+
+    /// Charges the heap to other accounts. If their limit does not allow it, the charge stays.
+    pub(crate) fn transfer_to(&self, accounts: &Arc<Accounts>) -> Result<(), Obstacle> {
+        let mut charge = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
+        if !charge.is_on(accounts) {
+            *charge = charge.transferred(accounts)?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the heaps of a pool. A heap that [leaves](HeapPermit::give_up) is not counted while the device destroys it.
+#[derive(Debug)]
+pub(crate) struct PoolHeaps {
+    least: u64,
+    /// Zero is no limit.
+    most: u64,
+    count: AtomicU64,
+    /// The number of heaps that have the pool's heap size. Heaps of their own may have another size.
+    regular_count: AtomicU64,
+}
+
+impl PoolHeaps {
+    /// Creates the counts of a pool that keeps `least` heaps of its heap size, and has no more than `most` heaps; zero is no limit.
+    pub(crate) fn new(least: u64, most: u64) -> Arc<Self> {
+        let [count, regular_count] = Default::default();
+        Arc::new(Self { least, most, count, regular_count })
+    }
+
+    /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
+    pub(crate) fn check(&self, released: u64) -> Result<(), Obstacle> {
+        if self.most != 0 && self.count.load(Ordering::Relaxed).saturating_sub(released) >= self.most {
+            return Err(Obstacle::HeapCount { limit: self.most });
+        }
+        Ok(())
+    }
+
+    /// Returns how many empty heaps may be released, of which `regular` have the pool's heap size and `others` have not.
+    pub(crate) fn releasable(&self, regular: u64, others: u64) -> u64 {
+        let surplus = self.regular_count.load(Ordering::Relaxed).saturating_sub(self.least);
+        others.saturating_add(regular.min(surplus))
+    }
+
+    /// Counts one more heap, if the limit permits it.
+    pub(crate) fn add(self: &Arc<Self>, is_regular: bool) -> Result<HeapPermit, Obstacle> {
+        let limit = if self.most == 0 { u64::MAX } else { self.most };
+        let next = |count: u64| (count < limit).then_some(count + 1);
+        self.count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
+            .map_err(|_| Obstacle::HeapCount { limit })?;
+        if is_regular {
+            self.regular_count.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(HeapPermit { pool: Arc::clone(self), is_regular, is_given_up: AtomicBool::new(false) })
+    }
+}
+
+/// A permission to create one of a pool's heaps.
+#[derive(Debug)]
+pub(crate) struct HeapPermit {
+    pool: Arc<PoolHeaps>,
+    is_regular: bool,
+    is_given_up: AtomicBool,
+}
+
+impl HeapPermit {
+    /// Gives the permission up, unless the pool would then have fewer heaps of its heap size than its minimum. Returns whether it
+    /// did; the heap, which is in no engine, must then be released to the device.
+    pub(crate) fn give_up(&self) -> bool {
+        if self.is_regular {
+            let next = |count: u64| (count > self.pool.least).then(|| count - 1);
+            if self.pool.regular_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_err() {
+                return false;
+            }
+        }
+        self.pool.count.fetch_sub(1, Ordering::Relaxed);
+        self.is_given_up.store(true, Ordering::Relaxed);
+        true
+    }
+}
+
+impl Drop for HeapPermit {
+    fn drop(&mut self) {
+        if *self.is_given_up.get_mut() {
+            return;
+        }
+        self.pool.count.fetch_sub(1, Ordering::Relaxed);
+        if self.is_regular {
+            self.pool.regular_count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The source of an allocator's heaps.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::{HeapRetention, HeapTally};
+use heapwright_d3d12::*;
+
+use super::accounts::{Accounts, VideoMemory};
+use super::device::Devices;
+use super::heap_time::HeapTimers;
+use super::idle::{IdleClock, IdleThread};
+use super::managed::{OwnMemory, begins_evicted};
+use crate::adapter::check_adapter;
+use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
+use crate::error::Obstacle;
+use crate::heaps::Owner;
+use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
+use crate::request::Constraints;
+use crate::residency::ResidencyManager;
+use crate::{DeviceCaps, Error, SegmentGroup};
+
+/// The device, budget, limits and residency manager of an allocator.
+#[derive(Debug)]
+pub(crate) struct HeapSource {
+    pub(crate) devices: Devices,
+    pub(crate) adapter: Option<IDXGIAdapter3>,
+    /// The residency manager of the heaps.
+    pub(crate) residency: Option<ResidencyManager>,
+    /// Shared by all nested allocators.
+    pub(crate) own_memory: Arc<OwnMemory>,
+    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) timers: HeapTimers,
+    /// Bytes that are being created in each segment group, and that the adapter may not count yet. Shared by all nested
+    /// allocators.
+    pub(crate) being_created: Arc<Mutex<[ByteSize; 2]>>,
+    /// Counts the operations of all nested allocators.
+    pub(crate) tally: Arc<HeapTally>,
+    pub(crate) retention: HeapRetention,
+    pub(crate) clock: IdleClock,
+    /// Releases the idle memory of this allocator and of those that are nested in it.
+    pub(crate) idle_thread: IdleThread,
+    pub(crate) desc: ResourceAllocatorDesc,
+    pub(crate) max_heap_size: ByteSize,
+    /// Flags of all heaps.
+    pub(crate) extra_heap_flags: D3D12_HEAP_FLAGS,
+    pub(crate) recording: Option<Arc<Recording>>,
+    /// The allocator.
+    pub(crate) owner: Weak<dyn Owner>,
+}
+
+impl HeapSource {
+    /// Creates the source of an allocator, except for the field `owner`. Checks the description and the manager
+    /// against the device.
+    pub(crate) fn new(
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
+        caps: &DeviceCaps,
+        desc: ResourceAllocatorDesc,
+        residency: Option<&ResidencyManager>,
+        parent: Option<&Self>,
+        owner: Weak<dyn Owner>,
+    ) -> Result<Self, Error> {
+        desc.check(caps)?;
+        if let Some(manager) = residency {
+            manager.check_device(device)?;
+        }
+        adapter.map_or(Ok(()), |adapter| check_adapter(device, adapter))?;
+        if adapter.is_none() && residency.is_none() {
+            if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) {
+                let rule = "ALWAYS_IN_BUDGET requires an adapter or a residency manager";
+                return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
+            }
+            if desc.limits.share_of_budget.is_some() {
+                let rule = "requires an adapter or a residency manager";
+                return Err(Error::invalid_argument("HeapLimits::share_of_budget", rule));
+            }
+        }
+        let devices = Devices::of(device);
+        let of_parent = parent.and_then(|parent| parent.recording.as_deref());
+        let recording =
+            Recording::begin(&desc.record_options, InstanceKind::Allocator, of_parent, || Settings {
+                options: desc.options(),
+                fields: allocator_fields(&desc, desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier)),
+            })?;
+        let video_memory = VideoMemory { adapter: adapter.cloned(), residency: residency.cloned() };
+        let accounts = Accounts::new(desc.limits, video_memory);
+        Ok(Self {
+            timers: HeapTimers::new(
+                device,
+                &accounts,
+                recording.as_ref(),
+                parent.map(|parent| &parent.timers),
+            ),
+            recording,
+            max_heap_size: max_heap_size(&desc, caps),
+            extra_heap_flags: extra_heap_flags(&desc, &devices),
+            accounts,
+            tally: parent.map_or_else(Arc::default, |parent| Arc::new(parent.tally.beside())),
+            retention: retention(&desc),
+            clock: IdleClock::start(parent.map(|parent| &parent.clock)),
+            idle_thread: IdleThread::default(),
+            adapter: adapter.cloned(),
+            residency: residency.cloned(),
+            being_created: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.being_created)),
+            own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
+            devices,
+            desc,
+            owner,
+        })
+    }
+
+    /// Has a thread release what became empty, when it is not used for too long.
+    #[inline]
+    pub(crate) fn look_after_empty(&self) {
+        if self.tally.became_empty() {
+            self.wake_idle_thread();
+        }
+    }
+
+    /// If time is told, or a recording is made, calls do its work, in an order that can be repeated.
+    #[cold]
+    fn wake_idle_thread(&self) {
+        if self.recording.is_none()
+            && !self.clock.is_told()
+            && self.idle_thread.wake(&self.owner, &self.tally)
+        {
+            self.clock.restart();
+        }
+    }
+
+    /// Returns the manager of memory that is created under these constraints.
+    #[inline]
+    pub(crate) fn manager_for(&self, constraints: Constraints) -> Option<&ResidencyManager> {
+        self.residency.as_ref().filter(|_| !constraints.never_resident)
+    }
+
+    /// Returns whether the allocator or the residency manager forbids memory beyond the budget.
+    #[inline]
+    pub(crate) fn is_always_in_budget(&self) -> bool {
+        self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET)
+            || self.residency.as_ref().is_some_and(ResidencyManager::is_always_in_budget)
+    }
+
+    /// Returns whether empty heaps are never released to create a new one.
+    pub(crate) fn never_over_allocates(&self) -> bool {
+        self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
+    }
+
+    /// Returns the constraints on memory that the allocator uses itself.
+    pub(crate) fn own_constraints(&self) -> Constraints {
+        Constraints {
+            may_create_heap: true,
+            within_budget: self.is_always_in_budget(),
+            never_resident: false,
+        }
+    }
+
+    /// Returns usage and budget of a segment group, if the adapter is known and reports them.
+    pub(crate) fn video_memory(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
+        self.accounts.usage_and_budget(group)
+    }
+
+    /// Returns the bytes by which the process, including what a residency manager evicted, needs more than the budget.
+    pub(crate) fn bytes_short(&self, group: SegmentGroup) -> ByteSize {
+        let known = match &self.residency {
+            // Usage is within the budget, because heaps were evicted.
+            Some(manager) => Some(manager.demand_and_budget(group)),
+            None => self.video_memory(group),
+        };
+        known.map_or(ByteSize::ZERO, |(demand, budget)| demand.saturating_sub(budget))
+    }
+
+    /// Returns the budget for more memory with these heap flags, as it is now.
+    pub(crate) fn budget(
+        &self,
+        group: SegmentGroup,
+        flags: D3D12_HEAP_FLAGS,
+        constraints: Constraints,
+    ) -> Budget {
+        let manager = self.manager_for(constraints);
+        if manager.is_some() && begins_evicted(flags) {
+            // The memory needs no budget until it is used.
+            return Budget { group, known: None, hard: None, is_managed: true };
+        }
+        let known = self.video_memory(group);
+        let hard = match manager {
+            _ if !constraints.within_budget => None,
+            Some(manager) => Some(manager.needed_and_budget(group)),
+            // The adapter's existence was checked. If its query fails, there is no budget to check.
+            None => known,
+        };
+        Budget { group, known, hard, is_managed: manager.is_some() }
+    }
+
+    /// Charges `size` bytes to the budget until they are created, or returns the budget that they would exceed. A
+    /// residency manager charges what it manages itself.
+    pub(crate) fn charge_budget(
+        &self,
+        group: SegmentGroup,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<Option<BudgetCharge>, Obstacle> {
+        if self.manager_for(constraints).is_some() {
+            return Ok(None);
+        }
+        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &mut being_created[group.index()];
+        if constraints.within_budget {
+            let budget = self.budget(group, D3D12_HEAP_FLAG_NONE, constraints);
+            budget.check(bytes.saturating_add(size), ByteSize::ZERO)?;
+        }
+        *bytes = bytes.saturating_add(size);
+        Ok(Some(BudgetCharge { being_created: Arc::clone(&self.being_created), group, size }))
+    }
+
+    /// Returns whether a heap may be prefetched. A heap that may never be needed must not evict others or exceed the
+    /// budget.
+    pub(crate) fn may_prefetch(&self, group: SegmentGroup, size: ByteSize, constraints: Constraints) -> bool {
+        match &self.residency {
+            Some(manager) => {
+                let (usage, budget) = manager.usage_and_budget(group);
+                usage.saturating_add(size) <= budget
+            }
+            None => self.budget(group, D3D12_HEAP_FLAG_NONE, constraints).check(size, ByteSize::ZERO).is_ok(),
+        }
+    }
+}
+
+/// The budget of a segment group at one moment. A request asks for it once, and again after it released memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Budget {
+    pub(crate) group: SegmentGroup,
+    /// Usage and budget, if they are known and apply to the memory.
+    known: Option<(ByteSize, ByteSize)>,
+    /// The usage that remains if everything is evicted that can be, and the budget, if it must not be exceeded.
+    hard: Option<(ByteSize, ByteSize)>,
+    is_managed: bool,
+}
+
+impl Budget {
+    /// Returns the bytes by which `size` more bytes would exceed the budget, if usage and budget are known.
+    pub(crate) fn bytes_over(&self, size: ByteSize) -> ByteSize {
+        self.known.map_or(ByteSize::ZERO, |(usage, budget)| usage.saturating_add(size).saturating_sub(budget))
+    }
+
+    /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released.
+    pub(crate) fn check(&self, size: ByteSize, empty: ByteSize) -> Result<(), Obstacle> {
+        let Some((usage, budget)) = self.hard else { return Ok(()) };
+        // A manager can evict empty heaps, so they are not in `usage`.
+        let empty = if self.is_managed { ByteSize::ZERO } else { empty };
+        if usage.saturating_sub(empty).saturating_add(size) > budget {
+            return Err(Obstacle::Budget { group: self.group, budget, usage });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that are being created. Dropping this ends that.
+#[derive(Debug)]
+pub(crate) struct BudgetCharge {
+    being_created: Arc<Mutex<[ByteSize; 2]>>,
+    group: SegmentGroup,
+    size: ByteSize,
+}
+
+impl Drop for BudgetCharge {
+    fn drop(&mut self) {
+        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &mut being_created[self.group.index()];
+        *bytes = bytes.saturating_sub(self.size);
+    }
+}
+
+/// Returns how long empty heaps are kept where they are in use.
+fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
+    match desc.empty_heap_policy {
+        _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapRetention::NONE,
+        EmptyHeapPolicy::Default | EmptyHeapPolicy::FixedPool => HeapRetention::default(),
+        EmptyHeapPolicy::LeastMemory => HeapRetention::LEAST_MEMORY,
+        EmptyHeapPolicy::FewestHitches => HeapRetention::FEWEST_HITCHES,
+        EmptyHeapPolicy::SegmentedPool => HeapRetention::FOR_EVER,
+    }
+}
+
+/// Returns the maximum size of a heap.
+fn max_heap_size(desc: &ResourceAllocatorDesc, caps: &DeviceCaps) -> ByteSize {
+    let bits = caps.gpu_va_bits_per_process.saturating_sub(1);
+    let addressable = ByteSize::new(1_u64.checked_shl(bits).unwrap_or(u64::MAX).saturating_sub(1));
+    let most = desc.max_heap_size.map_or(addressable, |most| most.min(addressable));
+    // Heap sizes are multiples of the granularity.
+    ByteSize::new(most.get() & !(HEAP_GRANULARITY.get() - 1))
+}
+
+fn extra_heap_flags(desc: &ResourceAllocatorDesc, devices: &Devices) -> D3D12_HEAP_FLAGS {
+    let cases = [
+        (
+            ResourceAllocatorFlags::CREATE_NOT_ZEROED,
+            D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
+            "the device does not support CREATE_NOT_ZEROED; heaps are zeroed",
+        ),
+        (
+            ResourceAllocatorFlags::CREATE_NOT_RESIDENT,
+            D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
+            "the device does not support CREATE_NOT_RESIDENT; heaps are created resident",
+        ),
+    ];
+    let mut flags = D3D12_HEAP_FLAG_NONE;
+    for (asked, flag, warning) in cases {
+        if !desc.flags.contains(asked) {
+            continue;
+        }
+        if devices.known_heap_flags(flag) == 0 {
+            tracing::warn!("{warning}");
+        }
+        flags |= devices.known_heap_flags(flag);
+    }
+    flags
+}

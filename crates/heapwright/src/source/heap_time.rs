@@ -1,0 +1,201 @@
+//! The time that the device takes for heaps, measured with the calls that are made anyway.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::HeapPrices;
+use heapwright_d3d12::heap_clock::IHeapwrightHeapClock;
+use heapwright_d3d12::*;
+use heapwright_trace::session::HeapType as RecordedHeapType;
+use windows_core::Interface;
+
+use super::accounts::Accounts;
+use crate::HeapType;
+use crate::heaps::Owner;
+use crate::recording::{Event, Recording};
+
+/// The clock by which the device's calls are timed.
+#[derive(Clone)]
+enum Clock {
+    /// The processor's.
+    Processor,
+    /// That of a simulated GPU: the modelled time, so that the same calls always take the same time.
+    Simulated(windows_core::Weak<ID3D12Device>),
+}
+
+/// Times the calls that create and free heaps of a type, and learns from them.
+pub(crate) struct HeapTimer {
+    clock: Clock,
+    heap_type: HeapType,
+    accounts: Arc<Accounts>,
+    /// What nested allocators learn together.
+    prices: Arc<HeapPrices>,
+    recording: Option<Arc<Recording>>,
+    /// The allocator, as long as it is in the recording.
+    owner: OnceLock<Weak<dyn Owner>>,
+    /// Times that a replay tells, of creations and of releases. `None` until the first one.
+    told: Mutex<Option<[Told; 2]>>,
+}
+
+/// The times of a replay's calls, in their order, which come before their call or after it.
+#[derive(Default)]
+struct Told {
+    early: VecDeque<Duration>,
+    /// The calls whose times have not come yet.
+    owed: VecDeque<ByteSize>,
+}
+
+impl fmt::Debug for HeapTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeapTimer").field("prices", &self.prices).finish_non_exhaustive()
+    }
+}
+
+/// The beginning of a call.
+enum Start {
+    Processor(Instant),
+    Simulated(u64),
+}
+
+impl Clock {
+    fn of(device: &ID3D12Device) -> Self {
+        let is_simulated = device.cast::<IHeapwrightHeapClock>().is_ok();
+        let clock = device.downgrade().ok().filter(|_| is_simulated).map(Self::Simulated);
+        clock.filter(|clock| clock.modelled().is_some()).unwrap_or(Self::Processor)
+    }
+
+    /// Returns the modelled time in nanoseconds. The interface is asked for each time, because it is not `Send`.
+    fn modelled(&self) -> Option<u64> {
+        let Self::Simulated(device) = self else { return None };
+        let clock: IHeapwrightHeapClock = device.upgrade()?.cast().ok()?;
+        let mut nanoseconds = 0;
+        // SAFETY: the clock is a live COM object, and the result is written to a variable.
+        let got = unsafe { clock.GetHeapTime(&mut nanoseconds) };
+        (got == S_OK).then_some(nanoseconds)
+    }
+
+    fn start(&self) -> Start {
+        self.modelled().map_or_else(|| Start::Processor(Instant::now()), Start::Simulated)
+    }
+
+    fn since(&self, start: &Start) -> Duration {
+        match start {
+            Start::Processor(start) => start.elapsed(),
+            Start::Simulated(start) => {
+                Duration::from_nanos(self.modelled().unwrap_or(*start).saturating_sub(*start))
+            }
+        }
+    }
+}
+
+/// The timers of an allocator, one for each heap type.
+#[derive(Debug)]
+pub(crate) struct HeapTimers([Arc<HeapTimer>; HeapType::ALL.len()]);
+
+impl HeapTimers {
+    /// Creates timers, which learn together with those of a parent.
+    pub(super) fn new(
+        device: &ID3D12Device,
+        accounts: &Arc<Accounts>,
+        recording: Option<&Arc<Recording>>,
+        parent: Option<&Self>,
+    ) -> Self {
+        let clock = Clock::of(device);
+        Self(HeapType::ALL.map(|heap_type| {
+            let prices = parent.map(|parent| Arc::clone(&parent.of(heap_type).prices)).unwrap_or_default();
+            Arc::new(HeapTimer {
+                clock: clock.clone(),
+                heap_type,
+                accounts: Arc::clone(accounts),
+                prices,
+                recording: recording.cloned(),
+                owner: OnceLock::new(),
+                told: Mutex::default(),
+            })
+        }))
+    }
+
+    /// Sets the allocator, which is created after its timers.
+    pub(crate) fn set_owner(&self, owner: &Weak<dyn Owner>) {
+        for timer in &self.0 {
+            let _first = timer.owner.set(Weak::clone(owner));
+        }
+    }
+
+    pub(crate) fn of(&self, heap_type: HeapType) -> &Arc<HeapTimer> {
+        &self.0[heap_type.index()]
+    }
+}
+
+impl HeapTimer {
+    pub(crate) fn prices(&self) -> &Arc<HeapPrices> {
+        &self.prices
+    }
+
+    /// Creates a heap of `size` bytes by a call of the device, and learns from it if it succeeds.
+    pub(crate) fn create<T, E>(&self, size: ByteSize, call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let (made, time) = self.time(call)?;
+        self.note(size, false, time);
+        Ok(made)
+    }
+
+    /// Has the device do something, and adds its time to the accounts if it succeeds.
+    pub(crate) fn time<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<(T, Duration), E> {
+        let start = self.clock.start();
+        let made = call()?;
+        let time = self.clock.since(&start);
+        self.accounts.add_heap_time(time);
+        Ok((made, time))
+    }
+
+    /// Drops the last reference to a heap of `size` bytes, and learns from it.
+    pub(crate) fn free<T>(&self, size: ByteSize, heap: T) {
+        let start = self.clock.start();
+        drop(heap);
+        let time = self.clock.since(&start);
+        self.accounts.add_heap_time(time);
+        self.note(size, true, time);
+    }
+
+    /// Learns that a call for a heap of `size` bytes took so long, or what a replay tells instead.
+    fn note(&self, size: ByteSize, is_free: bool, measured: Duration) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = match told.as_mut().map(|told| &mut told[usize::from(is_free)]) {
+            None => measured,
+            Some(Told { early, owed }) => match early.pop_front() {
+                Some(time) => time,
+                None => return owed.push_back(size),
+            },
+        };
+        drop(told);
+        self.learn(size, is_free, time);
+    }
+
+    /// Tells how long the next call took that has not been told of. From then on, the clock is not read.
+    pub(crate) fn tell(&self, is_free: bool, time: Duration) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let Told { early, owed } = &mut told.get_or_insert_default()[usize::from(is_free)];
+        let Some(size) = owed.pop_front() else { return early.push_back(time) };
+        drop(told);
+        self.learn(size, is_free, time);
+    }
+
+    fn learn(&self, size: ByteSize, is_free: bool, time: Duration) {
+        if is_free {
+            self.prices.note_freed(size, time);
+        } else {
+            self.prices.note_created(size, time);
+        }
+        // A recording has nothing of an allocator after its end.
+        if let (Some(recording), Some(_owner)) = (&self.recording, self.owner.get().and_then(Weak::upgrade)) {
+            let heap_type =
+                u8::try_from(self.heap_type.to_d3d12()).ok().and_then(RecordedHeapType::from_d3d12);
+            let heap_type = heap_type.unwrap_or(RecordedHeapType::Unknown);
+            let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            recording.call(|instance| Event::HeapTime { instance, heap_type, is_free, nanoseconds });
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The clock by which empty heaps are released while the application tells of no frames.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use heapwright_core::placement::{HeapTally, lane_of_thread};
+
+use crate::heaps::Owner;
+
+/// The time after which idle memory is looked for. A heap that is kept for two whole periods leaves within a second.
+pub(super) const PERIOD: Duration = Duration::from_millis(PERIOD_MS);
+const PERIOD_MS: u64 = 400;
+
+/// The largest number of periods that matters: that of `HeapRetention::FEWEST_HITCHES`.
+pub(super) const MOST_PERIODS: u64 = 25;
+
+/// Frames that are farther apart than this are too few to be counted instead of time.
+const LONG_FRAME_MS: u64 = 100;
+
+/// Idle memory of all kinds is looked for with every so many creations of a thread.
+const CALLS_PER_LOOK: u32 = 32;
+
+/// The number of counters of calls, which further threads share.
+const COUNTERS: usize = 16;
+
+const NOT_TOLD: u64 = u64::MAX;
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(NOT_TOLD - 1)
+}
+
+/// Counts periods.
+#[derive(Debug)]
+pub(crate) struct IdleClock {
+    start: Instant,
+    /// When the last period ended or the last frame passed, in milliseconds.
+    last: AtomicU64,
+    /// The time that the application told, in milliseconds, or `NOT_TOLD`.
+    told: AtomicU64,
+    /// The calls of each thread.
+    calls: [Counter; COUNTERS],
+}
+
+/// A counter on its own cache lines. Processors fetch lines of 64 bytes in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Counter(AtomicU32);
+
+impl IdleClock {
+    /// Starts a clock, which has the time that was told to the clock of a parent.
+    pub(crate) fn start(parent: Option<&Self>) -> Self {
+        let told = parent.map_or(NOT_TOLD, |parent| parent.told.load(Ordering::Relaxed));
+        Self {
+            start: Instant::now(),
+            last: AtomicU64::new(if told == NOT_TOLD { 0 } else { told }),
+            told: AtomicU64::new(told),
+            calls: Default::default(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        match self.told.load(Ordering::Relaxed) {
+            NOT_TOLD => milliseconds(self.start.elapsed()),
+            told => told,
+        }
+    }
+
+    /// Sets the time, which the clock no longer does. A time before an earlier one is ignored.
+    pub(crate) fn tell(&self, time: Duration) {
+        let now = milliseconds(time);
+        let later = |told| (told == NOT_TOLD || told < now).then_some(now);
+        let told = self.told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+        if told == Ok(NOT_TOLD) {
+            self.last.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the number of periods that passed, up to those that are enough to release everything. Each is returned
+    /// to one caller only.
+    pub(crate) fn take_periods(&self) -> u64 {
+        let (now, last) = (self.now(), self.last.load(Ordering::Relaxed));
+        let periods = now.saturating_sub(last) / PERIOD_MS;
+        let is_first = periods > 0
+            && self
+                .last
+                .compare_exchange(last, last + periods * PERIOD_MS, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if is_first { periods.min(MOST_PERIODS) } else { 0 }
+    }
+
+    /// Returns whether the application tells the time.
+    pub(crate) fn is_told(&self) -> bool {
+        self.told.load(Ordering::Relaxed) != NOT_TOLD
+    }
+
+    /// Begins a new period.
+    pub(crate) fn restart(&self) {
+        self.last.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Begins a new period if frames pass often: they are counted instead.
+    pub(crate) fn pass_frame(&self) {
+        let now = self.now();
+        if now.saturating_sub(self.last.load(Ordering::Relaxed)) <= LONG_FRAME_MS {
+            self.last.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether this creation is one that looks for idle memory of all kinds.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        let Counter(calls) = &self.calls[lane_of_thread() as usize % COUNTERS];
+        // Two threads may share a counter, and then lose a call.
+        let count = calls.load(Ordering::Relaxed).wrapping_add(1);
+        calls.store(count, Ordering::Relaxed);
+        count.is_multiple_of(CALLS_PER_LOOK)
+    }
+}
+
+/// The number of periods after which nothing is left to release if no heap becomes empty: heaps that contain only unused slabs or
+/// buffers leave after up to twice the longest time.
+const LAST_PERIOD: u64 = 2 * MOST_PERIODS + 2;
+
+/// A thread that releases idle memory once in a period. It is started when a heap first becomes empty, sleeps while nothing can be idle,
+/// and ends with its allocator, so that a DLL can be unloaded.
+#[derive(Debug, Default)]
+pub(crate) struct IdleThread {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Whether the thread is awake, or is about to be.
+    is_awake: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    has_ended: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IdleThread {
+    /// Has the thread call [`release_idle`](Owner::release_idle) of the allocator for as long as that may release something. Returns whether
+    /// it slept.
+    pub(crate) fn wake(&self, owner: &Weak<dyn Owner>, tally: &Arc<HeapTally>) -> bool {
+        let Shared { is_awake, changed, .. } = &*self.shared;
+        if is_awake.load(Ordering::Relaxed) || is_awake.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        // Under the lock, so that the thread does not miss it between looking and waiting.
+        let mut state = self.shared.lock();
+        if state.thread.is_none() && !state.has_ended {
+            let (shared, owner) = (Arc::clone(&self.shared), Weak::clone(owner));
+            let tally = Arc::clone(tally);
+            let thread = std::thread::Builder::new().name("heapwright idle".to_owned());
+            match thread.spawn(move || shared.run(&owner, &tally)) {
+                Ok(thread) => state.thread = Some(thread),
+                Err(error) => {
+                    tracing::warn!(%error, "failed to spawn the thread that releases empty heaps by time");
+                }
+            }
+        }
+        changed.notify_all();
+        true
+    }
+
+    /// Ends the thread, and waits for its end unless this is the thread.
+    pub(crate) fn end(&self) {
+        let thread = {
+            let mut state = self.shared.lock();
+            state.has_ended = true;
+            state.thread.take()
+        };
+        self.shared.changed.notify_all();
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the end of a period in which the thread is awake. Returns `false` at the end of the thread.
+    fn wait(&self) -> bool {
+        let sleeps = |state: &mut State| !state.has_ended && !self.is_awake.load(Ordering::SeqCst);
+        let state = self.changed.wait_while(self.lock(), sleeps).unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(state, PERIOD, |state| !state.has_ended);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
+    }
+
+    fn run(&self, owner: &Weak<dyn Owner>, tally: &HeapTally) {
+        let mut quiet_periods = 0;
+        while self.wait() {
+            // This may become the last handle of the allocator.
+            let Some(owner) = owner.upgrade() else { return };
+            quiet_periods = if tally.take_became_empty() { 0 } else { quiet_periods + 1 };
+            owner.release_idle();
+            if quiet_periods > LAST_PERIOD {
+                quiet_periods = 0;
+                self.is_awake.store(false, Ordering::SeqCst);
+                // A heap that became empty before this did not wake the thread.
+                self.is_awake.fetch_or(tally.became_empty(), Ordering::SeqCst);
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The connection of the allocator with a residency manager.
+//!
+//! Every heap of the allocator and every committed resource is a residency heap of the manager, for its lifetime. The
+//! manager makes memory available before the device is called, lists refer to the heap by
+//! [`ResourceAllocation::memory`](crate::ResourceAllocation::memory), and mappings lock it. Placing a resource in a
+//! heap does not involve the manager.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+use windows_core::{IUnknown, Interface};
+
+use super::device::Refused;
+use super::heap::Heap;
+use super::refusal::Refusal;
+use crate::error::{MemorySource, Obstacle};
+use crate::residency::{
+    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManager,
+};
+use crate::{Error, SegmentGroup};
+
+/// Memory to be created, as passed to a manager.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewMemory {
+    pub(crate) group: SegmentGroup,
+    pub(crate) size: ByteSize,
+    /// The flags with which it is created.
+    pub(crate) flags: D3D12_HEAP_FLAGS,
+    pub(crate) within_budget: bool,
+    pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
+}
+
+/// The reason why memory was not created.
+#[derive(Debug)]
+pub(crate) enum NotCreated<E> {
+    /// The device refused it.
+    Device(E),
+    /// The manager could not make memory available.
+    NoRoom(Obstacle),
+    /// The manager returned another error.
+    Failed(Error),
+}
+
+impl<E> NotCreated<E> {
+    /// Converts to a refusal of `source`; `of_device` converts the device's error.
+    pub(crate) fn into_refusal(self, source: MemorySource, of_device: impl FnOnce(E) -> Refusal) -> Refusal {
+        match self {
+            Self::Device(answer) => of_device(answer),
+            Self::NoRoom(obstacle) => Refusal::of(source, obstacle),
+            Self::Failed(error) => error.into(),
+        }
+    }
+}
+
+/// Creates memory that a manager manages, after the manager has made memory available.
+///
+/// Memory that is created evicted needs no budget.
+pub(crate) fn create_managed<T, E>(
+    manager: &ResidencyManager,
+    new: NewMemory,
+    create: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, ResidencyHeap), NotCreated<E>>
+where
+    T: Clone + Into<ID3D12Pageable>,
+{
+    let begins_evicted = begins_evicted(new.flags);
+    let desc = ResidencyHeapDesc {
+        // Given group and size, the manager makes memory available first. Memory that is created evicted needs none.
+        segment_group: (!begins_evicted).then_some(new.group),
+        size: if begins_evicted { ByteSize::ZERO } else { new.size },
+        flags: if new.within_budget {
+            ResidencyHeapFlags::CREATE_IN_BUDGET
+        } else {
+            ResidencyHeapFlags::empty()
+        },
+        // The device has refused a value that is not one of D3D12's levels, with a warning.
+        priority: new.priority.filter(|&priority| crate::residency::level(priority).is_some()),
+        ..Default::default()
+    };
+    let mut made = None;
+    let managed = manager.create_heap(&desc, || {
+        let object = made.insert(create()).as_ref().map(|object| object.clone().into());
+        // The error is in `made`.
+        object.map_err(|_| E_FAIL.into())
+    });
+    match (made, managed) {
+        (Some(Err(answer)), _) => Err(NotCreated::Device(answer)),
+        (Some(Ok(object)), Ok(managed)) => Ok((object, managed)),
+        (_, Err(error)) if error.is_out_of_memory() => {
+            let (usage, budget) = manager.usage_and_budget(new.group);
+            Err(NotCreated::NoRoom(Obstacle::Budget { group: new.group, budget, usage }))
+        }
+        (_, Err(error)) => Err(NotCreated::Failed(error)),
+        (None, Ok(_)) => Err(NotCreated::Failed(Error::device("ResidencyManager::create_heap", E_FAIL))),
+    }
+}
+
+/// Returns whether memory with these heap flags is created evicted, and then needs no budget.
+pub(crate) const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
+    flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0
+}
+
+/// Resources with memory of their own, by the address of the object. A resource that is imported twice, or created here
+/// and then imported, is one residency heap.
+#[derive(Debug, Default)]
+pub(crate) struct OwnMemory {
+    known: Mutex<BTreeMap<usize, Weak<ResidencyHeap>>>,
+}
+
+/// The residency heap of a resource with memory of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnHeap {
+    /// `None` only while it is dropped.
+    heap: Option<Arc<ResidencyHeap>>,
+    key: usize,
+    registry: Arc<OwnMemory>,
+}
+
+impl OwnMemory {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Weak<ResidencyHeap>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key(resource: &ID3D12Resource) -> Result<usize, Error> {
+        let identity: IUnknown =
+            resource.cast().map_err(|error| Error::device("QueryInterface for IUnknown", error.code()))?;
+        Ok(identity.as_raw() as usize)
+    }
+
+    /// Adds a resource that was just created.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        resource: &ID3D12Resource,
+        heap: ResidencyHeap,
+    ) -> Result<OwnHeap, Error> {
+        let key = Self::key(resource)?;
+        let heap = Arc::new(heap);
+        self.lock().insert(key, Arc::downgrade(&heap));
+        Ok(OwnHeap { heap: Some(heap), key, registry: Arc::clone(self) })
+    }
+
+    /// Returns the residency heap of a resource. `manage` creates it if there is none.
+    ///
+    /// The lock is held meanwhile, so that two threads create only one. Nothing waits under it: `manage` only inspects
+    /// the object.
+    pub(crate) fn find_or_manage(
+        self: &Arc<Self>,
+        resource: &ID3D12Resource,
+        manage: impl FnOnce() -> Result<ResidencyHeap, Error>,
+    ) -> Result<OwnHeap, Error> {
+        let key = Self::key(resource)?;
+        let mut known = self.lock();
+        let heap = match known.get(&key).and_then(Weak::upgrade) {
+            Some(heap) => heap,
+            None => {
+                let heap = Arc::new(manage()?);
+                known.insert(key, Arc::downgrade(&heap));
+                heap
+            }
+        };
+        drop(known);
+        Ok(OwnHeap { heap: Some(heap), key, registry: Arc::clone(self) })
+    }
+}
+
+impl OwnHeap {
+    pub(crate) fn heap(&self) -> Option<&ResidencyHeap> {
+        self.heap.as_deref()
+    }
+
+    pub(crate) fn reference(&self) -> Option<MemoryReference> {
+        Some(MemoryReference { heap: self.heap.clone()?, _own: Some(self.clone()) })
+    }
+}
+
+/// The memory of an allocation as the residency manager knows it, kept alive.
+///
+/// While one exists, the heap stays in the manager's books and is not released to the device, even after the allocation and its
+/// allocator were dropped. The allocator no longer counts it then.
+#[derive(Debug, Clone)]
+pub struct MemoryReference {
+    /// Dropped first, so that the last `OwnHeap` finds itself to be the last.
+    heap: Arc<ResidencyHeap>,
+    _own: Option<OwnHeap>,
+}
+
+impl MemoryReference {
+    pub(crate) fn of_heap(heap: Arc<ResidencyHeap>) -> Self {
+        Self { heap, _own: None }
+    }
+}
+
+impl Deref for MemoryReference {
+    type Target = ResidencyHeap;
+
+    fn deref(&self) -> &ResidencyHeap {
+        &self.heap
+    }
+}
+
+impl Drop for OwnHeap {
+    fn drop(&mut self) {
+        let Some(heap) = self.heap.take() else { return };
+        let mut known = self.registry.lock();
+        // Under the lock, so that no other thread finds it while it is being dropped.
+        let last = Arc::into_inner(heap);
+        if last.is_some() {
+            known.remove(&self.key);
+        }
+        drop(known);
+        drop(last);
+    }
+}
+
+/// Places a resource in a heap. If the device refuses and the heap is evicted, tries again with the heap resident.
+///
+/// D3D12 does not specify whether the heap must be resident, and some devices require it. A shortage and a removed
+/// device are not such refusals.
+pub(crate) fn place_resident(
+    heap: &Heap,
+    place: impl Fn() -> Result<ID3D12Resource, Refused>,
+) -> Result<ID3D12Resource, Refused> {
+    let refused = match place() {
+        Err(refused) if refused.hresult == E_INVALIDARG => refused,
+        other => return other,
+    };
+    let Some(memory) = heap.residency() else { return Err(refused) };
+    if memory.info().status == ResidencyHeapStatus::Resident {
+        return Err(refused);
+    }
+    match KeptResident::new(memory) {
+        Ok(_kept) => place(),
+        Err(_) => Err(refused),
+    }
+}
+
+/// Keeps memory resident until it is dropped.
+#[derive(Debug)]
+pub(crate) struct KeptResident<'a>(&'a ResidencyHeap);
+
+impl<'a> KeptResident<'a> {
+    /// Makes the memory resident if it is not.
+    pub(crate) fn new(heap: &'a ResidencyHeap) -> Result<Self, Error> {
+        heap.lock()?;
+        Ok(Self(heap))
+    }
+
+    /// Takes over a lock from before, which is unlocked when this is dropped.
+    pub(crate) fn of_locked(heap: &'a ResidencyHeap) -> Self {
+        Self(heap)
+    }
+}
+
+impl Drop for KeptResident<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            // Every holder of the heap may unlock it.
+            tracing::warn!(%error, "residency heap unlocked more often than it was locked");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The source of memory: calls of the device, limits, budgets and the residency manager.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `heap_source` | [`HeapSource`]: the device, budget, limits and residency manager of an allocator |
+//! | `device` | the device's interfaces, and the calls that create a resource |
+//! | `heap` | a heap with its charge, and the number of heaps of a pool |
+//! | `accounts`, `refusal` | limits and totals; reasons why there is no memory |
+//! | `managed` | memory that a residency manager manages |
+//! | `heap_time` | the time that the device takes for heaps |
+//! | `idle` | the time after which idle memory is released, and the thread that does it |
+
+mod accounts;
+mod device;
+mod heap;
+mod heap_source;
+mod heap_time;
+mod idle;
+mod managed;
+mod refusal;
+
+pub(crate) use self::accounts::{Account, Accounts, Charge, Charged};
+pub(crate) use self::device::{Refused, check_interfaces, create_committed, create_placed, set_debug_name};
+pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps, TimedHeap};
+pub(crate) use self::heap_source::{Budget, HeapSource};
+pub(crate) use self::heap_time::HeapTimer;
+pub use self::managed::MemoryReference;
+pub(crate) use self::managed::{KeptResident, NewMemory, OwnHeap, create_managed, place_resident};
+pub(crate) use self::refusal::Refusal;
