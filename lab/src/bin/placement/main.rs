@@ -17,7 +17,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use heapwright_trace::{Part, Trace, Workload as Generated};
+use heapwright_simulation::{GeneratedTrace, Part};
+use heapwright_trace::Trace;
 use replay::Outcome;
 use variants::Variant;
 use workload::Workload;
@@ -79,7 +80,7 @@ fn family(recorded: Vec<Workload>, evaluation: bool) -> Vec<Group> {
     similar.append(&mut of_each(&shifted));
     let next = recorded.iter().cycle().skip(1);
     similar.extend(recorded.iter().zip(next).map(|(first, second)| interleaved(first, second, 400)));
-    let generated = |part| Generated::of_part(part).map(|one| Workload::of_trace(&one.generate())).collect();
+    let generated = |part| GeneratedTrace::of_part(part).map(|one| Workload::of_trace(&one.generate())).collect();
     let mut groups = vec![
         Group { label: "recorded", workloads: recorded },
         Group { label: "similar", workloads: similar },
