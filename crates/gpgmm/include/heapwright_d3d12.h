@@ -143,13 +143,14 @@ GPGMM_INTERFACE GPGMM_UUID("5f90d3b6-8a21-4c73-a4e8-91d0c6b7e303") IDefragmentat
 
 /* ------------------------------------------------------------------------------------------------ allocators */
 
-/* Limits of the bytes that heaps and committed resources of each heap type take together. Zero is no limit. A request that exceeds
-   one is E_OUTOFMEMORY, and the log names the limit. */
+/* Limits of the bytes that heaps and committed resources take together: of each heap type, and of all types in a segment group. Zero is
+   no limit. A request that exceeds one is E_OUTOFMEMORY, and the log names the limit. */
 struct HEAP_LIMITS {
     UINT64 Default;
     UINT64 Upload;
     UINT64 Readback;
     UINT64 GpuUpload;
+    double ShareOfBudget; /* of each segment group's budget at that time, up to 1. Requires an adapter or a residency manager */
 };
 
 /* How long empty heaps are kept. */
@@ -172,6 +173,10 @@ struct ALLOCATION_DESC {
     gpgmm::d3d12::RESOURCE_ALLOCATION_DESC Base;
     IPool* pPool;    /* null: the allocator's own heaps. A pool determines the heap type, and Base's must be zero */
     UINT64 UserData; /* the program's value, which reports and moves contain */
+    /* Both or none: CUSTOM heaps with these properties, which hold buffers in any state. Base's HeapType is then zero or the closest
+       standard type, and there is no pool. */
+    D3D12_CPU_PAGE_PROPERTY CPUPageProperty;
+    D3D12_MEMORY_POOL MemoryPoolPreference;
 };
 
 /* A text. */

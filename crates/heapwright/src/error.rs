@@ -70,7 +70,7 @@ pub(crate) struct Shortage {
 }
 
 /// A source of memory that was tried, and why it failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Attempt {
     pub(crate) source: MemorySource,
     pub(crate) obstacle: Obstacle,
@@ -90,12 +90,14 @@ pub(crate) enum MemorySource {
 }
 
 /// The reason why a source of memory failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Obstacle {
     /// The device's error.
     Device(HRESULT),
     /// The allocator's limit for the heap type.
     Limit { limit: ByteSize, held: ByteSize },
+    /// The allocator's limit for the segment group, a share of the budget.
+    BudgetShare { group: SegmentGroup, share: f64, budget: ByteSize, held: ByteSize },
     /// The operating system's budget.
     Budget { group: SegmentGroup, budget: ByteSize, usage: ByteSize },
     /// The pool already has its maximum number of heaps.
@@ -175,8 +177,12 @@ impl Error {
             Kind::OutOfMemory(shortage) => shortage,
             _ => return false,
         };
-        let over =
-            |attempt: &Attempt| matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::Limit { .. });
+        let over = |attempt: &Attempt| {
+            matches!(
+                attempt.obstacle,
+                Obstacle::Budget { .. } | Obstacle::BudgetShare { .. } | Obstacle::Limit { .. }
+            )
+        };
         shortage.attempts.iter().any(over)
     }
 
@@ -260,7 +266,9 @@ impl fmt::Display for Shortage {
             }
             write!(f, ": {}", same[0].obstacle)?;
         }
-        let says_budget = attempts.iter().any(|attempt| matches!(attempt.obstacle, Obstacle::Budget { .. }));
+        let says_budget = attempts.iter().any(|attempt| {
+            matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::BudgetShare { .. })
+        });
         if let Some((usage, budget)) = video_memory.filter(|_| !says_budget) {
             write!(f, " (current usage {usage}, budget {budget})")?;
         }
@@ -284,6 +292,9 @@ impl fmt::Display for Obstacle {
         match self {
             Self::Device(hresult) => write!(f, "{:#}", Named(*hresult)),
             Self::Limit { limit, held } => write!(f, "would exceed the limit of {limit} ({held} reserved)"),
+            Self::BudgetShare { group, share, budget, held } => {
+                write!(f, "would exceed {share} of the {group} budget of {budget} ({held} reserved)")
+            }
             Self::Budget { group, budget, usage } => {
                 write!(f, "would exceed the {group} budget of {budget} ({usage} in use)")
             }

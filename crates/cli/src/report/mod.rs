@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Failed
             )
         }
         Content::Session(reader) => {
-            let session = Session::read(path, reader)?;
+            let session = Session::read(path, *reader)?;
             page.write(|file| session.write(file))?;
             session.warn(path, output);
             let Session { name, placements, history, .. } = &session;

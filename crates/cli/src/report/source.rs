@@ -17,20 +17,20 @@ pub(super) enum Content {
     /// An allocator's report, or something unknown.
     AllocatorReport(Box<dyn Read>),
     /// A trace, a capture, a session or a generated trace.
-    Session(RecordReader<Box<dyn Read>>),
+    Session(Box<RecordReader<Box<dyn Read>>>),
 }
 
 /// Opens the input and recognizes what it contains.
 pub(super) fn open(path: &Path) -> Result<Content, Failed> {
     if input::is_generated(path) {
-        return input::records(path).map(Content::Session);
+        return Ok(Content::Session(Box::new(input::records(path)?)));
     }
     let prefix = input::prefix(input::open(path)?);
     let (prefix, rest) = prefix.map_err(|error| input::cannot_read(path, &error))?;
     let is_trace = input::is_trace(&prefix);
     let bytes: Box<dyn Read> = Box::new(Cursor::new(prefix).chain(rest));
     Ok(if is_trace {
-        Content::Session(RecordReader::new(input::name(path), bytes)?)
+        Content::Session(Box::new(RecordReader::new(input::name(path), bytes)?))
     } else {
         Content::AllocatorReport(bytes)
     })

@@ -116,7 +116,12 @@ unsafe extern "system" fn create_resource(
         let base = desc.base.convert()?;
         // SAFETY: null or a live object.
         let pool = unsafe { pool_of(desc.pool) }?;
-        let wanted = ResourceAllocationDesc { pool, user_data: desc.user_data, ..base };
+        let wanted = ResourceAllocationDesc {
+            pool,
+            user_data: desc.user_data,
+            custom_heap: desc.custom_heap(),
+            ..base
+        };
         let realigned = realigned(resource);
         let resource = realigned.as_ref().unwrap_or(resource);
         let made = allocator.allocator.create_resource(&wanted, resource, initial_state, clear_value)?;

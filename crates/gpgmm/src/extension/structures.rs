@@ -61,6 +61,7 @@ struct Limits {
     upload: u64,
     readback: u64,
     gpu_upload: u64,
+    share_of_budget: f64,
 }
 
 /// `ALLOCATOR_DESC`.
@@ -78,6 +79,8 @@ pub(crate) struct PlacedAllocationDesc {
     pub(super) base: AllocationDesc,
     pub(super) pool: *mut c_void,
     pub(super) user_data: u64,
+    pub(super) cpu_page_property: D3D12_CPU_PAGE_PROPERTY,
+    pub(super) memory_pool: D3D12_MEMORY_POOL,
 }
 
 /// `VIRTUAL_ALLOCATION`.
@@ -156,6 +159,14 @@ impl PoolDescription {
     }
 }
 
+impl PlacedAllocationDesc {
+    /// Returns the properties of a CUSTOM heap, unless both are UNKNOWN.
+    pub(super) fn custom_heap(&self) -> Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)> {
+        let unknown = (D3D12_CPU_PAGE_PROPERTY_UNKNOWN, D3D12_MEMORY_POOL_UNKNOWN);
+        Some((self.cpu_page_property, self.memory_pool)).filter(|custom| *custom != unknown)
+    }
+}
+
 impl From<&Pool> for PoolTotals {
     fn from(pool: &Pool) -> Self {
         let totals = pool.totals();
@@ -214,12 +225,14 @@ impl ExtendedAllocatorDesc {
             desc.empty_heap_policy = policy;
         }
         desc.flags.set(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT, self.never_tight_alignment != 0);
-        let Limits { default, upload, readback, gpu_upload } = self.limits;
+        let Limits { default, upload, readback, gpu_upload, share_of_budget } = self.limits;
         desc.limits = HeapLimits {
             default: size(default),
             upload: size(upload),
             readback: size(readback),
             gpu_upload: size(gpu_upload),
+            // Anything but zero is checked with the other fields.
+            share_of_budget: (share_of_budget != 0.0).then_some(share_of_budget),
         };
         Ok(desc)
     }

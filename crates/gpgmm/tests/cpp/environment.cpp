@@ -62,8 +62,8 @@ unsigned live_objects(const environment &env) {
     return live;
 }
 
-UINT64 memory_usage(const environment &env, DXGI_MEMORY_SEGMENT_GROUP segment) {
+DXGI_QUERY_VIDEO_MEMORY_INFO video_memory(const environment &env, DXGI_MEMORY_SEGMENT_GROUP segment) {
     DXGI_QUERY_VIDEO_MEMORY_INFO info = {};
     EXPECT(call(env.adapter, 14, 0u, segment, &info) == S_OK); /* QueryVideoMemoryInfo */
-    return info.CurrentUsage;
+    return info;
 }

@@ -54,8 +54,11 @@ bool open(const char *library, environment &out);
 /* Returns the number of live objects by the runtime's debug layer, or zero on another device. */
 unsigned live_objects(const environment &env);
 
-/* The memory that the process uses, in a segment. */
-UINT64 memory_usage(const environment &env, DXGI_MEMORY_SEGMENT_GROUP segment);
+/* The budget of a segment, and the memory that the process uses. */
+DXGI_QUERY_VIDEO_MEMORY_INFO video_memory(const environment &env, DXGI_MEMORY_SEGMENT_GROUP segment);
+inline UINT64 memory_usage(const environment &env, DXGI_MEMORY_SEGMENT_GROUP segment) {
+    return video_memory(env, segment).CurrentUsage;
+}
 
 inline held<IResourceAllocator> &create_allocator(const environment &env, held<IResourceAllocator> &out,
     RESOURCE_ALLOCATOR_FLAGS flags = RESOURCE_ALLOCATOR_FLAG_NONE) {

@@ -71,6 +71,23 @@ void test_extended_allocators(const environment &env) {
     EXPECT(FAILED(create_buffer(allocator, D3D12_HEAP_TYPE(5), 2 * MIB, nullptr)));
     allocator.release();
 
+    /* A share of the budget, of which nothing is left for a heap, or all. */
+    const auto local = video_memory(env, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+    const bool has_budget = local.Budget || local.CurrentUsage;
+    for (double share : {1e-9, 1.0}) {
+        desc = {};
+        desc.Limits.ShareOfBudget = share;
+        REQUIRE(hw::CreateAllocator(desc, env.device, env.dxgi(), nullptr, &allocator.self) == S_OK);
+        const bool is_refused = share < 1 && has_budget;
+        EXPECT(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, MIB, nullptr) == (is_refused ? E_OUTOFMEMORY : S_FALSE));
+        allocator.release();
+        EXPECT(hw::CreateAllocator(desc, env.device, nullptr, nullptr, &allocator.self) == E_INVALIDARG && !allocator);
+    }
+    for (double share : {-0.5, 1.5}) {
+        desc.Limits.ShareOfBudget = share;
+        EXPECT(hw::CreateAllocator(desc, env.device, env.dxgi(), nullptr, &allocator.self) == E_INVALIDARG && !allocator);
+    }
+
     /* Empty heaps leave after frames, except from GPGMM's pools. */
     const struct {
         hw::EMPTY_HEAP_POLICY policy;
@@ -173,6 +190,23 @@ void test_pools(const environment &env) {
     EXPECT(stats_of(allocator).UsedBlockCount == 1);
     own.release();
     EXPECT(extension->CreateResource(nullptr, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_POINTER && !own);
+    /* CUSTOM heaps, which hold buffers in any state. */
+    hw::ALLOCATION_DESC custom = {};
+    custom.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK;
+    custom.MemoryPoolPreference = D3D12_MEMORY_POOL_L0;
+    EXPECT(extension->CreateResource(&custom, &buffer, D3D12_RESOURCE_STATE_COPY_SOURCE, nullptr, &own.self) == S_OK && own);
+    D3D12_HEAP_PROPERTIES properties = {};
+    D3D12_HEAP_FLAGS heap_flags = {};
+    EXPECT(own->GetResource()->GetHeapProperties(&properties, &heap_flags) == S_OK);
+    EXPECT(properties.Type == D3D12_HEAP_TYPE_CUSTOM && properties.CPUPageProperty == custom.CPUPageProperty);
+    EXPECT(own->Map(0, nullptr, &bytes) == S_OK && bytes);
+    own->Unmap(0, nullptr);
+    own.release();
+    custom.pPool = pool;
+    EXPECT(extension->CreateResource(&custom, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_INVALIDARG && !own);
+    custom.pPool = nullptr;
+    custom.MemoryPoolPreference = D3D12_MEMORY_POOL_UNKNOWN;
+    EXPECT(extension->CreateResource(&custom, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_INVALIDARG && !own);
     plain.pPool = reinterpret_cast<hw::IPool *>(allocator.self);
     EXPECT(extension->CreateResource(&plain, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, &own.self) == E_INVALIDARG);
     plain.pPool = nullptr;

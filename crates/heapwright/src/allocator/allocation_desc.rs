@@ -35,6 +35,10 @@ pub struct ResourceAllocationDesc<'a> {
     pub extra_required_heap_flags: D3D12_HEAP_FLAGS,
     /// Bytes after the resource that no other resource gets. Not for committed resources, nor within a resource.
     pub extra_required_resource_padding: ByteSize,
+    /// Places the resource in CUSTOM heaps with these properties, which hold textures, too, and buffers in any state: WRITE_COMBINE in
+    /// L0 is UPLOAD's memory on a discrete GPU, and WRITE_BACK in L0 is READBACK's. Not for committed resources, nor with a pool.
+    /// `heap_type` is `None` or the closest standard type.
+    pub custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
     /// Custom pool in which the resource is placed. The pool determines the heap type.
     pub pool: Option<&'a Pool>,
     /// The rule that selects the free range.
@@ -69,12 +73,18 @@ impl ResourceAllocationDesc<'_> {
         if let Some(unknown) =
             Some(flags.difference(ResourceAllocationFlags::all())).filter(|f| !f.is_empty())
         {
-            let rule = format!("unknown flag bits {:#x}", unknown.bits());
+            let rule = format!("the flag bits {:#x} are unknown", unknown.bits());
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
         }
         let commits = flags.intersects(
             ResourceAllocationFlags::ALWAYS_COMMITTED | ResourceAllocationFlags::PREFER_COMMITTED,
         );
+        if self.custom_heap.is_some() && self.pool.is_some() {
+            return error("ResourceAllocationDesc::custom_heap", "must be None with a pool");
+        }
+        if commits && self.custom_heap.is_some() {
+            return error("ResourceAllocationDesc::custom_heap", "must be None for committed resources");
+        }
         if commits && self.pool.is_some() {
             return error("ResourceAllocationDesc::pool", "must be None for committed resources");
         }

@@ -17,7 +17,7 @@ use crate::request::{
     Constraints, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceRequest,
 };
 use crate::residency::ResidencyHeapDesc;
-use crate::source::Charged;
+use crate::source::{Account, Charged};
 
 impl Inner {
     /// Creates an allocation for an existing resource.
@@ -39,6 +39,12 @@ impl Inner {
         }
         if allocation.pool.is_some() {
             return refuse("ResourceAllocationDesc::pool", "must be None for imported resources".into());
+        }
+        if allocation.custom_heap.is_some() {
+            return refuse(
+                "ResourceAllocationDesc::custom_heap",
+                "must be None for imported resources".into(),
+            );
         }
         if !allocation.extra_required_resource_padding.is_zero() {
             let rule = "must be zero for imported resources".into();
@@ -84,7 +90,8 @@ impl Inner {
                 manager.manage(&ResidencyHeapDesc::default(), &resource.clone().into())
             })?),
         };
-        let charge = source.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
+        let account = Account { heap_type, group: granted.segment_group };
+        let charge = source.accounts.charge(account, Charged::Imported, size).map_err(|obstacle| {
             Error::invalid_argument("resource", format!("cannot be counted in the statistics: {obstacle:?}"))
         })?;
         let desc = ResourceDesc::new(&desc);
@@ -93,11 +100,7 @@ impl Inner {
         let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
         let mut made = ResourceAllocation::standalone(made, width, &granted, decision);
-        let request = ResourceRequest {
-            flags: allocation.flags,
-            ..ResourceRequest::plain(&desc, granted, constraints)
-        };
-        self.record(&mut made, &request, allocation.user_data);
+        self.enter(&mut made, &ResourceRequest { allocation, resource: &desc, granted, constraints });
         self.record_import(&mut made, allocation, &desc);
         Ok(made)
     }

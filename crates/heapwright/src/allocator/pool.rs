@@ -1,15 +1,15 @@
 //! Custom pools: heaps apart from the allocator's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapPooling, HeapSetTotals};
 use heapwright_d3d12::*;
 
+use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
-use crate::desc::{PoolDesc, ResourceKind};
-use crate::heaps::engine_desc;
-use crate::heaps::{Recycling, SpareHeaps, TypedHeaps, TypedHeapsDesc, next_number};
+use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
+use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc, engine_desc, next_number};
 use crate::recording::RecordedPool;
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::HeapSource;
@@ -38,7 +38,7 @@ use crate::{Error, HeapType};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Pool {
-    pub(crate) heaps: Arc<TypedHeaps>,
+    pub(crate) heaps: Arc<Striped<TypedHeaps>>,
     pub(crate) granted: GrantedHeaps,
     pub(crate) resources: ResourceKind,
     pub(crate) multisampled: bool,
@@ -112,19 +112,59 @@ impl Inner {
                 .families
                 .of(desc.heap_type, true)
                 .ok_or_else(|| Error::unsupported(format!("{} heaps on this device", desc.heap_type)))?,
-            Some((cpu_page_property, memory_pool)) => {
-                let properties = D3D12_HEAP_PROPERTIES {
-                    Type: D3D12_HEAP_TYPE_CUSTOM,
-                    CPUPageProperty: cpu_page_property,
-                    MemoryPoolPreference: memory_pool,
-                    ..Default::default()
-                };
-                let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
+            Some(memory) => {
+                let family = custom_family(memory)?;
                 family.check(&self.caps)?;
                 return Ok(self.heaps.families.granted(family));
             }
         };
         Ok(GrantedHeaps { heap_type: desc.heap_type, ..self.heaps.families.granted(family) })
+    }
+
+    /// Calls `make` with the description of an allocation, in which the properties of a CUSTOM heap are replaced by a pool
+    /// of such heaps. There is one for each memory and kind of resource.
+    pub(crate) fn in_custom_heaps<T>(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+        make: impl FnOnce(&ResourceAllocationDesc<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some((page, memory)) = allocation.custom_heap else { return make(allocation) };
+        allocation.check()?;
+        let pool = self.custom_pool((page, memory), resource)?;
+        make(&ResourceAllocationDesc { custom_heap: None, pool: Some(&pool), ..*allocation })
+    }
+
+    fn custom_pool(
+        &self,
+        memory: (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
+        resource: &ResourceDesc<'_>,
+    ) -> Result<Pool, Error> {
+        let flags = resource.desc.Flags | self.desc().extra_required_resource_flags;
+        let class =
+            ResourceClass::of(&D3D12_RESOURCE_DESC { Flags: flags, ..resource.desc }, &self.heaps.caps);
+        let resources = match class {
+            ResourceClass::Buffer => ResourceKind::Buffers,
+            _ if self.heaps.caps.resource_heap_tier >= 2 => ResourceKind::Any,
+            ResourceClass::Texture => ResourceKind::Textures,
+            ResourceClass::RenderTarget | ResourceClass::Multisampled => ResourceKind::RenderTargets,
+        };
+        let multisampled = class == ResourceClass::Multisampled;
+        let family = custom_family(memory)?;
+        let mut pools = self.custom_heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |pool: &&Pool| {
+            pool.granted.family == family && (pool.resources, pool.multisampled) == (resources, multisampled)
+        };
+        if let Some(pool) = pools.iter().find(is_same) {
+            return Ok(pool.clone());
+        }
+        let name = family.to_string();
+        let heap_type = family.nearest_heap_type();
+        let custom_heap = Some(memory);
+        let desc = PoolDesc { name, heap_type, custom_heap, resources, multisampled, ..Default::default() };
+        let pool = self.create_pool(desc)?;
+        pools.push(pool.clone());
+        Ok(pool)
     }
 
     pub(crate) fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
@@ -194,12 +234,15 @@ impl Inner {
             engine,
         };
         let spare = SpareHeaps::new(HeapPooling::None, &source.accounts);
-        let heaps = TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source));
+        let heaps = Striped::new(TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source)));
         for _ in 0..desc.min_heap_count {
             let size = heaps.desc.heap_size;
             let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
-            self.with_deferred_frees(create)
-                .map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
+            let made = match create() {
+                Err(refusal) if self.frees_deferred_after(&refusal) => create(),
+                made => made,
+            };
+            made.map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
         }
         self.heaps.add_pool(&heaps);
         let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));
@@ -208,7 +251,7 @@ impl Inner {
             let _ = heaps.recorded_pool.set(Arc::downgrade(recorded));
         }
         Ok(Pool {
-            heaps,
+            heaps: Arc::new(heaps),
             granted,
             resources: desc.resources,
             multisampled: desc.multisampled,
@@ -216,4 +259,17 @@ impl Inner {
             recorded,
         })
     }
+}
+
+/// Returns CUSTOM heaps with these properties.
+fn custom_family(
+    (cpu_page_property, memory_pool): (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
+) -> Result<HeapFamily, Error> {
+    let properties = D3D12_HEAP_PROPERTIES {
+        Type: D3D12_HEAP_TYPE_CUSTOM,
+        CPUPageProperty: cpu_page_property,
+        MemoryPoolPreference: memory_pool,
+        ..Default::default()
+    };
+    HeapFamily::try_from_d3d12(&properties).map(|(family, _)| family)
 }

@@ -12,7 +12,7 @@ use super::inner::Inner;
 use crate::desc::ResourceDesc;
 use crate::error::MemorySource;
 use crate::request::{GrantedHeaps, ResourceRequest, infer_heap_type};
-use crate::source::{Charged, Refusal};
+use crate::source::{Account, Charged, Refusal};
 use crate::{HeapType, HeapTypePreference};
 
 impl Inner {
@@ -81,11 +81,10 @@ impl Inner {
     #[cold]
     pub(crate) fn create_attributed(
         &self,
-        allocation: &ResourceAllocationDesc<'_>,
         first: &ResourceRequest<'_>,
         refusal: &Refusal,
     ) -> Option<ResourceAllocation> {
-        let ResourceRequest { resource, granted, .. } = first;
+        let ResourceRequest { allocation, resource, granted, .. } = first;
         let answer = refusal.fatal.as_ref()?.hresult();
         let is_unsupported = [E_NOTIMPL, E_INVALIDARG].contains(&answer);
         if !is_unsupported || !self.is_in_unified_memory(first) {
@@ -94,7 +93,7 @@ impl Inner {
         let preference = self.heap_types_of(allocation, resource);
         let asked = self.heaps.families.grants(&preference, true);
         for granted in asked.filter(|asked| asked.family != granted.family) {
-            if let Ok(made) = self.create_in(allocation, &ResourceRequest { granted, ..*first }, None) {
+            if let Ok(made) = self.create_in(&ResourceRequest { granted, ..*first }) {
                 let heap_type = granted.heap_type;
                 tracing::debug!(%heap_type, "creation in unified memory failed; resource created in a heap of the requested type instead");
                 self.refused_in_unified.add(&resource.desc);
@@ -106,7 +105,7 @@ impl Inner {
 
     #[inline]
     fn is_in_unified_memory(&self, request: &ResourceRequest<'_>) -> bool {
-        !request.is_in_pool && self.heaps.families.is_unified(request.granted.family)
+        request.allocation.pool.is_none() && self.heaps.families.is_unified(request.granted.family)
     }
 
     /// Returns the heap type whose limit applies to a resource in unified memory, in addition to the limit of its
@@ -134,7 +133,7 @@ impl Inner {
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
         let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
-        self.heaps.source.accounts.check(heap_type, size, ByteSize::ZERO).map_err(refuse)
+        self.heaps.source.accounts.of_type(heap_type).check(size, ByteSize::ZERO).map_err(refuse)
     }
 
     /// Charges a resource in unified memory to the limit of the type that it requested.
@@ -145,7 +144,8 @@ impl Inner {
     ) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
         let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
-        let charge = self.heaps.source.accounts.charge(heap_type, Charged::InUnifiedMemory, made.size());
+        let account = Account { heap_type, group: request.granted.segment_group };
+        let charge = self.heaps.source.accounts.charge(account, Charged::InUnifiedMemory, made.size());
         made.set_charge(charge.map_err(refuse)?);
         Ok(())
     }

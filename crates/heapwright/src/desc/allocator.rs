@@ -82,7 +82,8 @@ impl Default for ResourceAllocatorDesc {
     }
 }
 
-/// Hard limits on the bytes that heaps and committed resources of each type take together. `None` is no limit.
+/// Hard limits on the bytes that heaps and committed resources take together: of each type, and of all types in a segment
+/// group. `None` is no limit.
 ///
 /// A request that would exceed a limit is out of memory, and the error's message names the limit. A new heap takes at most
 /// an eighth of what the limit leaves, unless the request needs more.
@@ -90,7 +91,7 @@ impl Default for ResourceAllocatorDesc {
 /// With [unified memory](ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) the types share their heaps. These heaps, and
 /// committed resources in unified memory, count as DEFAULT: the limit of DEFAULT applies to all unified memory. The
 /// limits of the other types then apply to the bytes of the resources that request the type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HeapLimits {
     /// Limit of DEFAULT, in bytes.
     pub default: Option<ByteSize>,
@@ -100,6 +101,9 @@ pub struct HeapLimits {
     pub readback: Option<ByteSize>,
     /// Limit of GPU_UPLOAD, in bytes.
     pub gpu_upload: Option<ByteSize>,
+    /// Limit of each segment group, as a share of its budget at that time, above 0 and up to 1. Requires an adapter or a
+    /// residency manager, whose budget is used. A smaller budget releases nothing that is in use.
+    pub share_of_budget: Option<f64>,
 }
 
 impl HeapLimits {
@@ -120,7 +124,10 @@ impl ResourceAllocatorDesc {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         let unknown = self.flags.difference(ResourceAllocatorFlags::all());
         if !unknown.is_empty() {
-            return error("ResourceAllocatorDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
+            return error(
+                "ResourceAllocatorDesc::flags",
+                format!("the flag bits {:#x} are unknown", unknown.bits()),
+            );
         }
         let device = caps.resource_heap_tier;
         if let Some(tier) = self.resource_heap_tier.filter(|&tier| tier == 0 || tier > device) {
@@ -155,6 +162,9 @@ impl ResourceAllocatorDesc {
                 "ResourceAllocatorDesc::heap_growth_factor",
                 "must be above 0 and finite".to_owned(),
             );
+        }
+        if self.limits.share_of_budget.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return error("HeapLimits::share_of_budget", "must be above 0 and at most 1".to_owned());
         }
         self.record_options.check("ResourceAllocatorDesc::record_options")
     }
@@ -211,6 +221,6 @@ impl RecordOptions {
         if unknown.is_empty() {
             return Ok(());
         }
-        Err(Error::invalid_argument(field, format!("unknown flag bits {:#x}", unknown.bits())))
+        Err(Error::invalid_argument(field, format!("the flag bits {:#x} are unknown", unknown.bits())))
     }
 }

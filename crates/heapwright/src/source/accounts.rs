@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
+use heapwright_d3d12::IDXGIAdapter3;
 
-use crate::HeapType;
 use crate::desc::HeapLimits;
 use crate::error::Obstacle;
+use crate::residency::{Fraction, ResidencyManager};
+use crate::{HeapType, SegmentGroup, VideoMemoryInfo};
 
 /// The bytes of an allocator's heaps and committed resources.
 ///
@@ -17,11 +19,37 @@ use crate::error::Obstacle;
 #[derive(Debug)]
 pub(crate) struct Accounts {
     limits: HeapLimits,
+    video_memory: VideoMemory,
     types: [TypeAccount; HeapType::ALL.len()],
+    /// Bytes of heaps and committed resources in each segment group.
+    groups: [AtomicU64; SegmentGroup::ALL.len()],
     /// Number of heaps that the device created.
     heaps_created: AtomicU64,
     /// Estimated time for heaps and committed resources, in nanoseconds.
     heap_nanos: AtomicU64,
+}
+
+/// Where usage and budgets are read: from the residency manager, if there is one, or from the adapter.
+#[derive(Debug, Clone)]
+pub(crate) struct VideoMemory {
+    pub(crate) adapter: Option<IDXGIAdapter3>,
+    pub(crate) residency: Option<ResidencyManager>,
+}
+
+impl VideoMemory {
+    /// Returns usage and budget of a segment group, if they are known.
+    pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
+        if let Some(manager) = &self.residency {
+            let (usage, budget) = manager.usage_and_budget(group);
+            return (budget != ByteSize::MAX).then_some((usage, budget));
+        }
+        let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
+        // Some implementations other than Windows' report zeros for memory that they do not count.
+        if info.budget.is_zero() && info.current_usage.is_zero() {
+            return None;
+        }
+        Some((info.current_usage, info.budget))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -74,73 +102,114 @@ pub(crate) enum Charged {
     InUnifiedMemory,
 }
 
+/// The limits that apply to memory: that of a heap type and that of a segment group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Account {
+    pub(crate) heap_type: HeapType,
+    pub(crate) group: SegmentGroup,
+}
+
 /// Bytes that were charged to an account. Dropping this returns them.
 #[derive(Debug)]
 pub(crate) struct Charge {
     accounts: Arc<Accounts>,
-    heap_type: HeapType,
+    account: Account,
     what: Charged,
     size: ByteSize,
 }
 
+/// A limit, and the bytes that count towards it.
+pub(crate) struct Limited<'a> {
+    held: &'a AtomicU64,
+    limit: ByteSize,
+    /// The budget of which it is a share.
+    of_budget: Option<(SegmentGroup, f64, ByteSize)>,
+}
+
+impl Limited<'_> {
+    fn obstacle(&self, held: ByteSize) -> Obstacle {
+        match self.of_budget {
+            None => Obstacle::Limit { limit: self.limit, held },
+            Some((group, share, budget)) => Obstacle::BudgetShare { group, share, budget, held },
+        }
+    }
+
+    fn held(&self) -> ByteSize {
+        ByteSize::new(self.held.load(Ordering::Relaxed))
+    }
+
+    /// Adds `size` bytes, unless they would exceed the limit.
+    fn add(&self, size: ByteSize) -> Result<(), Obstacle> {
+        let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= self.limit.get());
+        let added = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+        added.map(drop).map_err(|held| self.obstacle(ByteSize::new(held)))
+    }
+
+    /// Checks whether `size` more bytes would be within the limit after `given_back` bytes are released.
+    pub(crate) fn check(&self, size: ByteSize, given_back: ByteSize) -> Result<(), Obstacle> {
+        let held = self.held();
+        match held.saturating_sub(given_back).checked_add(size) {
+            Some(sum) if sum <= self.limit => Ok(()),
+            _ => Err(self.obstacle(held)),
+        }
+    }
+
+    /// Returns the bytes that the limit leaves.
+    pub(crate) fn left(&self) -> ByteSize {
+        self.limit.saturating_sub(self.held())
+    }
+
+    /// Returns the bytes by which `size` more bytes would exceed the limit.
+    pub(crate) fn bytes_over(&self, size: ByteSize) -> ByteSize {
+        self.held().saturating_add(size).saturating_sub(self.limit)
+    }
+}
+
 impl Accounts {
-    pub(crate) fn new(limits: HeapLimits) -> Arc<Self> {
+    pub(crate) fn new(limits: HeapLimits, video_memory: VideoMemory) -> Arc<Self> {
         Arc::new(Self {
             limits,
+            video_memory,
             types: Default::default(),
+            groups: Default::default(),
             heaps_created: AtomicU64::new(0),
             heap_nanos: AtomicU64::new(0),
         })
     }
 
+    /// Returns the limit of a heap type.
+    pub(crate) fn of_type(&self, heap_type: HeapType) -> Limited<'_> {
+        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
+        Limited { held: &self.types[heap_type.index()].held, limit, of_budget: None }
+    }
+
+    /// Returns the limit of a segment group. Unless it has none, its budget is queried.
+    pub(crate) fn of_group(&self, group: SegmentGroup) -> Limited<'_> {
+        let budget = |share| Some((group, share, self.video_memory.usage_and_budget(group)?.1));
+        let of_budget = self.limits.share_of_budget.and_then(budget);
+        let limit = of_budget.map_or(ByteSize::MAX, |(_, share, budget)| Fraction::new(share).of(budget));
+        Limited { held: &self.groups[group.index()], limit, of_budget }
+    }
+
     /// Charges `size` bytes, or returns the limit that they would exceed.
     pub(crate) fn charge(
         self: &Arc<Self>,
-        heap_type: HeapType,
+        account: Account,
         what: Charged,
         size: ByteSize,
     ) -> Result<Charge, Obstacle> {
-        let account = &self.types[heap_type.index()];
         if what != Charged::Imported {
-            let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX).get();
-            let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= limit);
-            account
-                .held
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
-                .map_err(|held| Obstacle::Limit { limit: ByteSize::new(limit), held: ByteSize::new(held) })?;
+            self.of_type(account.heap_type).add(size)?;
         }
-        if let Some(tally) = account.tally(what) {
+        if what.is_memory() {
+            self.of_group(account.group).add(size).inspect_err(|_| {
+                self.types[account.heap_type.index()].held.fetch_sub(size.get(), Ordering::Relaxed);
+            })?;
+        }
+        if let Some(tally) = self.types[account.heap_type.index()].tally(what) {
             tally.add(size.get());
         }
-        Ok(Charge { accounts: Arc::clone(self), heap_type, what, size })
-    }
-
-    /// Checks whether `size` more bytes would be within the limit of a heap type after `given_back` bytes are released.
-    pub(crate) fn check(
-        &self,
-        heap_type: HeapType,
-        size: ByteSize,
-        given_back: ByteSize,
-    ) -> Result<(), Obstacle> {
-        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
-        let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
-        match held.saturating_sub(given_back).checked_add(size) {
-            Some(sum) if sum <= limit => Ok(()),
-            _ => Err(Obstacle::Limit { limit, held }),
-        }
-    }
-
-    /// Returns the bytes that the limit of a heap type leaves.
-    pub(crate) fn left(&self, heap_type: HeapType) -> ByteSize {
-        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
-        limit.saturating_sub(ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed)))
-    }
-
-    /// Returns the bytes by which `size` more bytes would exceed the limit of a heap type.
-    pub(crate) fn bytes_over_limit(&self, heap_type: HeapType, size: ByteSize) -> ByteSize {
-        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
-        let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
-        held.saturating_add(size).saturating_sub(limit)
+        Ok(Charge { accounts: Arc::clone(self), account, what, size })
     }
 
     pub(crate) fn count_created_heap(&self) {
@@ -154,6 +223,11 @@ impl Accounts {
 
     pub(crate) fn heap_time(&self) -> Duration {
         Duration::from_nanos(self.heap_nanos.load(Ordering::Relaxed))
+    }
+
+    /// Returns usage and budget of a segment group, if they are known.
+    pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
+        self.video_memory.usage_and_budget(group)
     }
 
     pub(crate) fn heaps_created(&self) -> u64 {
@@ -175,6 +249,13 @@ impl Accounts {
     }
 }
 
+impl Charged {
+    /// Returns whether the allocator created memory for it.
+    fn is_memory(self) -> bool {
+        matches!(self, Self::Heap | Self::Committed)
+    }
+}
+
 impl TypeAccount {
     fn tally(&self, what: Charged) -> Option<&Tally> {
         match what {
@@ -193,18 +274,21 @@ impl Charge {
 
     /// Charges the same bytes to other accounts, when a heap changes its owner. The limit of the new accounts applies.
     pub(crate) fn transferred(&self, accounts: &Arc<Accounts>) -> Result<Self, Obstacle> {
-        accounts.charge(self.heap_type, self.what, self.size)
+        accounts.charge(self.account, self.what, self.size)
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let account = &self.accounts.types[self.heap_type.index()];
+        let account = &self.accounts.types[self.account.heap_type.index()];
         if let Some(tally) = account.tally(self.what) {
             tally.subtract(self.size.get());
         }
         if self.what != Charged::Imported {
             account.held.fetch_sub(self.size.get(), Ordering::Relaxed);
+        }
+        if self.what.is_memory() {
+            self.accounts.groups[self.account.group.index()].fetch_sub(self.size.get(), Ordering::Relaxed);
         }
     }
 }

@@ -246,3 +246,80 @@ fn a_session_makes_a_committed_resource_through_its_own_call() {
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
     refused(old.create(&HeapType::Default.into_place(), resource), Error::is_unsupported);
 }
+
+/// gpu-allocator's CpuToGpu and GpuToCpu.
+#[test]
+fn an_allocation_may_be_in_custom_heaps() {
+    for (profile, page, heap_type) in [
+        ("discrete", D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, HeapType::Upload),
+        ("discrete", D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, HeapType::Readback),
+        ("heap-tier-1", D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, HeapType::Readback),
+        ("uma", D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, HeapType::Upload),
+        ("cache-coherent-uma", D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, HeapType::Upload),
+    ] {
+        let gpu = open(profile);
+        for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY] {
+            let allocator = with_flags(&gpu, flags);
+            let custom_heap = Some((page, D3D12_MEMORY_POOL_L0));
+            let desc = ResourceAllocationDesc { custom_heap, ..Default::default() };
+            let mut writable = buffer_desc(ByteSize::from_kib(64));
+            writable.Flags |= D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+            // UPLOAD and READBACK heaps take neither the flag nor the state.
+            let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+            let predicted = allocator.probe(&desc, writable).expect("sound");
+            assert!(allocator.reserved().is_zero(), "{profile}");
+            let mut held: Vec<_> = (0..3)
+                .map(|_| allocator.create_resource(&desc, &writable, state, None).expect("a CUSTOM heap"))
+                .collect();
+            assert_eq!((predicted.heap_type, predicted.size), (heap_type, held[0].size()), "{profile}");
+            let properties = properties_of(&held[0]).0;
+            let found = (properties.Type, properties.CPUPageProperty, properties.MemoryPoolPreference);
+            assert_eq!(found, (D3D12_HEAP_TYPE_CUSTOM, page, D3D12_MEMORY_POOL_L0), "{profile}");
+            assert_eq!((held[0].heap_type(), placement(&held[0])), (heap_type, Placement::SharedHeap));
+            assert_eq!(held[0].heap(), held[2].heap(), "they share a heap");
+            held[1].map().expect("the CPU reaches it").write(0, b"bytes").expect("inside");
+            // A heap of its own, and textures in heaps of their own kind on tier 1.
+            let alone = ResourceAllocationDesc { flags: OWN, ..desc };
+            held.push(allocator.create_resource(&alone, &writable, state, None).expect("a heap of its own"));
+            assert_eq!(placement(&held[3]), Placement::OwnHeap);
+            assert!(
+                allocator.stats().heap_count >= 2
+                    && held_in(&allocator, report::HeapTypeName::Custom) > ByteSize::ZERO
+            );
+            if profile == "uma" {
+                let texture = texture(64, 64);
+                let made =
+                    allocator.create_resource(&desc, &texture, COMMON, None).expect("as the device says");
+                assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+            }
+            allocator.audit().expect("consistent");
+            drop(held);
+            assert_returns_everything(&allocator, &gpu);
+        }
+    }
+}
+
+#[test]
+fn custom_heaps_are_neither_committed_nor_of_a_pool_nor_imported() {
+    let (_gpu, allocator) = with_allocator(open("discrete"));
+    let write_combine = (D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0);
+    let custom =
+        |custom_heap| ResourceAllocationDesc { custom_heap: Some(custom_heap), ..Default::default() };
+    let pool = new_pool(&allocator, PoolDesc::default());
+    let field = "ResourceAllocationDesc::custom_heap";
+    let desc = ResourceAllocationDesc { pool: Some(&pool), ..custom(write_combine) };
+    invalid(try_buffer(&allocator, &desc, 1000), field);
+    let desc = ResourceAllocationDesc { flags: COMMITTED, ..custom(write_combine) };
+    invalid(try_buffer(&allocator, &desc, 1000), field);
+    let committed = buffer(&allocator, &place(HeapType::Default, COMMITTED), 1000);
+    // SAFETY: the resource is live, and nothing else uses it.
+    let imported = unsafe { allocator.import(&custom(write_combine), committed.resource()) };
+    invalid(imported, field);
+    let desc = ResourceAllocationDesc { heap_type: Some(HeapType::Readback.into()), ..custom(write_combine) };
+    invalid(try_buffer(&allocator, &desc, 1000), "ResourceAllocationDesc::heap_type");
+    let unknown = try_buffer(&allocator, &custom((0, D3D12_MEMORY_POOL_L0)), 1000);
+    invalid(unknown, "D3D12_HEAP_PROPERTIES::CPUPageProperty");
+    let nowhere =
+        try_buffer(&allocator, &custom((D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1)), 1000);
+    invalid(nowhere, "D3D12_HEAP_PROPERTIES::CPUPageProperty");
+}

@@ -186,7 +186,13 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
         return;
     }
     let mib = |mib| Some(ByteSize::from_mib(mib));
-    let limits = HeapLimits { default: mib(8), upload: mib(16), readback: mib(32), gpu_upload: mib(64) };
+    let limits = HeapLimits {
+        default: mib(8),
+        upload: mib(16),
+        readback: mib(32),
+        gpu_upload: mib(64),
+        share_of_budget: None,
+    };
     let allocator = allocator(&gpu, with_limits(limits));
     for (heap_type, limit) in HeapType::ALL.into_iter().zip([8, 16, 32, 64]) {
         for flags in [NONE, COMMITTED] {
@@ -265,7 +271,7 @@ fn record_options_are_checked() {
     };
     let unknown = RecordFlags::from_bits_retain(1 << 30);
     let message = refused(RecordOptions { flags: unknown, ..Default::default() });
-    assert_eq!(message, "ResourceAllocatorDesc::record_options: unknown flag bits 0x40000000");
+    assert_eq!(message, "ResourceAllocatorDesc::record_options: the flag bits 0x40000000 are unknown");
     let message = refused(RecordOptions {
         flags: RecordFlags::ALL,
         trace_file: Some(PathBuf::from("/nowhere/at/all.hws")),

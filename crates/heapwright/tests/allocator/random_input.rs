@@ -132,6 +132,7 @@ struct Asked {
     heap_flags: u32,
     padding: u64,
     in_pool: bool,
+    custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
     placing: Placing,
     uses: u32,
     user_data: u64,
@@ -153,6 +154,7 @@ prop_compose! {
         heap_flags in heap_flags(),
         padding in number(&[0, 0, 0, 0, 0, 100, 24_576]),
         (in_pool, has_clear_value) in (prop::bool::weighted(0.2), prop::bool::weighted(0.1)),
+        custom_heap in prop::option::weighted(0.15, (0..5_i32, 0..4_i32)),
         placing in prop::sample::select(vec![Placing::MinMemory, Placing::MinOffset]),
         uses in any::<u32>(),
         user_data in any::<u64>(),
@@ -170,8 +172,8 @@ prop_compose! {
         frees in any::<u8>(),
     ) -> Asked {
         Asked {
-            flags, preference, heap_flags, padding, in_pool, placing, uses, user_data, desc, initial_state,
-            castable, has_clear_value, frees,
+            flags, preference, heap_flags, padding, in_pool, custom_heap, placing, uses, user_data, desc,
+            initial_state, castable, has_clear_value, frees,
         }
     }
 }
@@ -210,7 +212,7 @@ prop_compose! {
             2 => (1..3_u8).prop_map(Some),
             1 => any::<u8>().prop_map(Some),
         ],
-        [default, upload, readback, gpu_upload] in [limit(), limit(), limit(), limit()],
+        ([default, upload, readback, gpu_upload], share_of_budget) in ([limit(), limit(), limit(), limit()], ratio()),
         extra_required_resource_flags in word(&[0, 0, 0, 0, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS]),
     ) -> ResourceAllocatorDesc {
         ResourceAllocatorDesc {
@@ -223,7 +225,7 @@ prop_compose! {
             heap_fragmentation_limit,
             heap_growth_factor,
             resource_heap_tier,
-            limits: HeapLimits { default, upload, readback, gpu_upload },
+            limits: HeapLimits { default, upload, readback, gpu_upload, share_of_budget },
             extra_required_resource_flags,
             ..Default::default()
         }
@@ -322,6 +324,7 @@ fn run(profile: &HostProfile, desc: &ResourceAllocatorDesc, pool_desc: &PoolDesc
             heap_type: one.preference,
             extra_required_heap_flags: one.heap_flags,
             extra_required_resource_padding: ByteSize::new(one.padding),
+            custom_heap: one.custom_heap,
             pool: pool.as_ref().filter(|_| one.in_pool),
             strategy: one.placing,
             uses: BufferUses::from_bits_retain(one.uses),

@@ -86,7 +86,7 @@ proptest! {
     fn no_limit_is_passed(steps in steps(), limits in proptest::array::uniform4(proptest::option::of(1..12_u64))) {
         let gpu = open("cache-coherent-uma");
         let [default, upload, readback, gpu_upload] = limits.map(|limit| limit.and_then(mib));
-        let allocator = unified(&gpu, HeapLimits { default, upload, readback, gpu_upload });
+        let allocator = unified(&gpu, HeapLimits { default, upload, readback, gpu_upload, ..Default::default() });
         let mut live: Vec<ResourceAllocation> = Vec::new();
         for step in steps {
             match step {

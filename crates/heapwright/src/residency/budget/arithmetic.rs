@@ -4,14 +4,14 @@ use heapwright_core::ByteSize;
 
 /// A fraction, 0 to 1, with the exact value of the `f64` that it was created from: `mantissa / 2^shift`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fraction {
+pub(crate) struct Fraction {
     mantissa: u64,
     shift: u32,
 }
 
 impl Fraction {
     /// Converts a number. A number outside of 0 to 1 becomes the nearer of the two; NaN becomes 0.
-    pub(super) fn new(part: f64) -> Self {
+    pub(crate) fn new(part: f64) -> Self {
         const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
         let part = if part > 0.0 { part.min(1.0) } else { 0.0 };
         let bits = part.to_bits();
@@ -25,7 +25,7 @@ impl Fraction {
     }
 
     /// Returns the fraction of so many bytes, rounded down.
-    pub(super) fn of(self, bytes: ByteSize) -> ByteSize {
+    pub(crate) fn of(self, bytes: ByteSize) -> ByteSize {
         // 53 and 64 bits, so the product does not overflow.
         let product = u128::from(self.mantissa) * u128::from(bytes.get());
         let part = product.checked_shr(self.shift).unwrap_or(0);

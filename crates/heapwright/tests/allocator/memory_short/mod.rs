@@ -1,5 +1,6 @@
 //! When memory is short, free ranges are used before a request is refused, and empty heaps are released.
 
+mod budget_share;
 mod invariant;
 mod near_limits;
 
