@@ -13,7 +13,7 @@ use super::striped::{Stripe, Striped};
 use super::take::{HeapRequest, PredictedMemory};
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::ResourceDesc;
-use crate::error::{MemorySource, Obstacle};
+use crate::error::MemorySource;
 use crate::request::{ResourceRequest, ResourceRequirements};
 use crate::source::{Heap, Refusal, create_placed, place_resident};
 
@@ -220,11 +220,6 @@ impl PlacedRange {
         let offset = HeapOffset::new(self.range().start().get() + offset.get());
         let desc = &placed.desc;
         let place = || create_placed(devices, heap_type, heap.d3d12(), offset, resource, desc);
-        place_resident(heap, place).map_err(|refused| {
-            if refused.hresult == E_OUTOFMEMORY {
-                return Refusal::of(MemorySource::Placing, Obstacle::Device(refused.hresult));
-            }
-            refused.into_error().into()
-        })
+        place_resident(heap, place).map_err(|refused| refused.into_refusal(MemorySource::Placing))
     }
 }

@@ -4,7 +4,9 @@ use heapwright_core::HeapOffset;
 use heapwright_d3d12::{ID3D12Object, PCWSTR, *};
 use windows_core::{HRESULT, Interface};
 
+use super::refusal::Refusal;
 use crate::desc::{ClearValue, ResourceDesc};
+use crate::error::{MemorySource, Obstacle};
 use crate::request::with_mip_region;
 use crate::{DeviceCaps, Error, InitialState};
 
@@ -52,7 +54,9 @@ impl Devices {
     }
 }
 
-/// The error of a call that did not create a resource.
+pub(crate) const CREATE_HEAP: &str = "ID3D12Device::CreateHeap";
+
+/// The error of a call that did not create a heap or a resource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused {
     pub(crate) call: &'static str,
@@ -60,11 +64,19 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// Converts to an error. E_INVALIDARG names the fields that can still be wrong after the device accepted the
+    /// Converts to a refusal of a source of memory.
+    pub(crate) fn into_refusal(self, source: MemorySource) -> Refusal {
+        match self.hresult {
+            E_OUTOFMEMORY => Refusal::of(source, Obstacle::Device(self.hresult)),
+            _ => self.into_error().into(),
+        }
+    }
+
+    /// Converts to an error. For a resource, E_INVALIDARG names the fields that can still be wrong after the device accepted the
     /// description.
     pub(crate) fn into_error(self) -> Error {
         let Self { call, hresult } = self;
-        if hresult == E_INVALIDARG {
+        if hresult == E_INVALIDARG && call != CREATE_HEAP {
             let field = if call.contains("Committed") {
                 "initial_state, clear_value or extra_required_heap_flags"
             } else {
