@@ -9,10 +9,11 @@ use heapwright_core::placement::{
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
+use super::engine_desc::{engine_desc, granularity_of};
 use super::labels::Labels;
 use super::nesting::{Siblings, SpareHeaps};
 use super::prefetch::{CreatedHeap, Prefetch};
-use crate::desc::HEAP_GRANULARITY;
+use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle};
 use crate::recording::{Event, RecordedPool};
 use crate::request::{Constraints, ResourceClass};
@@ -64,11 +65,11 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
     /// Zero lets requests determine the size.
     pub(crate) heap_size: ByteSize,
-    pub(crate) max_heap_size: ByteSize,
     pub(crate) min_heap_count: u64,
     pub(crate) max_heap_count: u64,
     pub(crate) min_alignment: Alignment,
-    pub(crate) engine: EngineDesc,
+    /// The algorithm that divides the heaps.
+    pub(crate) algorithm: SuballocationAlgorithm,
     /// The treatment of empty heaps that an engine gives up.
     pub(crate) recycling: Recycling,
 }
@@ -118,14 +119,12 @@ impl TypedHeaps {
         siblings: Arc<Siblings<Self>>,
         source: Arc<HeapSource>,
     ) -> Arc<Self> {
-        let granularity =
-            Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
-        let dedicated = EngineDesc::Dedicated { granularity };
+        let dedicated = EngineDesc::Dedicated { granularity: granularity_of(desc.heap.Alignment) };
         let timer = Arc::clone(source.timers.of(desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
             shared: HeapEngine::with_shared(
-                &desc.engine,
+                &engine_desc(&source, &desc),
                 Arc::clone(&source.tally),
                 Arc::clone(timer.prices()),
             ),

@@ -14,14 +14,12 @@ use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
 use super::accounts::{Account, Charge, Charged};
-use super::device::Refused;
-use super::heap::Heap;
 use super::heap_source::HeapSource;
 use super::refusal::Refusal;
 use crate::Error;
 use crate::error::{MemorySource, Obstacle};
 use crate::request::Constraints;
-use crate::residency::{ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus};
+use crate::residency::{ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags};
 
 /// Memory to be created.
 #[derive(Debug, Clone, Copy)]
@@ -200,28 +198,6 @@ impl Drop for OwnHeap {
         }
         drop(known);
         drop(last);
-    }
-}
-
-/// Places a resource in a heap. If the device refuses and the heap is evicted, tries again with the heap resident.
-///
-/// D3D12 does not specify whether the heap must be resident, and some devices require it. A shortage and a removed
-/// device are not such refusals.
-pub(crate) fn place_resident(
-    heap: &Heap,
-    place: impl Fn() -> Result<ID3D12Resource, Refused>,
-) -> Result<ID3D12Resource, Refused> {
-    let refused = match place() {
-        Err(refused) if refused.hresult == E_INVALIDARG => refused,
-        other => return other,
-    };
-    let Some(memory) = heap.residency() else { return Err(refused) };
-    if memory.info().status == ResidencyHeapStatus::Resident {
-        return Err(refused);
-    }
-    match KeptResident::new(memory) {
-        Ok(_kept) => place(),
-        Err(_) => Err(refused),
     }
 }
 
