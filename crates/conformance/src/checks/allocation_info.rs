@@ -15,6 +15,8 @@ const EXAMPLE: &str = "TIGHT, Runtime changes, the 6 MiB and 4 MiB example";
 const INFO1: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1";
 const OFFSET: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1::Offset";
 const IDEMPOTENCY: &str = "TIGHT, HLK tests, idempotency";
+const DEFAULT_SIZE: &str = "TIGHT, FAQ, Can this be the default behavior?";
+const WHOLE: &str = "Learn, ID3D12Device4::GetResourceAllocationInfo1";
 
 const WIDTHS: [u64; 12] =
     [1, 7, 255, 256, 1000, 4096, 65_535, 65_536, 65_537, 1_000_000, 16 * MIB, 100 * MIB + 1];
@@ -26,18 +28,13 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("Alignment of {width} bytes"), found.alignment, 64 * KIB)
         })
     }),
-    check(
-        "allocation-info/buffers-are-sized-to-64-kib",
-        "TIGHT, FAQ, Can this be the default behavior?",
-        &[],
-        |ctx| {
-            each(WIDTHS, |width| {
-                let found = ctx.valid_allocation("a buffer", &buffer(width))?;
-                let expected = width.next_multiple_of(64 * KIB);
-                require_eq(format!("SizeInBytes of {width} bytes"), found.size, expected)
-            })
-        },
-    ),
+    check("allocation-info/buffers-are-sized-to-64-kib", DEFAULT_SIZE, &[], |ctx| {
+        each(WIDTHS, |width| {
+            let found = ctx.valid_allocation("a buffer", &buffer(width))?;
+            let expected = width.next_multiple_of(64 * KIB);
+            require_eq(format!("SizeInBytes of {width} bytes"), found.size, expected)
+        })
+    }),
     check("allocation-info/explicit-64-kib-is-the-default", INFO, &[], |ctx| {
         let explicit = aligned(buffer(1000), 64 * KIB);
         require_eq("with Alignment 64 KiB", ctx.allocation(&[explicit]), ctx.allocation(&[buffer(1000)]))
@@ -120,20 +117,15 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq("Alignment", ctx.allocation(&descs).alignment, 64 * KIB)
         })
     }),
-    check(
-        "allocation-info/info1-whole-agrees",
-        "Learn, ID3D12Device4::GetResourceAllocationInfo1",
-        &[],
-        |ctx| {
-            let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
-            let descs = [buffer(1000), buffer(65_537), buffer(1)];
-            let (whole, _) = device::allocation_info1(&newer, &descs);
-            require_eq("the whole", whole.into(), ctx.allocation(&descs))?;
-            let without = device::allocation_info1_whole(&newer, &descs);
-            require_eq("with pResourceAllocationInfo1 null", without.into(), ctx.allocation(&descs))?;
-            Ok("as GetResourceAllocationInfo".to_owned())
-        },
-    ),
+    check("allocation-info/info1-whole-agrees", WHOLE, &[], |ctx| {
+        let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
+        let descs = [buffer(1000), buffer(65_537), buffer(1)];
+        let (whole, _) = device::allocation_info1(&newer, &descs);
+        require_eq("the whole", whole.into(), ctx.allocation(&descs))?;
+        let without = device::allocation_info1_whole(&newer, &descs);
+        require_eq("with pResourceAllocationInfo1 null", without.into(), ctx.allocation(&descs))?;
+        Ok("as GetResourceAllocationInfo".to_owned())
+    }),
     check("allocation-info/info1-offsets", OFFSET, &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let descs = [buffer(1000), buffer(65_537), buffer(1), buffer(1)];

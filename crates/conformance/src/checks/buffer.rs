@@ -24,6 +24,16 @@ const IN_THE_HEAP: &str = "Learn, ID3D12Device::CreatePlacedResource, the resour
 const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
 const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, NumCastableFormats";
 const WRITE_STATES: &str = "Learn, D3D12_RESOURCE_STATES, write states are exclusive";
+const OBSERVED: &str = "observed on Windows, readback buffers of many programs";
+const CLEAR_VALUE: &str = "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue";
+const OFFSET: &str = "Learn, ID3D12Device::CreatePlacedResource, HeapOffset";
+const BOUNDS: &str = "Learn, ID3D12Device::CreatePlacedResource, bounds";
+const COMMITTED_CALLS: &str =
+    "Learn, ID3D12Device8::CreateCommittedResource2 and ID3D12Device10::CreateCommittedResource3";
+const PLACED_CALLS: &str =
+    "Learn, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2";
+const PARTS_OF_STATES: &str = "Agility SDK 606 release notes, initial states";
+const FLAGS: &str = "Learn, D3D12_RESOURCE_FLAGS";
 
 pub(super) const CHECKS: &[Check] = &[
     check("buffer/width-0-refused", DESC, &[], |ctx| refused(ctx, buffer(0), "Width 0")),
@@ -97,18 +107,15 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/render-target", "Learn, D3D12_BUFFER_RTV", &[], |ctx| {
         flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[DEFAULT])
     }),
-    check("buffer/depth-stencil-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/depth-stencil-refused", FLAGS, &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)
     }),
-    check("buffer/simultaneous-access-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/simultaneous-access-refused", FLAGS, &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
     }),
-    check(
-        "buffer/deny-shader-resource",
-        "observed on Windows, readback buffers of many programs",
-        &[],
-        |ctx| flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES),
-    ),
+    check("buffer/deny-shader-resource", OBSERVED, &[], |ctx| {
+        flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES)
+    }),
     check("buffer/gpu-written-in-upload-or-readback-refused", VKD3D_PROTON, &[], |ctx| {
         let flags = [D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS];
         for heap_type in [UPLOAD, READBACK] {
@@ -122,11 +129,11 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("E_INVALIDARG committed and placed".to_owned())
     }),
-    check("buffer/undefined-flags-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/undefined-flags-refused", FLAGS, &[], |ctx| {
         flag_refused(ctx, 0x4000_0000)?;
         flag_refused(ctx, 0x8000_0000)
     }),
-    check("buffer/unordered-access", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/unordered-access", FLAGS, &[], |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
         let resource = ctx.commit(DEFAULT, &desc).holds_bytes("ALLOW_UNORDERED_ACCESS")?;
         require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)?;
@@ -152,24 +159,19 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))?;
         Ok("as GetDesc".to_owned())
     }),
-    check(
-        "buffer/clear-value-refused",
-        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
-        &[],
-        |ctx| {
-            let clear = D3D12_CLEAR_VALUE {
-                Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-                Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
-            };
-            let home = properties(DEFAULT);
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-            ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
-                .refused("a clear value, committed")?;
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), COMMON, Some(&clear))
-                .refused("a clear value, placed")
-        },
-    ),
+    check("buffer/clear-value-refused", CLEAR_VALUE, &[], |ctx| {
+        let clear = D3D12_CLEAR_VALUE {
+            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+            Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
+        };
+        let home = properties(DEFAULT);
+        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
+            .refused("a clear value, committed")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), COMMON, Some(&clear))
+            .refused("a clear value, placed")
+    }),
     check("buffer/committed-with-deny-flags-refused", HEAP_FLAGS, &[], |ctx| {
         let home = properties(DEFAULT);
         each(
@@ -216,44 +218,22 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/placed-at-offset-0", PLACED, &[], |ctx| placed_at(ctx, 0)),
     check("buffer/placed-at-64-kib", PLACED, &[], |ctx| placed_at(ctx, 64 * KIB)),
     check("buffer/placed-at-the-last-64-kib", PLACED, &[], |ctx| placed_at(ctx, MIB - 64 * KIB)),
-    check(
-        "buffer/placed-unaligned-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
-        &[],
-        |ctx| {
-            offsets_refused(
-                ctx,
-                buffer(256),
-                &[1, 256, 4 * KIB, 32 * KIB, 64 * KIB - 1, 64 * KIB + 1, 96 * KIB],
-            )
-        },
-    ),
-    check(
-        "buffer/placed-beyond-the-end-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
-        &[],
-        |ctx| offsets_refused(ctx, buffer(256), &[MIB, MIB + 64 * KIB, 64 * MIB]),
-    ),
-    check(
-        "buffer/placed-over-the-end-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, bounds",
-        &[],
-        |ctx| {
-            offsets_refused(ctx, buffer(64 * KIB + 1), &[MIB - 64 * KIB])?;
-            offsets_refused(ctx, buffer(MIB), &[64 * KIB])?;
-            offsets_refused(ctx, buffer(MIB + 1), &[0])
-        },
-    ),
-    check(
-        "buffer/placed-overflowing-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, bounds",
-        &[],
-        |ctx| {
-            let last = u64::MAX - (64 * KIB - 1);
-            offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
-            offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
-        },
-    ),
+    check("buffer/placed-unaligned-refused", OFFSET, &[], |ctx| {
+        offsets_refused(ctx, buffer(256), &[1, 256, 4 * KIB, 32 * KIB, 64 * KIB - 1, 64 * KIB + 1, 96 * KIB])
+    }),
+    check("buffer/placed-beyond-the-end-refused", OFFSET, &[], |ctx| {
+        offsets_refused(ctx, buffer(256), &[MIB, MIB + 64 * KIB, 64 * MIB])
+    }),
+    check("buffer/placed-over-the-end-refused", BOUNDS, &[], |ctx| {
+        offsets_refused(ctx, buffer(64 * KIB + 1), &[MIB - 64 * KIB])?;
+        offsets_refused(ctx, buffer(MIB), &[64 * KIB])?;
+        offsets_refused(ctx, buffer(MIB + 1), &[0])
+    }),
+    check("buffer/placed-overflowing-refused", BOUNDS, &[], |ctx| {
+        let last = u64::MAX - (64 * KIB - 1);
+        offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
+        offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
+    }),
     check("buffer/placed-in-a-small-heap", SMALL_HEAP, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(READBACK, 1024)).ok("1,024 bytes")?;
         ctx.place(&heap, 0, &buffer(1024)).holds_bytes("1,024 bytes in a heap of 1,024")?;
@@ -292,47 +272,32 @@ pub(super) const CHECKS: &[Check] = &[
         let distance = memory::address(&half).wrapping_sub(memory::address(&whole));
         require_eq("the distance", distance, 64 * KIB)
     }),
-    check(
-        "buffer/committed-desc-of-all-generations",
-        "Learn, ID3D12Device8::CreateCommittedResource2 and ID3D12Device10::CreateCommittedResource3",
-        &[],
-        |ctx| {
-            let (eight, ten) = newer_devices(ctx)?;
-            let home = properties(DEFAULT);
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-            let desc = upgrade(&buffer(1000));
-            let by_state = device::create_resource_by_state(&eight, committed, &desc, COMMON)
+    check("buffer/committed-desc-of-all-generations", COMMITTED_CALLS, &[], |ctx| {
+        let (eight, ten) = newer_devices(ctx)?;
+        let home = properties(DEFAULT);
+        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let desc = upgrade(&buffer(1000));
+        let by_state =
+            device::create_resource_by_state(&eight, committed, &desc, COMMON).holds_bytes("1000 bytes")?;
+        let made =
+            device::create_resource_by_layout(&ten, committed, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[]);
+        let by_layout = made.holds_bytes("1000 bytes")?;
+        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
+        Ok("CreateCommittedResource2 and 3 agree".to_owned())
+    }),
+    check("buffer/placed-desc-of-all-generations", PLACED_CALLS, &[], |ctx| {
+        let (eight, ten) = newer_devices(ctx)?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+        let desc = upgrade(&buffer(1000));
+        let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
+            .holds_bytes("1000 bytes")?;
+        let home = Home::Placed(&heap, 64 * KIB);
+        let by_layout =
+            device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
                 .holds_bytes("1000 bytes")?;
-            let made = device::create_resource_by_layout(
-                &ten,
-                committed,
-                &desc,
-                D3D12_BARRIER_LAYOUT_UNDEFINED,
-                &[],
-            );
-            let by_layout = made.holds_bytes("1000 bytes")?;
-            require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-            Ok("CreateCommittedResource2 and 3 agree".to_owned())
-        },
-    ),
-    check(
-        "buffer/placed-desc-of-all-generations",
-        "Learn, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2",
-        &[],
-        |ctx| {
-            let (eight, ten) = newer_devices(ctx)?;
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-            let desc = upgrade(&buffer(1000));
-            let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
-                .holds_bytes("1000 bytes")?;
-            let home = Home::Placed(&heap, 64 * KIB);
-            let by_layout =
-                device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
-                    .holds_bytes("1000 bytes")?;
-            require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-            Ok("CreatePlacedResource1 and 2 agree".to_owned())
-        },
-    ),
+        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
+        Ok("CreatePlacedResource1 and 2 agree".to_owned())
+    }),
     check("buffer/layout-other-than-undefined-refused", INITIAL_LAYOUT, &[], |ctx| {
         let (_, ten) = newer_devices(ctx)?;
         let home = properties(DEFAULT);
@@ -354,17 +319,12 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/upload-generic-read", STATES, &[], |ctx| {
         state(ctx, UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, true)
     }),
-    check(
-        "buffer/upload-part-of-generic-read",
-        "Agility SDK 606 release notes, initial states",
-        &[],
-        |ctx| {
-            // That SDK came with ID3D12Device10.
-            ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
-            state(ctx, UPLOAD, COPY_SOURCE, true)?;
-            state(ctx, UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
-        },
-    ),
+    check("buffer/upload-part-of-generic-read", PARTS_OF_STATES, &[], |ctx| {
+        // That SDK came with ID3D12Device10.
+        ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
+        state(ctx, UPLOAD, COPY_SOURCE, true)?;
+        state(ctx, UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
+    }),
     check("buffer/upload-write-states-refused", STATES, &[], |ctx| {
         state(ctx, UPLOAD, COPY_DEST, false)?;
         state(ctx, UPLOAD, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)

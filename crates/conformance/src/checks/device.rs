@@ -18,6 +18,14 @@ const OTHER: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6602);
 const COMMITTED_RESULT: &str = "Learn, ID3D12Device::CreateCommittedResource, ppvResource";
 const LIFETIME: &str = "Learn, ID3D12Device::CreatePlacedResource, lifetime";
 const PRIVATE_INTERFACE: &str = "Learn, ID3D12Object::SetPrivateDataInterface";
+const NEWER: &str = "Learn, ID3D12Device interface, the newer interfaces";
+const HEAP_RESULT: &str = "Learn, ID3D12Device::CreateHeap, ppvHeap";
+const COMMITTED: &str = "Learn, ID3D12Device::CreateCommittedResource";
+const PLACED_RESULT: &str = "Learn, ID3D12Device::CreatePlacedResource, ppvResource";
+const REFERENCES: &str = "vkd3d-proton, tests of private references";
+const MORE_DATA: &str = "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_MORE_DATA";
+const NOT_FOUND: &str = "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_NOT_FOUND";
+const WINE: &str = "Wine, test_private_data of its D3D12 tests";
 
 pub(super) const CHECKS: &[Check] = &[
     check("device/interfaces-are-one-object", "Learn, IUnknown::QueryInterface, identity", &[], |ctx| {
@@ -32,19 +40,14 @@ pub(super) const CHECKS: &[Check] = &[
             interfaces(ctx).iter().filter(|(_, found)| found.is_some()).count()
         ))
     }),
-    check(
-        "device/newer-interfaces-imply-older",
-        "Learn, ID3D12Device interface, the newer interfaces",
-        &[],
-        |ctx| {
-            let found = interfaces(ctx);
-            let newest = found.iter().rposition(|(_, identity)| identity.is_some()).unwrap_or(0);
-            for (name, identity) in &found[..=newest] {
-                ensure!(identity.is_some(), "the device has {} but not {name}", found[newest].0);
-            }
-            Ok(format!("the newest is {}", found[newest].0))
-        },
-    ),
+    check("device/newer-interfaces-imply-older", NEWER, &[], |ctx| {
+        let found = interfaces(ctx);
+        let newest = found.iter().rposition(|(_, identity)| identity.is_some()).unwrap_or(0);
+        for (name, identity) in &found[..=newest] {
+            ensure!(identity.is_some(), "the device has {} but not {name}", found[newest].0);
+        }
+        Ok(format!("the newest is {}", found[newest].0))
+    }),
     check("device/query-interface-is-symmetric", "Learn, IUnknown::QueryInterface, symmetry", &[], |ctx| {
         let plain: ID3D12Object = ctx.interface("ID3D12Object")?;
         let back = plain.cast::<ID3D12Device>();
@@ -124,18 +127,13 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(newer.is_ok(), "the device has ID3D12Device8, but its resources have no ID3D12Resource2");
         Ok("ID3D12Resource2".to_owned())
     }),
-    validation(
-        "device/heap-null-result-only-checks",
-        "Learn, ID3D12Device::CreateHeap, ppvHeap",
-        &[],
-        |ctx| {
-            let desc = buffer_heap(DEFAULT, 64 * KIB);
-            answers("a valid description", device::check_heap(ctx.device(), Some(&desc)), S_FALSE)?;
-            let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
-            answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)?;
-            Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
-        },
-    ),
+    validation("device/heap-null-result-only-checks", HEAP_RESULT, &[], |ctx| {
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
+        answers("a valid description", device::check_heap(ctx.device(), Some(&desc)), S_FALSE)?;
+        let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
+        answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)?;
+        Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
+    }),
     check("device/heap-null-desc-refused", "Learn, ID3D12Device::CreateHeap, pDesc", &[], |ctx| {
         answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)?;
         Ok("E_INVALIDARG".to_owned())
@@ -147,34 +145,20 @@ pub(super) const CHECKS: &[Check] = &[
         answers("an invalid description", ask(buffer(0)), E_INVALIDARG)?;
         Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
     }),
-    check(
-        "device/committed-null-pointers-refused",
-        "Learn, ID3D12Device::CreateCommittedResource",
-        &[],
-        |ctx| {
-            let (home, desc) = (properties(DEFAULT), buffer(16));
-            answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
-            answers(
-                "no description",
-                device::check_committed(ctx.device(), Some(&home), None),
-                E_INVALIDARG,
-            )?;
-            Ok("E_INVALIDARG for each".to_owned())
-        },
-    ),
-    validation(
-        "device/placed-null-result-only-checks",
-        "Learn, ID3D12Device::CreatePlacedResource, ppvResource",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            let ask = |heap, width| device::check_placed(ctx.device(), heap, &buffer(width));
-            answers("a valid description", ask(Some(&heap), 16), S_FALSE)?;
-            answers("too large", ask(Some(&heap), 64 * KIB + 1), E_INVALIDARG)?;
-            answers("no heap", ask(None, 16), E_INVALIDARG)?;
-            Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
-        },
-    ),
+    check("device/committed-null-pointers-refused", COMMITTED, &[], |ctx| {
+        let (home, desc) = (properties(DEFAULT), buffer(16));
+        answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
+        answers("no description", device::check_committed(ctx.device(), Some(&home), None), E_INVALIDARG)?;
+        Ok("E_INVALIDARG for each".to_owned())
+    }),
+    validation("device/placed-null-result-only-checks", PLACED_RESULT, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let ask = |heap, width| device::check_placed(ctx.device(), heap, &buffer(width));
+        answers("a valid description", ask(Some(&heap), 16), S_FALSE)?;
+        answers("too large", ask(Some(&heap), 64 * KIB + 1), E_INVALIDARG)?;
+        answers("no heap", ask(None, 16), E_INVALIDARG)?;
+        Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
+    }),
     check("device/wrong-interface-creates-nothing", "Learn, ID3D12Device::CreateHeap, riid", &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let (hresult, is_written) = device::create_heap_as(ctx.device(), &desc, &ID3D12CommandQueue::IID);
@@ -192,18 +176,13 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("references to the device", object::reference_count(ctx.device()), before)?;
         Ok(format!("{before} before and after"))
     }),
-    check(
-        "device/placed-resources-hold-no-reference",
-        "vkd3d-proton, tests of private references",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
-            let before = object::reference_count(&heap);
-            let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
-            require_eq("references to the heap", object::reference_count(&heap), before)?;
-            Ok(format!("{before} before and after"))
-        },
-    ),
+    check("device/placed-resources-hold-no-reference", REFERENCES, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let before = object::reference_count(&heap);
+        let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
+        require_eq("references to the heap", object::reference_count(&heap), before)?;
+        Ok(format!("{before} before and after"))
+    }),
     check("device/placed-resource-outlives-its-heaps-pointer", LIFETIME, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
         let resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
@@ -230,30 +209,20 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("{name}: size"), size, 5).map(drop)
         })
     }),
-    check(
-        "device/private-data-room-too-small",
-        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_MORE_DATA",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"12345")?;
-                let (hresult, size, _) = object::private_data(object, &OWN, 4);
-                answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
-                require_eq(format!("{name}: the required size"), size, 5).map(drop)
-            })
-        },
-    ),
-    check(
-        "device/private-data-missing",
-        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_NOT_FOUND",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                let (hresult, _) = object::private_data_size(object, &OTHER);
-                answers(name, hresult, DXGI_ERROR_NOT_FOUND)
-            })
-        },
-    ),
+    check("device/private-data-room-too-small", MORE_DATA, &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"12345")?;
+            let (hresult, size, _) = object::private_data(object, &OWN, 4);
+            answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
+            require_eq(format!("{name}: the required size"), size, 5).map(drop)
+        })
+    }),
+    check("device/private-data-missing", NOT_FOUND, &[], |ctx| {
+        each_object(ctx, |name, object| {
+            let (hresult, _) = object::private_data_size(object, &OTHER);
+            answers(name, hresult, DXGI_ERROR_NOT_FOUND)
+        })
+    }),
     check("device/private-data-is-replaced", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
         each_object(ctx, |name, object| {
             set(name, object, b"first and long")?;
@@ -272,18 +241,13 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
         })
     }),
-    check(
-        "device/private-data-of-some-size-is-removed",
-        "Wine, test_private_data of its D3D12 tests",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"12345")?;
-                answers(name, object::remove_private_data(object, &OWN, 5), S_OK)?;
-                answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
-            })
-        },
-    ),
+    check("device/private-data-of-some-size-is-removed", WINE, &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"12345")?;
+            answers(name, object::remove_private_data(object, &OWN, 5), S_OK)?;
+            answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
+        })
+    }),
     check("device/private-data-of-nothing-removed", "vkd3d-proton, test_object_interface", &[], |ctx| {
         each_object(ctx, |name, object| {
             answers(name, object::set_private_data(object, &OTHER, None), S_FALSE)?;
@@ -303,7 +267,7 @@ pub(super) const CHECKS: &[Check] = &[
         answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)?;
         Ok("private data of another heap".to_owned())
     }),
-    check("device/private-interface-is-held", "Learn, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
+    check("device/private-interface-is-held", PRIVATE_INTERFACE, &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;

@@ -17,6 +17,8 @@ const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
 const FORMATS: &str = "Learn, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
 const SAMPLES: &str = "Learn, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
 const ADDRESS_BITS: &str = "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS, MaxGPUVirtualAddressBitsPerResource";
+const SIZE: &str = "Learn, ID3D12Device::CheckFeatureSupport, FeatureSupportDataSize";
+const DATA: &str = "Learn, ID3D12Device::CheckFeatureSupport, pFeatureSupportData";
 
 pub(super) const CHECKS: &[Check] = &[
     check("features/options-known", D3D12, &[], |ctx| {
@@ -72,45 +74,35 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(format!("{one} bits in a resource, {all} in a process"))
     }),
-    check(
-        "features/wrong-sizes-refused",
-        "Learn, ID3D12Device::CheckFeatureSupport, FeatureSupportDataSize",
-        &[],
-        |ctx| {
-            let mut count = 0;
-            for (name, feature, size) in structures() {
-                if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
-                    continue;
-                }
-                for wrong in [0, 1, size - 1, size + 1] {
-                    let found = device::feature_of_size(ctx.device(), feature, wrong);
-                    require(found == E_INVALIDARG, || {
-                        format!(
-                            "{name}, {wrong} bytes in place of {size}: expected E_INVALIDARG, found {}",
-                            Named(found)
-                        )
-                    })?;
-                    count += 1;
-                }
+    check("features/wrong-sizes-refused", SIZE, &[], |ctx| {
+        let mut count = 0;
+        for (name, feature, size) in structures() {
+            if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
+                continue;
             }
-            Ok(format!("{count} wrong sizes are refused"))
-        },
-    ),
-    check(
-        "features/null-data-refused",
-        "Learn, ID3D12Device::CheckFeatureSupport, pFeatureSupportData",
-        &[],
-        |ctx| {
-            for (name, feature, size) in structures() {
-                if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
-                    continue;
-                }
-                let found = device::feature_of_null(ctx.device(), feature, size);
-                ensure!(found == E_INVALIDARG, "{name}: expected E_INVALIDARG, found {}", Named(found));
+            for wrong in [0, 1, size - 1, size + 1] {
+                let found = device::feature_of_size(ctx.device(), feature, wrong);
+                require(found == E_INVALIDARG, || {
+                    format!(
+                        "{name}, {wrong} bytes in place of {size}: expected E_INVALIDARG, found {}",
+                        Named(found)
+                    )
+                })?;
+                count += 1;
             }
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
+        }
+        Ok(format!("{count} wrong sizes are refused"))
+    }),
+    check("features/null-data-refused", DATA, &[], |ctx| {
+        for (name, feature, size) in structures() {
+            if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
+                continue;
+            }
+            let found = device::feature_of_null(ctx.device(), feature, size);
+            ensure!(found == E_INVALIDARG, "{name}: expected E_INVALIDARG, found {}", Named(found));
+        }
+        Ok("E_INVALIDARG".to_owned())
+    }),
     check("features/unknown-features-refused", D3D12, &[], |ctx| {
         for feature in [-1, 0x4000, i32::MAX] {
             // Which error it is the documents leave open; what matters is that code sees one.

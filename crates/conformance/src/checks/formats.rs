@@ -18,6 +18,7 @@ use crate::target::Target;
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 const BLOCKS: &str = "vkd3d-proton, test_copy_texture_bc_rgba";
 const RESOLVE: &str = "Learn, ID3D12GraphicsCommandList::ResolveSubresource, Format";
+const CLEAR: &str = "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView";
 
 /// Uncompressed formats, block formats of the same size, and the bytes of two texels or blocks.
 const CASES: [(DXGI_FORMAT, DXGI_FORMAT, usize); 3] = [
@@ -94,18 +95,13 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("a texel", &read(&target, 4)?[..], &0x00c0_0000_u32.to_le_bytes()[..])?;
         Ok("the fourth byte is 0".to_owned())
     }),
-    check(
-        "formats/clear-saturates-half-floats",
-        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
-        TEXTURES,
-        |ctx| {
-            let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
-            let (target, queue) = (Target::new(ctx, &desc)?, ctx.queue(DIRECT)?);
-            queue.run(|list| list.clear_target(target.view, [f32::MAX, 1.0, 0.0, 0.0], &[]))?;
-            target.returns(ctx, &queue, |_, _| [0xff, 0x7b, 0x00, 0x3c])?;
-            Ok("FLT_MAX is 0x7bff, the largest number".to_owned())
-        },
-    ),
+    check("formats/clear-saturates-half-floats", CLEAR, TEXTURES, |ctx| {
+        let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
+        let (target, queue) = (Target::new(ctx, &desc)?, ctx.queue(DIRECT)?);
+        queue.run(|list| list.clear_target(target.view, [f32::MAX, 1.0, 0.0, 0.0], &[]))?;
+        target.returns(ctx, &queue, |_, _| [0xff, 0x7b, 0x00, 0x3c])?;
+        Ok("FLT_MAX is 0x7bff, the largest number".to_owned())
+    }),
     check("formats/resolve-between-unorm-and-srgb", RESOLVE, TEXTURES, |ctx| {
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM, DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
         for (from, to) in formats.into_iter().flat_map(|from| formats.map(|to| (from, to))) {

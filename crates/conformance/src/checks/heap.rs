@@ -18,6 +18,7 @@ const FLAGS: &str = "Learn, D3D12_HEAP_FLAGS";
 const TIER_1: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_1";
 const TIER_2: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_2";
 const ZEROED: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
+const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
 
 const BUFFERS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
 const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
@@ -119,20 +120,15 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused("SHARED and CPU-accessible")
         })
     }),
-    check(
-        "heap/write-tracking-refused",
-        "UPLOAD, Detect modifications to the GPU Upload Heaps",
-        &[Need::NoWriteTracking],
-        |ctx| {
-            each([DEFAULT, UPLOAD], |heap_type| {
-                let desc = D3D12_HEAP_DESC {
-                    Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
-                    ..buffer_heap(heap_type, 64 * KIB)
-                };
-                ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
-            })
-        },
-    ),
+    check("heap/write-tracking-refused", TRACKING, &[Need::NoWriteTracking], |ctx| {
+        each([DEFAULT, UPLOAD], |heap_type| {
+            let desc = D3D12_HEAP_DESC {
+                Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
+                ..buffer_heap(heap_type, 64 * KIB)
+            };
+            ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
+        })
+    }),
     check("heap/tier-1-everything-refused", TIER_1, &[Need::HeapTier1], |ctx| {
         refused(
             ctx,

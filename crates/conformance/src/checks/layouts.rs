@@ -14,6 +14,7 @@ use crate::desc::{
 const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT";
 const CROSS_ADAPTER: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER";
 const REGIONS: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, contiguous 64 KiB regions; ALIAS, extra memory";
+const TIER_3: &str = "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3";
 
 const TILED: &[Need] = &[Need::TiledResources, Need::Textures];
 const VOLUMES: &[Need] = &[Need::TiledVolumes, Need::Textures];
@@ -64,20 +65,15 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(found.join(", "))
     }),
-    validation(
-        "layouts/volumes-in-tiles-need-tier-3",
-        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
-        TILED,
-        |ctx| {
-            let desc = tiled(volume(64, 64, 64));
-            let answer = ctx.commit(DEFAULT, &desc);
-            if ctx.caps().tiled_resources_tier >= 3 {
-                answer.ok("a TEXTURE3D on tier 3")?;
-                return Ok("taken".to_owned());
-            }
-            answer.refused("a TEXTURE3D below tier 3")
-        },
-    ),
+    validation("layouts/volumes-in-tiles-need-tier-3", TIER_3, TILED, |ctx| {
+        let desc = tiled(volume(64, 64, 64));
+        let answer = ctx.commit(DEFAULT, &desc);
+        if ctx.caps().tiled_resources_tier >= 3 {
+            answer.ok("a TEXTURE3D on tier 3")?;
+            return Ok("taken".to_owned());
+        }
+        answer.refused("a TEXTURE3D below tier 3")
+    }),
     check("layouts/volume-tiles", "Learn, Volume tiled resources", VOLUMES, |ctx| {
         let desc = tiled(volume(64, 64, 64));
         let state = COMMON;

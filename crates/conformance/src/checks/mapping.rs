@@ -16,6 +16,7 @@ const MAP_TEXTURE: &str = "vkd3d-proton, test_map_texture_validation";
 const SUBRESOURCE: &str = "vkd3d-proton, test_read_write_subresource";
 const READ_RANGE: &str = "Learn, ID3D12Resource::Map, pReadRange";
 const HEAP_MEMORY: &str = "Learn, ID3D12Heap, memory outlives its resources";
+const OBSERVED: &str = "observed on Windows, ID3D12Resource::Map, ppData";
 
 pub(super) const CHECKS: &[Check] = &[
     check("mapping/upload", MAP, &[], |ctx| round_trip(ctx, UPLOAD)),
@@ -36,23 +37,17 @@ pub(super) const CHECKS: &[Check] = &[
             memory::map_raw(&resource, subresource, None).refused(format!("subresource {subresource}"))
         })
     }),
-    validation(
-        "mapping/failure-leaves-the-pointer",
-        "observed on Windows, ID3D12Resource::Map, ppData",
-        &[],
-        |ctx| {
-            const BEFORE: usize = 0x5555;
-            let default = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
-            let upload = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
-            for (resource, subresource, what) in [(default, 0, "of DEFAULT"), (upload, 1, "of subresource 1")]
-            {
-                let (result, found) = memory::map_over(&resource, subresource, BEFORE);
-                result.fails(what)?;
-                ensure!(found == BEFORE, "Map {what} failed and changed *ppData");
-            }
-            Ok("the pointer is unchanged".to_owned())
-        },
-    ),
+    validation("mapping/failure-leaves-the-pointer", OBSERVED, &[], |ctx| {
+        const BEFORE: usize = 0x5555;
+        let default = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
+        let upload = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
+        for (resource, subresource, what) in [(default, 0, "of DEFAULT"), (upload, 1, "of subresource 1")] {
+            let (result, found) = memory::map_over(&resource, subresource, BEFORE);
+            result.fails(what)?;
+            ensure!(found == BEFORE, "Map {what} failed and changed *ppData");
+        }
+        Ok("the pointer is unchanged".to_owned())
+    }),
     check("mapping/volume-of-mips-without-a-pointer-refused", MAP_TEXTURE, &[Need::Textures], |ctx| {
         let one = cpu_texture(ctx, &volume(8, 8, 8))?;
         memory::map_without_pointer(&one, 0).ok("a volume of one mip level")?;
@@ -100,7 +95,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())?;
         Ok("9 mappings, one address".to_owned())
     }),
-    check("mapping/address-stays", "Learn, ID3D12Resource::Map", &[], |ctx| {
+    check("mapping/address-stays", MAP, &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         let outer = ctx.map(&resource).ok("the first mapping")?;
         let again = ctx.map(&resource).ok("again")?.start();

@@ -16,6 +16,8 @@ const ENQUEUE: &str = "Learn, ID3D12Device3::EnqueueMakeResident";
 const USAGE: &str = "Learn, IDXGIAdapter3::QueryVideoMemoryInfo, CurrentUsage";
 const COUNTED_USAGE: &str = "Learn, ID3D12Device::MakeResident, reference counting; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
 const NOT_RESIDENT_USAGE: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
+const COUNTED: &str = "Learn, ID3D12Device::MakeResident, reference counting";
+const NOT_RESIDENT: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT";
 
 pub(super) const CHECKS: &[Check] = &[
     check("residency/heap-round-trip", RESIDENCY, &[], |ctx| {
@@ -50,7 +52,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.make_resident(&objects).ok("8 heaps")?;
         Ok("8 heaps".to_owned())
     }),
-    check("residency/counts-nest", "Learn, ID3D12Device::MakeResident, reference counting", &[], |ctx| {
+    check("residency/counts-nest", COUNTED, &[], |ctx| {
         let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         let one = [Some(heap)];
         for _ in 0..4 {
@@ -62,18 +64,13 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.make_resident(&one).ok("an object without references")?;
         Ok("5 references added and removed".to_owned())
     }),
-    check(
-        "residency/the-same-object-twice",
-        "Learn, ID3D12Device::MakeResident, reference counting",
-        &[],
-        |ctx| {
-            let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
-            let twice = [Some(heap.clone()), Some(heap)];
-            ctx.make_resident(&twice).ok("one object twice")?;
-            ctx.evict(&twice).ok("one object twice")?;
-            Ok("each occurrence is counted".to_owned())
-        },
-    ),
+    check("residency/the-same-object-twice", COUNTED, &[], |ctx| {
+        let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
+        let twice = [Some(heap.clone()), Some(heap)];
+        ctx.make_resident(&twice).ok("one object twice")?;
+        ctx.evict(&twice).ok("one object twice")?;
+        Ok("each occurrence is counted".to_owned())
+    }),
     check("residency/bytes-stay", RESIDENCY, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
         let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
@@ -84,20 +81,15 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(1000, 5), b"paged".to_vec())?;
         Ok("the bytes are kept".to_owned())
     }),
-    check(
-        "residency/made-not-resident",
-        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT",
-        &[],
-        |ctx| {
-            ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
-            let desc = buffer_heap(DEFAULT, MIB);
-            let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
-            let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
-            ctx.make_resident(&one).ok("for the first time")?;
-            ctx.evict(&one).ok("once")?;
-            Ok("made resident later".to_owned())
-        },
-    ),
+    check("residency/made-not-resident", NOT_RESIDENT, &[], |ctx| {
+        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
+        let desc = buffer_heap(DEFAULT, MIB);
+        let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
+        let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
+        ctx.make_resident(&one).ok("for the first time")?;
+        ctx.evict(&one).ok("once")?;
+        Ok("made resident later".to_owned())
+    }),
     check("residency/evicted-memory-is-not-counted", USAGE, &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * MIB)).ok("64 MiB")?;

@@ -19,6 +19,7 @@ use crate::desc::{
 const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
 const PATTERN: &str = "Learn, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
 const MAPPED: &str = "Learn, UMA Optimizations: CPU Accessible Textures and Standard Swizzle";
+const RESERVED: &str = "Learn, ID3D12Device::CreateReservedResource, Layout";
 
 const SWIZZLE: &[Need] = &[Need::StandardSwizzle, Need::Textures];
 /// Needs of checks with a buffer and a texture in one heap.
@@ -109,15 +110,10 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("64 KiB tiles".to_owned())
     }),
-    check(
-        "swizzle/reserved-refused",
-        "Learn, ID3D12Device::CreateReservedResource, Layout",
-        SWIZZLE,
-        |ctx| {
-            let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
-            ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")
-        },
-    ),
+    check("swizzle/reserved-refused", RESERVED, SWIZZLE, |ctx| {
+        let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
+        ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")
+    }),
     check("swizzle/a-buffer-sees-the-pattern", PATTERN, ALIASED, |ctx| {
         each(&ELEMENTS_2D, |element| {
             aliased(ctx, element, if element.bytes == 4 { [2, 2, 1] } else { [1, 1, 1] })

@@ -25,6 +25,12 @@ const ONLY_TEXTURES: &str = "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_NON_RT_DS_TEXTU
 const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
 const FAMILY: &str = "vkd3d-proton, test_enhanced_barrier_castable_formats_validation";
 const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, pCastableFormats";
+const ROW_MAJOR: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_ROW_MAJOR";
+const INFO: &str = "Learn, ID3D12Device::GetResourceAllocationInfo";
+const ONLY_BUFFERS: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS";
+const ONLY_TARGETS: &str = "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_RT_DS_TEXTURES";
+const NO_ADDRESS: &str = "Learn, ID3D12Resource::GetGPUVirtualAddress, textures";
+const CLEAR_VALUE: &str = "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue";
 
 const YES: &[Need] = &[Need::Textures];
 
@@ -175,18 +181,13 @@ pub(super) const CHECKS: &[Check] = &[
         let flag = D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE;
         refused(ctx, with_flags(rgba(64, 64), flag), "DENY_SHADER_RESOURCE of a colour texture")
     }),
-    check(
-        "texture/row-major-alone-refused",
-        "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_ROW_MAJOR",
-        YES,
-        |ctx| {
-            refused(
-                ctx,
-                with_layout(rgba(64, 64), D3D12_TEXTURE_LAYOUT_ROW_MAJOR),
-                "ROW_MAJOR without ALLOW_CROSS_ADAPTER",
-            )
-        },
-    ),
+    check("texture/row-major-alone-refused", ROW_MAJOR, YES, |ctx| {
+        refused(
+            ctx,
+            with_layout(rgba(64, 64), D3D12_TEXTURE_LAYOUT_ROW_MAJOR),
+            "ROW_MAJOR without ALLOW_CROSS_ADAPTER",
+        )
+    }),
     check("texture/undefined-layout-refused", DESC, YES, |ctx| {
         refused(ctx, with_layout(rgba(64, 64), 4), "layout 4")
     }),
@@ -254,21 +255,16 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(if found.size == u64::MAX { "refused".to_owned() } else { format!("{}", found.alignment) })
     }),
-    check(
-        "texture/size-is-a-multiple-of-the-alignment",
-        "Learn, ID3D12Device::GetResourceAllocationInfo",
-        YES,
-        |ctx| {
-            for desc in [rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)] {
-                let found = ctx.valid_allocation("a texture", &desc)?;
-                require(found.size.is_multiple_of(found.alignment), || {
-                    format!("SizeInBytes {} is not a multiple of Alignment {}", found.size, found.alignment)
-                })?;
-            }
-            Ok("5 textures".to_owned())
-        },
-    ),
-    check("texture/size-holds-the-texels", "Learn, ID3D12Device::GetResourceAllocationInfo", YES, |ctx| {
+    check("texture/size-is-a-multiple-of-the-alignment", INFO, YES, |ctx| {
+        for desc in [rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)] {
+            let found = ctx.valid_allocation("a texture", &desc)?;
+            require(found.size.is_multiple_of(found.alignment), || {
+                format!("SizeInBytes {} is not a multiple of Alignment {}", found.size, found.alignment)
+            })?;
+        }
+        Ok("5 textures".to_owned())
+    }),
+    check("texture/size-holds-the-texels", INFO, YES, |ctx| {
         for (desc, bytes) in [
             (rgba(300, 200), 300 * 200 * 4),
             (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
@@ -287,20 +283,15 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("6 textures".to_owned())
     }),
-    check(
-        "texture/size-grows-with-the-texture",
-        "Learn, ID3D12Device::GetResourceAllocationInfo",
-        YES,
-        |ctx| {
-            let size =
-                |desc: D3D12_RESOURCE_DESC| Ok::<u64, Stop>(ctx.valid_allocation("a texture", &desc)?.size);
-            let plain = size(rgba(512, 512))?;
-            let mips = size(with_mips(rgba(512, 512), 10))?;
-            let array = size(with_slices(rgba(512, 512), 4))?;
-            ensure!(plain < mips && mips < array, "{plain}, with mips {mips}, 4 slices {array}");
-            Ok(format!("{plain}, with mips {mips}, 4 slices {array}"))
-        },
-    ),
+    check("texture/size-grows-with-the-texture", INFO, YES, |ctx| {
+        let size =
+            |desc: D3D12_RESOURCE_DESC| Ok::<u64, Stop>(ctx.valid_allocation("a texture", &desc)?.size);
+        let plain = size(rgba(512, 512))?;
+        let mips = size(with_mips(rgba(512, 512), 10))?;
+        let array = size(with_slices(rgba(512, 512), 4))?;
+        ensure!(plain < mips && mips < array, "{plain}, with mips {mips}, 4 slices {array}");
+        Ok(format!("{plain}, with mips {mips}, 4 slices {array}"))
+    }),
     check("texture/asking-changes-nothing", "TIGHT, HLK tests, idempotency", YES, |ctx| {
         for desc in [rgba(64, 64), rgba(1000, 1000), multisampled(640, 480, 4), depth_buffer(640, 480)] {
             let first = ctx.valid_allocation("a texture", &desc)?;
@@ -331,17 +322,12 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &rgba(512, 512)).holds_bytes("offset 0")?;
         ctx.place(&heap, found.alignment, &rgba(512, 512)).refused(format!("offset {:#x}", found.alignment))
     }),
-    check(
-        "texture/in-a-buffer-heap-refused",
-        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
-        YES,
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
-            ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
-            ctx.place(&heap, 0, &render_target(64, 64))
-                .refused("a render target in a heap with DENY_RT_DS_TEXTURES")
-        },
-    ),
+    check("texture/in-a-buffer-heap-refused", ONLY_BUFFERS, YES, |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
+        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
+        ctx.place(&heap, 0, &render_target(64, 64))
+            .refused("a render target in a heap with DENY_RT_DS_TEXTURES")
+    }),
     check("texture/render-target-in-a-texture-heap-refused", ONLY_TEXTURES, YES, |ctx| {
         let heap = ctx.create_heap(&texture_heap(4 * MIB)).ok("4 MiB")?;
         ctx.place(&heap, 0, &render_target(64, 64))
@@ -349,19 +335,14 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &depth_buffer(64, 64))
             .refused("a depth buffer in a heap with DENY_RT_DS_TEXTURES")
     }),
-    check(
-        "texture/in-a-render-target-heap-refused",
-        "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_RT_DS_TEXTURES",
-        YES,
-        |ctx| {
-            let desc =
-                D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
-            let heap = ctx.create_heap(&desc).ok("4 MiB")?;
-            ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
-            ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
-            Ok("only render targets are accepted".to_owned())
-        },
-    ),
+    check("texture/in-a-render-target-heap-refused", ONLY_TARGETS, YES, |ctx| {
+        let desc =
+            D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
+        let heap = ctx.create_heap(&desc).ok("4 MiB")?;
+        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
+        ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
+        Ok("only render targets are accepted".to_owned())
+    }),
     check("texture/msaa-in-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
         let size = ctx.valid_allocation("4 samples", &desc)?.size;
@@ -388,15 +369,10 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&large, 0, &desc).ok("in a heap of alignment 4 MiB")?;
         Ok("4 MiB".to_owned())
     }),
-    check(
-        "texture/has-no-gpu-address",
-        "Learn, ID3D12Resource::GetGPUVirtualAddress, textures",
-        YES,
-        |ctx| {
-            let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
-            require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)
-        },
-    ),
+    check("texture/has-no-gpu-address", NO_ADDRESS, YES, |ctx| {
+        let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
+        require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)
+    }),
     validation("texture/is-not-mapped-in-default", "Learn, ID3D12Resource::Map", YES, |ctx| {
         let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
         memory::map_raw(&texture, 0, None).refused("with a pointer")?;
@@ -416,25 +392,14 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("5 textures".to_owned())
     }),
-    check(
-        "texture/clear-value-of-a-render-target",
-        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
-        YES,
-        |ctx| {
-            clear(ctx, &render_target(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
-                .holds_bytes("of its own format")?;
-            Ok("taken".to_owned())
-        },
-    ),
-    check(
-        "texture/clear-value-of-a-plain-texture-refused",
-        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
-        YES,
-        |ctx| {
-            clear(ctx, &rgba(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
-                .refused("neither a render target nor a depth buffer")
-        },
-    ),
+    check("texture/clear-value-of-a-render-target", CLEAR_VALUE, YES, |ctx| {
+        clear(ctx, &render_target(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM).holds_bytes("of its own format")?;
+        Ok("taken".to_owned())
+    }),
+    check("texture/clear-value-of-a-plain-texture-refused", CLEAR_VALUE, YES, |ctx| {
+        clear(ctx, &rgba(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
+            .refused("neither a render target nor a depth buffer")
+    }),
     check("texture/state-render-target", STATES, YES, |ctx| {
         state(ctx, &render_target(64, 64), D3D12_RESOURCE_STATE_RENDER_TARGET, true)
     }),

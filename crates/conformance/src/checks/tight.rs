@@ -19,6 +19,7 @@ const VALIDATION: &str = "TIGHT, Validation";
 const HLK: &str = "TIGHT, HLK tests";
 const HEAPS: &str = "TIGHT, FAQ, How does this affect Heap alignment and offsets?";
 const FLAG: &str = "TIGHT, FAQ, Why a Flag instead of a new API?";
+const DEFAULT_BEHAVIOUR: &str = "TIGHT, FAQ, Can this be the default behavior?";
 
 const YES: &[Need] = &[Need::TightAlignment];
 const NO: &[Need] = &[Need::NoTightAlignment];
@@ -360,30 +361,20 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused(format!("a heap of alignment {alignment}"))
         })
     }),
-    check(
-        "tight/default-buffers-are-unaffected",
-        "TIGHT, FAQ, Can this be the default behavior?",
-        YES,
-        |ctx| {
-            ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
-            let found = ctx.valid_allocation("a buffer", &buffer(100))?;
-            require_eq(
-                "size and alignment without the flag",
-                (found.size, found.alignment),
-                (64 * KIB, 64 * KIB),
-            )?;
-            Ok("64 KiB without the flag".to_owned())
-        },
-    ),
-    validation(
-        "tight/default-buffers-keep-their-offsets",
-        "TIGHT, FAQ, Can this be the default behavior?",
-        YES,
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-            ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")
-        },
-    ),
+    check("tight/default-buffers-are-unaffected", DEFAULT_BEHAVIOUR, YES, |ctx| {
+        ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
+        let found = ctx.valid_allocation("a buffer", &buffer(100))?;
+        require_eq(
+            "size and alignment without the flag",
+            (found.size, found.alignment),
+            (64 * KIB, 64 * KIB),
+        )?;
+        Ok("64 KiB without the flag".to_owned())
+    }),
+    validation("tight/default-buffers-keep-their-offsets", DEFAULT_BEHAVIOUR, YES, |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+        ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")
+    }),
     check("tight/the-newer-info-calls-know-it", "TIGHT, Proposed Solution", YES, |ctx| {
         let newer: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let (whole, _) = device::allocation_info2(&newer, &[upgrade(&tight_buffer(1000))]);

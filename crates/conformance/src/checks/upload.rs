@@ -29,6 +29,7 @@ const RESERVATION: &str = "Learn, IDXGIAdapter3::SetVideoMemoryReservation";
 const OVER_BUDGET: &str = "UPLOAD, How to find if GPU upload heaps are supported as a developer, over budget";
 const OPAQUE: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps, opaque textures";
 const SUPPORT: &str = "UPLOAD, Background";
+const STATES: &str = "UPLOAD, Validations; Learn, initial states";
 
 const YES: &[Need] = &[Need::GpuUploadHeaps];
 const NO: &[Need] = &[Need::NoGpuUploadHeaps];
@@ -97,7 +98,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, alignment, &tight_buffer(8)).holds_bytes(format!("offset {alignment}"))?;
         Ok(format!("at offset {alignment}"))
     }),
-    check("upload/initial-states", "UPLOAD, Validations; Learn, initial states", YES, |ctx| {
+    check("upload/initial-states", STATES, YES, |ctx| {
         let home = properties(GPU_UPLOAD);
         each([COMMON, COPY_SOURCE, COPY_DEST], |state| {
             let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);

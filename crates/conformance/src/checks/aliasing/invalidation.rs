@@ -21,6 +21,7 @@ const TILES: &str = "ALIAS, Tile-initialization";
 const SCOPE: &str = "ALIAS, Overlapping invalidations";
 const HIDDEN: &str = "ALIAS, extra memory";
 const DISCARD: &str = "Learn, ID3D12GraphicsCommandList::DiscardResource";
+const MAPPINGS: &str = "Learn, ID3D12CommandQueue::UpdateTileMappings";
 
 /// Needs of checks with row-major textures and buffers in one heap.
 const ROWS: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need::CrossAdapterRowMajor];
@@ -164,19 +165,13 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.carried(&texture, 0)
     }),
-    accepted_scene(
-        "aliasing/i-14-new-tile-is-copied-whole",
-        "I-14",
-        "Learn, ID3D12CommandQueue::UpdateTileMappings",
-        TILED,
-        |scene| {
-            let texture = remapped(scene)?;
-            scene.run(|list| {
-                scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
-            })?;
-            scene.returns_box(&texture, 0, COPY_DEST, [0, 0, 128, 128])
-        },
-    ),
+    accepted_scene("aliasing/i-14-new-tile-is-copied-whole", "I-14", MAPPINGS, TILED, |scene| {
+        let texture = remapped(scene)?;
+        scene.run(|list| {
+            scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
+        })?;
+        scene.returns_box(&texture, 0, COPY_DEST, [0, 0, 128, 128])
+    }),
 ];
 
 /// Transitions a texture from COPY_DEST to COPY_SOURCE and reads it.
