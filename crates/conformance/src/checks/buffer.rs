@@ -38,15 +38,14 @@ const FLAGS: &str = "Learn, D3D12_RESOURCE_FLAGS";
 pub(super) const CHECKS: &[Check] = &[
     check("buffer/width-0-refused", DESC, &[], |ctx| refused(ctx, buffer(0), "Width 0")),
     check("buffer/width-beyond-all-memory-refused", DESC, &[], |ctx| {
-        for width in [u64::MAX, 1 << 63, u64::MAX - 64 * KIB + 2] {
+        each([u64::MAX, 1 << 63, u64::MAX - 64 * KIB + 2], |width| {
             let what = format!("Width {width:#x}");
             ctx.commit(DEFAULT, &buffer(width)).refused_with(&[E_INVALIDARG, E_OUTOFMEMORY], &what)?;
             let found = ctx.allocation(&[buffer(width)]).size;
             require(found == u64::MAX, || {
                 format!("GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}")
-            })?;
-        }
-        Ok("refused".to_owned())
+            })
+        })
     }),
     check("buffer/height-refused", DESC, &[], |ctx| {
         each([0, 2, u32::MAX], |height| {
@@ -136,8 +135,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/unordered-access", FLAGS, &[], |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
         let resource = ctx.commit(DEFAULT, &desc).holds_bytes("ALLOW_UNORDERED_ACCESS")?;
-        require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)?;
-        Ok("taken".to_owned())
+        require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)
     }),
     check("buffer/desc-round-trip", "Learn, ID3D12Resource::GetDesc", &[], |ctx| {
         each([1, 255, 256, 1000, 65_537, 3 * MIB + 7], |width| {
@@ -156,8 +154,7 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.commit(DEFAULT, &buffer(1000)).holds_bytes("1000 bytes")?;
         let newer: Result<ID3D12Resource2, _> = windows_core::Interface::cast(&resource);
         let Ok(newer) = newer else { return crate::answer::skipped("the resource has no ID3D12Resource2") };
-        require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))?;
-        Ok("as GetDesc".to_owned())
+        require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))
     }),
     check("buffer/clear-value-refused", CLEAR_VALUE, &[], |ctx| {
         let clear = D3D12_CLEAR_VALUE {
@@ -282,8 +279,7 @@ pub(super) const CHECKS: &[Check] = &[
         let made =
             device::create_resource_by_layout(&ten, committed, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[]);
         let by_layout = made.holds_bytes("1000 bytes")?;
-        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-        Ok("CreateCommittedResource2 and 3 agree".to_owned())
+        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))
     }),
     check("buffer/placed-desc-of-all-generations", PLACED_CALLS, &[], |ctx| {
         let (eight, ten) = newer_devices(ctx)?;
@@ -295,8 +291,7 @@ pub(super) const CHECKS: &[Check] = &[
         let by_layout =
             device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
                 .holds_bytes("1000 bytes")?;
-        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-        Ok("CreatePlacedResource1 and 2 agree".to_owned())
+        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))
     }),
     check("buffer/layout-other-than-undefined-refused", INITIAL_LAYOUT, &[], |ctx| {
         let (_, ten) = newer_devices(ctx)?;

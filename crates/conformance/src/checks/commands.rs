@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, ensure, skipped};
+use crate::answer::{Stop, Verdict, each, ensure, skipped};
 use crate::check::{Check, Need, check, validation};
 use crate::com::barriers::{Enhanced, Scope};
 use crate::com::commands::List;
@@ -61,10 +61,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("only five elements are cleared".to_owned())
     }),
-    check("commands/resolve", RESOLVE, TEXTURES, |ctx| {
-        resolves(ctx, &multisampled(64, 8, 4), RGBA, RGBA)?;
-        Ok("4 samples each".to_owned())
-    }),
+    check("commands/resolve", RESOLVE, TEXTURES, |ctx| resolves(ctx, &multisampled(64, 8, 4), RGBA, RGBA)),
     check("commands/resolve-region", REGION, TEXTURES, |ctx| {
         let options = ctx.feature::<D3D12_FEATURE_DATA_D3D12_OPTIONS2>().result();
         if !options.is_ok_and(|options| options.ProgrammableSamplePositionsTier > 0) {
@@ -85,11 +82,10 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("commands/render-pass-clears", PASSES, TEXTURES, |ctx| {
         let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        for pass in [Pass::Clear, Pass::Preserve] {
+        each([Pass::Clear, Pass::Preserve], |pass| {
             queue.run(|list| in_pass(list, &target, &pass, |_| ()))?;
-            target.returns(ctx, &queue, |_, _| [255; 4])?;
-        }
-        Ok("the clear value, which the next pass preserves".to_owned())
+            target.returns(ctx, &queue, |_, _| [255; 4])
+        })
     }),
     check("commands/render-pass-resolves", PASSES, TEXTURES, |ctx| {
         let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);

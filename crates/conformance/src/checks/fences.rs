@@ -125,8 +125,7 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&gate, 1).ok("value 1")?;
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits after the fence reached the value".to_owned()
-        })?;
-        Ok("the queue waits until the value is reached".to_owned())
+        })
     }),
     check("fences/queue-waits-for-a-queue", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(DIRECT)?, ctx.queue(COPY)?);
@@ -142,8 +141,7 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&gate, 1).ok("value 1")?;
         require(commands::wait_until(&second.fence, 1, commands::PATIENCE), || {
             "the second queue still waits after the fence reached the value".to_owned()
-        })?;
-        Ok("the second runs after the first".to_owned())
+        })
     }),
     check("fences/queue-waits-for-nothing", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -153,8 +151,7 @@ pub(super) const CHECKS: &[Check] = &[
         signal(&queue, &queue.fence, 1)?;
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "a wait for a value that was reached blocks the queue".to_owned()
-        })?;
-        Ok("a reached value does not block".to_owned())
+        })
     }),
     check("fences/first-wait-is-released-for-good", RELEASED, &[], |ctx| {
         let (queue, fence) = (ctx.queue(DIRECT)?, ctx.create_fence(0).ok("value 0")?);
@@ -165,8 +162,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits for a value that the fence had during the wait".to_owned()
-        })?;
-        Ok("a wait ends at a value that the fence no longer has".to_owned())
+        })
     }),
     check("fences/queue-wait-is-released-for-good", RELEASED, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -181,8 +177,7 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&gate, 1).ok("value 1")?;
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits for a value that the fence had while the wait was queued".to_owned()
-        })?;
-        Ok("a wait ends at a value that the fence no longer has".to_owned())
+        })
     }),
     check("fences/null-event-is-released-for-good", RELEASED, &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
@@ -207,8 +202,7 @@ pub(super) const CHECKS: &[Check] = &[
         drop(never);
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits for a released fence".to_owned()
-        })?;
-        Ok("the wait ends with the last reference".to_owned())
+        })
     }),
     check("fences/queue-desc", "Learn, ID3D12CommandQueue::GetDesc", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
@@ -314,10 +308,7 @@ fn returns_at_once(
     let fences = [Some(ctx.create_fence(one).ok("one")?), Some(ctx.create_fence(other).ok("other")?)];
     let waiter = blocked(move || commands::block_until_several(&newer, &fences, &awaited, flags))?;
     match waiter.recv_timeout(commands::PATIENCE) {
-        Ok(answer) => {
-            answer.ok("values that were reached")?;
-            Ok("returns at once".to_owned())
-        }
+        Ok(answer) => answer.taken("values that were reached"),
         Err(_) => failed(format!("fences at {values:?} and values {awaited:?}: the call blocks")),
     }
 }

@@ -61,8 +61,7 @@ pub(super) const CHECKS: &[Check] = &[
         let write = || memory::write_to_subresource(&texture, 0, &texels, 32);
         let read = || memory::read_from_subresource(&texture, 0, 256, 32);
         write().ok("8 by 8")?;
-        require_eq("texels", read().ok("8 by 8")?, texels.clone())?;
-        Ok("256 bytes written and read".to_owned())
+        require_eq("texels", read().ok("8 by 8")?, texels.clone())
     }),
     check("mapping/empty-boxes-of-texels", SUBRESOURCE, &[Need::Textures], |ctx| {
         let texture = cpu_texture(ctx, &rgba(8, 8))?;
@@ -80,8 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         let found = memory::read_from_subresource(&texture, 0, 256, 32);
         memory::unmap(&texture, 0);
-        require_eq("texels", found.ok("8 by 8")?, texels)?;
-        Ok("nothing is written or read".to_owned())
+        require_eq("texels", found.ok("8 by 8")?, texels)
     }),
     check("mapping/nests", "Learn, ID3D12Resource::Map, nesting", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
@@ -92,8 +90,7 @@ pub(super) const CHECKS: &[Check] = &[
             ensure!(inner.start() == outer.start(), "the mapped address differs");
             drop(inner);
         }
-        require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())?;
-        Ok("9 mappings, one address".to_owned())
+        require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())
     }),
     check("mapping/address-stays", MAP, &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
@@ -127,8 +124,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("mapping/bytes-stay-across-unmap", "Learn, ID3D12Resource::Unmap", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(4 * KIB)).ok("4 KiB")?;
         ctx.map(&resource).ok("a mapping to write")?.write(100, b"kept");
-        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(100, 4), b"kept".to_vec())?;
-        Ok("the bytes are kept".to_owned())
+        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(100, 4), b"kept".to_vec())
     }),
     check("mapping/bytes-stay-across-resources", HEAP_MEMORY, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
@@ -136,8 +132,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.map(&first).ok("a mapping to write")?.write(1234, b"heap's");
         drop(first);
         let second = placed(ctx, &heap, 0, 64 * KIB)?;
-        require_eq("bytes", ctx.map(&second).ok("a mapping to read")?.read(1234, 6), b"heap's".to_vec())?;
-        Ok("the bytes belong to the heap".to_owned())
+        require_eq("bytes", ctx.map(&second).ok("a mapping to read")?.read(1234, 6), b"heap's".to_vec())
     }),
     check("mapping/aliases-share-bytes", "ALIAS, Data Inheritance, buffers", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 128 * KIB)).ok("128 KiB")?;
@@ -145,8 +140,7 @@ pub(super) const CHECKS: &[Check] = &[
         let half = placed(ctx, &heap, 64 * KIB, 64 * KIB)?;
         ctx.map(&half).ok("the second half")?.write(8, b"shared");
         let bytes = ctx.map(&whole).ok("the whole heap")?.read(64 * 1024 + 8, 6);
-        require_eq("bytes", bytes, b"shared".to_vec())?;
-        Ok("written through one, read through the other".to_owned())
+        require_eq("bytes", bytes, b"shared".to_vec())
     }),
     check("mapping/neighbours-are-apart", "Learn, ID3D12Device::CreatePlacedResource", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 192 * KIB)).ok("192 KiB")?;
@@ -158,13 +152,12 @@ pub(super) const CHECKS: &[Check] = &[
         for (value, resource) in (1..).zip(&all) {
             ctx.map(resource).ok("a mapping to write")?.write(0, &[value; 64 * 1024]);
         }
-        for (value, resource) in (1..).zip(&all) {
+        each((1..).zip(&all), |(value, resource)| {
             let bytes = ctx.map(resource).ok("a mapping to read")?.read(0, 64 * 1024);
             require(bytes.iter().all(|&byte| byte == value), || {
                 format!("buffer {value} contains the bytes of another buffer")
-            })?;
-        }
-        Ok("3 neighbours of 64 KiB".to_owned())
+            })
+        })
     }),
     check("mapping/resources-have-bytes-of-their-own", MAP, &[], |ctx| {
         let mut held = Vec::new();
@@ -197,8 +190,7 @@ fn round_trip(ctx: &Context, heap_type: D3D12_HEAP_TYPE) -> Verdict {
     let mapping = ctx.map(&resource).ok(heap_type_name(heap_type))?;
     let bytes: Vec<u8> = (0..250).cycle().take(1000).collect();
     mapping.write(0, &bytes);
-    require_eq("bytes", mapping.read(0, 1000), bytes)?;
-    Ok("1000 bytes written and read".to_owned())
+    require_eq("bytes", mapping.read(0, 1000), bytes)
 }
 
 /// Creates a CPU-accessible texture in system memory, or skips the check if the device has none.

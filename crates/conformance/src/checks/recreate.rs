@@ -102,8 +102,7 @@ pub(super) const CHECKS: &[Check] = &[
         let others: Vec<_> = (0..4).map(|_| heap(ctx, PAGE)).collect::<Result<_, _>>()?;
         require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
         drop(others);
-        require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
-        Ok("the allocation does not move".to_owned())
+        require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)
     }),
     check("recreate/device-tools", PLACE, YES, |ctx| {
         tools::set_next_address(ctx.device(), 0).ok("a device with the RecreateAt tier")?;
@@ -124,8 +123,7 @@ pub(super) const CHECKS: &[Check] = &[
         let again = Recreation::open(ctx, &[recorded])?;
         let created = again.heap_at(recorded, 3 * PAGE).ok("at a reserved address")?;
         proof::heap_holds_bytes(&created)?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("created at the requested address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/committed-buffer-at-its-address", DDI, REPLAY, |ctx| {
         let recorded = {
@@ -135,8 +133,7 @@ pub(super) const CHECKS: &[Check] = &[
         let again = Recreation::open(ctx, &[recorded])?;
         let created = again.buffer_at(recorded.start, 100_000).holds_bytes("at a reserved address")?;
         require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        require_at("GetGPUVirtualAddress", memory::address(&created), recorded.start)?;
-        Ok("created at the requested address".to_owned())
+        require_at("GetGPUVirtualAddress", memory::address(&created), recorded.start)
     }),
     check("recreate/reserved-buffer-at-its-address", DDI, TILED_REPLAY, |ctx| {
         let state = COMMON;
@@ -149,21 +146,18 @@ pub(super) const CHECKS: &[Check] = &[
         again.set_next(recorded.start)?;
         let created = device::create_resource(again.device(), Home::Reserved, &desc, state, None)
             .ok("at a reserved address")?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("created at the requested address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/placed-buffer-follows-its-heap", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         let placed = again.place(&home, PAGE, 1000).holds_bytes("without a set address")?;
-        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
-        Ok("created at the requested address".to_owned())
+        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)
     }),
     check("recreate/placed-buffer-at-its-address", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         again.set_next(recorded.start + PAGE)?;
         let placed = again.place(&home, PAGE, 1000).holds_bytes("the address of its offset in the heap")?;
-        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
-        Ok("created at the requested address".to_owned())
+        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)
     }),
     check("recreate/placed-buffer-elsewhere-refused", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
@@ -229,16 +223,14 @@ pub(super) const CHECKS: &[Check] = &[
         let after = usage()?;
         require(after < before + 64 * MIB, || {
             format!("usage rises by {} with eight refused heaps of 16 MiB", after - before)
-        })?;
-        Ok("usage does not rise".to_owned())
+        })
     }),
     check("recreate/address-is-had-again-after-release", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 2 * PAGE)?;
         drop(home);
         let created = again.heap_at(recorded, 2 * PAGE).ok("the address of a released heap")?;
         proof::heap_holds_bytes(&created)?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("created at the requested address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/address-is-cleared-by-creation", PLACE, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, PAGE)?;
@@ -254,8 +246,7 @@ pub(super) const CHECKS: &[Check] = &[
         // One page is reserved: two cannot be there, whatever the device validates.
         again.heap_at(recorded, 2 * PAGE).fails("more than is reserved")?;
         let created = again.heap(PAGE).ok("as much as is reserved")?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("the next creation uses the address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/zero-clears-the-address", PLACE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -272,8 +263,7 @@ pub(super) const CHECKS: &[Check] = &[
         again.set_next(recorded.start)?;
         again.set_next(recorded.start + PAGE)?;
         let found = ctx.allocation_of(&again.heap(PAGE).ok("the second address")?)?;
-        require_at("StartAddress", found.start, recorded.start + PAGE)?;
-        Ok("created at the requested address".to_owned())
+        require_at("StartAddress", found.start, recorded.start + PAGE)
     }),
     check("recreate/the-address-is-the-threads", PLACE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -293,8 +283,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (_kept, theirs) = theirs?;
         ensure!(!theirs.overlaps(recorded), "the address was used for another thread's heap");
         let own = ctx.allocation_of(&again.heap(PAGE).ok("on the thread that set the address")?)?;
-        require_same("the allocation on the thread that set the address", own, recorded)?;
-        Ok("the address applies to the thread that set it".to_owned())
+        require_same("the allocation on the thread that set the address", own, recorded)
     }),
     check("recreate/reserved-is-given-to-nothing", RESERVE, REPLAY, |ctx| {
         let recorded = record(ctx, 4 * PAGE)?;
@@ -362,8 +351,7 @@ pub(super) const CHECKS: &[Check] = &[
             // Used and gone: the next device of the factory has the same list.
             ctx.factory_device().map(drop)
         })?;
-        again.heap_at(recorded, PAGE).ok("on the factory's second device")?;
-        Ok("two devices".to_owned())
+        again.heap_at(recorded, PAGE).taken("on the factory's second device")
     }),
     check("recreate/a-cleared-list-reserves-nothing", RESERVE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -406,8 +394,7 @@ pub(super) const CHECKS: &[Check] = &[
         let pointer = recorded.start.to_le_bytes();
         ctx.map(&created).ok("UPLOAD")?.write(4096, &pointer);
         require_eq("bytes", ctx.map(&created).ok("UPLOAD")?.read(4096, 8), pointer.to_vec())?;
-        require_at("the stored value", memory::address(&created), u64::from_le_bytes(pointer))?;
-        Ok("created at the requested address".to_owned())
+        require_at("the stored value", memory::address(&created), u64::from_le_bytes(pointer))
     }),
     validation("recreate/refused-without-the-tier", GATE, &[Need::NoRecreateAt], |ctx| {
         let address = 1 << 36;
@@ -430,16 +417,16 @@ fn distance(from: u64, to: u64) -> i64 {
 }
 
 /// Fails the check unless an address has the expected value.
-fn require_at(what: &str, found: u64, expected: u64) -> Result<(), Stop> {
+fn require_at(what: &str, found: u64, expected: u64) -> Verdict {
     require(found == expected, || {
         format!("{what} is {} bytes away from the expected address", distance(expected, found))
     })
 }
 
 /// Fails the check unless a range of addresses has the expected value.
-fn require_same(what: &str, found: Allocation, expected: Allocation) -> Result<(), Stop> {
+fn require_same(what: &str, found: Allocation, expected: Allocation) -> Verdict {
     require_at(what, found.start, expected.start)?;
-    require_eq(format!("SizeInBytes of {what}"), found.size, expected.size).map(drop)
+    require_eq(format!("SizeInBytes of {what}"), found.size, expected.size)
 }
 
 /// Creates a DEFAULT heap for buffers on the device under test.

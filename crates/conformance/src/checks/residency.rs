@@ -49,8 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
             objects.push(Some(pageable(&ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?)?));
         }
         ctx.evict(&objects).ok("8 heaps")?;
-        ctx.make_resident(&objects).ok("8 heaps")?;
-        Ok("8 heaps".to_owned())
+        ctx.make_resident(&objects).taken("8 heaps")
     }),
     check("residency/counts-nest", COUNTED, &[], |ctx| {
         let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
@@ -61,15 +60,13 @@ pub(super) const CHECKS: &[Check] = &[
         for _ in 0..5 {
             ctx.evict(&one).ok("one reference for each MakeResident")?;
         }
-        ctx.make_resident(&one).ok("an object without references")?;
-        Ok("5 references added and removed".to_owned())
+        ctx.make_resident(&one).taken("an object without references")
     }),
     check("residency/the-same-object-twice", COUNTED, &[], |ctx| {
         let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         let twice = [Some(heap.clone()), Some(heap)];
         ctx.make_resident(&twice).ok("one object twice")?;
-        ctx.evict(&twice).ok("one object twice")?;
-        Ok("each occurrence is counted".to_owned())
+        ctx.evict(&twice).taken("one object twice")
     }),
     check("residency/bytes-stay", RESIDENCY, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
@@ -78,8 +75,7 @@ pub(super) const CHECKS: &[Check] = &[
         let one = [Some(pageable(&heap)?)];
         ctx.evict(&one).ok("a heap")?;
         ctx.make_resident(&one).ok("a heap")?;
-        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(1000, 5), b"paged".to_vec())?;
-        Ok("the bytes are kept".to_owned())
+        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(1000, 5), b"paged".to_vec())
     }),
     check("residency/made-not-resident", NOT_RESIDENT, &[], |ctx| {
         ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
@@ -87,8 +83,7 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
         let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
         ctx.make_resident(&one).ok("for the first time")?;
-        ctx.evict(&one).ok("once")?;
-        Ok("made resident later".to_owned())
+        ctx.evict(&one).taken("once")
     }),
     check("residency/evicted-memory-is-not-counted", USAGE, &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
@@ -193,8 +188,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.evict(&one).ok("a heap")?;
         ctx.make_resident(&one).ok("a heap")?;
         queue.run(|list| list.copy_resource(&target, &middle))?;
-        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 256), vec![42; 256])?;
-        Ok("written, evicted, made resident, read".to_owned())
+        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 256), vec![42; 256])
     }),
 ];
 
@@ -207,8 +201,7 @@ fn round_trip<I: Interface>(ctx: &Context, object: &I) -> Verdict {
     ctx.make_resident(&one).ok("an object that is resident")?;
     ctx.evict(&one).ok("one of two references")?;
     ctx.evict(&one).ok("the last reference")?;
-    ctx.make_resident(&one).ok("an evicted object")?;
-    Ok("made resident, evicted and made resident".to_owned())
+    ctx.make_resident(&one).taken("an evicted object")
 }
 
 fn enqueue(ctx: &Context, flags: D3D12_RESIDENCY_FLAGS) -> Verdict {
@@ -220,6 +213,5 @@ fn enqueue(ctx: &Context, flags: D3D12_RESIDENCY_FLAGS) -> Verdict {
     object::enqueue_make_resident(&newer, flags, &one, &fence, 9).ok("a heap")?;
     require(commands::wait_until(&fence, 9, commands::PATIENCE), || {
         format!("the fence does not reach 9: completed value {}", commands::completed(&fence))
-    })?;
-    Ok("the fence is signaled".to_owned())
+    })
 }

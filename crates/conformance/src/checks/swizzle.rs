@@ -5,7 +5,7 @@
 use heapwright_d3d12::*;
 
 use super::layouts::rows;
-use crate::answer::{Stop, each, ensure, require, require_eq};
+use crate::answer::{Stop, Verdict, each, ensure, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::commands::CopyLocation;
 use crate::com::device::Home;
@@ -101,14 +101,13 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.commit(DEFAULT, &swizzled(aligned(rgba(16, 16), 4 * KIB))).refused("4 KiB")
     }),
     check("swizzle/allocation-is-in-tiles", LAYOUT, SWIZZLE, |ctx| {
-        for (width, height, tiles) in [(128, 128, 1), (256, 128, 2), (300, 200, 6)] {
+        each([(128, 128, 1), (256, 128, 2), (300, 200, 6)], |(width, height, tiles)| {
             let found = ctx.valid_allocation("standard swizzle", &swizzled(rgba(width, height)))?;
             require_eq(format!("Alignment of {width} by {height}"), found.alignment, 64 * KIB)?;
             require(found.size >= tiles * 64 * KIB, || {
                 format!("{width} by {height} texels: SizeInBytes {} is less than {tiles} tiles", found.size)
-            })?;
-        }
-        Ok("64 KiB tiles".to_owned())
+            })
+        })
     }),
     check("swizzle/reserved-refused", RESERVED, SWIZZLE, |ctx| {
         let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
@@ -164,8 +163,7 @@ pub(super) const CHECKS: &[Check] = &[
         let found = memory::read_from_subresource(&texture, 1, TILE, 512).ok("the second mip")?;
         require(found.iter().all(|&byte| byte == 2), || {
             "ReadFromSubresource returns different texels of the second mip".to_owned()
-        })?;
-        Ok("4 tiles and 1".to_owned())
+        })
     }),
 ];
 
@@ -233,7 +231,7 @@ fn places(element: &Element, tiles: [usize; 3]) -> impl Iterator<Item = (usize, 
 }
 
 /// Fails the check unless each element has the same value in rows and in tiles.
-fn same(element: &Element, tiles: [usize; 3], linear: &[u8], found: &[u8]) -> Result<(), Stop> {
+fn same(element: &Element, tiles: [usize; 3], linear: &[u8], found: &[u8]) -> Verdict {
     let bytes = element.bytes;
     let wrong =
         places(element, tiles).find(|&(from, to)| linear[from..from + bytes] != found[to..to + bytes]);
@@ -267,7 +265,7 @@ fn copied_in(
 }
 
 /// Fails the check unless a buffer over a texture's memory contains the texels in the order of the pattern.
-fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Result<(), Stop> {
+fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Verdict {
     let desc = image(element, tiles);
     let count = tiles.iter().product::<usize>();
     let room = ctx.valid_allocation("standard swizzle", &desc)?.size;

@@ -55,12 +55,10 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("texture/multisampled", SAMPLES, YES, |ctx| taken(ctx, &multisampled(640, 480, 4))),
     check("texture/block-compressed", DESC, YES, |ctx| {
-        for format in
-            [DXGI_FORMAT_BC1_UNORM, DXGI_FORMAT_BC3_UNORM, DXGI_FORMAT_BC5_UNORM, DXGI_FORMAT_BC7_UNORM]
-        {
-            taken(ctx, &texture2d(format, 256, 128))?;
-        }
-        Ok("BC1, BC3, BC5 and BC7".to_owned())
+        each(
+            [DXGI_FORMAT_BC1_UNORM, DXGI_FORMAT_BC3_UNORM, DXGI_FORMAT_BC5_UNORM, DXGI_FORMAT_BC7_UNORM],
+            |format| taken(ctx, &texture2d(format, 256, 128)),
+        )
     }),
     check("texture/block-compressed-with-mips", DESC, YES, |ctx| {
         taken(ctx, &with_mips(texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 9))
@@ -76,15 +74,16 @@ pub(super) const CHECKS: &[Check] = &[
         taken(ctx, &with_flags(depth_buffer(64, 64), D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE))
     }),
     check("texture/mip-levels-0-is-the-full-chain", DESC, YES, |ctx| {
-        for (desc, expected) in
-            [(rgba(1024, 512), 11), (rgba(1, 1), 1), (volume(64, 32, 128), 8), (line(16), 5)]
-        {
-            let desc = with_mips(desc, 0);
-            let resource = ctx.commit(DEFAULT, &desc).holds_bytes("MipLevels 0")?;
-            let what = format!("MipLevels of {} by {} by {}", desc.Width, desc.Height, desc.DepthOrArraySize);
-            require_eq(what, memory::desc(&resource).MipLevels, expected)?;
-        }
-        Ok("11, 1, 8 and 5 levels".to_owned())
+        each(
+            [(rgba(1024, 512), 11), (rgba(1, 1), 1), (volume(64, 32, 128), 8), (line(16), 5)],
+            |(desc, expected)| {
+                let desc = with_mips(desc, 0);
+                let resource = ctx.commit(DEFAULT, &desc).holds_bytes("MipLevels 0")?;
+                let what =
+                    format!("MipLevels of {} by {} by {}", desc.Width, desc.Height, desc.DepthOrArraySize);
+                require_eq(what, memory::desc(&resource).MipLevels, expected)
+            },
+        )
     }),
     check("texture/zero-sizes-refused", DESC, YES, |ctx| {
         refused(ctx, rgba(0, 64), "Width 0")?;
@@ -209,13 +208,12 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("texture/small-alignment", SMALL, YES, |ctx| {
-        for (width, height) in [(1, 1), (32, 32), (64, 64), (128, 128)] {
+        each([(1, 1), (32, 32), (64, 64), (128, 128)], |(width, height)| {
             let found = small(ctx, &rgba(width, height))?;
             require([4 * KIB, 64 * KIB].contains(&found), || {
                 format!("{width} by {height}: expected an Alignment of 4096 or 65536, found {found}")
-            })?;
-        }
-        Ok("4 textures of at most 64 KiB".to_owned())
+            })
+        })
     }),
     check("texture/large-is-not-small", SMALL, YES, |ctx| {
         not_small(ctx, aligned(rgba(256, 256), 4 * KIB), 64 * KIB)
@@ -256,32 +254,33 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(if found.size == u64::MAX { "refused".to_owned() } else { format!("{}", found.alignment) })
     }),
     check("texture/size-is-a-multiple-of-the-alignment", INFO, YES, |ctx| {
-        for desc in [rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)] {
+        each([rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)], |desc| {
             let found = ctx.valid_allocation("a texture", &desc)?;
             require(found.size.is_multiple_of(found.alignment), || {
                 format!("SizeInBytes {} is not a multiple of Alignment {}", found.size, found.alignment)
-            })?;
-        }
-        Ok("5 textures".to_owned())
+            })
+        })
     }),
     check("texture/size-holds-the-texels", INFO, YES, |ctx| {
-        for (desc, bytes) in [
-            (rgba(300, 200), 300 * 200 * 4),
-            (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
-            (volume(64, 64, 64), 64 * 64 * 64 * 4),
-            (texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 256 * 256 / 2),
-            (with_slices(rgba(128, 128), 10), 128 * 128 * 4 * 10),
-            (texture2d(DXGI_FORMAT_R32G32B32A32_FLOAT, 100, 100), 100 * 100 * 16),
-        ] {
-            let found = ctx.valid_allocation("a texture", &desc)?.size;
-            require(found >= bytes, || {
-                format!(
-                    "{} by {}: SizeInBytes {found} is less than {bytes} bytes of texels",
-                    desc.Width, desc.Height
-                )
-            })?;
-        }
-        Ok("6 textures".to_owned())
+        each(
+            [
+                (rgba(300, 200), 300 * 200 * 4),
+                (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
+                (volume(64, 64, 64), 64 * 64 * 64 * 4),
+                (texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 256 * 256 / 2),
+                (with_slices(rgba(128, 128), 10), 128 * 128 * 4 * 10),
+                (texture2d(DXGI_FORMAT_R32G32B32A32_FLOAT, 100, 100), 100 * 100 * 16),
+            ],
+            |(desc, bytes)| {
+                let found = ctx.valid_allocation("a texture", &desc)?.size;
+                require(found >= bytes, || {
+                    format!(
+                        "{} by {}: SizeInBytes {found} is less than {bytes} bytes of texels",
+                        desc.Width, desc.Height
+                    )
+                })
+            },
+        )
     }),
     check("texture/size-grows-with-the-texture", INFO, YES, |ctx| {
         let size =
@@ -340,8 +339,7 @@ pub(super) const CHECKS: &[Check] = &[
             D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
         let heap = ctx.create_heap(&desc).ok("4 MiB")?;
         ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
-        ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
-        Ok("only render targets are accepted".to_owned())
+        ctx.place(&heap, 0, &render_target(64, 64)).taken("a render target")
     }),
     check("texture/msaa-in-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
@@ -352,8 +350,7 @@ pub(super) const CHECKS: &[Check] = &[
             ..texture_heap(size)
         };
         let heap = ctx.create_heap(&heap).ok("alignment 4 MiB")?;
-        ctx.place(&heap, 0, &desc).ok("in a heap of alignment 4 MiB")?;
-        Ok("4 samples".to_owned())
+        ctx.place(&heap, 0, &desc).taken("in a heap of alignment 4 MiB")
     }),
     validation("texture/msaa-needs-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
@@ -366,8 +363,7 @@ pub(super) const CHECKS: &[Check] = &[
         let small = ctx.create_heap(&heap).ok("alignment 64 KiB")?;
         ctx.place(&small, 0, &desc).refused("in a heap of alignment 64 KiB")?;
         let large = ctx.create_heap(&D3D12_HEAP_DESC { Alignment: 4 * MIB, ..heap }).ok("alignment 4 MiB")?;
-        ctx.place(&large, 0, &desc).ok("in a heap of alignment 4 MiB")?;
-        Ok("4 MiB".to_owned())
+        ctx.place(&large, 0, &desc).taken("in a heap of alignment 4 MiB")
     }),
     check("texture/has-no-gpu-address", NO_ADDRESS, YES, |ctx| {
         let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
@@ -437,12 +433,10 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("texture/initial-layouts", INITIAL_LAYOUT, BY_LAYOUT, |ctx| {
-        for layout in
-            [D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COPY_DEST]
-        {
-            by_layout(ctx, &rgba(64, 64), layout, &[])?.ok(format!("layout {layout}"))?;
-        }
-        Ok("COMMON, UNDEFINED and COPY_DEST".to_owned())
+        each(
+            [D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COPY_DEST],
+            |layout| by_layout(ctx, &rgba(64, 64), layout, &[])?.ok(format!("layout {layout}")),
+        )
     }),
     check("texture/initial-layout-of-another-use-refused", INITIAL_LAYOUT, BY_LAYOUT, |ctx| {
         by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_RENDER_TARGET, &[])?
@@ -467,8 +461,7 @@ pub(super) const CHECKS: &[Check] = &[
             .ok("formats of 4-byte texels")?;
         let blocks = texture2d(DXGI_FORMAT_BC1_UNORM, 64, 64);
         by_layout(ctx, &blocks, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_R32G32_UINT])?
-            .ok("BC1 to R32G32")?;
-        Ok("formats of the same texel size".to_owned())
+            .taken("BC1 to R32G32")
     }),
     check("texture/castable-format-of-another-size-refused", CASTABLE, BY_LAYOUT, |ctx| {
         let wide = [DXGI_FORMAT_R32G32B32A32_FLOAT];

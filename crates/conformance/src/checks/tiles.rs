@@ -54,8 +54,7 @@ pub(super) const CHECKS: &[Check] = &[
         drop(resource);
         require(during < before + 2048 * TILE, || {
             format!("usage rises by {} with 256 MiB reserved", during.saturating_sub(before))
-        })?;
-        Ok("256 MiB reserved".to_owned())
+        })
     }),
     validation("tiles/reserved-is-not-mapped-by-the-cpu", NOT_MAPPED, YES, |ctx| {
         let resource = reserved_buffer(ctx, TILE)?;
@@ -66,13 +65,12 @@ pub(super) const CHECKS: &[Check] = &[
         memory::heap_properties(&resource).fails("a reserved resource")
     }),
     check("tiles/buffer-tiling", TILING, YES, |ctx| {
-        for width in [10 * TILE, 9 * TILE + 1] {
+        each([10 * TILE, 9 * TILE + 1], |width| {
             let found = device::tiling(ctx.device(), &reserved_buffer(ctx, width)?, 1);
             let of_subresource = found.subresources.first().map(|one| one.WidthInTiles);
             let tiles = (found.tile_count, of_subresource);
-            require_eq(format!("tiles of {width} bytes, and of its subresource"), tiles, (10, Some(10)))?;
-        }
-        Ok("10 tiles, the last one in part".to_owned())
+            require_eq(format!("tiles of {width} bytes, and of its subresource"), tiles, (10, Some(10)))
+        })
     }),
     check("tiles/texture-tiling", TILING, TEXTURES, |ctx| {
         let resource = reserved_texture(ctx, &rgba(512, 256))?;
@@ -136,8 +134,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (_, target) = staging(ctx, 1)?;
         ctx.map(&target).ok("a READBACK buffer")?.write(0, &[9; 64]);
         queue.run(|list| list.copy_resource(&target, &resource))?;
-        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
-        Ok("zero".to_owned())
+        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])
     }),
     check("tiles/copied-mappings", "Learn, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
         let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 2)?);
@@ -184,8 +181,7 @@ pub(super) const CHECKS: &[Check] = &[
             flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
             ..TileUpdate::default()
         };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])?;
-        Ok("the second of 2 reads as zero".to_owned())
+        require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])
     }),
     check("tiles/one-tile-everywhere", REUSE, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -201,8 +197,7 @@ pub(super) const CHECKS: &[Check] = &[
                 ..TileUpdate::default()
             }],
         )?;
-        require_eq("tiles of the heap", found, vec![1; 4])?;
-        Ok("4 tiles of the resource, 1 of the heap".to_owned())
+        require_eq("tiles of the heap", found, vec![1; 4])
     }),
     check("tiles/skipped-tiles-stay", SKIP, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -219,8 +214,7 @@ pub(super) const CHECKS: &[Check] = &[
             counts: Some(&[1, 2, 1]),
             ..TileUpdate::default()
         };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])?;
-        Ok("2 of 4 changed".to_owned())
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])
     }),
     check("tiles/null-arrays-have-defaults", MAPPINGS, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -234,8 +228,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("single tiles", mapped(ctx, &resource, 4, &[single])?, vec![7, 3, 4, 6])?;
         // Sizes without a start begin at the first tile.
         let sized = TileUpdate { sizes: Some(&[tile_run(2)]), heap_tiles: Some(&[0]), ..whole };
-        require_eq("from the first", mapped(ctx, &resource, 4, &[sized])?, vec![0, 1, 4, 6])?;
-        Ok("3 forms".to_owned())
+        require_eq("from the first", mapped(ctx, &resource, 4, &[sized])?, vec![0, 1, 4, 6])
     }),
     check("tiles/later-regions-win", MAPPINGS, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -247,8 +240,7 @@ pub(super) const CHECKS: &[Check] = &[
             heap_tiles: Some(&[0]),
             ..TileUpdate::default()
         };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![0, 1, 4, 5])?;
-        Ok("2 of 4 tiles were mapped twice".to_owned())
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![0, 1, 4, 5])
     }),
     check("tiles/ranges-cross-regions", MAPPINGS, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -261,8 +253,7 @@ pub(super) const CHECKS: &[Check] = &[
             counts: Some(&[2, 2]),
             ..TileUpdate::default()
         };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![3, 6, 7, 2])?;
-        Ok("regions of 1 and 3, ranges of 2 and 2".to_owned())
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![3, 6, 7, 2])
     }),
     check("tiles/overlapping-mappings-are-copied", OVERLAP, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -275,8 +266,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
         commands::copy_tile_mappings(&queue.queue, (&resource, 0), (&resource, 1), 3);
         queue.run(|_| ())?;
-        require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])?;
-        Ok("as through a temporary copy".to_owned())
+        require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])
     }),
     validation("tiles/the-tier-means-volumes", TIER_3, TEXTURES, |ctx| {
         by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D")

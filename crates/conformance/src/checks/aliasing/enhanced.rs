@@ -50,8 +50,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     }),
     accepted_scene("aliasing/e-2-activation-from-undefined", "E-2", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
-        closes(scene, &activation(&texture, NOTHING, false))?.ok("NO_ACCESS and UNDEFINED")?;
-        Ok("closed".to_owned())
+        closes(scene, &activation(&texture, NOTHING, false))?.taken("NO_ACCESS and UNDEFINED")
     }),
     refused_scene("aliasing/e-2-undefined-with-an-access", "E-2", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;

@@ -39,8 +39,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     }),
     accepted("aliasing/g-2-end-is-the-end-of-the-heap", "G-2", PLACED, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 2 * GRANULE)).ok("128 KiB")?;
-        ctx.place(&heap, GRANULE, &buffer(GRANULE)).ok("the second half")?;
-        Ok("64 KiB at 64 KiB of 128 KiB".to_owned())
+        ctx.place(&heap, GRANULE, &buffer(GRANULE)).taken("the second half")
     }),
     refused("aliasing/g-2-beyond-the-heap", "G-2", PLACED, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 2 * GRANULE)).ok("128 KiB")?;
@@ -84,8 +83,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             return skipped("the device aligns small textures to 64 KiB");
         }
         let heap = ctx.create_heap(&crate::desc::texture_heap(GRANULE)).ok("64 KiB")?;
-        ctx.place(&heap, 4 * KIB, &desc).ok("offset 4 KiB")?;
-        Ok("at 4 KiB".to_owned())
+        ctx.place(&heap, 4 * KIB, &desc).taken("offset 4 KiB")
     }),
     refused("aliasing/g-5-render-targets-are-not-small", "G-5", ALIGNMENT, YES, |ctx| {
         let desc = aligned(render_target(16, 16), 4 * KIB);

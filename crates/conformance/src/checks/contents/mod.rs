@@ -107,8 +107,7 @@ fn paged(ctx: &Context, desc: &D3D12_RESOURCE_DESC, is_enqueued: bool) -> Verdic
         ctx.make_resident(&objects).ok("a heap")?;
     }
     stage.expect(0, &resource)?;
-    stage.expect(1, &beside)?;
-    Ok("its bytes are kept".to_owned())
+    stage.expect(1, &beside)
 }
 
 /// Copies all of a resource to another one with `CopyResource`.
@@ -127,8 +126,7 @@ fn copied_whole(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
         list.transition(&to, COPY_DEST, COMMON);
     })?;
     stage.expect(0, &from)?;
-    stage.expect(0, &to)?;
-    Ok("both have the bytes of the source".to_owned())
+    stage.expect(0, &to)
 }
 
 /// Writes and reads a resource on a queue of a type.
@@ -137,8 +135,7 @@ fn on_a_queue(ctx: &Context, desc: &D3D12_RESOURCE_DESC, queue: D3D12_COMMAND_LI
     let resource = place(ctx, &heap, 0, desc)?;
     let stage = Stage::new(ctx, desc, 1, queue)?;
     stage.write(0, &resource)?;
-    stage.expect(0, &resource)?;
-    Ok("written and read".to_owned())
+    stage.expect(0, &resource)
 }
 
 /// Writes a resource in a shared heap and reads another one of the same description at the same place.
