@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::answer::{Answer, Stop, Verdict, failed, skipped};
+use crate::answer::{Answer, Stop, Verdict, each, failed, require, skipped};
 use crate::check::Need;
 use crate::checks::shaders;
 use crate::com::commands;
@@ -13,7 +13,7 @@ use crate::com::device::{self, FeatureData, Home};
 use crate::com::memory::Mapping;
 use crate::com::tools::{self, Allocation as Addresses};
 use crate::com::{self, object, views};
-use crate::desc::{COMMON, COPY_DEST, DEFAULT, READBACK, UPLOAD, buffer, properties, rgba};
+use crate::desc::{COMMON, COPY_DEST, DEFAULT, MIB, READBACK, UPLOAD, buffer, buffer_heap, properties, rgba};
 use crate::hresult::Named;
 use crate::queue::Queue;
 
@@ -298,6 +298,22 @@ impl Context {
             ));
         }
         Ok(found)
+    }
+
+    /// Fails the check unless every call that takes a description refuses each of these.
+    pub(crate) fn refuses(&self, descs: &[D3D12_RESOURCE_DESC]) -> Verdict {
+        each(descs, |desc| {
+            let what = format!("{desc:?}");
+            self.commit(DEFAULT, desc).refused(&what)?;
+            if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+                let heap = self.create_heap(&buffer_heap(DEFAULT, 8 * MIB)).ok("8 MiB")?;
+                self.place(&heap, 0, desc).refused(&what)?;
+            }
+            let found = self.allocation(std::slice::from_ref(desc)).size;
+            require(found == u64::MAX, || {
+                format!("GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}")
+            })
+        })
     }
 
     pub(crate) fn map(&self, resource: &ID3D12Resource) -> Answer<Mapping> {

@@ -7,11 +7,7 @@ use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, HEAP_TYPES, KIB, MIB, READBACK, RENDER_TARGET, UPLOAD, aligned,
-    buffer, buffer_heap, heap_type_name, properties, with_flags, with_format, with_layout, with_mips,
-    with_samples, with_slices,
-};
+use crate::desc::*;
 
 const DESC: &str = "Learn, D3D12_RESOURCE_DESC, buffers";
 const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource";
@@ -36,7 +32,7 @@ const PARTS_OF_STATES: &str = "Agility SDK 606 release notes, initial states";
 const FLAGS: &str = "Learn, D3D12_RESOURCE_FLAGS";
 
 pub(super) const CHECKS: &[Check] = &[
-    check("buffer/width-0-refused", DESC, &[], |ctx| refused(ctx, buffer(0), "Width 0")),
+    check("buffer/width-0-refused", DESC, &[], |ctx| ctx.refuses(&[buffer(0)])),
     check("buffer/width-beyond-all-memory-refused", DESC, &[], |ctx| {
         each([u64::MAX, 1 << 63, u64::MAX - 64 * KIB + 2], |width| {
             let what = format!("Width {width:#x}");
@@ -48,55 +44,49 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("buffer/height-refused", DESC, &[], |ctx| {
-        each([0, 2, u32::MAX], |height| {
-            refused(ctx, D3D12_RESOURCE_DESC { Height: height, ..buffer(256) }, &format!("Height {height}"))
-        })
+        ctx.refuses(&[0, 2, u32::MAX].map(|height| D3D12_RESOURCE_DESC { Height: height, ..buffer(256) }))
     }),
     check("buffer/depth-refused", DESC, &[], |ctx| {
-        each([0, 2, u16::MAX], |depth| {
-            refused(ctx, with_slices(buffer(256), depth), &format!("DepthOrArraySize {depth}"))
-        })
+        ctx.refuses(&[0, 2, u16::MAX].map(|depth| with_slices(buffer(256), depth)))
     }),
     check("buffer/mip-levels-refused", DESC, &[], |ctx| {
-        each([0, 2, u16::MAX], |levels| {
-            refused(ctx, with_mips(buffer(256), levels), &format!("MipLevels {levels}"))
-        })
+        ctx.refuses(&[0, 2, u16::MAX].map(|levels| with_mips(buffer(256), levels)))
     }),
     check("buffer/format-refused", DESC, &[], |ctx| {
-        each([DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_R32_FLOAT, DXGI_FORMAT_R32_TYPELESS], |format| {
-            refused(ctx, with_format(buffer(256), format), &format!("Format {format}"))
-        })
+        ctx.refuses(
+            &[DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_R32_FLOAT, DXGI_FORMAT_R32_TYPELESS]
+                .map(|format| with_format(buffer(256), format)),
+        )
     }),
     check("buffer/sample-count-refused", DESC, &[], |ctx| {
-        each([0, 2, 4], |count| {
-            refused(ctx, with_samples(buffer(256), count, 0), &format!("SampleDesc.Count {count}"))
-        })
+        ctx.refuses(&[0, 2, 4].map(|count| with_samples(buffer(256), count, 0)))
     }),
     check("buffer/sample-quality-refused", DESC, &[], |ctx| {
         let desc = with_samples(buffer(256), 1, 1);
-        refused(ctx, desc, "SampleDesc.Quality 1")
+        ctx.refuses(&[desc])
     }),
     check("buffer/layout-refused", DESC, &[], |ctx| {
-        each(
-            [
+        ctx.refuses(
+            &[
                 D3D12_TEXTURE_LAYOUT_UNKNOWN,
                 D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
                 D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
                 4,
-            ],
-            |layout| refused(ctx, with_layout(buffer(256), layout), &format!("Layout {layout}")),
+            ]
+            .map(|layout| with_layout(buffer(256), layout)),
         )
     }),
     check("buffer/dimension-refused", "Learn, D3D12_RESOURCE_DIMENSION", &[], |ctx| {
         each([D3D12_RESOURCE_DIMENSION_UNKNOWN, 5, -1], |dimension| {
             let desc = D3D12_RESOURCE_DESC { Dimension: dimension, ..buffer(256) };
-            refused(ctx, desc, &format!("Dimension {dimension}"))
+            ctx.refuses(&[desc])
         })
     }),
     check("buffer/alignment-refused", DESC, &[], |ctx| {
-        each([1, 256, 4 * KIB, 32 * KIB, 128 * KIB, 4 * MIB, u64::MAX], |alignment| {
-            refused(ctx, aligned(buffer(256), alignment), &format!("Alignment {alignment:#x}"))
-        })
+        ctx.refuses(
+            &[1, 256, 4 * KIB, 32 * KIB, 128 * KIB, 4 * MIB, u64::MAX]
+                .map(|alignment| aligned(buffer(256), alignment)),
+        )
     }),
     check("buffer/alignment-64-kib", DESC, &[], |ctx| {
         let desc = aligned(buffer(256), 64 * KIB);
@@ -107,10 +97,10 @@ pub(super) const CHECKS: &[Check] = &[
         flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[DEFAULT])
     }),
     check("buffer/depth-stencil-refused", FLAGS, &[], |ctx| {
-        flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)
+        ctx.refuses(&[with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)])
     }),
     check("buffer/simultaneous-access-refused", FLAGS, &[], |ctx| {
-        flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
+        ctx.refuses(&[with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)])
     }),
     check("buffer/deny-shader-resource", OBSERVED, &[], |ctx| {
         flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES)
@@ -129,8 +119,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("E_INVALIDARG committed and placed".to_owned())
     }),
     check("buffer/undefined-flags-refused", FLAGS, &[], |ctx| {
-        flag_refused(ctx, 0x4000_0000)?;
-        flag_refused(ctx, 0x8000_0000)
+        ctx.refuses(&[with_flags(buffer(256), 0x4000_0000), with_flags(buffer(256), 0x8000_0000)])
     }),
     check("buffer/unordered-access", FLAGS, &[], |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
@@ -368,16 +357,6 @@ pub(super) const CHECKS: &[Check] = &[
     }),
 ];
 
-/// Fails the check unless every call that takes a description refuses this one.
-pub(super) fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
-    ctx.commit(DEFAULT, &desc).refused(what)?;
-    let heap = ctx.create_heap(&buffer_heap(DEFAULT, 8 * MIB)).ok("8 MiB")?;
-    ctx.place(&heap, 0, &desc).refused(what)?;
-    let found = ctx.allocation(&[desc]).size;
-    ensure!(found == u64::MAX, "GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}");
-    Ok("E_INVALIDARG committed and placed, and UINT64_MAX".to_owned())
-}
-
 /// Fails the check unless every call that takes a description accepts a buffer with these flags.
 fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HEAP_TYPE]) -> Verdict {
     let desc = with_flags(buffer(256), flags);
@@ -390,10 +369,6 @@ fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HE
     }
     ctx.valid_allocation("the flags", &desc)?;
     Ok("accepted as a committed and as a placed resource".to_owned())
-}
-
-fn flag_refused(ctx: &Context, flags: D3D12_RESOURCE_FLAGS) -> Verdict {
-    refused(ctx, with_flags(buffer(256), flags), &format!("Flags {flags:#x}"))
 }
 
 fn placed_at(ctx: &Context, offset: u64) -> Verdict {

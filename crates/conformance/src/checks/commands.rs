@@ -9,10 +9,7 @@ use crate::com::commands::List;
 use crate::com::passes::Pass;
 use crate::com::views;
 use crate::context::Context;
-use crate::desc::{
-    COPY, COPY_SOURCE, DIRECT, READBACK, UPLOAD, buffer, depth_buffer, multisampled, render_target, rgba,
-    with_flags,
-};
+use crate::desc::*;
 use crate::queue::{Queue, Recorded, read};
 use crate::target::{self, Target, rect};
 

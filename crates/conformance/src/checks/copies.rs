@@ -8,10 +8,7 @@ use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation};
 use crate::com::{memory, views};
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COMPUTE, COPY, COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, GPU_UPLOAD, KIB, RENDER_TARGET, buffer,
-    buffer_heap, depth_buffer, render_target, rgba, texture2d, tight_buffer, volume, with_flags, with_mips,
-};
+use crate::desc::*;
 use crate::queue::{fill, pattern, read};
 use crate::target::Target;
 use crate::transfer::Staged;
@@ -324,7 +321,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn shared_buffer(ctx: &Context) -> Result<ID3D12Resource, Stop> {
-    let home = crate::desc::properties(DEFAULT);
+    let home = properties(DEFAULT);
     ctx.commit_with(&home, D3D12_HEAP_FLAG_SHARED, &buffer(64 * KIB)).ok("a shared buffer")
 }
 

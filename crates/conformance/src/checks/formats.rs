@@ -9,9 +9,7 @@ use crate::check::{Check, Need, check};
 use crate::com::commands::{CopyLocation, List};
 use crate::com::{device, views};
 use crate::context::Context;
-use crate::desc::{
-    COPY_SOURCE, DIRECT, depth_buffer, multisampled, render_target, texture2d, with_format, with_samples,
-};
+use crate::desc::*;
 use crate::queue::{pattern, read};
 use crate::target::Target;
 

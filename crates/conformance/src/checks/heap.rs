@@ -6,9 +6,7 @@ use crate::answer::{Verdict, each, ensure, require, require_address, require_eq}
 use crate::check::{Check, Need, check};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    DEFAULT, HEAP_TYPES, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, properties, texture_heap,
-};
+use crate::desc::*;
 use crate::proof;
 
 const CREATE: &str = "Learn, ID3D12Device::CreateHeap";
@@ -67,7 +65,7 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("heap/desc-keeps-custom-properties", "Learn, ID3D12Heap::GetDesc", &[], |ctx| {
-        let home = crate::desc::custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
+        let home = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
         let asked = D3D12_HEAP_DESC { Properties: home, ..with_size(64 * KIB) };
         let found = memory::heap_desc(&ctx.create_heap(&asked).ok("custom")?).Properties;
         require_eq(

@@ -6,10 +6,7 @@ use crate::answer::{Stop, Verdict, each, require, require_eq};
 use crate::check::{Check, Need, check, validation};
 use crate::com::{device, memory};
 use crate::context::Context;
-use crate::desc::{
-    DEFAULT, GPU_UPLOAD, HEAP_TYPES, KIB, READBACK, UPLOAD, buffer, buffer_heap, custom, heap_type_name,
-    properties,
-};
+use crate::desc::*;
 
 const TABLES: &str = "UPLOAD, Support GPU upload heaps with custom heaps";
 const CUSTOM: &str = "Learn, D3D12_HEAP_PROPERTIES, CUSTOM";

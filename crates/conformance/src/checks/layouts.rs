@@ -6,10 +6,7 @@ use crate::answer::{each, ensure, require_eq};
 use crate::check::{Check, Need, check, validation};
 use crate::com::commands::CopyLocation;
 use crate::com::device::{self, Home};
-use crate::desc::{
-    COMMON, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, aligned, buffer, properties, render_target, rgba,
-    texture2d, volume, with_flags, with_layout, with_mips, with_slices,
-};
+use crate::desc::*;
 
 const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT";
 const CROSS_ADAPTER: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER";
@@ -150,7 +147,7 @@ fn row_major(desc: D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
 
 /// A heap of one tile for buffers.
 fn across(flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_DESC {
-    let heap = crate::desc::buffer_heap(DEFAULT, TILE);
+    let heap = buffer_heap(DEFAULT, TILE);
     D3D12_HEAP_DESC { Flags: heap.Flags | flags, ..heap }
 }
 

@@ -7,9 +7,7 @@ use crate::check::{Check, Need, check, validation};
 use crate::com::device::Home;
 use crate::com::memory::{self, Mapping};
 use crate::context::{Context, state_of};
-use crate::desc::{
-    DEFAULT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, custom, heap_type_name, rgba, volume, with_mips,
-};
+use crate::desc::*;
 
 const MAP: &str = "Learn, ID3D12Resource::Map";
 const MAP_TEXTURE: &str = "vkd3d-proton, test_map_texture_validation";

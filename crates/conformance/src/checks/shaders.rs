@@ -7,9 +7,7 @@ use crate::check::{Check, Need, check};
 use crate::com::pipelines::{self, Argument};
 use crate::com::{cast, memory, views};
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, DEFAULT, DIRECT, KIB, buffer, buffer_heap, texture_heap, texture2d, with_flags,
-};
+use crate::desc::*;
 use crate::dxbc::{self, Assembly, Declaration, Instruction, Operand, Parameter};
 use crate::queue::{Queue, pattern, read};
 use crate::transfer::Staged;

@@ -11,10 +11,7 @@ use crate::com::commands::CopyLocation;
 use crate::com::device::Home;
 use crate::com::memory::{self, Mapping};
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, aligned, buffer, custom, depth_buffer,
-    multisampled, rgba, texture2d, volume, with_flags, with_layout, with_mips, with_slices,
-};
+use crate::desc::*;
 
 const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
 const PATTERN: &str = "Learn, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
@@ -269,7 +266,7 @@ fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Verdict {
     let desc = image(element, tiles);
     let count = tiles.iter().product::<usize>();
     let room = ctx.valid_allocation("standard swizzle", &desc)?.size;
-    let heap = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_SHARED, ..crate::desc::buffer_heap(DEFAULT, room) };
+    let heap = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_SHARED, ..buffer_heap(DEFAULT, room) };
     let heap = ctx.create_heap(&heap).ok("a shared heap")?;
     let texture = ctx.place(&heap, 0, &desc).ok("standard swizzle")?;
     let bytes = ctx.place(&heap, 0, &buffer(small(count * TILE))).ok("a buffer over it")?;

@@ -2,16 +2,12 @@
 
 use heapwright_d3d12::*;
 
-use super::buffer::refused;
 use crate::answer::{Verdict, each, ensure, require, require_address, require_eq, skipped};
 use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
 use crate::context::{Context, state_of};
-use crate::desc::{
-    COMMON, DEFAULT, KIB, MIB, UPLOAD, aligned, buffer, buffer_heap, multisampled, render_target, rgba,
-    texture_heap, tight, tight_buffer, with_flags, with_layout,
-};
+use crate::desc::*;
 
 const PLACED: &str = "TIGHT, Placed Resources";
 const COMMITTED: &str = "TIGHT, Committed Resources";
@@ -142,10 +138,10 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("Alignment", found, 4 * MIB)
     }),
     check("tight/undefined-swizzle-refused", VALIDATION, TEXTURES, |ctx| {
-        layout_refused(ctx, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE)
+        ctx.refuses(&[with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE)])
     }),
     check("tight/standard-swizzle-refused", VALIDATION, TEXTURES, |ctx| {
-        layout_refused(ctx, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE)
+        ctx.refuses(&[with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE)])
     }),
     check("tight/reserved-textures-refused", VALIDATION, TEXTURES, |ctx| {
         let desc = with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE);
@@ -162,9 +158,9 @@ pub(super) const CHECKS: &[Check] = &[
         )
     }),
     check("tight/explicit-alignment-refused", VALIDATION, YES, |ctx| {
-        each([8, 16, 64, 256, 4 * KIB, 64 * KIB], |alignment| {
-            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment}"))
-        })
+        ctx.refuses(
+            &[8, 16, 64, 256, 4 * KIB, 64 * KIB].map(|alignment| aligned(tight_buffer(1000), alignment)),
+        )
     }),
     validation("tight/explicit-alignment", "TIGHT, Validation; D3D12 headers, SDK 1.619.4", YES, |ctx| {
         // TIGHT refuses any; the headers from 1.619.4 on take a power of two as the least alignment. What is taken must be kept.
@@ -193,18 +189,12 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("tight/explicit-alignment-no-power-of-two-refused", VALIDATION, YES, |ctx| {
-        each([3, 12, 257, 65_535], |alignment| {
-            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment}"))
-        })
+        ctx.refuses(&[3, 12, 257, 65_535].map(|alignment| aligned(tight_buffer(1000), alignment)))
     }),
     check("tight/explicit-alignment-too-large-refused", VALIDATION, YES, |ctx| {
-        each([8 * MIB, 1 << 40], |alignment| {
-            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment:#x}"))
-        })
+        ctx.refuses(&[8 * MIB, 1 << 40].map(|alignment| aligned(tight_buffer(1000), alignment)))
     }),
-    check("tight/flag-without-the-tier-refused", VALIDATION, NO, |ctx| {
-        refused(ctx, tight_buffer(1000), "the flag")
-    }),
+    check("tight/flag-without-the-tier-refused", VALIDATION, NO, |ctx| ctx.refuses(&[tight_buffer(1000)])),
     check("tight/texture-flag-without-the-tier-refused", VALIDATION, NO_TEXTURES, |ctx| {
         ctx.commit(DEFAULT, &tight(rgba(64, 64))).refused("the flag")
     }),
@@ -454,14 +444,5 @@ fn within(ctx: &Context, desc: &D3D12_RESOURCE_DESC, most: u64) -> Verdict {
     let found = ctx.valid_allocation("a tight texture", &tight(*desc))?.alignment;
     require((MIN..=most).contains(&found) && found.is_power_of_two(), || {
         format!("{} by {}: expected an Alignment of {MIN} to {most}, found {found}", desc.Width, desc.Height)
-    })
-}
-
-fn layout_refused(ctx: &Context, layout: D3D12_TEXTURE_LAYOUT) -> Verdict {
-    let desc = with_layout(tight(rgba(256, 256)), layout);
-    ctx.commit(DEFAULT, &desc).refused(format!("layout {layout}"))?;
-    let found = ctx.allocation(&[desc]).size;
-    require(found == u64::MAX, || {
-        format!("GetResourceAllocationInfo, layout {layout}: expected UINT64_MAX, found {found:#x}")
     })
 }

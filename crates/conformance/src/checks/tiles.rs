@@ -8,10 +8,7 @@ use crate::com::commands::{self, TileUpdate, tile_at, tile_run};
 use crate::com::device::{self, Home};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    COMMON, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, buffer, buffer_heap, rgba, texture2d, with_layout,
-    with_mips,
-};
+use crate::desc::*;
 
 const RESERVED: &str = "Learn, ID3D12Device::CreateReservedResource";
 const TILING: &str = "Learn, ID3D12Device::GetResourceTiling";
@@ -269,7 +266,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])
     }),
     validation("tiles/the-tier-means-volumes", TIER_3, TEXTURES, |ctx| {
-        by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D")
+        by_tier(ctx, &volume(64, 64, 64), 3, "a TEXTURE3D")
     }),
     validation("tiles/the-tier-means-packed-arrays", TIER_4, TEXTURES, |ctx| {
         by_tier(
@@ -306,7 +303,7 @@ pub(super) const CHECKS: &[Check] = &[
             if device::feature_of(ctx.device(), levels).ok("tiled")?.NumQualityLevels == 0 {
                 continue;
             }
-            let desc = crate::desc::multisampled(256, 256, count);
+            let desc = multisampled(256, 256, count);
             let tiling = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 1);
             let shape = (tiling.shape.WidthInTexels, tiling.shape.HeightInTexels);
             require_eq(format!("texels of a tile with {count} samples"), shape, (width, height))?;

@@ -9,10 +9,7 @@ use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home};
 use crate::com::{adapter, memory};
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, GPU_UPLOAD, HEAP_TYPES, KIB, MIB, READBACK, UPLOAD, buffer,
-    buffer_heap, custom, properties, rgba, tight_buffer, with_flags,
-};
+use crate::desc::*;
 
 const TYPE: &str = "UPLOAD, Support GPU upload heaps with D3D12_HEAP_TYPE_GPU_UPLOAD";
 const CUSTOM: &str = "UPLOAD, Support GPU upload heaps with custom heaps";
