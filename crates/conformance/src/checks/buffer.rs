@@ -150,8 +150,7 @@ pub(super) const CHECKS: &[Check] = &[
             Format: DXGI_FORMAT_R8G8B8A8_UNORM,
             Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
         };
-        let home = properties(DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let committed = Home::of(DEFAULT);
         ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
             .refused("a clear value, committed")?;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
@@ -260,8 +259,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("buffer/committed-desc-of-all-generations", COMMITTED_CALLS, &[], |ctx| {
         let (eight, ten) = newer_devices(ctx)?;
-        let home = properties(DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let committed = Home::of(DEFAULT);
         let desc = upgrade(&buffer(1000));
         let by_state =
             device::create_resource_by_state(&eight, committed, &desc, COMMON).holds_bytes("1000 bytes")?;
@@ -284,9 +282,8 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("buffer/layout-other-than-undefined-refused", INITIAL_LAYOUT, &[], |ctx| {
         let (_, ten) = newer_devices(ctx)?;
-        let home = properties(DEFAULT);
         each([D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_COPY_DEST], |layout| {
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+            let committed = Home::of(DEFAULT);
             let made =
                 device::create_resource_by_layout(&ten, committed, &upgrade(&buffer(256)), layout, &[]);
             made.refused(format!("layout {layout}"))
@@ -294,8 +291,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("buffer/castable-formats-refused", CASTABLE, &[], |ctx| {
         let (_, ten) = newer_devices(ctx)?;
-        let home = properties(DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let committed = Home::of(DEFAULT);
         let (desc, layout) = (upgrade(&buffer(256)), D3D12_BARRIER_LAYOUT_UNDEFINED);
         let made = device::create_resource_by_layout(&ten, committed, &desc, layout, &[DXGI_FORMAT_R8_UNORM]);
         made.refused("a castable format of a buffer")
@@ -398,9 +394,8 @@ fn state(
     initial: D3D12_RESOURCE_STATES,
     is_allowed: bool,
 ) -> Verdict {
-    let home = properties(heap_type);
     let what = format!("state {initial:#x} in {}", heap_type_name(heap_type));
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(heap_type);
     let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
     for home in [committed, Home::Placed(&heap, 0)] {
         let made = ctx.create_resource(home, &buffer(256), initial, None);

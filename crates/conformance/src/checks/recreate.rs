@@ -14,7 +14,7 @@ use crate::com::memory;
 use crate::com::tools::{self, Allocation};
 
 use crate::context::Context;
-use crate::desc::{COMMON, DEFAULT, KIB, MIB, UPLOAD, buffer, buffer_heap, properties, rgba};
+use crate::desc::{COMMON, DEFAULT, KIB, MIB, UPLOAD, buffer, buffer_heap, rgba};
 use crate::proof;
 
 const RECORD: &str = "RECREATE, ID3D12PageableTools::GetAllocation";
@@ -183,9 +183,8 @@ pub(super) const CHECKS: &[Check] = &[
         let recorded = record(ctx, MIB)?;
         let again = Recreation::open(ctx, &[recorded])?;
         again.set_next(recorded.start)?;
-        let (home, state) = (properties(DEFAULT), COMMON);
-        let home = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-        device::create_resource(again.device(), home, &rgba(64, 64), state, None).fails("with an address")?;
+        let texture = device::create_resource(again.device(), Home::of(DEFAULT), &rgba(64, 64), COMMON, None);
+        texture.fails("with an address")?;
         again.is_alive(ctx)
     }),
     check("recreate/address-in-use-refused", DDI, REPLAY, |ctx| {
@@ -387,8 +386,7 @@ pub(super) const CHECKS: &[Check] = &[
         };
         let again = Recreation::open(ctx, &[recorded])?;
         again.set_next(recorded.start)?;
-        let home = properties(UPLOAD);
-        let (home, state) = (Home::Committed(&home, D3D12_HEAP_FLAG_NONE), D3D12_RESOURCE_STATE_GENERIC_READ);
+        let (home, state) = (Home::of(UPLOAD), D3D12_RESOURCE_STATE_GENERIC_READ);
         let created = device::create_resource(again.device(), home, &buffer(PAGE), state, None)
             .ok("at a reserved address")?;
         let pointer = recorded.start.to_le_bytes();
@@ -504,7 +502,7 @@ impl Recreation {
     /// Creates a committed DEFAULT buffer at an address.
     fn buffer_at(&self, address: u64, width: u64) -> Answer<ID3D12Resource> {
         let _ = tools::set_next_address(&self.device, address);
-        self.create(Home::Committed(&properties(DEFAULT), D3D12_HEAP_FLAG_NONE), width)
+        self.create(Home::of(DEFAULT), width)
     }
 
     /// Creates a placed buffer, at the address that was set if there is one.

@@ -476,8 +476,7 @@ fn clear(
 ) -> crate::answer::Answer<ID3D12Resource> {
     let value =
         D3D12_CLEAR_VALUE { Format: format, Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0, 0.5, 1.0, 1.0] } };
-    let home = properties(DEFAULT);
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(DEFAULT);
     ctx.create_resource(committed, desc, COMMON, Some(&value))
 }
 
@@ -487,8 +486,7 @@ fn state(
     initial: D3D12_RESOURCE_STATES,
     is_allowed: bool,
 ) -> Verdict {
-    let home = properties(DEFAULT);
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(DEFAULT);
     let what = format!("state {initial:#x} of flags {:#x}", desc.Flags);
     let made = ctx.create_resource(committed, desc, initial, None);
     if is_allowed { made.holds_bytes_in(&what, initial).map(|_| what) } else { made.refused(what) }
@@ -501,8 +499,7 @@ fn by_layout(
     castable: &[DXGI_FORMAT],
 ) -> Result<crate::answer::Answer<ID3D12Resource>, Stop> {
     let newer: ID3D12Device10 = ctx.interface("ID3D12Device10")?;
-    let home = properties(DEFAULT);
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(DEFAULT);
     let made = device::create_resource_by_layout(&newer, committed, &upgrade(desc), layout, castable);
     Ok(made)
 }

@@ -4,11 +4,11 @@ use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::answer::{Stop, Verdict, each, ensure, require, require_eq};
+use crate::answer::{Stop, Verdict, each, ensure, failed, require, require_eq, skipped};
 use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home};
 use crate::com::{adapter, memory};
-use crate::context::Context;
+use crate::context::{Context, pageable};
 use crate::desc::*;
 
 const TYPE: &str = "UPLOAD, Support GPU upload heaps with D3D12_HEAP_TYPE_GPU_UPLOAD";
@@ -94,9 +94,8 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("at offset {alignment}"))
     }),
     check("upload/initial-states", STATES, YES, |ctx| {
-        let home = properties(GPU_UPLOAD);
         each([COMMON, COPY_SOURCE, COPY_DEST], |state| {
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+            let committed = Home::of(GPU_UPLOAD);
             ctx.create_resource(committed, &buffer(256), state, None).ok(format!("state {state:#x}"))
         })
     }),
@@ -160,7 +159,7 @@ pub(super) const CHECKS: &[Check] = &[
         let free = free(ctx, LOCAL)?;
         let size = 512 * MIB;
         if free < size {
-            return crate::answer::skipped("less than 512 MiB of the local budget is free");
+            return skipped("less than 512 MiB of the local budget is free");
         }
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, size)).ok("512 MiB")?;
         let resource = ctx.place(&heap, size - 64 * KIB, &buffer(64 * KIB)).holds_bytes("its last 64 KiB")?;
@@ -174,7 +173,7 @@ pub(super) const CHECKS: &[Check] = &[
                 return Ok(found);
             }
         }
-        crate::answer::skipped("the local budget changes too often")
+        skipped("the local budget changes too often")
     }),
     check("upload/uma-has-gpu-upload-heaps", INTEGRATED, UMA, |ctx| {
         // Without developer mode the document has no device support them.
@@ -187,13 +186,10 @@ pub(super) const CHECKS: &[Check] = &[
         let (size, step) = (64 * MIB, 256 * MIB);
         let (local, system) = (free(ctx, LOCAL)?, free(ctx, NON_LOCAL)?);
         if local > 64 * 1024 * MIB || system < 2 * size || local < 2 * step {
-            return crate::answer::skipped("too little system memory is free to exceed the local budget");
+            return skipped("too little system memory is free to exceed the local budget");
         }
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, size)).ok("64 MiB")?;
-        let objects = [Some(
-            heap.cast::<ID3D12Pageable>()
-                .or_else(|_| crate::answer::failed("the heap has no ID3D12Pageable"))?,
-        )];
+        let objects = pageable(&heap)?;
         ctx.evict(&objects).ok("a heap")?;
         let mut held = Vec::new();
         // As much as video memory gives, which is a little more than the budget.
@@ -251,7 +247,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (local, system) = (free(ctx, LOCAL)?, free(ctx, NON_LOCAL)?);
         let step = 256 * MIB;
         if local > 64 * 1024 * MIB || system < 2 * step {
-            return crate::answer::skipped("too little system memory is free to exceed the local budget");
+            return skipped("too little system memory is free to exceed the local budget");
         }
         let mut held = Vec::new();
         for _ in 0..=local / step {
@@ -325,7 +321,7 @@ fn fill_video_memory(ctx: &Context) -> Result<Option<String>, Stop> {
             Ok(heap) => heap,
             Err(E_OUTOFMEMORY) if is_refusable => break,
             Err(hresult) => {
-                return crate::answer::failed(format!(
+                return failed(format!(
                     "a heap after {held_bytes} bytes of the local budget: expected S_OK, found {}",
                     Named(hresult)
                 ));
@@ -364,7 +360,7 @@ fn free(ctx: &Context, group: DXGI_MEMORY_SEGMENT_GROUP) -> Result<u64, Stop> {
 fn charged(ctx: &Context, heap_type: D3D12_HEAP_TYPE, group: DXGI_MEMORY_SEGMENT_GROUP) -> Verdict {
     let size = 64 * MIB;
     if free(ctx, group)? < 2 * size {
-        return crate::answer::skipped("less than 128 MiB of the budget is free");
+        return skipped("less than 128 MiB of the budget is free");
     }
     let before = usage(ctx, group)?;
     let heap = ctx.create_heap(&buffer_heap(heap_type, size)).ok("64 MiB")?;

@@ -10,9 +10,9 @@ use heapwright_d3d12::*;
 
 pub(super) use self::kinds::{ALIASING, COPIES, PLACEMENT, QUEUES, RESIDENCY};
 use self::stage::Stage;
-use crate::answer::{Stop, Verdict, failed};
-use crate::com::{cast, commands, object};
-use crate::context::Context;
+use crate::answer::{Stop, Verdict};
+use crate::com::{commands, object};
+use crate::context::{Context, pageable};
 use crate::desc::{COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, MIB, properties};
 
 /// Creates a heap for resources of a description.
@@ -89,10 +89,7 @@ fn paged(ctx: &Context, desc: &D3D12_RESOURCE_DESC, is_enqueued: bool) -> Verdic
     let heap = heap_for(ctx, desc, size, D3D12_HEAP_FLAG_NONE)?;
     let resource = place(ctx, &heap, 0, desc)?;
     stage.write(0, &resource)?;
-    let Ok(pageable) = cast::<ID3D12Pageable>(&heap) else {
-        return failed("the heap has no ID3D12Pageable");
-    };
-    let objects = [Some(pageable)];
+    let objects = pageable(&heap)?;
     ctx.evict(&objects).ok("a heap")?;
     let other = heap_for(ctx, desc, size, D3D12_HEAP_FLAG_NONE)?;
     let beside = place(ctx, &other, 0, desc)?;
