@@ -8,7 +8,7 @@ use crate::check::{Check, Need, scene};
 use crate::com::barriers::Barrier;
 use crate::desc::*;
 use crate::scene::{
-    ALL, BUFFERS, GRANULE, RED, RED_TEXEL, SHARED, Scene, TARGETS, TEXTURES, square, target, tiled,
+    ALL, BUFFERS, GRANULE, RED, RED_TEXEL, Rect, SHARED, Scene, TARGETS, TEXTURES, square, target, tiled,
 };
 
 const ALIAS: &str = "ALIAS, Data Inheritance";
@@ -60,13 +60,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let other = scene.reserve(&tiled(rgba(256, 128)), COMMON)?;
         scene.map_tiles(&one, 1, &heap, 1);
         scene.map_tiles(&other, 2, &heap, 0);
-        scene.run(|list| {
-            scene.write(list, &one, 0);
-            list.transition(&one, COPY_DEST, COMMON);
-            list.alias(Some(&one), Some(&other));
-            list.transition(&other, COMMON, COPY_SOURCE);
-            scene.read_box(list, &other, 0, [128, 0, 256, 128]);
-        })?;
+        hand_over_tile(scene, &one, &other, [128, 0, 256, 128])?;
         scene.carried(&one, 0)
     }),
     scene("aliasing/h-3-placed-tile-of-another-index", ALIAS, TILED, |scene| {
@@ -74,13 +68,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let heap = scene.heap(4, TEXTURES)?;
         let one = scene.place(&heap, 1, &tiled_square(), COPY_DEST)?;
         let other = scene.place(&heap, 0, &tiled(rgba(256, 128)), COMMON)?;
-        scene.run(|list| {
-            scene.write(list, &one, 0);
-            list.transition(&one, COPY_DEST, COMMON);
-            list.alias(Some(&one), Some(&other));
-            list.transition(&other, COMMON, COPY_SOURCE);
-            scene.read_box(list, &other, 0, [128, 0, 256, 128]);
-        })?;
+        hand_over_tile(scene, &one, &other, [128, 0, 256, 128])?;
         scene.carried(&one, 0)
     }),
     scene("aliasing/h-4-simultaneous-access", STATES, WITH_TEXTURES, |scene| {
@@ -98,7 +86,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     scene("aliasing/h-5-tiles-in-common", STATES, TILED, |scene| {
         // Not the same description: what is in the tile is, and both are in COMMON.
         let [one, other] = reserved_pair(scene, &tiled(rgba(128, 256)))?;
-        hand_over_tile(scene, &one, &other)?;
+        hand_over_tile(scene, &one, &other, [0, 0, 128, 128])?;
         scene.carried(&one, 0)
     }),
     scene("aliasing/h-6-both-render-targets", STATES, WITH_TEXTURES, |scene| {
@@ -224,15 +212,20 @@ fn reserved_pair(scene: &Scene<'_>, desc: &D3D12_RESOURCE_DESC) -> Result<[ID3D1
     Ok([one, other])
 }
 
-/// As [`hand_over`], with both resources in COMMON at the barrier; reads the first tile of the second.
-fn hand_over_tile(scene: &Scene<'_>, one: &ID3D12Resource, other: &ID3D12Resource) -> Result<(), Stop> {
+/// As [`hand_over`], with both resources in COMMON at the barrier; reads a tile of the second.
+fn hand_over_tile(
+    scene: &Scene<'_>,
+    one: &ID3D12Resource,
+    other: &ID3D12Resource,
+    tile: Rect,
+) -> Result<(), Stop> {
     scene.wipe()?;
     scene.run(|list| {
         scene.write(list, one, 0);
         list.transition(one, COPY_DEST, COMMON);
         list.alias(Some(one), Some(other));
         list.transition(other, COMMON, COPY_SOURCE);
-        scene.read_box(list, other, 0, [0, 0, 128, 128]);
+        scene.read_box(list, other, 0, tile);
     })
 }
 
