@@ -13,7 +13,7 @@ use heapwright_core::placement::{
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
-use crate::allocator::ResourceAllocationDesc;
+use crate::ResourceAllocationDesc;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{
     AllocationId, BackingAddress, HeapKinds, Label, Labels, Passed, PlacedRange, PredictedMemory, Stripe,

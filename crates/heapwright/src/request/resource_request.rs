@@ -9,7 +9,7 @@ use super::granted_heaps::GrantedHeaps;
 use super::heap_type::HeapType;
 use super::placement::{Placement, PlacementDecision, PlacementReason};
 use super::requirements::{RequestedResource, ResourceRequirements};
-use crate::allocator::ResourceAllocationDesc;
+use crate::ResourceAllocationDesc;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::{Error, InitialState};
 

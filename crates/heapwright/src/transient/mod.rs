@@ -55,6 +55,17 @@
 //!
 //! Resources whose contents outlive a frame are created by [`ResourceAllocator`](crate::ResourceAllocator). Barriers of
 //! other resources are the program's own.
+//!
+//! # From a frame to its recording
+//!
+//! `TransientHeaps::prepare` does this when the frame changes:
+//!
+//! 1. `heaps.rs` queries the sizes of the resources, has the frame planned, and gets a range of one of the allocator's heaps for each
+//!    heap of the plan (`heaps/take.rs`), or keeps the last frame's.
+//! 2. `states.rs` goes through the uses of each resource and derives what each pass records. With legacy barriers, every frame leaves each
+//!    resource in the state in which it found it; with enhanced ones, textures begin with an undefined layout. Either way the barriers are
+//!    the same in all frames, and `recording.rs` only looks them up. `legacy_barriers.rs` and `enhanced_barriers.rs` write the same steps in
+//!    the two models, with the layouts, accesses and synchronization scopes of `scopes.rs`.
 
 mod enhanced_barriers;
 mod frame;

@@ -71,6 +71,25 @@
 //! last. The CPU may write to mapped memory at any time, so mapped resources count as written. Resources created and
 //! lists recorded while the tracker was off are not judged, nor are other devices that share a heap. Tiles of one
 //! resource that are mapped to the same memory are not distinguished.
+//!
+//! # One submission
+//!
+//! While a device tracks aliasing, `ExecuteCommandLists` gives its queue a question instead of
+//! commands:
+//!
+//! 1. Lists record, along with their commands, the calls that made them, and what is no command: barriers, discards, the loads of
+//!    render passes (`api/command_list/aliasing_notes.rs`), and what draws and dispatches may write (`bindings.rs`). A list has no extra cost
+//!    while the tracker is off.
+//! 2. The queue evaluates the question (`Work::Ask`) when all work before it is done, so the tracker sees the accesses in the order
+//!    in which they happen. Two queues are ordered by the clocks that fences carry (`clock.rs`), and so is the CPU, by the fence
+//!    values that it has seen.
+//! 3. The judge goes through the calls. If the resource was the last to use its memory, one lookup suffices. Otherwise it takes the
+//!    memory over (`handover.rs`): the heap's map of last users (`memory.rs`) names the previous ones; barriers since then
+//!    (`submission.rs`), granules (`granularity.rs`), states and descriptions (`inheritance.rs`) decide who loses what. Then the
+//!    contents (`content.rs`, `coverage.rs`) are read, written or discarded (`usage.rs`). What is a violation stands in tables of laws,
+//!    conditions and findings, one for each occasion (`prohibitions.rs`, `laws.rs`); a law that is not in force leaves its rows out.
+//! 4. The result is the commands, interleaved with writes that overwrite undefined bytes. Violations go to the info queue, outside
+//!    of the lock.
 
 mod access;
 #[cfg(debug_assertions)]
