@@ -58,23 +58,24 @@ pub(crate) fn engine_desc(
                 lanes: SharedHeapSet::<()>::LANES,
             }
         }
-        SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity },
+        SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity, retention },
         SuballocationAlgorithm::Slab => {
             let usual = SlabSizing::default();
-            EngineDesc::SlabBySize(SlabSizing {
+            let sizing = SlabSizing {
                 minimum,
                 maximum: max_heap_size,
                 granularity,
                 fragmentation_limit: desc.heap_fragmentation_limit.unwrap_or(usual.fragmentation_limit),
                 growth_factor: desc.heap_growth_factor.unwrap_or(usual.growth_factor),
-            })
+            };
+            EngineDesc::SlabBySize { sizing, retention }
         }
         SuballocationAlgorithm::BuddySystem => {
-            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity }
+            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity, retention }
         }
         SuballocationAlgorithm::Linear => {
             let heap_size = if preferred.is_none() { LINEAR_HEAP } else { minimum };
-            EngineDesc::Linear { heap_size: heap_size.min(max_heap_size), one_heap }
+            EngineDesc::Linear { heap_size: heap_size.min(max_heap_size), one_heap, retention }
         }
     }
 }

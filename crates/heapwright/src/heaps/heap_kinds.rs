@@ -12,10 +12,7 @@ use super::nesting::{Nesting, Owner, SharedKind};
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
 use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
-use crate::desc::{
-    EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,
-    SuballocationAlgorithm,
-};
+use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
 use crate::source::{Account, Budget, Heap, HeapSource, Refusal};
@@ -333,7 +330,9 @@ impl HeapKinds {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {
-            heaps.shared().give_up_unused_slabs();
+            if let Some(set) = heaps.shared().as_default() {
+                set.give_up_unused_slabs();
+            }
         }
     }
 
@@ -477,8 +476,7 @@ impl HeapKind {
 
 fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
     let keeps_by_retention =
-        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool)
-            && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
+        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool);
     if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
         Recycling::Never
     } else {

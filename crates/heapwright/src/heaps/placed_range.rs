@@ -115,7 +115,7 @@ impl Drop for PlacedRange {
         }
         match self.heaps.engine(self.sharing).free(self.id) {
             Ok(left) if left.is_empty() => {}
-            Ok(left) => self.heaps.recycle(left),
+            Ok(left) => self.heaps.recycle_own(left, self.sharing),
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
         self.heaps.source.look_after_empty();

@@ -116,7 +116,7 @@ impl HeapRequest<'_> {
         }
         let Shortage { sizes, may_create, budget, mut refusal, .. } = self.shortage()?;
         let HeapSizes { wanted, least } = sizes;
-        if self.may_be_held() && self.heaps.has_spare(least, wanted) {
+        if self.may_be_held() && self.heaps.has_spare(self.sharing, least, wanted) {
             return Ok(PredictedMemory::Held);
         }
         for size in sizes.distinct().filter(|_| may_create) {
@@ -126,7 +126,7 @@ impl HeapRequest<'_> {
                 Err(other) => refusal.append(other),
             }
         }
-        let is_held = self.may_be_held() && self.heaps.has_spare(least, ByteSize::MAX);
+        let is_held = self.may_be_held() && self.heaps.has_spare(self.sharing, least, ByteSize::MAX);
         if is_held { Ok(PredictedMemory::Held) } else { Err(refusal) }
     }
 
@@ -217,7 +217,7 @@ impl HeapRequest<'_> {
     }
 
     fn in_spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
-        let spare = if self.may_be_held() { self.heaps.take_spare(least, most) } else { None };
+        let spare = if self.may_be_held() { self.heaps.take_spare(self.sharing, least, most) } else { None };
         spare.map(|heap| self.in_new(heap)).transpose()
     }
 

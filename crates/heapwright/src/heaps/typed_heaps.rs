@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use heapwright_core::placement::{
-    EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
-    ServingHeap, SharedHeapSet,
+    EngineDesc, HeapEngine, HeapPool, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
+    PlacementRequest, ServingHeap, SharedHeapSet,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -122,7 +122,8 @@ impl TypedHeaps {
     ) -> Arc<Self> {
         let granularity =
             Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
-        let dedicated = EngineDesc::Dedicated { granularity };
+        // Its heaps are kept with the shared ones.
+        let dedicated = EngineDesc::Dedicated { granularity, retention: HeapRetention::NONE };
         let timer = Arc::clone(source.timers.of(desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
@@ -176,6 +177,9 @@ impl TypedHeaps {
     ) -> Result<(), PlacementError> {
         let planned = self.engine(sharing).plan(request)?;
         self.recycle(planned.release);
+        if !self.is_in_shared_engine(sharing) {
+            self.recycle(self.shared.make_way(planned.size));
+        }
         if self.desc.recycling == Recycling::IntoPool {
             let members = self.siblings.members();
             let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
@@ -207,8 +211,19 @@ impl TypedHeaps {
         self.engine(sharing).new_heap_size(request)
     }
 
-    /// Takes an empty heap of a suitable size that is already held: pooled, or held by a nested allocator.
-    pub(crate) fn take_spare(&self, least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
+    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, pooled, or held by a nested
+    /// allocator.
+    pub(crate) fn take_spare(
+        &self,
+        sharing: Sharing,
+        least: ByteSize,
+        wanted: ByteSize,
+    ) -> Option<Arc<Heap>> {
+        if !self.is_in_shared_engine(sharing) {
+            if let Some((_, heap)) = self.shared.take_empty_fitting(least, wanted) {
+                return Some(heap);
+            }
+        }
         if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
             match heap.transfer_to(&self.source.accounts) {
                 Ok(()) => return Some(heap),
@@ -247,7 +262,10 @@ impl TypedHeaps {
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
-    pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
+    pub(crate) fn has_spare(&self, sharing: Sharing, least: ByteSize, wanted: ByteSize) -> bool {
+        if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
+            return true;
+        }
         let permitted = {
             let Account { heap_type, group } = self.desc.account();
             let accounts = &self.source.accounts;
@@ -432,6 +450,19 @@ impl TypedHeaps {
         if self.desc.recycling == Recycling::IntoPool {
             left.into_iter().filter(|heap| self.is_usable(heap)).for_each(|heap| self.spare.put(heap));
         }
+    }
+
+    /// Keeps, pools or releases heaps that became empty when allocations of their own were freed.
+    pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
+        let keeps = self.desc.recycling == Recycling::Never && self.source.retention != HeapRetention::NONE;
+        if keeps && !self.is_in_shared_engine(sharing) {
+            for heap in heaps.extract_if(.., |heap| self.is_usable(heap)) {
+                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+                let _refused = self.insert_empty(heap);
+            }
+            heaps.extend(self.shared.pass_operations());
+        }
+        self.recycle(heaps);
     }
 
     /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.

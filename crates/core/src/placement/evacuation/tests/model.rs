@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, Keeping, PlannedMove,
-    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, Keeping, PlacementRequest,
+    PlannedMove, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -141,13 +141,13 @@ impl<'a> Scene<'a> {
         let closed = self.closed();
         // As for D3D12 resources, sizes are multiples of the alignment.
         let size = ByteSize::new(size.next_multiple_of(alignment.get()));
-        let placed = match self.set.allocate_on(lane, size, alignment).unwrap() {
+        let placed = match self.set.allocate_on(lane, &PlacementRequest::new(size, alignment)).unwrap() {
             Some(placed) => placed,
             None => {
-                let wanted = self.set.plan(size, alignment).unwrap();
+                let wanted = self.set.plan(&PlacementRequest::new(size, alignment)).unwrap();
                 self.release(wanted.release);
                 let heap = self.make(wanted.size);
-                self.set.allocate_in_new(wanted.size, heap, size, alignment).unwrap()
+                self.set.allocate_in_new(wanted.size, heap, &PlacementRequest::new(size, alignment)).unwrap()
             }
         };
         assert!(
@@ -167,7 +167,7 @@ impl<'a> Scene<'a> {
     fn allocate_anywhere(&mut self, size: u64, alignment: Alignment) {
         let closed = self.closed();
         let size = ByteSize::new(size.next_multiple_of(alignment.get()));
-        let placed = self.set.allocate_anywhere(size, alignment).unwrap();
+        let placed = self.set.allocate_anywhere(&PlacementRequest::new(size, alignment)).unwrap();
         if let Some(placed) = placed {
             assert!(
                 self.run.is_gathering() || !closed.contains(&placed.heap.0),

@@ -1,4 +1,4 @@
-//! Insertion and removal of whole heaps.
+//! Insertion and removal of whole heaps, and the release of empty heaps as operations, frames and time pass.
 
 use super::{SharedHeapSet, SharedPlacementId};
 use crate::ByteSize;
@@ -75,7 +75,58 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
     #[must_use]
     pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
-        lock(&self.heaps.0).has_empty_fitting(at_least, at_most)
+        lock(&self.heaps.0).find_empty_fitting(at_least, at_most).is_some()
+    }
+
+    /// Removes the heaps that are not worth keeping, because of operations and heaps of this set and of those that share
+    /// its tally: a call that frees releases only heaps of its own set. Slabs without used slots return their memory to
+    /// the heaps. O(1) per heap and slab, and O(lanes).
+    pub fn pass_operations(&self) -> Vec<H> {
+        self.give_up_unused_slabs();
+        let mut heaps = lock(&self.heaps.0);
+        std::iter::from_fn(|| heaps.take_expired()).collect()
+    }
+
+    /// Counts a frame, and removes heaps that have been empty for too many frames. See
+    /// [`HeapSet::pass_frame`](super::HeapSet::pass_frame). Slabs without used slots return their memory to the
+    /// heaps once in the frames for which heaps are kept. O(1) per heap and slab, and then O(lanes).
+    pub fn pass_frame(&self) -> Vec<H> {
+        let mut heaps = lock(&self.heaps.0);
+        let removed = heaps.pass_frame();
+        if heaps.times.is_time_for_slabs() {
+            drop(heaps);
+            self.give_up_unused_slabs();
+        }
+        removed
+    }
+
+    /// Counts a period, and removes heaps that were empty for too many. See
+    /// [`HeapSet::pass_period`](super::HeapSet::pass_period). Slabs without used slots return their memory to
+    /// the heaps. O(1) per heap and slab, and O(lanes).
+    pub fn pass_period(&self) -> Vec<H> {
+        self.give_up_unused_slabs();
+        lock(&self.heaps.0).pass_period()
+    }
+
+    /// Returns the memory of slabs without used slots to the heaps. O(lanes), and O(1) per slab.
+    pub fn give_up_unused_slabs(&self) {
+        for lane in self.used_lanes() {
+            let mut lane = lock(&lane.0);
+            let _any = lane.give_up_empty(&mut lock(&self.heaps.0));
+        }
+    }
+
+    /// Reopens the heaps that are being emptied, whose run then leaves them alone. Returns whether there were any. O(1) if
+    /// there is none, and O(slabs + heaps) otherwise.
+    pub fn reopen_closed(&self) -> bool {
+        if !lock(&self.heaps.0).has_closed() {
+            return false;
+        }
+        for lane in self.used_lanes() {
+            lock(&lane.0).reopen_slabs();
+        }
+        lock(&self.heaps.0).reopen_all(false);
+        true
     }
 }
 
