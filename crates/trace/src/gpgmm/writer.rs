@@ -20,7 +20,7 @@ pub struct CaptureWriter<W> {
     /// The last allocation, whose description, place, address and name may follow.
     allocation: Option<NewAllocation>,
     /// The last new allocator, whose options may follow.
-    allocator: Option<(u64, Vec<(Box<str>, Box<str>)>)>,
+    allocator: Option<(u64, OptionList)>,
     selected: u64,
     known: Vec<u64>,
     /// Sizes of live allocations and heaps, and the heaps of residency sets, by id.
@@ -30,6 +30,9 @@ pub struct CaptureWriter<W> {
     used: u64,
     reserved: u64,
 }
+
+/// Names and values of options.
+type OptionList = Vec<(Box<str>, Box<str>)>;
 
 #[derive(Debug)]
 struct NewAllocation {
