@@ -145,7 +145,7 @@ pub enum EmptyHeapPolicy {
     /// seconds. New heaps are a 64th of the memory that was held instead of a tenth, and the smallest has 64 KiB. Least
     /// memory, more hitches.
     LeastMemory,
-    /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 600 frames, or ten seconds. New heaps are
+    /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 3,600 frames, or a minute. New heaps are
     /// an eighth of the memory that was held instead of a tenth, at most 128 MiB instead of 64. Fewest hitches, more memory.
     FewestHitches,
     /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others. Without
