@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use heapwright_core::placement::{HeapRetention, PlacementAlgorithm, PlacementRequest};
+use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::engine_desc::engine_desc;
 use super::labels::next_number;
 use super::nesting::{Nesting, Owner, SharedKind};
 use super::prefetch::Prefetcher;
@@ -73,7 +72,6 @@ impl HeapKinds {
         let kind = HeapKind::of(index, &self.families, &self.caps);
         let HeapKind { family, heap_type, class } = kind;
         let source = &self.source;
-        let alignment = class.heap_alignment();
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: None,
@@ -85,32 +83,18 @@ impl HeapKinds {
             protected_session: None,
             residency_priority: None,
             heap_size: ByteSize::ZERO,
-            max_heap_size: source.max_heap_size,
             min_heap_count: 0,
             max_heap_count: 0,
             min_alignment: Alignment::ONE,
             recycling: recycling(&source.desc),
-            engine: engine_desc(
-                source,
-                heap_type,
-                // A pool keeps the heaps that do not stay.
-                if recycling(&source.desc) == Recycling::Never {
-                    source.retention
-                } else {
-                    HeapRetention::NONE
-                },
-                source.desc.suballocation_algorithm,
-                alignment,
-                None,
-                false,
-            ),
+            algorithm: source.desc.suballocation_algorithm,
         };
         // The outermost allocator counts the heaps in the shared pool, so it has heaps of every kind that a nested one
         // has.
         if let Some(root) = self.nesting.root_of(&self.source.owner) {
             root.make_kind(index);
         }
-        let SharedKind { spare, siblings } = self.nesting.kind(index, alignment);
+        let SharedKind { spare, siblings } = self.nesting.kind(index, class.heap_alignment());
         Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
     }
 

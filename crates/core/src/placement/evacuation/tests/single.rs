@@ -2,7 +2,7 @@
 
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlacementRequest,
-    SharedHeapSet, SharedPlaced,
+    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use crate::{Alignment, ByteSize};
 
@@ -32,6 +32,12 @@ fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize
     (set, kept)
 }
 
+fn heap_of(set: &SharedHeapSet<usize>, id: SharedPlacementId) -> usize {
+    let is_in = |range: &SurveyedRange| matches!(range, SurveyedRange::Used { id: used, .. } if *used == id);
+    let heap = set.survey().into_iter().find(|heap| heap.ranges.iter().any(is_in));
+    heap.expect("the id is live").heap
+}
+
 fn step(
     run: &mut Evacuation<&SharedHeapSet<usize>, usize>,
     moves: u32,
@@ -44,7 +50,7 @@ fn the_thinnest_heap_goes_first_and_a_full_one_stays() {
     let (set, _) = set_of(&[9, 3, 2, 10]);
     let mut run = Evacuation::new(&set);
     let planned = step(&mut run, 2);
-    assert_eq!(planned.moves.iter().map(|one| one.source_heap).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(planned.moves.iter().map(|one| heap_of(&set, one.source)).collect::<Vec<_>>(), [2, 2]);
     assert!(planned.moves.iter().all(|one| one.target.heap < 2), "{planned:?}");
     for one in &planned.moves {
         assert!(run.complete(one).is_moved);
@@ -77,7 +83,7 @@ fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
         let next = step(&mut run, 64);
         has_closed |= next.create.is_some();
         for one in &next.moves {
-            assert_ne!(one.source_heap, first[0].source_heap, "{one:?}");
+            assert_ne!(heap_of(&set, one.source), heap_of(&set, first[0].source), "{one:?}");
             assert!(run.complete(one).is_moved);
         }
         if let Some(size) = next.create {

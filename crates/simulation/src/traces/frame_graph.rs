@@ -1,7 +1,6 @@
 //! A renderer whose targets depend on the size of its window.
 
-use super::range::Range;
-use super::recorder::{Block, KIB, MIB, Recorder, in_units, mesh, texture};
+use super::recorder::{Block, KIB, MIB, Range, Recorder, in_units, mesh, texture};
 
 /// Number of render targets.
 const TARGETS: Range = Range::apart((8, 16), (20, 34));

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::random::Random;
-use super::range::Range;
-use super::recorder::{Block, KIB, MIB, Recorder, mesh, texture};
+use super::recorder::{Block, KIB, MIB, Range, Recorder, mesh, texture};
+use crate::workload::Random;
 
 /// Radius around the camera within which tiles are loaded, in tiles.
 const RADIUS: Range = Range::apart((3, 5), (6, 7));
@@ -210,16 +209,16 @@ impl World {
     /// Returns the assets of a tile, which depend on nothing but the world's seed. Neighbours share some.
     fn assets_of(&self, (x, y): Tile) -> Vec<usize> {
         let number = x.unsigned_abs() << 32 | y.unsigned_abs();
-        let mut random = Random::new(self.seed ^ number);
-        let region = Random::new(self.seed ^ (x.unsigned_abs() / 4) << 40 ^ (y.unsigned_abs() / 4) << 8)
-            .between(0, 1 << 20);
+        let mut random = Random::new(self.seed ^ number, 0);
+        let region = Random::new(self.seed ^ (x.unsigned_abs() / 4) << 40 ^ (y.unsigned_abs() / 4) << 8, 0)
+            .range(0, (1 << 20) + 1);
         let count = u64::try_from(self.assets.len()).unwrap_or(1);
         let assets = (0..self.assets_per_tile).map(|_| {
             // Half of the assets are common in the region, which has a tenth of the library.
-            let asset = if random.between(0, 1) == 0 {
-                (region + random.between(0, count / 10)) % count
+            let asset = if random.range(0, 2) == 0 {
+                (region + random.range(0, count / 10 + 1)) % count
             } else {
-                random.between(0, count - 1)
+                random.range(0, count)
             };
             usize::try_from(asset).unwrap_or(0)
         });

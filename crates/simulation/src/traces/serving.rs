@@ -1,7 +1,6 @@
 //! An inference server with several models.
 
-use super::range::Range;
-use super::recorder::{Block, KIB, MIB, Recorder};
+use super::recorder::{Block, KIB, MIB, Range, Recorder};
 
 /// Number of models that clients ask for.
 const MODELS: Range = Range::apart((3, 5), (6, 9));

@@ -1,7 +1,6 @@
 //! A game with levels.
 
-use super::range::Range;
-use super::recorder::{Block, KIB, MIB, Recorder, mesh, texture};
+use super::recorder::{Block, KIB, MIB, Range, Recorder, mesh, texture};
 
 /// Number of levels that are played.
 const LEVELS: Range = Range::common(5, 8);

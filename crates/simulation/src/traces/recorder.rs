@@ -1,16 +1,13 @@
 //! Records the events of a simulated program.
 
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
 
 use heapwright_core::ByteSize;
+use heapwright_trace::{EventKind, Trace};
 
-use super::random::{Random, mix};
-use super::range::Range;
-use super::{Part, Workload};
-use crate::event::{AllocationIndex, Event, EventKind};
-use crate::trace::Trace;
+use super::GeneratedTrace;
+use crate::seeded::Part;
+use crate::workload::Random;
 
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;
@@ -21,11 +18,40 @@ const FRAME_US: u64 = 16_667;
 /// Number of frames after which the GPU is done with what a frame used.
 const FRAMES_IN_FLIGHT: usize = 2;
 
+/// The range of a parameter in each part. Bounds are inclusive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    development: (u64, u64),
+    evaluation: (u64, u64),
+}
+
+impl Range {
+    /// A range that both parts share.
+    pub(super) const fn common(low: u64, high: u64) -> Self {
+        assert!(low <= high, "a range must not be empty");
+        Self { development: (low, high), evaluation: (low, high) }
+    }
+
+    /// Ranges that do not overlap, which is checked when the constant is compiled.
+    pub(super) const fn apart(development: (u64, u64), evaluation: (u64, u64)) -> Self {
+        assert!(development.0 <= development.1 && evaluation.0 <= evaluation.1, "a range must not be empty");
+        assert!(development.1 < evaluation.0 || evaluation.1 < development.0, "the ranges must not overlap");
+        Self { development, evaluation }
+    }
+
+    /// Returns the bounds in a part.
+    pub(super) const fn of(self, part: Part) -> (u64, u64) {
+        match part {
+            Part::Development => self.development,
+            Part::Evaluation => self.evaluation,
+        }
+    }
+}
 /// A live allocation. It cannot be copied, so each is freed at most once.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Block {
-    index: AllocationIndex,
+    id: u64,
     size: ByteSize,
 }
 
@@ -41,37 +67,34 @@ pub(super) struct Recorder {
     part: Part,
     random: Random,
     now_us: u64,
-    events: Vec<Event>,
-    allocation_count: u32,
+    /// Time, kind, id and size of each.
+    events: Vec<(u64, EventKind, u64, ByteSize)>,
+    allocation_count: u64,
     live: u64,
-    peak_live: u64,
     /// The resources freed while the GPU may use them, by frame; the last entry belongs to the current frame.
     retired: VecDeque<Vec<Block>>,
 }
 
 impl Recorder {
-    pub(super) fn new(workload: Workload) -> Self {
-        let seed = mix(workload.shape as u64 + 1) ^ u64::from(workload.seed);
+    pub(super) fn new(generated: GeneratedTrace) -> Self {
+        let seed = Random::mix(generated.shape as u64 + 1) ^ u64::from(generated.seed);
         Self {
-            part: workload.part(),
-            random: Random::new(seed),
+            part: generated.part(),
+            random: Random::new(seed, 0),
             now_us: 0,
             events: Vec::new(),
             allocation_count: 0,
             live: 0,
-            peak_live: 0,
             retired: VecDeque::from([Vec::new()]),
         }
     }
 
     /// Allocates `bytes`, or one byte if that is 0.
     pub(super) fn allocate(&mut self, bytes: u64) -> Block {
-        let block =
-            Block { index: AllocationIndex::new(self.allocation_count), size: ByteSize::new(bytes.max(1)) };
+        let block = Block { id: self.allocation_count, size: ByteSize::new(bytes.max(1)) };
         self.allocation_count += 1;
         self.push(&block, EventKind::Alloc);
         self.live += block.bytes();
-        self.peak_live = self.peak_live.max(self.live);
         block
     }
 
@@ -127,6 +150,30 @@ impl Recorder {
         self.wait_for_gpu();
     }
 
+    /// Returns a number from `low` to `high`, inclusive. `low` must not be greater.
+    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
+        self.random.range(low, high + 1)
+    }
+
+    /// Returns a number from `low` to `high` whose logarithm is about uniformly distributed. `low` must not be 0.
+    pub(super) fn log_uniform(&mut self, low: u64, high: u64) -> u64 {
+        let octave = self.between(0, u64::from((high / low).ilog2()));
+        self.in_octave(low, octave, high)
+    }
+
+    /// Returns a number from `low` to `high` whose logarithm has about a normal distribution in the middle of the two.
+    /// `low` must not be 0.
+    pub(super) fn log_normal(&mut self, low: u64, high: u64) -> u64 {
+        let octaves = u64::from((high / low).ilog2());
+        let sum: u64 = (0..3).map(|_| self.between(0, octaves)).sum();
+        self.in_octave(low, sum / 3, high)
+    }
+
+    fn in_octave(&mut self, low: u64, octave: u64, high: u64) -> u64 {
+        let start = low << octave;
+        self.between(start, high.min(2 * start))
+    }
+
     /// Draws a parameter from its range in the part of the workload.
     pub(super) fn draw(&mut self, range: Range) -> u64 {
         let (low, high) = range.of(self.part);
@@ -164,33 +211,14 @@ impl Recorder {
     }
 
     pub(super) fn finish(self, name: String) -> Trace {
-        Trace::generated(
-            PathBuf::from(name),
-            self.events,
-            self.allocation_count,
-            ByteSize::new(self.peak_live),
-        )
+        Trace::from_events(name, self.events)
+            .expect("a recorder frees what it has allocated, in the order of time")
     }
 
     fn push(&mut self, block: &Block, kind: EventKind) {
         // A call of an allocator and what the program does around it.
-        self.now_us += self.random.between(1, 6);
-        let &Block { index: allocation, size } = block;
-        self.events.push(Event { time_us: self.now_us, size, allocation, kind });
-    }
-}
-
-impl Deref for Recorder {
-    type Target = Random;
-
-    fn deref(&self) -> &Random {
-        &self.random
-    }
-}
-
-impl DerefMut for Recorder {
-    fn deref_mut(&mut self) -> &mut Random {
-        &mut self.random
+        self.now_us += self.between(1, 6);
+        self.events.push((self.now_us, kind, block.id, block.size));
     }
 }
 
@@ -212,4 +240,36 @@ pub(super) fn mesh(recorder: &mut Recorder) -> u64 {
 /// Rounds the size of a texture up, as Direct3D 12 does: to 4 KiB if it is small, otherwise to 64 KiB.
 pub(super) fn in_units(bytes: u64) -> u64 {
     bytes.next_multiple_of(if bytes <= 64 * KIB { 4 * KIB } else { 64 * KIB })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TraceShape;
+
+    #[test]
+    fn logarithms_are_distributed_as_documented() {
+        let mut recorder = Recorder::new(GeneratedTrace { shape: TraceShape::Levels, seed: 2 });
+        for (low, high) in [(1, 1), (5, 9), (1, 1 << 40), (3, 100)] {
+            for _ in 0..1000 {
+                let drawn = [
+                    recorder.between(low, high),
+                    recorder.log_uniform(low, high),
+                    recorder.log_normal(low, high),
+                ];
+                assert!(drawn.iter().all(|number| (low..=high).contains(number)), "{drawn:?}");
+            }
+        }
+        let mut share_below = |normal: bool, limit: u64| {
+            let draw = |_: &i32| match normal {
+                true => recorder.log_normal(1, 1 << 20) < limit,
+                false => recorder.log_uniform(1, 1 << 20) < limit,
+            };
+            (0..10_000).filter(draw).count()
+        };
+        // The lowest quarter of the logarithms holds a quarter of the numbers, or few.
+        assert!((2_000..3_000).contains(&share_below(false, 1 << 5)));
+        assert!(share_below(true, 1 << 5) < 800);
+        assert!((4_000..6_000).contains(&share_below(true, 1 << 10)));
+    }
 }

@@ -1,7 +1,6 @@
 //! Training of a network.
 
-use super::range::Range;
-use super::recorder::{Block, KIB, MIB, Recorder};
+use super::recorder::{Block, KIB, MIB, Range, Recorder};
 
 /// Layers of the network.
 const LAYERS: Range = Range::apart((6, 12), (14, 24));

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::range::Range;
-use super::recorder::{Block, KIB, Recorder, in_units};
+use super::recorder::{Block, KIB, Range, Recorder, in_units};
 
 /// Documents that are open at once, at most.
 const OPEN_DOCUMENTS: Range = Range::apart((2, 4), (5, 8));

@@ -1,16 +1,7 @@
 //! Generated traces of typical programs.
 //!
-//! A [`Workload`] is a [`Shape`] and a seed. [`Workload::generate`] makes a [`Trace`] from it, which is always the same on
-//! every machine: only integers are computed. Workloads have names, such as `workload:streaming:7`, which are accepted by
-//! the program wherever it reads a trace to replay.
-//!
-//! # Two parts
-//!
-//! A policy that is tuned on the traces by which it is judged proves nothing. The seeds are therefore divided: seeds below
-//! [`Workload::FIRST_EVALUATION_SEED`] are for development, and the others are only evaluated. The parts differ in more
-//! than the seed: in each shape some parameters have ranges that do not overlap, such as the number of tiles around the
-//! camera, the sizes of textures, or the number of documents that are open at once. [`Workload::of_part`] lists the
-//! workloads that published figures are measured with.
+//! [`GeneratedTrace::generate`] makes a [`Trace`] from a [`TraceShape`] and a seed: only integers are computed. Its names, such
+//! as `workload:streaming:7`, are accepted by the program wherever it reads a trace to replay.
 //!
 //! # Shapes
 //!
@@ -32,45 +23,33 @@
 mod editor;
 mod frame_graph;
 mod levels;
-mod name;
-mod random;
-mod range;
 mod recorder;
-mod sequence;
 mod serving;
 mod streaming;
 mod training;
 
-use std::ops::RangeInclusive;
+use heapwright_trace::Trace;
 
-pub use self::name::UnknownWorkload;
-use self::recorder::{Block, Recorder};
-use crate::trace::Trace;
+use self::recorder::{Block, Range, Recorder};
+use crate::seeded::{Part, Seeded, Shape};
 
 /// A generated trace: a shape and a seed.
 ///
 /// ```
-/// use heapwright_trace::{Part, Workload};
+/// use heapwright_simulation::{GeneratedTrace, Part};
 ///
-/// let workload: Workload = "workload:streaming:7".parse()?;
-/// let trace = workload.generate();
-/// assert_eq!(workload.part(), Part::Development);
+/// let generated: GeneratedTrace = "workload:streaming:7".parse()?;
+/// let trace = generated.generate();
+/// assert_eq!(generated.part(), Part::Development);
 /// assert_eq!(trace.name(), "workload:streaming:7");
-/// assert_eq!(trace.events(), workload.generate().events());
-/// # Ok::<(), heapwright_trace::UnknownWorkload>(())
+/// assert_eq!(trace.events(), generated.generate().events());
+/// # Ok::<(), heapwright_simulation::UnknownGenerated>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Workload {
-    /// The kind of program.
-    pub shape: Shape,
-    /// The seed, which also selects the [`Part`].
-    pub seed: u32,
-}
+pub type GeneratedTrace = Seeded<TraceShape>;
 
-/// The kind of program that a [`Workload`] imitates. The [module](self) describes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Shape {
+/// The kind of program that a [`GeneratedTrace`] imitates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceShape {
     /// An open world that is streamed around a camera.
     Streaming,
     /// A game with levels.
@@ -87,18 +66,10 @@ pub enum Shape {
     Sequence,
 }
 
-/// The use of a [`Workload`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// Policies may be chosen and tuned by it.
-    Development,
-    /// Policies are only evaluated with it.
-    Evaluation,
-}
+impl Shape for TraceShape {
+    const PREFIX: &'static str = "workload:";
 
-impl Shape {
-    /// All shapes.
-    pub const ALL: [Self; 7] = [
+    const ALL: &'static [Self] = &[
         Self::Streaming,
         Self::Levels,
         Self::FrameGraph,
@@ -107,30 +78,25 @@ impl Shape {
         Self::Editor,
         Self::Sequence,
     ];
-}
 
-impl Workload {
-    /// The lowest seed of the evaluation part.
-    pub const FIRST_EVALUATION_SEED: u32 = 1000;
+    const FIRST_SEED: u32 = 1;
 
-    /// Number of workloads of each shape in [`of_part`](Self::of_part).
     const SEEDS: u32 = 3;
 
-    /// Returns the part to which the seed belongs.
-    #[must_use]
-    pub const fn part(self) -> Part {
-        if self.seed < Self::FIRST_EVALUATION_SEED { Part::Development } else { Part::Evaluation }
+    fn name(self) -> &'static str {
+        match self {
+            Self::Streaming => "streaming",
+            Self::Levels => "levels",
+            Self::FrameGraph => "frame-graph",
+            Self::Serving => "serving",
+            Self::Training => "training",
+            Self::Editor => "editor",
+            Self::Sequence => "sequence",
+        }
     }
+}
 
-    /// Returns the workloads of a part with which figures are measured: three of each shape.
-    pub fn of_part(part: Part) -> impl Iterator<Item = Self> {
-        let seeds: RangeInclusive<u32> = match part {
-            Part::Development => 1..=Self::SEEDS,
-            Part::Evaluation => Self::FIRST_EVALUATION_SEED..=Self::FIRST_EVALUATION_SEED + Self::SEEDS - 1,
-        };
-        Shape::ALL.into_iter().flat_map(move |shape| seeds.clone().map(move |seed| Self { shape, seed }))
-    }
-
+impl GeneratedTrace {
     /// Generates the trace. It has at most 250,000 events and at most 8 GiB of live memory.
     #[must_use]
     pub fn generate(self) -> Trace {
@@ -147,7 +113,7 @@ impl Workload {
 /// The length of a workload in percent, for those that are not part of a sequence.
 const FULL_LENGTH: u64 = 100;
 
-impl Shape {
+impl TraceShape {
     /// Records a program of `length` percent and returns the blocks that are live at its end.
     fn record(self, recorder: &mut Recorder, length: u64) -> Vec<Block> {
         match self {
@@ -157,7 +123,42 @@ impl Shape {
             Self::Serving => serving::record(recorder, length),
             Self::Training => training::record(recorder, length),
             Self::Editor => editor::record(recorder, length),
-            Self::Sequence => sequence::record(recorder, length),
+            Self::Sequence => sequence(recorder, length),
         }
     }
+}
+
+/// Number of programs.
+const PROGRAMS: Range = Range::apart((3, 3), (4, 5));
+/// Length of each, in percent.
+const LENGTH: Range = Range::common(15, 40);
+/// Seconds between two of them.
+const PAUSE: Range = Range::common(1, 30);
+
+fn sequence(recorder: &mut Recorder, length: u64) -> Vec<Block> {
+    // The order differs by part, not only by seed.
+    let all = TraceShape::ALL.iter().copied();
+    let mut shapes: Vec<TraceShape> = all.filter(|&shape| shape != TraceShape::Sequence).collect();
+    if recorder.part() == Part::Evaluation {
+        shapes.reverse();
+    }
+    let mut left = Vec::new();
+    for _ in 0..recorder.draw(PROGRAMS) {
+        let place = recorder.popular(shapes.len());
+        let shape = shapes.remove(place);
+        let percent = recorder.draw(LENGTH) * length / 100;
+        let blocks = shape.record(recorder, percent);
+        // One allocation in fifty is forgotten, or used by the whole process.
+        for block in blocks {
+            if recorder.chance(20) && block.bytes() < 4 << 20 {
+                left.push(block);
+            } else {
+                recorder.free(block);
+            }
+        }
+        recorder.idle(120);
+        let seconds = recorder.draw(PAUSE);
+        recorder.wait(seconds * 1_000_000);
+    }
+    left
 }
