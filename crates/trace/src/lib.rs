@@ -72,6 +72,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chrome;
 #[cfg(feature = "read")]
 mod csv;
 #[cfg(feature = "read")]

@@ -8,6 +8,7 @@ use heapwright_core::placement::{
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
+use heapwright_trace::session::Action;
 
 use super::engine_desc::{engine_desc, granularity_of};
 use super::labels::Labels;
@@ -15,7 +16,7 @@ use super::nesting::{Siblings, SpareHeaps};
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle};
-use crate::recording::{Event, RecordedPool};
+use crate::recording::RecordedPool;
 use crate::request::{Constraints, ResourceClass};
 use crate::source::{
     Account, Budget, CREATE_HEAP, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps,
@@ -410,12 +411,7 @@ impl TypedHeaps {
             if let Some(id) = heap.id_in(recording) {
                 // The pool is held until the event is recorded, because none may name it after it was dropped.
                 let (of_pool, is_shared) = (pool.as_ref().map(|pool| pool.id()), sharing == Sharing::Shared);
-                recording.call(|instance| Event::PrefetchHeap {
-                    instance,
-                    heap: id,
-                    pool: of_pool,
-                    is_shared,
-                });
+                recording.call(|| Action::PrefetchHeap { heap: id, pool: of_pool, is_shared });
             }
         }
         let _refused = self.engine(sharing).insert(heap.size(), heap);

@@ -67,11 +67,9 @@
 //!    the same in all frames, and `recording.rs` only looks them up. `legacy_barriers.rs` and `enhanced_barriers.rs` write the same steps in
 //!    the two models, with the layouts, accesses and synchronization scopes of `scopes.rs`.
 
-mod enhanced_barriers;
+mod barriers;
 mod frame;
 mod heaps;
-mod legacy_barriers;
-mod recording;
 mod resources;
 mod scopes;
 mod states;
