@@ -7,114 +7,21 @@
 //! chosen with [`HeapwrightChooseDevice`] or the environment.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::{Arc, OnceLock};
 
 use heapwright_d3d12::*;
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
-use crate::aliasing::{AliasingTracking, Strictness};
-use crate::api::adapter::Adapter;
-use crate::api::call;
-use crate::api::device::Device;
-use crate::api::device_factory::DeviceFactory;
+use crate::api::debug::DebugLayer;
+use crate::api::device_factory::{self, DeviceFactory};
 use crate::api::factory::Factory;
 use crate::api::inert::{self, Blob};
-use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange};
-use crate::debug::{DebugLayer, DebugSettings, MessageLog, SharedSettings};
-use crate::drivers::host::HostDriver;
-use crate::drivers::host::profile::HostProfile;
-#[cfg(feature = "vulkan")]
-use crate::drivers::vulkan::{VulkanDriver, VulkanGpu};
-use crate::rules::{Options, Refusal, feature_level, recreate};
-
-/// The environment variables that choose the process's device, equivalent to [`HeapwrightChooseDevice`].
-const ENVIRONMENT: [&str; 2] = ["HEAPWRIGHT_PROFILE", "HEAPWRIGHT_OPTIONS"];
-
-/// The valid options, for messages.
-const OPTIONS: &str = "alignment-is-floor, aliasing=advanced, aliasing=simple, strictness=documented, strictness=mild, \
-                       strictness=strict, strictness=pedantic, scramble=SEED and scramble=off are allowed";
-
-/// The process's adapter, and the options of the devices created on it.
-struct Choice {
-    adapters: Vec<Arc<dyn Driver>>,
-    options: Options,
-    aliasing: Option<AliasingTracking>,
-}
-
-impl Choice {
-    /// Parses a profile name and comma-separated options. Empty strings select the defaults.
-    fn new(profile: &str, options: &str) -> Result<Self, Refusal> {
-        let adapter = adapter(profile)?;
-        let mut chosen = Options::default();
-        let mut aliasing: Option<AliasingTracking> = None;
-        let (mut strictness, mut scramble_seed) = (None, None);
-        for name in options.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            match name.split_once('=') {
-                None if name == "alignment-is-floor" => chosen.alignment_is_floor = true,
-                Some(("aliasing", "advanced")) => aliasing = Some(AliasingTracking::ADVANCED),
-                Some(("aliasing", "simple")) => aliasing = Some(AliasingTracking::SIMPLE),
-                Some(("strictness", "documented")) => strictness = Some(Strictness::Documented),
-                Some(("strictness", "mild")) => strictness = Some(Strictness::Mild),
-                Some(("strictness", "strict")) => strictness = Some(Strictness::Strict),
-                Some(("strictness", "pedantic")) => strictness = Some(Strictness::Pedantic),
-                Some(("scramble", "off")) => scramble_seed = Some(None),
-                Some(("scramble", seed)) => {
-                    let seed = seed.parse().map_err(|_| {
-                        Refusal::invalid(format!("{name}: the seed must be a 64-bit number or off"))
-                    })?;
-                    scramble_seed = Some(Some(seed));
-                }
-                _ => return Err(Refusal::invalid(format!("'{name}' is not a device option; {OPTIONS}"))),
-            }
-        }
-        match &mut aliasing {
-            Some(tracking) => {
-                tracking.strictness = strictness.unwrap_or(tracking.strictness);
-                tracking.scramble_seed = scramble_seed.unwrap_or(tracking.scramble_seed);
-            }
-            None if strictness.is_none() && scramble_seed.is_none() => {}
-            None => {
-                let rule = "strictness= and scramble= require aliasing=";
-                return Err(Refusal::invalid(rule));
-            }
-        }
-        Ok(Self { adapters: vec![adapter], options: chosen, aliasing })
-    }
-}
-
-/// Opens the GPU with a name: a profile, or `vulkan` or `vulkan:INDEX` with the feature `vulkan`. The empty name is the
-/// default profile's.
-fn adapter(name: &str) -> Result<Arc<dyn Driver>, Refusal> {
-    let profile = match name {
-        "" => Some(HostProfile::default_profile()),
-        name => HostProfile::find(name),
-    };
-    if let Some(profile) = profile {
-        return Ok(Arc::new(HostDriver::new(profile)));
-    }
-    #[cfg(feature = "vulkan")]
-    if let Some(index) = VulkanGpu::parse_name(name) {
-        let opened = VulkanDriver::open(index);
-        return Ok(Arc::new(opened.map_err(|error| Refusal::new(E_FAIL, error.to_string()))?));
-    }
-    Err(Refusal::invalid(format!("'{name}' is not a profile")))
-}
-
-/// The process's choice. It is fixed once it has been read.
-static CHOICE: OnceLock<Result<Choice, Refusal>> = OnceLock::new();
-
-/// Returns the process's choice, which is the same for every factory. Without an earlier choice, reads the environment.
-fn process_choice() -> Result<&'static Choice, Refusal> {
-    let chosen = CHOICE.get_or_init(|| {
-        let [profile, options] = ENVIRONMENT.map(|name| std::env::var(name).unwrap_or_default());
-        Choice::new(&profile, &options)
-    });
-    chosen.as_ref().map_err(Clone::clone)
-}
+use crate::api::{call, process_device};
+use crate::debug::{MessageLog, SharedSettings};
+use crate::rules::Refusal;
 
 /// Chooses the GPU that the process's factories enumerate, and the options of its devices. Not part of D3D12.
 ///
-/// `profile` is the name of a [`HostProfile`], or, with the feature `vulkan`, `vulkan` or `vulkan:INDEX` for a device of
+/// `profile` is the name of a [`HostProfile`](crate::HostProfile), or, with the feature `vulkan`, `vulkan` or `vulkan:INDEX` for a device of
 /// the system's Vulkan; `options` is a comma-separated list. Null or empty selects the
 /// defaults.
 ///
@@ -145,9 +52,7 @@ pub unsafe extern "system" fn HeapwrightChooseDevice(
             // SAFETY: guaranteed by the caller.
             unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         });
-        let choice = Choice::new(&profile, &options)?;
-        let is_late = |_| Refusal::new(E_FAIL, "the process has already chosen its device");
-        CHOICE.set(Ok(choice)).map_err(is_late)
+        process_device::choose(&profile, &options)
     })
 }
 
@@ -171,7 +76,7 @@ unsafe fn create_factory(
     run(name, || {
         // SAFETY: the caller guarantees that ppfactory is null or points to space for one pointer.
         unsafe { call::clear(ppfactory) };
-        let factory = Factory::create(process_choice()?.adapters.clone(), flags);
+        let factory = Factory::create(process_device::get()?.adapters.clone(), flags);
         // SAFETY: guaranteed by the caller.
         unsafe { call::hand_out(&factory, riid, ppfactory) }
     })
@@ -237,52 +142,15 @@ pub unsafe extern "system" fn D3D12CreateDevice(
     let settings = SharedSettings::of_process().get();
     // SAFETY: guaranteed by the caller.
     code(unsafe {
-        create_device("D3D12CreateDevice", adapter, minimum_feature_level, settings, &[], (riid, ppdevice))
+        device_factory::create_device(
+            "D3D12CreateDevice",
+            adapter,
+            minimum_feature_level,
+            settings,
+            &[],
+            (riid, ppdevice),
+        )
     })
-}
-
-/// Creates a device for the call `name`, with `reserve_ranges` reserved, and writes the requested interface to `out`.
-///
-/// # Safety
-///
-/// In `out`, the first pointer is null or points to a GUID; the second is null or points to writable space for one
-/// pointer.
-pub(crate) unsafe fn create_device(
-    name: &'static str,
-    adapter: Option<&IUnknown>,
-    minimum_feature_level: D3D_FEATURE_LEVEL,
-    settings: DebugSettings,
-    reserve_ranges: &[GpuVirtualAddressRange],
-    out: (*const GUID, *mut *mut c_void),
-) -> windows_core::Result<()> {
-    let check = || {
-        let driver = match adapter {
-            None => {
-                let adapters = &process_choice()?.adapters;
-                adapters.first().map(Arc::clone).ok_or_else(|| Refusal::invalid("no adapter is available"))?
-            }
-            Some(adapter) => adapter
-                .cast_object::<Adapter>()
-                .map(|adapter| Arc::clone(adapter.driver()))
-                .map_err(|_| Refusal::invalid("pAdapter is not an adapter of this runtime"))?,
-        };
-        feature_level::check_minimum(minimum_feature_level, driver.caps())?;
-        recreate::check_ranges(reserve_ranges, driver.caps())?;
-        Ok(driver)
-    };
-    let (riid, ppv) = out;
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
-            let args = DeviceArgs { reserve_ranges };
-            let choice = process_choice()?;
-            let device = Device::create(driver, &args, settings, choice.options)?;
-            if choice.aliasing.is_some() {
-                device.aliasing().set(choice.aliasing);
-            }
-            Ok(Device::shown(&device))
-        })
-    }
 }
 
 /// Returns a blob for a root signature. Nothing reads root signatures, so the container is empty.
@@ -448,22 +316,8 @@ pub unsafe extern "system" fn D3D12GetInterface(
             // SAFETY: guaranteed by the caller.
             return unsafe { call::hand_out(&DeviceFactory::create(), riid, ppv) };
         }
-        Err(no_class(class))
+        Err(device_factory::no_class(class))
     })
-}
-
-/// Returns the error for a class without an object.
-pub(crate) fn no_class(class: &GUID) -> Refusal {
-    let missing = [
-        (CLSID_D3D12SDKConfiguration, "D3D12SDKConfiguration"),
-        (CLSID_D3D12Tools, "D3D12Tools without ID3D12DeviceFactory::GetConfigurationInterface"),
-        (CLSID_D3D12DeviceRemovedExtendedData, "D3D12DeviceRemovedExtendedData"),
-        (CLSID_D3D12DSRDeviceFactory, "D3D12DSRDeviceFactory"),
-    ];
-    missing.iter().find(|(id, _)| id == class).map_or_else(
-        || Refusal::new(E_NOINTERFACE, format!("{class:?} is not a D3D12 class")),
-        |(_, name)| Refusal::not_implemented(format!("class {name}")),
-    )
 }
 
 /// Enables experimental features. There are none: any feature returns E_NOINTERFACE, as D3D12 does for features that it
@@ -479,14 +333,5 @@ pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
     _pconfigurationstructs: *mut c_void,
     _pconfigurationstructsizes: *mut u32,
 ) -> HRESULT {
-    run("D3D12EnableExperimentalFeatures", || check_experimental_features(numfeatures, piids))
-}
-
-/// Refuses all experimental features. Enabling none of them succeeds.
-pub(crate) fn check_experimental_features(count: u32, ids: *const GUID) -> Result<(), Refusal> {
-    match count {
-        0 => Ok(()),
-        _ if ids.is_null() => Err(Refusal::invalid(format!("pIIDs is null and NumFeatures is {count}"))),
-        _ => Err(Refusal::new(E_NOINTERFACE, "this runtime does not support experimental features")),
-    }
+    run("D3D12EnableExperimentalFeatures", || device_factory::check_experimental_features(numfeatures, piids))
 }

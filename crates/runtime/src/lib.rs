@@ -46,12 +46,17 @@
 //!
 //! A call that D3D12 refuses is refused with the same HRESULT. A message that names the field and the rule is sent to
 //! `tracing` (level error for a violated rule, warn for an unsupported feature, info for out of memory) and to the
-//! device's `ID3D12InfoQueue1`; see [`debug`] for when it is stored there.
+//! device's `ID3D12InfoQueue1`. A device that is created while the debug layer is on stores its messages, and so does each device of
+//! [`Instance::open`]. Other devices store none: their messages go only to `tracing`.
+//!
+//! Every device supports `QueryInterface` for `ID3D12InfoQueue1`, whereas D3D12 returns E_NOINTERFACE without the debug
+//! layer. The queue of a device without the debug layer stays empty. `SetBreakOnSeverity` and its relatives count breaks
+//! instead of stopping the program; [`break_count`] returns the count.
 
 pub mod aliasing;
 mod api;
 mod ddi;
-pub mod debug;
+mod debug;
 mod drivers;
 pub mod exports;
 mod fence;
@@ -61,6 +66,7 @@ pub mod residency;
 mod rules;
 pub mod write_tracking;
 
+pub use api::debug::break_count;
 pub use ddi::{Architecture, Eviction, GpuVirtualAddressRange, SegmentGroup};
 pub use drivers::host::profile::{BudgetStep, HostProfile, InvalidHostProfile, SegmentProfile};
 #[cfg(feature = "vulkan")]

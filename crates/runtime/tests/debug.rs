@@ -12,7 +12,7 @@ use heapwright_d3d12::*;
 use heapwright_runtime::exports::{
     D3D12CreateDevice, D3D12EnableExperimentalFeatures, D3D12GetDebugInterface, D3D12GetInterface,
 };
-use heapwright_runtime::{HostProfile, Instance, debug};
+use heapwright_runtime::{HostProfile, Instance, break_count};
 use windows_core::{HRESULT, Interface};
 
 struct Gpu {
@@ -345,7 +345,7 @@ fn invalid_filters_and_messages_are_refused() {
 #[test]
 fn breaks_are_counted() {
     let gpu = open();
-    let count = || debug::break_count(&gpu.device).expect("this runtime's device");
+    let count = || break_count(&gpu.device).expect("this runtime's device");
     unsafe {
         gpu.break_a_rule();
         assert_eq!(count(), 0);

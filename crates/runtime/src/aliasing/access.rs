@@ -8,6 +8,7 @@ use heapwright_d3d12::*;
 use super::shape::{Piece, Shape};
 use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::rules::views::{View, ViewPart};
 
 /// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,19 @@ pub(crate) enum ResourcePart {
 }
 
 impl ResourcePart {
+    /// Returns the parts of the resource that a view shows of one plane.
+    pub(crate) fn of_view(view: &View, plane: u32) -> Vec<Self> {
+        match view.part {
+            ViewPart::Bytes { offset, size } => vec![Self::Bytes(offset, size)],
+            ViewPart::Slices { first, count, .. } if view.is_volume() => {
+                // The excess in x and y is clipped.
+                let region = TexelRegion { start: [0, 0, first], size: [u32::MAX, u32::MAX, count] };
+                view.subresources(plane).map(|index| Self::Texels(index, region)).collect()
+            }
+            ViewPart::Slices { .. } => view.subresources(plane).map(Self::Subresource).collect(),
+        }
+    }
+
     /// Returns the pieces of the part and its subresources.
     pub(super) fn pieces(self, shape: &Shape) -> (Vec<Piece>, Range<u32>) {
         match self {

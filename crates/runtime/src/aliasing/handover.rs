@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::access::Kind;
-use super::clock::CPU;
 use super::content::{Cause, Content};
 use super::coverage::Coverage;
 use super::granularity::{KIB_64, common, expand};
@@ -16,6 +15,7 @@ use super::prohibitions::{FirstUse, INACTIVE, Succession, UNORDERED};
 use super::resource::{HeapId, ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
+use crate::fence::clock::CPU;
 
 /// The reason why a resource takes over memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

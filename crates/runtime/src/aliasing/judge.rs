@@ -10,7 +10,6 @@ use std::sync::{Arc, Weak};
 use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
-use super::clock::Clock;
 use super::laws::{AliasingLaws, Row};
 use super::memory::HeapMemory;
 use super::prohibitions::Breach;
@@ -21,6 +20,7 @@ use super::violation::{Subject, Violation};
 use crate::ddi::DriverHeap;
 use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
+use crate::fence::clock::Clock;
 
 /// The options of tracking.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -77,14 +77,12 @@ mod access;
 mod audit;
 mod barriers;
 mod call_overlaps;
-mod clock;
 mod content;
 mod coverage;
 mod granularity;
 mod handover;
 mod inheritance;
 mod inherited_contents;
-mod interface;
 mod judge;
 mod laws;
 mod mapping;
@@ -108,7 +106,6 @@ mod usage;
 mod violation;
 
 pub(crate) use self::access::ResourcePart;
-pub(crate) use self::clock::{Clock, FenceHistory};
 pub(crate) use self::note::{
     AddressedBytes, BarrierTarget, EnhancedBarrier, Note, RecordedCall, RenderedView, Skipped, Subresources,
     UnorderedViews, ViewedPart,

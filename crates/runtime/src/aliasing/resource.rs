@@ -5,13 +5,13 @@ use std::sync::{Mutex, PoisonError, Weak};
 
 use heapwright_d3d12::*;
 
-use super::clock::Epoch;
 use super::content::{Cause, Content};
 use super::coverage::{Coverage, Part, Region};
 use super::runs::Runs;
 use super::shape::{Piece, Shape};
 use super::state::BarrierState;
 use crate::ddi::driver_resource::DriverResource;
+use crate::fence::clock::Epoch;
 
 /// The number of a tracked resource, from 1 on; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

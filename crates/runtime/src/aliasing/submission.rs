@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use heapwright_d3d12::*;
 
-use super::clock::Epoch;
 use super::laws::AliasingLaws;
 use super::note::{BarrierTarget, EnhancedBarrier, Subresources, ViewedPart};
 use super::resource::{ResourceId, Touch, TrackedResource};
 use super::rule::Rule;
 use super::violation::Place;
+use crate::fence::clock::Epoch;
 
 /// A submission under judgement. Steps are numbered from 1 on; 0 precedes all of them.
 #[derive(Debug)]

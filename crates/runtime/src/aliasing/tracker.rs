@@ -7,7 +7,6 @@ use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 
 use super::access::{Access, Kind, ResourcePart, of_command};
-use super::clock::{CPU, Clock};
 use super::content::{Cause, Content};
 use super::judge::{Judge, Step, TrackingOptions};
 use super::laws::AliasingLaws;
@@ -24,6 +23,7 @@ use crate::ddi::command::{Command, Question, TileMapping};
 use crate::ddi::driver_resource::DriverResource;
 use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
 use crate::debug::MessageLog;
+use crate::fence::clock::{CPU, Clock};
 use crate::fence::{Fence, FenceWait};
 use crate::rules::initial::Initial;
 

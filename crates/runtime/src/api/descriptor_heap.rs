@@ -231,7 +231,8 @@ impl UnorderedViews for DescriptorTable {
         // Of the views that shaders use, only unordered access views are stored in descriptors.
         for descriptor in self.lock().values() {
             let Descriptor::View(view) = descriptor else { continue };
-            found.extend(view.parts(view.plane()).into_iter().map(|part| (view.resource.clone(), part)));
+            let parts = ResourcePart::of_view(view, view.plane());
+            found.extend(parts.into_iter().map(|part| (view.resource.clone(), part)));
             let counter = view.counter.iter();
             found.extend(counter.map(|(buffer, offset)| (buffer.clone(), ResourcePart::Bytes(*offset, 4))));
         }

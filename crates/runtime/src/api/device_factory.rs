@@ -1,16 +1,20 @@
 //! `ID3D12DeviceFactory`: creation of devices with independent settings.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use heapwright_d3d12::*;
-use windows_core::{ComObject, GUID, IUnknown, Ref, Result, implement};
+use windows_core::{ComObject, GUID, IUnknown, Interface, Ref, Result, implement};
 
-use super::call;
+use super::adapter::Adapter;
+use super::debug::DebugLayer;
+use super::device::Device;
 use super::tools::{ToolSettings, Tools};
-use crate::debug::{DebugLayer, MessageLog, SharedSettings};
-use crate::exports;
-use crate::rules::Refusal;
+use super::{call, process_device};
+use crate::ddi::{DeviceArgs, GpuVirtualAddressRange};
+use crate::debug::{DebugSettings, MessageLog, SharedSettings};
+use crate::rules::{Refusal, feature_level, recreate};
 
 /// The valid flags. None has an effect: every call creates a new device, and no device is a singleton.
 const FLAGS: D3D12_DEVICE_FACTORY_FLAGS = D3D12_DEVICE_FACTORY_FLAG_ALLOW_RETURNING_EXISTING_DEVICE
@@ -85,7 +89,7 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
                 // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                 return unsafe { call::hand_out(&Tools::create(self.tools.clone()), iid, ppv) };
             }
-            Err(exports::no_class(class))
+            Err(no_class(class))
         })
     }
 
@@ -97,7 +101,7 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
         _pconfigurationstructsizes: *const u32,
     ) -> Result<()> {
         call::run(MessageLog::unattached(), "ID3D12DeviceFactory::EnableExperimentalFeatures", || {
-            exports::check_experimental_features(numfeatures, piids)
+            check_experimental_features(numfeatures, piids)
         })
     }
 
@@ -110,7 +114,7 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
     ) -> Result<()> {
         // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe {
-            exports::create_device(
+            create_device(
                 "ID3D12DeviceFactory::CreateDevice",
                 adapter.as_ref(),
                 featurelevel,
@@ -119,5 +123,72 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
                 (riid, ppvdevice),
             )
         }
+    }
+}
+
+/// Creates a device for the call `name`, with `reserve_ranges` reserved, and writes the requested interface to `out`.
+///
+/// # Safety
+///
+/// In `out`, the first pointer is null or points to a GUID; the second is null or points to writable space for one
+/// pointer.
+pub(crate) unsafe fn create_device(
+    name: &'static str,
+    adapter: Option<&IUnknown>,
+    minimum_feature_level: D3D_FEATURE_LEVEL,
+    settings: DebugSettings,
+    reserve_ranges: &[GpuVirtualAddressRange],
+    out: (*const GUID, *mut *mut c_void),
+) -> Result<()> {
+    let check = || {
+        let driver = match adapter {
+            None => {
+                let adapters = &process_device::get()?.adapters;
+                adapters.first().map(Arc::clone).ok_or_else(|| Refusal::invalid("no adapter is available"))?
+            }
+            Some(adapter) => adapter
+                .cast_object::<Adapter>()
+                .map(|adapter| Arc::clone(adapter.driver()))
+                .map_err(|_| Refusal::invalid("pAdapter is not an adapter of this runtime"))?,
+        };
+        feature_level::check_minimum(minimum_feature_level, driver.caps())?;
+        recreate::check_ranges(reserve_ranges, driver.caps())?;
+        Ok(driver)
+    };
+    let (riid, ppv) = out;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
+            let args = DeviceArgs { reserve_ranges };
+            let choice = process_device::get()?;
+            let device = Device::create(driver, &args, settings, choice.options)?;
+            if choice.aliasing.is_some() {
+                device.aliasing().set(choice.aliasing);
+            }
+            Ok(Device::shown(&device))
+        })
+    }
+}
+
+/// Returns the error for a class without an object.
+pub(crate) fn no_class(class: &GUID) -> Refusal {
+    let missing = [
+        (CLSID_D3D12SDKConfiguration, "D3D12SDKConfiguration"),
+        (CLSID_D3D12Tools, "D3D12Tools without ID3D12DeviceFactory::GetConfigurationInterface"),
+        (CLSID_D3D12DeviceRemovedExtendedData, "D3D12DeviceRemovedExtendedData"),
+        (CLSID_D3D12DSRDeviceFactory, "D3D12DSRDeviceFactory"),
+    ];
+    missing.iter().find(|(id, _)| id == class).map_or_else(
+        || Refusal::new(E_NOINTERFACE, format!("{class:?} is not a D3D12 class")),
+        |(_, name)| Refusal::not_implemented(format!("class {name}")),
+    )
+}
+
+/// Refuses all experimental features. Enabling none of them succeeds.
+pub(crate) fn check_experimental_features(count: u32, ids: *const GUID) -> std::result::Result<(), Refusal> {
+    match count {
+        0 => Ok(()),
+        _ if ids.is_null() => Err(Refusal::invalid(format!("pIIDs is null and NumFeatures is {count}"))),
+        _ => Err(Refusal::new(E_NOINTERFACE, "this runtime does not support experimental features")),
     }
 }

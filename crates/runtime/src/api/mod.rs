@@ -10,12 +10,14 @@
 //! with a union to is an `unsafe fn` that documents its requirements.
 
 pub(crate) mod adapter;
+mod aliasing;
 mod budget_notification;
 pub(crate) mod call;
 mod clock;
 mod command_allocator;
 mod command_list;
 mod command_queue;
+pub(crate) mod debug;
 mod descriptor_heap;
 mod destruction_callbacks;
 pub(crate) mod device;
@@ -27,6 +29,7 @@ pub(crate) mod inert;
 pub(crate) mod methods;
 mod object;
 mod private_data;
+pub(crate) mod process_device;
 mod query_heap;
 mod resource;
 mod shared_handle;

@@ -9,7 +9,7 @@ use super::message::MessageKind;
 /// On such a message, D3D12 breaks into the debugger, which ends a program without one. This runtime counts breaks
 /// instead, so that tests can read the count and continue.
 #[derive(Debug)]
-pub(super) struct Breaks {
+pub(crate) struct Breaks {
     categories: Vec<D3D12_MESSAGE_CATEGORY>,
     severities: Vec<D3D12_MESSAGE_SEVERITY>,
     ids: Vec<D3D12_MESSAGE_ID>,
@@ -18,43 +18,43 @@ pub(super) struct Breaks {
 
 impl Breaks {
     /// Creates a value that breaks on no message.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { categories: Vec::new(), severities: Vec::new(), ids: Vec::new(), count: 0 }
     }
 
-    pub(super) fn set_category(&mut self, category: D3D12_MESSAGE_CATEGORY, is_enabled: bool) {
+    pub(crate) fn set_category(&mut self, category: D3D12_MESSAGE_CATEGORY, is_enabled: bool) {
         set(&mut self.categories, category, is_enabled);
     }
 
-    pub(super) fn set_severity(&mut self, severity: D3D12_MESSAGE_SEVERITY, is_enabled: bool) {
+    pub(crate) fn set_severity(&mut self, severity: D3D12_MESSAGE_SEVERITY, is_enabled: bool) {
         set(&mut self.severities, severity, is_enabled);
     }
 
-    pub(super) fn set_id(&mut self, id: D3D12_MESSAGE_ID, is_enabled: bool) {
+    pub(crate) fn set_id(&mut self, id: D3D12_MESSAGE_ID, is_enabled: bool) {
         set(&mut self.ids, id, is_enabled);
     }
 
-    pub(super) fn has_category(&self, category: D3D12_MESSAGE_CATEGORY) -> bool {
+    pub(crate) fn has_category(&self, category: D3D12_MESSAGE_CATEGORY) -> bool {
         self.categories.contains(&category)
     }
 
-    pub(super) fn has_severity(&self, severity: D3D12_MESSAGE_SEVERITY) -> bool {
+    pub(crate) fn has_severity(&self, severity: D3D12_MESSAGE_SEVERITY) -> bool {
         self.severities.contains(&severity)
     }
 
-    pub(super) fn has_id(&self, id: D3D12_MESSAGE_ID) -> bool {
+    pub(crate) fn has_id(&self, id: D3D12_MESSAGE_ID) -> bool {
         self.ids.contains(&id)
     }
 
     /// Counts a break if any property of `kind` is to break on; a message counts once.
-    pub(super) fn consider(&mut self, kind: MessageKind) {
+    pub(crate) fn consider(&mut self, kind: MessageKind) {
         if self.has_category(kind.category) || self.has_severity(kind.severity) || self.has_id(kind.id) {
             self.count += 1;
         }
     }
 
     /// The number of messages that caused a break.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 }

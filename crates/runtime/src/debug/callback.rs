@@ -9,7 +9,7 @@ use heapwright_d3d12::{
 use super::message::Message;
 
 /// The type of a non-null `D3D12MessageFunc`.
-pub(super) type MessageFunction = unsafe extern "system" fn(
+pub(crate) type MessageFunction = unsafe extern "system" fn(
     D3D12_MESSAGE_CATEGORY,
     D3D12_MESSAGE_SEVERITY,
     D3D12_MESSAGE_ID,
@@ -22,13 +22,13 @@ const _: fn(MessageFunction) -> D3D12MessageFunc = |function| Some(function);
 
 /// A registered function.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Callback {
+pub(crate) struct Callback {
     function: MessageFunction,
     context: *mut c_void,
     /// Identifies the registration; never zero.
-    pub(super) cookie: u32,
+    pub(crate) cookie: u32,
     /// Whether the function also receives messages that the storage filter denies.
-    pub(super) ignores_filters: bool,
+    pub(crate) ignores_filters: bool,
 }
 
 // SAFETY: the context is only passed to the application's function, and whoever registered the two promised that
@@ -40,7 +40,7 @@ impl Callback {
     ///
     /// `function` must be callable with `context` from any thread, until it is unregistered and the calls that began
     /// before have returned.
-    pub(super) unsafe fn new(
+    pub(crate) unsafe fn new(
         function: MessageFunction,
         context: *mut c_void,
         cookie: u32,
@@ -50,7 +50,7 @@ impl Callback {
     }
 
     /// Calls the function with a message.
-    pub(super) fn call(&self, message: &Message) {
+    pub(crate) fn call(&self, message: &Message) {
         let kind = message.kind;
         let text = PCSTR(message.description().as_ptr());
         // SAFETY: by the promise to `new`, the function may be called with this context; the text is zero-terminated

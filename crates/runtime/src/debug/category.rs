@@ -3,7 +3,7 @@
 use heapwright_d3d12::*;
 
 /// Returns the category of a message with `id` from the call `name` (such as `ID3D12Device::CreateHeap`).
-pub(super) fn of(id: D3D12_MESSAGE_ID, name: &str) -> D3D12_MESSAGE_CATEGORY {
+pub(crate) fn of(id: D3D12_MESSAGE_ID, name: &str) -> D3D12_MESSAGE_CATEGORY {
     match id {
         D3D12_MESSAGE_ID_STRING_FROM_APPLICATION => D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED,
         D3D12_MESSAGE_ID_CORRUPTED_THIS..=D3D12_MESSAGE_ID_CORRUPTED_MULTITHREADING

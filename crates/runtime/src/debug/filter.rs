@@ -6,10 +6,10 @@ use super::message::MessageKind;
 
 /// Lists of kinds of messages (`D3D12_INFO_QUEUE_FILTER_DESC`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct KindList {
-    pub(super) categories: Vec<D3D12_MESSAGE_CATEGORY>,
-    pub(super) severities: Vec<D3D12_MESSAGE_SEVERITY>,
-    pub(super) ids: Vec<D3D12_MESSAGE_ID>,
+pub(crate) struct KindList {
+    pub(crate) categories: Vec<D3D12_MESSAGE_CATEGORY>,
+    pub(crate) severities: Vec<D3D12_MESSAGE_SEVERITY>,
+    pub(crate) ids: Vec<D3D12_MESSAGE_ID>,
 }
 
 impl KindList {
@@ -35,9 +35,9 @@ impl KindList {
 /// * each of the allow list's three lists is empty or contains its value, and
 /// * none of the deny list's three lists contains its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Filter {
-    pub(super) allow: KindList,
-    pub(super) deny: KindList,
+pub(crate) struct Filter {
+    pub(crate) allow: KindList,
+    pub(crate) deny: KindList,
 }
 
 impl Filter {
@@ -54,23 +54,23 @@ impl Filter {
 
 /// A stack of filters, of which only the top one applies. An empty stack lets every message pass.
 #[derive(Debug)]
-pub(super) struct FilterStack {
+pub(crate) struct FilterStack {
     filters: Vec<Filter>,
 }
 
 impl FilterStack {
     /// Creates an empty stack.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { filters: Vec::new() }
     }
 
     /// Returns whether the top filter lets a message pass.
-    pub(super) fn passes(&self, kind: MessageKind) -> bool {
+    pub(crate) fn passes(&self, kind: MessageKind) -> bool {
         self.filters.last().is_none_or(|top| top.passes(kind))
     }
 
     /// Adds entries to the lists of the top filter, which is created if the stack is empty.
-    pub(super) fn add_entries(&mut self, entries: &Filter) {
+    pub(crate) fn add_entries(&mut self, entries: &Filter) {
         if self.filters.is_empty() {
             self.push_empty();
         }
@@ -81,36 +81,36 @@ impl FilterStack {
     }
 
     /// Replaces the top filter by one that lets every message pass.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if let Some(top) = self.filters.last_mut() {
             *top = Filter::default();
         }
     }
 
-    pub(super) fn push(&mut self, filter: Filter) {
+    pub(crate) fn push(&mut self, filter: Filter) {
         self.filters.push(filter);
     }
 
-    pub(super) fn push_empty(&mut self) {
+    pub(crate) fn push_empty(&mut self) {
         self.push(Filter::default());
     }
 
-    pub(super) fn push_copy(&mut self) {
+    pub(crate) fn push_copy(&mut self) {
         self.push(self.top());
     }
 
     /// Removes the top filter, if there is one.
-    pub(super) fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.filters.pop();
     }
 
     /// Returns a copy of the top filter, or a filter that lets every message pass if the stack is empty.
-    pub(super) fn top(&self) -> Filter {
+    pub(crate) fn top(&self) -> Filter {
         self.filters.last().cloned().unwrap_or_default()
     }
 
     /// The number of filters.
-    pub(super) fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         u32::try_from(self.filters.len()).unwrap_or(u32::MAX)
     }
 }

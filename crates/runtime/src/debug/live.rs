@@ -63,7 +63,7 @@ impl LiveObjects {
     }
 
     /// Returns interface, message id and count of each kind that has live objects.
-    pub(super) fn report(&self) -> impl Iterator<Item = (&'static str, D3D12_MESSAGE_ID, u64)> {
+    pub(crate) fn report(&self) -> impl Iterator<Item = (&'static str, D3D12_MESSAGE_ID, u64)> {
         KINDS
             .iter()
             .map(|(kind, interface, id)| (*interface, *id, self.count(*kind).load(Ordering::Relaxed)))

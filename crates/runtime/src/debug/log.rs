@@ -31,19 +31,19 @@ pub(crate) struct MessageLog {
     called: Condvar,
 }
 
-pub(super) struct State {
+pub(crate) struct State {
     /// Stored messages, oldest first.
-    pub(super) messages: VecDeque<Arc<Message>>,
+    pub(crate) messages: VecDeque<Arc<Message>>,
     /// The maximum number of stored messages; `u64::MAX` means no limit.
-    pub(super) limit: u64,
-    pub(super) counts: Counts,
+    pub(crate) limit: u64,
+    pub(crate) counts: Counts,
     /// Decides which messages are stored, printed and passed to callbacks.
-    pub(super) storage: FilterStack,
+    pub(crate) storage: FilterStack,
     /// Decides which stored messages are visible.
-    pub(super) retrieval: FilterStack,
-    pub(super) breaks: Breaks,
+    pub(crate) retrieval: FilterStack,
+    pub(crate) breaks: Breaks,
     /// Whether output to `tracing` is off.
-    pub(super) is_muted: bool,
+    pub(crate) is_muted: bool,
     callbacks: Vec<Callback>,
     /// Callbacks that are being called, or are about to be: by which thread, and their cookies.
     calls: Vec<(ThreadId, u32)>,
@@ -52,10 +52,10 @@ pub(super) struct State {
 
 /// Numbers of messages since the device was created.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) allowed_by_storage_filter: u64,
-    pub(super) denied_by_storage_filter: u64,
-    pub(super) discarded_by_limit: u64,
+pub(crate) struct Counts {
+    pub(crate) allowed_by_storage_filter: u64,
+    pub(crate) denied_by_storage_filter: u64,
+    pub(crate) discarded_by_limit: u64,
 }
 
 impl MessageLog {
@@ -125,7 +125,7 @@ impl MessageLog {
     }
 
     /// Adds a message of the application.
-    pub(super) fn add(&self, message: Message) {
+    pub(crate) fn add(&self, message: Message) {
         let message = Arc::new(message);
         let trace = || trace(message.kind.severity, "ID3D12InfoQueue::AddMessage", &message.text());
         if self.is_storing { self.publish(&message, trace) } else { trace() }
@@ -170,7 +170,7 @@ impl MessageLog {
     ///
     /// `function` must be callable with `context` from any thread, until it is unregistered and the calls that began
     /// before have returned.
-    pub(super) unsafe fn register(
+    pub(crate) unsafe fn register(
         &self,
         function: MessageFunction,
         context: *mut c_void,
@@ -197,7 +197,7 @@ impl MessageLog {
     ///
     /// A function may unregister itself or another one: a thread that is calling one does not wait, as two that waited for each
     /// other would never end.
-    pub(super) fn unregister(&self, cookie: u32) -> bool {
+    pub(crate) fn unregister(&self, cookie: u32) -> bool {
         let mut state = self.lock();
         let before = state.callbacks.len();
         state.callbacks.retain(|callback| callback.cookie != cookie);
@@ -208,7 +208,7 @@ impl MessageLog {
 
     /// Unregisters all functions: the device is gone, and reports of its queues have no recipient. Waits like
     /// [`unregister`](Self::unregister).
-    pub(super) fn unregister_all(&self) {
+    pub(crate) fn unregister_all(&self) {
         let mut state = self.lock();
         state.callbacks.clear();
         self.wait_for_calls(state, |_| true);
@@ -235,7 +235,7 @@ impl MessageLog {
         state.retrievable().map(|message| (message.kind.severity, message.text().to_string())).collect()
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // No change of the state panics halfway, so a poisoned lock is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -256,7 +256,7 @@ impl State {
     }
 
     /// Discards the oldest messages beyond the limit.
-    pub(super) fn discard_beyond_limit(&mut self) {
+    pub(crate) fn discard_beyond_limit(&mut self) {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         while self.messages.len() > limit {
             self.messages.pop_front();
@@ -265,7 +265,7 @@ impl State {
     }
 
     /// Returns the stored messages that pass the retrieval filter, oldest first.
-    pub(super) fn retrievable(&self) -> impl Iterator<Item = &Arc<Message>> {
+    pub(crate) fn retrievable(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.messages.iter().filter(|message| self.retrieval.passes(message.kind))
     }
 }

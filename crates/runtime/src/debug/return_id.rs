@@ -53,7 +53,7 @@ const CALLS: [(&str, D3D12_MESSAGE_ID, D3D12_MESSAGE_ID); 13] = [
 ];
 
 /// Returns the id of the message that reports the refusal of the call `name`.
-pub(super) fn of(name: &str, refusal: &Refusal) -> D3D12_MESSAGE_ID {
+pub(crate) fn of(name: &str, refusal: &Refusal) -> D3D12_MESSAGE_ID {
     if refusal.id() != D3D12_MESSAGE_ID_UNKNOWN {
         return refusal.id();
     }

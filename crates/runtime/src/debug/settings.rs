@@ -13,20 +13,20 @@ pub(crate) struct DebugSettings {
     /// Whether messages are stored and visible through `ID3D12InfoQueue`.
     pub(crate) is_layer_enabled: bool,
     /// Whether the device tracks which contents are valid ([`aliasing`](crate::aliasing)), by the advanced usage model.
-    pub(super) is_gpu_based_validation_enabled: bool,
+    pub(crate) is_gpu_based_validation_enabled: bool,
     /// Stored and reported, without effect.
-    pub(super) gpu_based_validation_flags: D3D12_GPU_BASED_VALIDATION_FLAGS,
+    pub(crate) gpu_based_validation_flags: D3D12_GPU_BASED_VALIDATION_FLAGS,
     /// Stored and reported, without effect: queues are always validated in order.
-    pub(super) is_synchronized_queue_validation_enabled: bool,
+    pub(crate) is_synchronized_queue_validation_enabled: bool,
     /// Stored and reported, without effect: unnamed objects stay unnamed.
-    pub(super) is_auto_name_enabled: bool,
+    pub(crate) is_auto_name_enabled: bool,
     /// Stored and reported, without effect.
-    pub(super) is_legacy_barrier_validation_forced: bool,
+    pub(crate) is_legacy_barrier_validation_forced: bool,
 }
 
 impl DebugSettings {
     /// D3D12's defaults: the debug layer is off.
-    pub(super) const OFF: Self = Self {
+    pub(crate) const OFF: Self = Self {
         is_layer_enabled: false,
         is_gpu_based_validation_enabled: false,
         gpu_based_validation_flags: D3D12_GPU_BASED_VALIDATION_FLAGS_NONE,
@@ -39,7 +39,7 @@ impl DebugSettings {
     pub(crate) const ON: Self = Self { is_layer_enabled: true, ..Self::OFF };
 
     /// Returns the settings as the flags of `ID3D12DeviceConfiguration`.
-    pub(super) fn device_flags(&self) -> D3D12_DEVICE_FLAGS {
+    pub(crate) fn device_flags(&self) -> D3D12_DEVICE_FLAGS {
         [
             (self.is_layer_enabled, D3D12_DEVICE_FLAG_DEBUG_LAYER_ENABLED),
             (self.is_gpu_based_validation_enabled, D3D12_DEVICE_FLAG_GPU_BASED_VALIDATION_ENABLED),
@@ -82,7 +82,7 @@ impl SharedSettings {
         self.change(|own| *own = settings);
     }
 
-    pub(super) fn change(&self, change: impl FnOnce(&mut DebugSettings)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut DebugSettings)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

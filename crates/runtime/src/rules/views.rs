@@ -6,8 +6,7 @@ use heapwright_d3d12::*;
 
 use super::Refusal;
 use super::operand::{Operand, extents, plane_count};
-use crate::aliasing::ResourcePart;
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::ddi::driver_resource::DriverResource;
 use crate::format;
 
 /// The contents of a written descriptor.
@@ -117,19 +116,6 @@ impl View {
 
     pub(crate) fn is_volume(&self) -> bool {
         self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D
-    }
-
-    /// Returns the parts of the resource that the view shows of one plane.
-    pub(crate) fn parts(&self, plane: u32) -> Vec<ResourcePart> {
-        match self.part {
-            ViewPart::Bytes { offset, size } => vec![ResourcePart::Bytes(offset, size)],
-            ViewPart::Slices { first, count, .. } if self.is_volume() => {
-                // The excess in x and y is clipped.
-                let region = TexelRegion { start: [0, 0, first], size: [u32::MAX, u32::MAX, count] };
-                self.subresources(plane).map(|index| ResourcePart::Texels(index, region)).collect()
-            }
-            ViewPart::Slices { .. } => self.subresources(plane).map(ResourcePart::Subresource).collect(),
-        }
     }
 
     /// Returns the resource.

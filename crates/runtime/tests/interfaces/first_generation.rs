@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use heapwright_d3d12::generations::NUMBERED_DEVICES;
 use heapwright_d3d12::*;
 use heapwright_runtime::exports::D3D12CreateDevice;
-use heapwright_runtime::{Instance, debug};
+use heapwright_runtime::{Instance, break_count};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 use crate::gpu::{buffer_desc, committed, create_heap, feature, heap_desc, of_type};
@@ -141,7 +141,7 @@ fn later_flags_are_errors() {
         let info = unsafe { gpu.device.GetResourceAllocationInfo(0, &[desc]) };
         assert_eq!(info.SizeInBytes != u64::MAX, is_known, "{flags:#x}");
     }
-    let breaks = debug::break_count(&gpu.device);
+    let breaks = break_count(&gpu.device);
     assert_eq!(breaks, Some(0), "the device belongs to this runtime");
 }
 

@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 
 use super::views::find_descriptor;
 use super::{Recorded, Recording};
-use crate::aliasing::{AddressedBytes, Note, RenderedView, Skipped, UnorderedViews};
+use crate::aliasing::{AddressedBytes, Note, RenderedView, ResourcePart, Skipped, UnorderedViews};
 use crate::api::descriptor_heap::INCREMENT;
 use crate::api::device::Device;
 use crate::api::inert::CommandSignature;
@@ -227,5 +227,5 @@ fn bound_view(
 /// Returns one plane of a rendered view, or `None` if the resource was released.
 fn rendered(view: &View, plane: u32, is_depth_stencil: bool) -> Option<RenderedView> {
     let resource = view.resource().ok()?;
-    Some(RenderedView { resource, parts: view.parts(plane), is_depth_stencil })
+    Some(RenderedView { resource, parts: ResourcePart::of_view(view, plane), is_depth_stencil })
 }

@@ -41,9 +41,10 @@ use super::private_data::PrivateData;
 use super::shared_handle;
 use super::trim_notification::TrimNotifications;
 use crate::aliasing::{AliasingTracker, AliasingTracking};
+use crate::api::debug::DeviceDebug;
 use crate::ddi::command::RemovalSink;
 use crate::ddi::{DeviceArgs, Driver, DriverDevice, DriverError};
-use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
+use crate::debug::{DebugSettings, MessageLog};
 use crate::rules::{Options, Refusal};
 use crate::write_tracking;
 

@@ -5,11 +5,13 @@
 //! fence is set back before the waiter runs (vkd3d-proton's test_fence_signal_availability records this for Windows).
 //! It is also released when the fence's last object is released.
 
+pub(crate) mod clock;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::aliasing::{Clock, FenceHistory};
+use self::clock::{Clock, FenceHistory};
 
 /// What waits for a value: it signals an event or wakes a thread.
 pub(crate) trait Waiter: Send {

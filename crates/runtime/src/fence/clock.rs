@@ -1,15 +1,15 @@
 //! Vector clocks: the order of submissions to queues, as established by fences.
 
 /// The agent number of the CPU. Queues are numbered from 1 on.
-pub(super) const CPU: u32 = 0;
+pub(crate) const CPU: u32 = 0;
 
 /// A submission to a queue, or an access by the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Epoch {
+pub(crate) struct Epoch {
     /// The agent: a queue, or [`CPU`].
-    pub(super) agent: u32,
+    pub(crate) agent: u32,
     /// The number of the epoch, from 1 on for each agent.
-    pub(super) number: u64,
+    pub(crate) number: u64,
 }
 
 /// A vector clock: the number of epochs of each agent that happened before.
@@ -18,12 +18,12 @@ pub(crate) struct Clock(Vec<u64>);
 
 impl Clock {
     /// Returns whether `epoch` happened before, or is the agent's latest epoch.
-    pub(super) fn has_seen(&self, epoch: Epoch) -> bool {
+    pub(crate) fn has_seen(&self, epoch: Epoch) -> bool {
         self.at(epoch.agent) >= epoch.number
     }
 
     /// Adds everything that happened before `other`.
-    pub(super) fn join(&mut self, other: &Self) {
+    pub(crate) fn join(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
@@ -33,7 +33,7 @@ impl Clock {
     }
 
     /// Starts the agent's next epoch.
-    pub(super) fn advance(&mut self, agent: u32) -> Epoch {
+    pub(crate) fn advance(&mut self, agent: u32) -> Epoch {
         let index = usize::try_from(agent).unwrap_or(usize::MAX - 1);
         if self.0.len() <= index {
             self.0.resize(index + 1, 0);
@@ -64,7 +64,7 @@ impl FenceHistory {
     }
 
     /// Records that an agent with `clock` is about to set the fence to `value`.
-    pub(super) fn signalled(&mut self, value: u64, clock: &Clock) {
+    pub(crate) fn signalled(&mut self, value: u64, clock: &Clock) {
         if self.signals.len() == MAX_SIGNALS {
             self.signals.pop_front();
         }

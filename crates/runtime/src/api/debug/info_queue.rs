@@ -7,11 +7,11 @@ use std::ffi::{CStr, c_void};
 use heapwright_d3d12::*;
 use windows_core::{BOOL, Error, Result};
 
-use super::filter::{Filter, KindList};
-use super::log::MessageLog;
-use super::message::{self, Message, MessageKind};
 use crate::api::call;
 use crate::api::device::Device_Impl;
+use crate::debug::MessageLog;
+use crate::debug::filter::{Filter, KindList};
+use crate::debug::message::{self, Message, MessageKind};
 use crate::rules::Refusal;
 
 /// Runs the body of the queue's method `name`.

@@ -6,9 +6,8 @@ use std::time::Duration;
 use heapwright_d3d12::*;
 
 use super::device::DeviceDebug;
-use super::log::MessageLog;
-use super::message::{Message, MessageKind};
-use super::settings::DebugSettings;
+use crate::debug::message::{Message, MessageKind};
+use crate::debug::{DebugSettings, MessageLog};
 use crate::rules::{Notice, Notices, Refusal};
 
 const KIND: MessageKind = MessageKind {

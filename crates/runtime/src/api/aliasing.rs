@@ -6,11 +6,10 @@ use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
-use super::options::AliasingTracking;
-use super::violation::{Severity, Violation};
-use crate::api::call;
-use crate::api::device::Device_Impl;
-use crate::api::resource_driver;
+use super::call;
+use super::device::Device_Impl;
+use super::resource_driver;
+use crate::aliasing::{AliasingTracking, Rule, Severity, Violation};
 use crate::rules::Refusal;
 
 /// Converts the result of a call for the method table.
@@ -105,7 +104,7 @@ impl IHeapwrightAliasing_Impl for Device_Impl {
 }
 
 fn to_d3d12(found: &Violation) -> HEAPWRIGHT_ALIASING_VIOLATION {
-    let id = |rule: Option<super::Rule>| {
+    let id = |rule: Option<Rule>| {
         let mut bytes = [0; 8];
         if let Some(rule) = rule {
             let text = rule.id().as_bytes();

@@ -3,8 +3,7 @@
 use heapwright_d3d12::*;
 use windows_core::{BOOL, ComObject, implement};
 
-use super::log::MessageLog;
-use super::settings::{DebugSettings, SharedSettings};
+use crate::debug::{DebugSettings, MessageLog, SharedSettings};
 use crate::rules::{Notice, Notices};
 
 /// The switches of the debug layer.

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use heapwright_d3d12::*;
 use windows_core::{GUID, OutRef, Result};
 
-use super::live::LiveObjects;
-use super::log::MessageLog;
-use super::settings::DebugSettings;
 use crate::api::call;
 use crate::api::device::Device_Impl;
 use crate::api::methods::methods;
+use crate::debug::{DebugSettings, LiveObjects, MessageLog};
 use crate::rules::Refusal;
 
 /// The debug state of a device.
