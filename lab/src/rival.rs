@@ -1,7 +1,6 @@
 //! The traits of suballocators that take part.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
@@ -45,45 +44,4 @@ pub trait Rival: Sized {
 
     /// Frees an allocation that [`allocate`](Self::allocate) of the same rival returned.
     fn free(&mut self, handle: Self::Handle);
-}
-
-/// Like [`Rival`], for several threads at once.
-pub trait SharedRival: Sync + Sized {
-    /// The handle to free an allocation.
-    type Handle: Send;
-
-    /// Like [`Rival::new`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Rival::new`].
-    fn new(terms: &Terms) -> Result<Self, Unfit>;
-
-    /// Like [`Rival::allocate`].
-    fn allocate(&self, size: ByteSize, alignment: Alignment) -> Option<(Self::Handle, HeapOffset)>;
-
-    /// Like [`Rival::free`]; any thread may free the allocations of others.
-    fn free(&self, handle: Self::Handle);
-}
-
-/// A rival behind one mutex, which users of suballocators that are not thread-safe need as well.
-#[derive(Debug)]
-pub struct Locked<R>(Mutex<R>);
-
-impl<R: Rival<Handle: Send> + Send> SharedRival for Locked<R> {
-    type Handle = R::Handle;
-
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
-        Ok(Self(Mutex::new(R::new(terms)?)))
-    }
-
-    #[inline]
-    fn allocate(&self, size: ByteSize, alignment: Alignment) -> Option<(R::Handle, HeapOffset)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).allocate(size, alignment)
-    }
-
-    #[inline]
-    fn free(&self, handle: R::Handle) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).free(handle);
-    }
 }

@@ -46,6 +46,18 @@ impl Check {
     pub fn area(&self) -> &'static str {
         self.id.split_once('/').map_or(self.id, |(area, _)| area)
     }
+
+    /// Returns what the place that [`spec`](Self::spec) names says, in our words.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        rules().find(|(source, _)| *source == self.spec).map_or("", |(_, rule)| rule)
+    }
+}
+
+/// Returns the rows of `SOURCES.md`: sources, and what each says.
+fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("../SOURCES.md").lines();
+    lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")).skip(1)
 }
 
 impl fmt::Debug for Check {
@@ -245,4 +257,29 @@ pub enum Need {
     Textures,
     /// The device implements `GetCopyableFootprints`.
     Footprints,
+    /// The device executes compute shaders of model 5.0, and not only creates pipelines.
+    Shaders,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::rules;
+    use crate::checks;
+
+    #[test]
+    fn each_source_has_a_rule_and_each_rule_a_check() {
+        let sources: HashSet<&str> = checks::all().map(|check| check.spec).collect();
+        let without: Vec<&str> =
+            checks::all().filter(|check| check.rule().is_empty()).map(|check| check.spec).collect();
+        assert!(without.is_empty(), "SOURCES.md lacks {without:#?}");
+        let mut last = "";
+        for (source, rule) in rules() {
+            assert!(sources.contains(source), "SOURCES.md: no check has the source {source:?}");
+            assert!(last < source, "SOURCES.md: {source:?} is out of order, or there twice");
+            assert!(rule.ends_with('.') && rule.len() > 20, "SOURCES.md: {source:?} has no sentence");
+            last = source;
+        }
+    }
 }

@@ -1,10 +1,13 @@
 //! The device under test, its capabilities, and the calls that checks share.
 
+use std::cell::OnceCell;
+
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use crate::answer::{Answer, Stop, Verdict, failed, skipped};
 use crate::check::Need;
+use crate::checks::shaders;
 use crate::com::commands;
 use crate::com::device::{self, FeatureData, Home};
 use crate::com::memory::Mapping;
@@ -108,6 +111,7 @@ impl Caps {
 pub struct Context {
     target: Target,
     caps: Caps,
+    executes_shaders: OnceCell<bool>,
 }
 
 /// The result of `GetResourceAllocationInfo`.
@@ -128,13 +132,18 @@ impl Context {
     #[must_use]
     pub fn new(target: Target) -> Self {
         let caps = Caps::query(&target.device);
-        Self { target, caps }
+        Self { target, caps, executes_shaders: OnceCell::new() }
     }
 
     /// Returns the capabilities that the device reports.
     #[must_use]
     pub fn caps(&self) -> &Caps {
         &self.caps
+    }
+
+    /// Returns whether a dispatch has an effect. Only checks that need it try it, as the dispatch may fail in any way.
+    fn executes_shaders(&self) -> bool {
+        *self.executes_shaders.get_or_init(|| shaders::are_executed(self).unwrap_or(false))
     }
 
     pub(crate) fn device(&self) -> &ID3D12Device {
@@ -185,9 +194,10 @@ impl Context {
             Need::Adapter => (self.target.adapter.is_some(), "no adapter was given with the device"),
             Need::Textures => (caps.textures, "textures"),
             Need::Footprints => (caps.footprints, "GetCopyableFootprints"),
+            Need::Shaders => (self.executes_shaders(), "the execution of shaders"),
         };
         let stop = match need {
-            Need::Textures | Need::Footprints => Stop::Unimplemented,
+            Need::Textures | Need::Footprints | Need::Shaders => Stop::Unimplemented,
             _ => Stop::Skipped,
         };
         (!holds).then(|| stop(reason.to_owned()))

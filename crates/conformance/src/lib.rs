@@ -44,6 +44,7 @@ pub mod checks;
 mod com;
 pub mod context;
 mod desc;
+mod dxbc;
 pub mod hresult;
 mod proof;
 mod queue;

@@ -5,18 +5,20 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{
     Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, PlannedMove, SharedHeapSet,
+    SharedPlaced,
 };
 use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
-use crate::heaps::{AllocationId, Label, PlacedRange, Sharing, TypedHeaps};
+use crate::heaps::{AllocationId, Label, PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
 use crate::request::{Constraints, Creation, RequestedResource};
 use crate::residency::ResidencyHeap;
 use crate::source::{
@@ -159,12 +161,12 @@ type HeapEvacuation = Evacuation<DefaultSet, Arc<Heap>>;
 
 #[derive(Debug, Clone)]
 struct Run {
-    heaps: Arc<TypedHeaps>,
+    heaps: Arc<Stripe<TypedHeaps>>,
     evacuation: Arc<Mutex<HeapEvacuation>>,
 }
 
 /// The heaps of an engine with the default algorithm.
-struct DefaultSet(Arc<TypedHeaps>);
+struct DefaultSet(Arc<Stripe<TypedHeaps>>);
 
 impl Deref for DefaultSet {
     type Target = SharedHeapSet<Arc<Heap>>;
@@ -176,11 +178,12 @@ impl Deref for DefaultSet {
 }
 
 impl Run {
-    fn new(heaps: &Arc<TypedHeaps>) -> Option<Self> {
+    fn new(heaps: &Striped<TypedHeaps>) -> Option<Self> {
         heaps.shared().as_default()?;
-        let set = DefaultSet(Arc::clone(heaps));
+        let heaps = heaps.reference();
+        let set = DefaultSet(Arc::clone(&heaps));
         let evacuation = Evacuation::new(set).keep_heaps(heaps.desc.min_heap_count);
-        Some(Self { heaps: Arc::clone(heaps), evacuation: Arc::new(Mutex::new(evacuation)) })
+        Some(Self { heaps, evacuation: Arc::new(Mutex::new(evacuation)) })
     }
 
     fn lock(&self) -> MutexGuard<'_, HeapEvacuation> {
@@ -345,7 +348,7 @@ impl Defragmentation {
         if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
             return None;
         }
-        self.allocator.heaps.create_heap(heaps, size, own).ok()
+        self.allocator.heaps.create_heap(heaps, size, own, &heaps.budget(own)).ok()
     }
 
     /// Returns the results so far. O(heaps).
@@ -538,8 +541,9 @@ impl Move {
             return Err(Error::invalid_argument("Move", rule));
         };
         let alignment = allocation.alignment();
-        let range =
-            PlacedRange::new(Arc::clone(&self.run.heaps), Sharing::Shared, planned.target.clone(), alignment);
+        let target = &planned.target;
+        let placed = SharedPlaced { id: target.id, range: target.range, heap: NonNull::from(&*target.heap) };
+        let range = PlacedRange::new(Arc::clone(&self.run.heaps), Sharing::Shared, placed, alignment);
         if let Some(name) = allocation.debug_name() {
             // A failure to set the name is no reason to abandon the move.
             let _refused = set_debug_name(&resource, name);

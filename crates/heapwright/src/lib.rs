@@ -106,9 +106,8 @@ pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    Mapping, MemoryTotals, NotFreed, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats,
-    TexelPitches, TextureMapping,
+    Mapping, NotFreed, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationInfo,
+    ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats, TexelPitches, TextureMapping,
 };
 pub use caps::{AlignmentWithTight, Architecture, DeviceCaps};
 pub use desc::{
@@ -118,6 +117,7 @@ pub use desc::{
 };
 pub use error::Error;
 pub use heaps::{AllocationId, PredictedMemory};
+pub use heapwright_core::placement::HeapSetTotals as MemoryTotals;
 pub use heapwright_core::residency::SegmentGroup;
 pub use heapwright_core::suballoc::FreeRangeChoice;
 pub use heapwright_core::units::ParseByteSizeError;

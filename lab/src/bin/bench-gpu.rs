@@ -5,16 +5,15 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use heapwright_lab::gpu::table::{Row, Table};
-use heapwright_lab::gpu::{GIB, Result, bandwidth, cost, plain::Plain, program, recreate, residency, traces};
+use heapwright_lab::gpu::{GIB, Result, bandwidth, cost, plain::Plain, program, residency, traces};
 
 /// The names of the measurements.
-const MEASUREMENTS: [&str; 11] = [
+const MEASUREMENTS: [&str; 10] = [
     "device",
     "conformance",
     "replays",
-    "recreate",
     "placed-buffers",
     "allocations",
     "copies",
@@ -26,10 +25,8 @@ const MEASUREMENTS: [&str; 11] = [
 
 /// Measures heapwright's runtime on a Vulkan device, beside plain Vulkan and VMA on the same device, and prints a table.
 #[derive(Parser)]
-#[command(name = "bench-gpu", args_conflicts_with_subcommands = true)]
+#[command(name = "bench-gpu")]
 struct Args {
-    #[command(subcommand)]
-    role: Option<Role>,
     /// Index of the Vulkan device, in the loader's order.
     #[arg(long, default_value_t = 0)]
     index: usize,
@@ -51,25 +48,6 @@ struct Args {
     traces: Vec<PathBuf>,
 }
 
-/// The processes of the measurement of addresses.
-#[derive(Subcommand)]
-enum Role {
-    /// Creates objects and writes their addresses.
-    #[command(hide = true)]
-    Record(Process),
-    /// Creates them again.
-    #[command(hide = true)]
-    Again(Process),
-}
-
-#[derive(clap::Args)]
-struct Process {
-    #[arg(long)]
-    index: usize,
-    #[arg(long)]
-    file: PathBuf,
-}
-
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(true) => ExitCode::SUCCESS,
@@ -83,17 +61,6 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<bool> {
-    match &args.role {
-        Some(Role::Record(Process { index, file })) => {
-            recreate::record(*index, file)?;
-            return Ok(true);
-        }
-        Some(Role::Again(Process { index, file })) => {
-            writeln!(anstream::stdout(), "{}", recreate::again(*index, file)?)?;
-            return Ok(true);
-        }
-        None => {}
-    }
     let needs_program = |only: &&String| ["conformance", "replays"].contains(&only.as_str());
     if let (None, Some(only)) = (&args.heapwright, args.only.iter().find(needs_program)) {
         return Err(format!("--only {only} needs the program: --heapwright FILE").into());
@@ -106,7 +73,6 @@ fn run(args: &Args) -> Result<bool> {
         table.add("conformance", || program::conformance(heapwright, &device));
         table.add("replays", || program::replay(heapwright, &device, &args.traces));
     }
-    table.add("recreate", || recreate::two_processes(index));
     table.add("placed-buffers", || cost::placed_buffers(index));
     table.add("allocations", || cost::allocations(index));
     table.add("copies", || bandwidth::copies(index, size));

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use std::error::Error;
-use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +15,6 @@ use heapwright_lab::report::machine::{Machine, clock_nanoseconds};
 use heapwright_lab::report::text::{Medium, render};
 use heapwright_lab::suite::Suite;
 use heapwright_lab::workload::Effort;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Compares heapwright's suballocators with those of other projects, in one process and on the same operations.
 #[derive(Parser)]
@@ -29,11 +28,8 @@ struct Args {
     quick: bool,
     /// Measure no time; check that no allocation overlaps another, is misaligned or exceeds the capacity, and that no
     /// rival refuses what others serve.
-    #[arg(long, conflicts_with_all = ["quick", "json", "output", "date"])]
+    #[arg(long, conflicts_with_all = ["quick", "output", "date"])]
     verify: bool,
-    /// Print JSON instead of tables.
-    #[arg(long)]
-    json: bool,
     /// The date to write [default: that of the commit].
     #[arg(long)]
     date: Option<String>,
@@ -46,11 +42,15 @@ fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // If standard error is closed, the error cannot be reported anywhere.
-            let _ = writeln!(anstream::stderr(), "error: {error}");
+            say(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints a line to standard error. If that is closed, nobody reads it.
+fn say(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 fn run(args: Args) -> Result<(), Box<dyn Error>> {
@@ -67,7 +67,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         let mut checked = 0_u32;
         let differences = suite.check(|what| {
             checked += 1;
-            let _ = writeln!(anstream::stderr(), "checking {what}");
+            say(&format!("checking {what}"));
         });
         refuse(&differences)?;
         writeln!(
@@ -76,45 +76,24 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         )?;
         return Ok(());
     }
-
-    let file = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md")));
-    if let Some(file) = &file {
-        // Checked before the measurements, which take minutes. An existing file is unchanged; a new one is removed
-        // again.
-        let opened = OpenOptions::new().append(true).create(true).open(file);
-        let is_new = opened.and_then(|opened| Ok(opened.metadata()?.len() == 0));
-        if is_new.map_err(|error| format!("{}: {error}", file.display()))? {
-            fs::remove_file(file)?;
-        }
-    }
     let machine = Machine::here(root, args.date);
     let clock_nanoseconds = clock_nanoseconds();
-    let bar = progress(suite.len());
-    let (sections, differences) = suite.run(|workload| {
-        bar.inc(1);
-        bar.set_message(workload.to_owned());
-    });
-    bar.finish_and_clear();
+    let (sections, differences) = suite.run(|workload| say(&format!("measuring {workload}")));
+    // Times that include refusals are not comparable, so no table is written.
+    refuse(&differences)?;
     let report = Report {
         machine,
         seed: SEED,
         is_quick: args.quick,
         clock_nanoseconds,
-        traces_left_out: suite.traces.left_out.clone(),
+        traces_left_out: suite.traces.left_out,
         sections,
     };
-    // Times that include refusals are not comparable, so no table is written.
-    refuse(&differences)?;
-    if let Some(file) = file {
+    if let Some(file) = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md"))) {
         fs::write(&file, render(&report, Medium::Markdown))
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    let text = if args.json {
-        serde_json::to_string_pretty(&report)? + "\n"
-    } else {
-        render(&report, Medium::Terminal)
-    };
-    anstream::stdout().write_all(text.as_bytes())?;
+    anstream::stdout().write_all(render(&report, Medium::Terminal).as_bytes())?;
     Ok(())
 }
 
@@ -125,15 +104,4 @@ fn refuse(differences: &[Difference]) -> Result<(), String> {
     }
     let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
     Err(format!("not all rivals did the same work, so their times are no comparison:{}", lines.concat()))
-}
-
-/// Creates a progress bar if standard error is a terminal. It is drawn on demand, without a thread that would disturb
-/// measurements.
-fn progress(sections: usize) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-    }
-    let style = ProgressStyle::with_template("{wide_bar:.green} {pos}/{len} {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(sections as u64).with_style(style)
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use clap::{Parser, Subcommand};
+use heapwright_lab::gpu::plain::Plain;
 
 /// Measures what it takes to create and free device memory through Vulkan.
 #[derive(Parser)]
@@ -82,7 +83,7 @@ fn measure_sizes(only: Option<&str>) -> Result<(), Box<dyn Error>> {
     for (number, kind) in kinds.enumerate() {
         let gpu = Gpu::open(kind)?;
         if number == 0 {
-            writeln!(out, "# {}\nkind,size_bytes,create_us,free_us", gpu.name)?;
+            writeln!(out, "# {}\nkind,size_bytes,create_us,free_us", gpu.plain.name)?;
         }
         let mut times: BTreeMap<u64, [Vec<Duration>; 2]> = BTreeMap::new();
         for held in kind.held {
@@ -154,7 +155,7 @@ fn make_calls(file: &Path) -> Result<(), Box<dyn Error>> {
     let all = read_calls(file)?;
     let gpu = Gpu::open(DEVICE_LOCAL)?;
     let mut out = anstream::stdout();
-    writeln!(out, "# {}\ntrace,allocator,us_per_operation", gpu.name)?;
+    writeln!(out, "# {}\ntrace,allocator,us_per_operation", gpu.plain.name)?;
     // As in the other measurement: a program holds something beside what is measured.
     let held = gpu.create(1 << 30, false)?;
     for Calls { name, operations, calls } in &all {
@@ -165,43 +166,26 @@ fn make_calls(file: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A Vulkan device. All memory must be freed before it is dropped.
+/// A Vulkan device, and a type of its memory. All memory must be freed before it is dropped.
 struct Gpu {
-    name: String,
-    device: ash::Device,
-    instance: ash::Instance,
+    plain: Plain,
     memory_type: u32,
-    /// Keeps the library loaded.
-    _entry: ash::Entry,
 }
 
 impl Gpu {
     /// Opens the first device.
     fn open(kind: Kind) -> Result<Self, Box<dyn Error>> {
-        // SAFETY: the loader of the system is as sound as it is; everything created here is destroyed in `drop`.
-        unsafe {
-            let entry = ash::Entry::load()?;
-            let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_2);
-            let info = vk::InstanceCreateInfo::default().application_info(&application);
-            let instance = entry.create_instance(&info, None)?;
-            let physical =
-                *instance.enumerate_physical_devices()?.first().ok_or("there is no Vulkan device")?;
-            let properties = instance.get_physical_device_properties(physical);
-            let name = properties.device_name_as_c_str()?.to_string_lossy().into_owned();
-            let memory = instance.get_physical_device_memory_properties(physical);
-            let is_of_kind = |memory_type: &vk::MemoryType| {
-                let has = |flag| memory_type.property_flags.contains(flag);
-                let is_local = has(vk::MemoryPropertyFlags::DEVICE_LOCAL);
-                is_local == kind.is_device_local && (is_local || has(vk::MemoryPropertyFlags::HOST_VISIBLE))
-            };
-            let memory_type = memory.memory_types_as_slice().iter().position(is_of_kind);
-            let memory_type = memory_type.ok_or_else(|| format!("{name} has no {} memory", kind.name))?;
-            let queues =
-                [vk::DeviceQueueCreateInfo::default().queue_family_index(0).queue_priorities(&[1.0])];
-            let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues);
-            let device = instance.create_device(physical, &info, None)?;
-            Ok(Self { name, device, instance, memory_type: memory_type.try_into()?, _entry: entry })
+        let plain = Plain::open(0)?;
+        // Where no memory is the GPU's alone, the CPU accesses it.
+        let mut flags = vec![(true, false), (true, true)];
+        if kind.is_device_local {
+            flags.insert(0, (false, false));
         }
+        let found = flags
+            .into_iter()
+            .find_map(|(visible, cached)| plain.memory_type(kind.is_device_local, visible, cached));
+        let memory_type = found.ok_or_else(|| format!("{} has no {} memory", plain.name, kind.name))?;
+        Ok(Self { plain, memory_type })
     }
 
     fn create(&self, size: u64, is_dedicated: bool) -> Result<Block, vk::Result> {
@@ -213,13 +197,13 @@ impl Gpu {
         // buffer requires: sizes are multiples of every alignment.
         unsafe {
             if !is_dedicated {
-                return Ok(Block { memory: self.device.allocate_memory(&info, None)?, buffer: None });
+                return Ok(Block { memory: self.plain.device.allocate_memory(&info, None)?, buffer: None });
             }
-            let buffer = self.device.create_buffer(&of_buffer, None)?;
-            let size = self.device.get_buffer_memory_requirements(buffer).size;
+            let buffer = self.plain.device.create_buffer(&of_buffer, None)?;
+            let size = self.plain.device.get_buffer_memory_requirements(buffer).size;
             let mut dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
             let info = info.allocation_size(size).push_next(&mut dedicated);
-            let memory = self.device.allocate_memory(&info, None)?;
+            let memory = self.plain.device.allocate_memory(&info, None)?;
             Ok(Block { memory, buffer: Some(buffer) })
         }
     }
@@ -228,9 +212,9 @@ impl Gpu {
         // SAFETY: both are of this device, and nothing uses them.
         unsafe {
             if let Some(buffer) = block.buffer {
-                self.device.destroy_buffer(buffer, None);
+                self.plain.device.destroy_buffer(buffer, None);
             }
-            self.device.free_memory(block.memory, None);
+            self.plain.device.free_memory(block.memory, None);
         }
     }
 
@@ -288,14 +272,4 @@ impl Gpu {
 struct Block {
     memory: vk::DeviceMemory,
     buffer: Option<vk::Buffer>,
-}
-
-impl Drop for Gpu {
-    fn drop(&mut self) {
-        // SAFETY: all memory was freed, and nothing uses the device any more.
-        unsafe {
-            self.device.destroy_device(None);
-            self.instance.destroy_instance(None);
-        }
-    }
 }

@@ -6,7 +6,6 @@
 //! | [`plain`] | plain Vulkan: memory, mapping, copies |
 //! | [`bandwidth`] | CPU writes, copies, eviction and return |
 //! | [`cost`] | the time to create placed buffers and allocations |
-//! | [`recreate`] | objects at the addresses of another process |
 //! | [`residency`] | a working set of four times the budget |
 //! | [`traces`] | the recorded traces, beside VMA |
 //! | [`program`] | the program `heapwright`: conformance and replays |
@@ -17,7 +16,6 @@ pub mod cost;
 pub mod plain;
 pub mod program;
 pub mod queue;
-pub mod recreate;
 pub mod residency;
 pub mod table;
 pub mod traces;

@@ -5,10 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use serde::Serialize;
-
 /// A machine and the code that ran on it. Values that cannot be determined are "unknown".
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Machine {
     /// Name of the processor.
     pub processor: String,

@@ -3,12 +3,10 @@
 pub mod machine;
 pub mod text;
 
-use serde::Serialize;
-
 use self::machine::Machine;
 
 /// The results of one run.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Report {
     /// The machine, the versions and the date.
     pub machine: Machine,
@@ -25,7 +23,7 @@ pub struct Report {
 }
 
 /// The results of one workload.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Section {
     /// Title of the section.
     pub title: String,
@@ -38,12 +36,11 @@ pub struct Section {
 }
 
 /// A column of measurements.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// Heading of the column, with the unit.
     pub heading: String,
     /// Format of its figures.
-    #[serde(skip)]
     pub format: Format,
 }
 
@@ -61,19 +58,18 @@ pub enum Format {
 }
 
 /// The results of one rival.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Row {
     /// Name of the rival.
     pub rival: &'static str,
     /// The reason why it has no figures, if it has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unfit: Option<&'static str>,
     /// The figures, one for each column.
     pub figures: Vec<Figure>,
 }
 
 /// The figure of one rival in one column.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Figure {
     /// The measured value, if any.
     pub value: Option<f64>,

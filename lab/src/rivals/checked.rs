@@ -1,24 +1,16 @@
 //! A rival whose results are checked.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use crate::rival::{Rival, SharedRival, Terms, Unfit};
+use crate::rival::{Rival, Terms, Unfit};
 
 /// Panics if an allocation exceeds the capacity, is misaligned, or overlaps a live one.
 #[derive(Debug)]
 pub struct Checked<R> {
     rival: R,
     live: Live,
-}
-
-/// Like [`Checked`], for several threads.
-#[derive(Debug)]
-pub struct CheckedShared<S> {
-    rival: S,
-    live: Mutex<Live>,
 }
 
 /// The live ranges: the end of each by its start.
@@ -62,26 +54,6 @@ impl<R: Rival> Rival for Checked<R> {
 
     fn free(&mut self, (handle, offset): Self::Handle) {
         self.live.remove(offset);
-        self.rival.free(handle);
-    }
-}
-
-impl<S: SharedRival> SharedRival for CheckedShared<S> {
-    type Handle = (S::Handle, HeapOffset);
-
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
-        Ok(Self { rival: S::new(terms)?, live: Mutex::new(Live::new(terms)) })
-    }
-
-    fn allocate(&self, size: ByteSize, alignment: Alignment) -> Option<(Self::Handle, HeapOffset)> {
-        let (handle, offset) = self.rival.allocate(size, alignment)?;
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).insert(offset, size, alignment);
-        Some(((handle, offset), offset))
-    }
-
-    fn free(&self, (handle, offset): Self::Handle) {
-        // Before the rival frees it, as it may be allocated to another thread immediately.
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(offset);
         self.rival.free(handle);
     }
 }

@@ -3,15 +3,11 @@
 use heapwright_core::placement::{HeapRetention, HeapSizing, SharedHeapSet, SharedPlacementId};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use crate::rival::{Rival, SharedRival, Terms, Unfit};
+use crate::rival::{Rival, Terms, Unfit};
 
 /// [`SharedHeapSet`] on one thread, with its locks, as the library uses it.
 #[derive(Debug)]
 pub struct OurCombined(SharedHeapSet<()>);
-
-/// [`SharedHeapSet`] on many threads.
-#[derive(Debug)]
-pub struct OurShared(SharedHeapSet<()>);
 
 /// The retention by which the heap stays when it is empty.
 const FOR_EVER: HeapRetention = HeapRetention::FOR_EVER;
@@ -45,26 +41,6 @@ impl Rival for OurCombined {
     }
 }
 
-impl SharedRival for OurShared {
-    type Handle = SharedPlacementId;
-
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
-        Ok(Self(set(terms.capacity)?))
-    }
-
-    #[inline]
-    fn allocate(&self, size: ByteSize, alignment: Alignment) -> Option<(SharedPlacementId, HeapOffset)> {
-        let placed = self.0.allocate(size, alignment).ok()??;
-        Some((placed.id, placed.range.start()))
-    }
-
-    #[inline]
-    fn free(&self, handle: SharedPlacementId) {
-        let released = self.0.free(handle).expect("a workload frees what is live");
-        assert!(released.is_empty(), "the one heap stays");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,23 +51,15 @@ mod tests {
     #[test]
     fn the_one_heap_serves_until_it_is_full() {
         let mut combined = OurCombined::new(&TERMS).expect("it takes the capacity");
-        let shared = OurShared::new(&TERMS).expect("it takes the capacity");
         // From empty each time, so that the heap is much too large for the request.
         for _ in 0..5000 {
             let sizes = [ByteSize::from_mib(9), ByteSize::new(100), ByteSize::from_mib(6)];
             let held: Vec<_> = sizes
                 .into_iter()
-                .map(|size| {
-                    let combined = combined.allocate(size, Alignment::ONE).expect("there is room");
-                    (combined.0, shared.allocate(size, Alignment::ONE).expect("there is room").0)
-                })
+                .map(|size| combined.allocate(size, Alignment::ONE).expect("there is room").0)
                 .collect();
             assert!(combined.allocate(ByteSize::from_mib(2), Alignment::ONE).is_none());
-            assert!(shared.allocate(ByteSize::from_mib(2), Alignment::ONE).is_none());
-            for (in_combined, in_shared) in held {
-                combined.free(in_combined);
-                shared.free(in_shared);
-            }
+            held.into_iter().for_each(|handle| combined.free(handle));
         }
     }
 }

@@ -1,23 +1,22 @@
 //! The rivals and the workloads in which they take part.
 //!
 //! To add a rival, write its adapter in a file here and add a line to the lists below. Each list is for the workloads
-//! that rivals of a kind can run: frees in any order, oldest first, or several threads.
+//! that rivals of a kind can run: frees in any order, or oldest first.
 
 pub mod checked;
 pub mod combined;
 pub mod null;
 pub mod offset_allocator;
 pub mod ours;
-mod units;
 pub mod vma;
 
-use self::checked::{Checked, CheckedShared};
-use self::combined::{OurCombined, OurShared};
+use self::checked::Checked;
+use self::combined::OurCombined;
 use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
 use self::ours::{OurLinear, OurTlsf, OurTlsfMinTime, OurTlsfWithValues};
 use self::vma::Vma;
-use crate::rival::{Locked, Rival, SharedRival, Unfit};
+use crate::rival::{Rival, Unfit};
 
 /// The rival that the others' figures are divided by, in each list.
 pub const BASELINE: &str = "VMA default";
@@ -38,19 +37,6 @@ pub trait Job {
     fn run<R: Rival>(&self) -> Result<Self::Outcome, Unfit>;
 }
 
-/// A measurement that can be made with any rival for several threads.
-pub trait SharedJob {
-    /// The result of the measurement.
-    type Outcome;
-
-    /// Makes the measurement once, with a new rival.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`SharedRival::new`].
-    fn run<S: SharedRival>(&self) -> Result<Self::Outcome, Unfit>;
-}
-
 /// A function that makes a measurement once, with a new rival.
 pub type Run<J, O> = fn(&J) -> Result<O, Unfit>;
 
@@ -67,10 +53,6 @@ pub struct Entrant<J, O> {
 
 fn entrant<R: Rival, J: Job>(name: &'static str) -> Entrant<J, J::Outcome> {
     Entrant { name, run: J::run::<R>, check: Some(J::run::<Checked<R>>) }
-}
-
-fn shared<S: SharedRival, J: SharedJob>(name: &'static str) -> Entrant<J, J::Outcome> {
-    Entrant { name, run: J::run::<S>, check: Some(J::run::<CheckedShared<S>>) }
 }
 
 /// Returns the rivals for workloads that free in any order.
@@ -96,21 +78,6 @@ pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     entrants.insert(0, entrant::<OurLinear, J>("heapwright linear"));
     entrants.insert(1, entrant::<Vma<vma::Linear>, J>("VMA linear"));
     entrants
-}
-
-/// Returns the rivals for several threads.
-#[must_use]
-pub fn threads<J: SharedJob>() -> Vec<Entrant<J, J::Outcome>> {
-    vec![
-        shared::<OurShared, J>("heapwright combined"),
-        shared::<Locked<OurCombined>, J>("heapwright combined, one lock"),
-        shared::<Locked<OurTlsf>, J>("heapwright TLSF"),
-        shared::<Locked<Vma<vma::Default>>, J>(BASELINE),
-        shared::<Locked<Vma<vma::MinMemory>>, J>("VMA min-memory"),
-        shared::<Locked<Vma<vma::MinTime>>, J>("VMA min-time"),
-        shared::<Locked<OffsetAllocator>, J>("offset-allocator"),
-        Entrant { check: None, ..shared::<Locked<Null>, J>(HARNESS) },
-    ]
 }
 
 fn harness<J: Job>() -> Entrant<J, J::Outcome> {

@@ -3,7 +3,6 @@
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use offset_allocator::{Allocation, Allocator};
 
-use super::units::Units;
 use crate::rival::{Rival, Terms, Unfit};
 
 /// Counts in units of the alignment, as it supports neither alignments nor 64-bit offsets.
@@ -33,5 +32,33 @@ impl Rival for OffsetAllocator {
     #[inline]
     fn free(&mut self, handle: Allocation) {
         self.allocator.free(handle);
+    }
+}
+
+/// Units of the workload's alignment, so that each unit is aligned.
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    log2: u32,
+}
+
+impl Units {
+    fn new(terms: &Terms) -> Self {
+        Self { log2: terms.alignment.log2() }
+    }
+
+    /// Returns the number of whole units in a capacity.
+    fn within(self, capacity: ByteSize) -> u64 {
+        capacity.get() >> self.log2
+    }
+
+    /// Returns the number of units that hold a size. Sizes of workloads are far below 2^64.
+    #[inline]
+    fn holding(self, size: ByteSize) -> u64 {
+        (size.get() + ((1 << self.log2) - 1)) >> self.log2
+    }
+
+    #[inline]
+    fn offset(self, unit: u64) -> HeapOffset {
+        HeapOffset::new(unit << self.log2)
     }
 }

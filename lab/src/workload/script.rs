@@ -40,8 +40,6 @@ pub struct Script {
     pub warm_up: Vec<Operation>,
     /// Passes, each of which is timed separately, in this order.
     pub passes: Vec<Vec<Operation>>,
-    /// Number of times to run the passes with the same rival. Each pass must leave the same number of slots occupied.
-    pub repeats: u32,
 }
 
 /// The times of the passes of a [`Script`].
@@ -59,12 +57,6 @@ impl Timing {
     pub fn nanoseconds(&self, pass: usize) -> f64 {
         let (slices, operations) = &self.passes[pass];
         slices.nanoseconds() / *operations as f64
-    }
-
-    /// Returns the mean time of an operation in the last pass, in nanoseconds.
-    #[must_use]
-    pub fn last_nanoseconds(&self) -> f64 {
-        self.passes.len().checked_sub(1).map_or(f64::NAN, |last| self.nanoseconds(last))
     }
 }
 
@@ -99,17 +91,15 @@ impl Job for Time<'_> {
         let script = self.0;
         let mut stage = Stage::<R>::new(script)?;
         stage.play(&script.warm_up);
-        let mut passes: Vec<_> = script.passes.iter().map(|pass| (Slices::default(), pass.len())).collect();
-        for _ in 0..script.repeats {
-            for (pass, (best, _)) in script.passes.iter().zip(&mut passes) {
-                let mut slices = Slices::default();
-                for slice in pass.chunks(Slices::LENGTH) {
-                    let start = Instant::now();
-                    stage.play(slice);
-                    slices.push(start.elapsed());
-                }
-                best.keep_best(slices);
+        let mut passes = Vec::new();
+        for pass in &script.passes {
+            let mut slices = Slices::default();
+            for slice in pass.chunks(Slices::LENGTH) {
+                let start = Instant::now();
+                stage.play(slice);
+                slices.push(start.elapsed());
             }
+            passes.push((slices, pass.len()));
         }
         Ok(Timing { passes, refused: stage.refused() })
     }

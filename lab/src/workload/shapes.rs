@@ -154,7 +154,6 @@ impl Shape {
             slots: self.live as usize,
             warm_up,
             passes: passes.into(),
-            repeats: 1,
         }
     }
 
@@ -177,5 +176,29 @@ impl Shape {
             fills,
             steps: steps(effort.pick(100_000, 15_000, 10_000)),
         }
+    }
+}
+
+/// Number of live allocations of the upload ring: the uploads of a few frames.
+const RING_LIVE: u32 = 2000;
+
+/// Creates a script that frees in the order of the allocations, like an upload ring that waits for fences: 256 B to 64 KiB at alignment 256; the oldest of 2,000 is freed before each allocation.
+#[must_use]
+pub fn upload_ring(effort: Effort) -> Script {
+    let pairs: u32 = effort.pick(200_000, 50_000, 20_000);
+    let mut random = Random::new(4);
+    let mut size = || random.log_size(256, ByteSize::new(256));
+    let warm_up = (0..RING_LIVE).map(|slot| Operation::Allocate { slot, size: size() }).collect();
+    let pairs = (0..pairs).map(|pair| {
+        let slot = pair % RING_LIVE;
+        [Operation::Free { slot }, Operation::Allocate { slot, size: size() }]
+    });
+    Script {
+        name: "upload ring".to_owned(),
+        // Twice the average size of the live allocations.
+        terms: Terms { capacity: ByteSize::from_mib(64), alignment: ALIGN_256, most_live: RING_LIVE },
+        slots: RING_LIVE as usize,
+        warm_up,
+        passes: vec![pairs.flatten().collect()],
     }
 }

@@ -71,6 +71,5 @@ fn script(path: &Path) -> Result<Script, TraceError> {
         slots: trace.allocation_count(),
         warm_up: Vec::new(),
         passes: vec![operations],
-        repeats: 1,
     })
 }

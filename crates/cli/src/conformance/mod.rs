@@ -97,8 +97,9 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
 fn print_without_running(args: &ConformanceArgs) -> Result<String, ConformanceError> {
     if args.list {
         let (checks, _) = selected(args)?;
-        let lines =
-            checks.iter().map(|check| format!("{}  {}  {}", check.id, check.class.name(), check.spec));
+        let lines = checks
+            .iter()
+            .map(|check| format!("{}  {}  {}: {}", check.id, check.class.name(), check.spec, check.rule()));
         return Ok(lines.collect::<Vec<_>>().join("\n"));
     }
     let read = args.table.iter().map(|path| Results::read(path));

@@ -87,7 +87,8 @@ impl fmt::Display for Failure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let red = anstyle::AnsiColor::Red.on_default().bold();
         let CheckReport { check, detail, .. } = self.0;
-        write!(f, "{red}failed{red:#} {}: {detail} [{}; {}]", check.id, check.spec, check.class.name())
+        let (source, rule, class) = (check.spec, check.rule(), check.class.name());
+        write!(f, "{red}failed{red:#} {}: {detail} [{source}: {rule} {class}]", check.id)
     }
 }
 
@@ -97,6 +98,8 @@ struct CheckLine {
     id: &'static str,
     /// Reference to the specification.
     spec: &'static str,
+    /// What that place says.
+    rule: &'static str,
     /// Name of the class: behaviour or validation.
     class: &'static str,
     result: CheckResult,
@@ -208,6 +211,7 @@ impl CheckLine {
         Self {
             id: report.check.id,
             spec: report.check.spec,
+            rule: report.check.rule(),
             class: report.check.class.name(),
             result: match report.outcome {
                 Outcome::Passed => CheckResult::Pass,
@@ -283,7 +287,15 @@ mod tests {
 
     fn line(id: &'static str, result: CheckResult, detail: &str) -> CheckLine {
         let class = if id.starts_with("heap/f") { "validation" } else { "behaviour" };
-        CheckLine { id, spec: "TIGHT, somewhere", class, result, detail: detail.to_owned(), known_gap: None }
+        CheckLine {
+            id,
+            spec: "TIGHT, somewhere",
+            rule: "so it is.",
+            class,
+            result,
+            detail: detail.to_owned(),
+            known_gap: None,
+        }
     }
 
     fn gap(id: &'static str, result: CheckResult, reason: &str) -> CheckLine {
@@ -313,7 +325,8 @@ mod tests {
         let check = heapwright_conformance::checks::all().next().expect("there are checks");
         let failed = CheckReport { check, outcome: Outcome::Failed, detail: "found S_OK".to_owned() };
         let failure = Failure::of(&failed, &KnownGaps::default()).expect("it failed");
-        let expected = format!("failed {}: found S_OK [{}; behaviour]", check.id, check.spec);
+        let (source, rule) = (check.spec, check.rule());
+        let expected = format!("failed {}: found S_OK [{source}: {rule} behaviour]", check.id);
         assert_eq!(plain(&failure), expected);
         let passed = CheckReport { outcome: Outcome::Passed, ..failed };
         assert!(Failure::of(&passed, &KnownGaps::default()).is_none());
@@ -393,13 +406,13 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
              \"no_longer_failing\":[\"heap/size\"],\"known_but_skipped\":[\"tiles/one\"],\
              \"classes\":{\"behaviour\":{\"passed\":1,\"failed\":1,\"known\":0,\"skipped\":1},\
              \"validation\":{\"passed\":0,\"failed\":0,\"known\":1,\"skipped\":0}},\"checks\":[\
-             {\"id\":\"heap/size\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"pass\",\
+             {\"id\":\"heap/size\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"behaviour\",\"result\":\"pass\",\
              \"detail\":\"the detail\",\"known_gap\":\"too small\"},\
-             {\"id\":\"heap/flags\",\"spec\":\"TIGHT, somewhere\",\"class\":\"validation\",\"result\":\"known\",\
+             {\"id\":\"heap/flags\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"validation\",\"result\":\"known\",\
              \"detail\":\"the detail\",\"known_gap\":\"all\"},\
-             {\"id\":\"tiles/one\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"skip\",\
+             {\"id\":\"tiles/one\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"behaviour\",\"result\":\"skip\",\
              \"detail\":\"the detail\",\"known_gap\":\"none\"},\
-             {\"id\":\"tiles/two\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"fail\",\
+             {\"id\":\"tiles/two\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"behaviour\",\"result\":\"fail\",\
              \"detail\":\"wrong\",\"known_gap\":null}]}"
         );
     }

@@ -55,7 +55,7 @@ fn the_json_is_complete_and_the_same_each_time() {
     assert!(again == outcome.stdout, "{device}: the output of another run differs");
     for check in checks {
         let keys: Vec<&str> = check.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(keys, ["class", "detail", "id", "known_gap", "result", "spec"]);
+        assert_eq!(keys, ["class", "detail", "id", "known_gap", "result", "rule", "spec"]);
         assert_eq!(check["known_gap"], Value::Null);
         for key in keys.into_iter().filter(|&key| key != "known_gap") {
             let text = check[key].as_str().unwrap();

@@ -224,7 +224,7 @@ fn the_environment_records_any_program() {
     for (variable, value, expected) in [
         ("HEAPWRIGHT_RECORD", "/nowhere/at/all.hws", "/nowhere/at/all.hws cannot be written"),
         ("HEAPWRIGHT_RECORD", "recording.txt", "recording.txt must end with .hws"),
-        ("HEAPWRIGHT_RECORD_FLAGS", "everything", "unknown \"everything\""),
+        ("HEAPWRIGHT_RECORD_FLAGS", "everything", "\"everything\" is unknown"),
     ] {
         let mut replay = command();
         replay.args(["replay", "--json", &trace]).env("HEAPWRIGHT_RECORD", folder.path().join("x.hws"));

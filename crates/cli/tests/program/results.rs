@@ -5,9 +5,10 @@ use crate::support::{Folder, heapwright, repository};
 const FILTER: [&str; 2] = ["--filter", "heap/size-0-refused,heap/size-1-mib"];
 
 #[test]
-fn the_list_names_checks_with_class_and_source() {
+fn the_list_names_checks_with_class_source_and_rule() {
     let list = heapwright(["conformance", "--list", "--filter", "heap/size-0-refused"]).ok();
-    let expected = "heap/size-0-refused  validation  Learn, D3D12_HEAP_DESC::SizeInBytes\n";
+    let expected = "heap/size-0-refused  validation  Learn, D3D12_HEAP_DESC::SizeInBytes: A heap has a size above 0, \
+                    which need not be a multiple of its alignment.\n";
     assert_eq!(list, expected);
 }
 

@@ -21,6 +21,7 @@ mod pipelines;
 mod recording;
 mod recreate;
 mod residency;
+pub(crate) mod shaders;
 mod swizzle;
 mod texture;
 mod tight;
@@ -29,7 +30,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 32] = [
+const TABLES: [&[Check]; 33] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -56,6 +57,7 @@ const TABLES: [&[Check]; 32] = [
     recording::CHECKS,
     formats::CHECKS,
     pipelines::CHECKS,
+    shaders::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,
     aliasing::barriers::CHECKS,

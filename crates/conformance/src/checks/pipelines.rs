@@ -7,6 +7,7 @@ use crate::check::{Check, check};
 use crate::com::{commands, pipelines};
 use crate::context::Context;
 use crate::desc::{BUNDLE, DIRECT};
+use crate::dxbc::{self, Assembly};
 use crate::queue::{pattern, read};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -31,12 +32,12 @@ pub(super) const CHECKS: &[Check] = &[
         "Learn, ID3D12GraphicsCommandList::DrawInstanced and Dispatch",
         &[],
         |ctx| {
-            let ((signature, state), (other_signature, other_state)) = (graphics(ctx)?, compute(ctx)?);
+            let ((signature, state), (other, compute)) = (graphics(ctx)?, compute(ctx)?);
             let queue = ctx.queue(DIRECT)?;
             let (from, to) = (queue.upload(&pattern(256, 1))?, queue.readback(256)?);
             queue.run(|list| {
                 list.draw(&signature, &state);
-                list.dispatch(&other_signature, &other_state);
+                list.dispatch((&other, &compute), &[], 1);
                 list.copy_buffer((&to, 0), (&from, 0), 256);
             })?;
             require(read(&to, 256)? == pattern(256, 1), || {
@@ -49,7 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (signature, state) = compute(ctx)?;
         let allocator = commands::create_allocator(ctx.device(), BUNDLE).ok("a bundle")?;
         let bundle = commands::create_list(ctx.device(), BUNDLE, &allocator).ok("a bundle")?;
-        bundle.dispatch(&signature, &state);
+        bundle.dispatch((&signature, &state), &[], 1);
         bundle.close().ok("a bundle")?;
         ctx.queue(DIRECT)?.run(|list| {
             list.execute_bundle(&bundle);
@@ -78,19 +79,21 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn root_signature(ctx: &Context) -> Result<ID3D12RootSignature, Stop> {
-    pipelines::create_root_signature(ctx.device()).ok("no parameters")
+    let flags = D3D12_ROOT_SIGNATURE_FLAG_ALLOW_INPUT_ASSEMBLER_INPUT_LAYOUT;
+    let container = dxbc::root_signature(&[], flags);
+    pipelines::create_root_signature(ctx.device(), &container).ok("no parameters")
 }
 
-/// Creates a compute pipeline state and its root signature.
+/// Creates a compute pipeline state whose shader returns at once, and its root signature.
 fn compute(ctx: &Context) -> Result<(ID3D12RootSignature, ID3D12PipelineState), Stop> {
-    let signature = root_signature(ctx)?;
-    let state = pipelines::create_compute_state(ctx.device(), &signature).ok("a shader that does nothing")?;
-    Ok((signature, state))
+    let (signature, shader) = (root_signature(ctx)?, Assembly::new(1, &[]).end());
+    let state = pipelines::create_compute_state(ctx.device(), &signature, &shader);
+    Ok((signature, state.ok("a shader that does nothing")?))
 }
 
 /// Creates a graphics pipeline state and its root signature.
 fn graphics(ctx: &Context) -> Result<(ID3D12RootSignature, ID3D12PipelineState), Stop> {
     let signature = root_signature(ctx)?;
-    let state = pipelines::create_graphics_state(ctx.device(), &signature).ok("a vertex shader")?;
-    Ok((signature, state))
+    let state = pipelines::create_graphics_state(ctx.device(), &signature, &dxbc::vertex_shader());
+    Ok((signature, state.ok("a vertex shader")?))
 }

@@ -84,3 +84,13 @@ pub(crate) fn create_unordered_view(
     unsafe { device.CreateUnorderedAccessView(resource, None, desc, start(heap)) };
     start(heap)
 }
+
+/// Calls `CreateShaderResourceView` for all of a texture.
+pub(crate) fn create_readable_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    heap: &ID3D12DescriptorHeap,
+) {
+    // SAFETY: the heap has one descriptor for shader resource views.
+    unsafe { device.CreateShaderResourceView(resource, None, start(heap)) };
+}

@@ -59,20 +59,20 @@ const _: () = assert!(size_of::<Record>() == 32);
 
 /// The data of a heap that only plans use.
 #[derive(Debug)]
-struct Rest {
-    size: ByteSize,
-    locks: u32,
+pub(super) struct Planned {
+    pub(super) size: ByteSize,
+    pub(super) locks: u32,
     /// The last plan that includes the heap.
-    stamp: u64,
+    pub(super) stamp: u64,
     /// The period in which the heap became resident or was last locked.
-    period: u64,
+    pub(super) period: u64,
 }
 
 /// The records, in slots that are reused.
 #[derive(Debug, Default)]
 pub(super) struct HeapTable {
     records: Vec<Record>,
-    rest: Vec<Rest>,
+    planned: Vec<Planned>,
     vacant: Vec<HeapSlot>,
 }
 
@@ -96,16 +96,16 @@ impl HeapTable {
             level,
             is_locked: false,
         };
-        let rest = Rest { size, locks: 0, stamp: 0, period: 0 };
+        let planned = Planned { size, locks: 0, stamp: 0, period: 0 };
         if let Some(slot) = self.vacant.pop() {
             let old = &mut self.records[slot.index()];
             *old = record(old.generation);
-            self.rest[slot.index()] = rest;
+            self.planned[slot.index()] = planned;
             return Some(ManagedHeapId { slot, generation: old.generation });
         }
         let slot = HeapSlot::new(u32::try_from(self.records.len()).ok()?);
         self.records.push(record(0));
-        self.rest.push(rest);
+        self.planned.push(planned);
         // Removing a heap must not allocate.
         if self.vacant.capacity() < self.records.len() {
             self.vacant.reserve(self.records.capacity() - self.vacant.len());
@@ -164,40 +164,16 @@ impl HeapTable {
         self.records.get(slot.index())
     }
 
-    /// Returns the size of the heap in a slot.
-    pub(super) fn size(&self, slot: HeapSlot) -> ByteSize {
-        self.rest[slot.index()].size
+    /// Returns what plans use of the heap in a slot.
+    #[inline]
+    pub(super) fn planned(&self, slot: HeapSlot) -> &Planned {
+        &self.planned[slot.index()]
     }
 
-    /// Returns the number of locks of the heap in a slot.
-    pub(super) fn locks(&self, slot: HeapSlot) -> u32 {
-        self.rest[slot.index()].locks
-    }
-
-    /// Sets the number of locks of the heap in a slot.
-    pub(super) fn set_locks(&mut self, slot: HeapSlot, locks: u32) {
-        self.rest[slot.index()].locks = locks;
-        self.records[slot.index()].is_locked = locks > 0;
-    }
-
-    /// Returns the last plan that includes the heap in a slot.
-    pub(super) fn stamp(&self, slot: HeapSlot) -> u64 {
-        self.rest[slot.index()].stamp
-    }
-
-    /// Includes the heap in a slot in a plan.
-    pub(super) fn set_stamp(&mut self, slot: HeapSlot, stamp: u64) {
-        self.rest[slot.index()].stamp = stamp;
-    }
-
-    /// Returns the period in which the heap in a slot became resident or was last locked.
-    pub(super) fn period(&self, slot: HeapSlot) -> u64 {
-        self.rest[slot.index()].period
-    }
-
-    /// Records that the heap in a slot becomes resident, or is no longer locked.
-    pub(super) fn set_period(&mut self, slot: HeapSlot, period: u64) {
-        self.rest[slot.index()].period = period;
+    /// Returns what plans use of the heap in a slot mutably.
+    #[inline]
+    pub(super) fn planned_mut(&mut self, slot: HeapSlot) -> &mut Planned {
+        &mut self.planned[slot.index()]
     }
 
     /// Returns the id of the heap in a slot.

@@ -1,10 +1,42 @@
-//! Descriptions, states and errors of managed heaps.
+//! Descriptions, priorities, states and errors of managed heaps.
 
 use std::error::Error;
 use std::fmt;
 
-use super::{PriorityLevel, SegmentGroup, Status};
+use super::{SegmentGroup, Status};
 use crate::{ByteSize, FenceValue};
+
+/// D3D12's five levels of residency priority. Heaps of a lower level are evicted before all heaps of a higher
+/// level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum PriorityLevel {
+    /// `D3D12_RESIDENCY_PRIORITY_MINIMUM`: evicted first.
+    Minimum,
+    /// `D3D12_RESIDENCY_PRIORITY_LOW`.
+    Low,
+    /// `D3D12_RESIDENCY_PRIORITY_NORMAL`: D3D12's default.
+    #[default]
+    Normal,
+    /// `D3D12_RESIDENCY_PRIORITY_HIGH`.
+    High,
+    /// `D3D12_RESIDENCY_PRIORITY_MAXIMUM`: evicted last.
+    Maximum,
+}
+
+impl PriorityLevel {
+    /// All levels, in the order of eviction.
+    pub const ALL: [Self; 5] = [Self::Minimum, Self::Low, Self::Normal, Self::High, Self::Maximum];
+
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Minimum => 0,
+            Self::Low => 1,
+            Self::Normal => 2,
+            Self::High => 3,
+            Self::Maximum => 4,
+        }
+    }
+}
 
 /// Describes a heap to be added to a planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +87,7 @@ pub struct UnknownHeap {
 
 impl fmt::Display for UnknownHeap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown heap id at position {}", self.position)
+        write!(f, "the heap at position {} was removed, or belongs to another planner", self.position)
     }
 }
 
@@ -81,11 +113,11 @@ pub enum PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unknown => "the heap has been removed",
-            Self::NotLocked => "the heap is not locked",
-            Self::Locked => "the heap is locked",
+            Self::Unknown => "the heap has been destroyed",
+            Self::NotLocked => "the heap is not locked; each unlock must match a lock",
+            Self::Locked => "the heap is locked and must stay resident",
             Self::TooManyLocks => "the heap has reached the maximum of 2^32 - 1 locks",
-            Self::TooMuch => "the number or the total size of the heaps exceeds the limit",
+            Self::TooMuch => "the heap would bring the total size to 2^64 bytes, or the number to 2^32 heaps",
             Self::InUse => "the heap may still be in use by the GPU",
         })
     }

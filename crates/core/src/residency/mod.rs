@@ -14,19 +14,15 @@ mod managed_heap;
 mod plan;
 mod planner;
 pub mod policy;
-mod priority;
 mod segment_group;
-mod totals;
 mod unlearned;
 
 pub use heap_table::{ManagedHeapId, Status};
 pub use in_flight::{QueueSlot, Submission};
-pub use managed_heap::{HeapState, LockOutcome, NewManagedHeap, PlanError, UnknownHeap};
+pub use managed_heap::{HeapState, LockOutcome, NewManagedHeap, PlanError, PriorityLevel, UnknownHeap};
 pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, WaitFor};
 pub use planner::ResidencyPlanner;
-pub use priority::PriorityLevel;
-pub use segment_group::SegmentGroup;
-pub use totals::{GroupMemory, GroupTotals};
+pub use segment_group::{GroupMemory, GroupTotals, SegmentGroup};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

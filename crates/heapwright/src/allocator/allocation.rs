@@ -11,7 +11,7 @@ use heapwright_d3d12::*;
 
 use super::report::LiveEntry;
 use crate::buffers::BufferRange;
-use crate::heaps::{AllocationId, Label, OwnResource, PlacedRange};
+use crate::heaps::{AllocationId, Label, Labels, OwnResource, PlacedRange};
 use crate::recording::{Event, RecordedAllocation, Recording, name_args};
 use crate::request::{GrantedHeaps, Placement, PlacementDecision, PlacementReason};
 use crate::residency::{OpenResidencyList, ResidencyHeap, ResidencyList};
@@ -130,12 +130,27 @@ impl ResourceAllocation {
         Self::new(Memory::Standalone(made), width, granted, decision)
     }
 
+    /// Returns the range of a heap in which the resource, or the buffer that contains it, is placed; or the resource that has
+    /// memory of its own.
+    #[inline]
+    fn place(&self) -> Result<&PlacedRange, &OwnResource> {
+        match &self.memory {
+            Memory::Placed { range, .. } => Ok(range),
+            Memory::Within(range) => Ok(range.backing()),
+            Memory::Standalone(own) => Err(own),
+        }
+    }
+
     /// Returns the source of the heaps of its allocator.
     pub(crate) fn source(&self) -> &HeapSource {
+        self.place().map_or_else(|own| &*own.source, |range| &*range.heaps().source)
+    }
+
+    fn labels(&self) -> Option<&Labels> {
         match &self.memory {
-            Memory::Placed { range, .. } => &range.heaps().source,
-            Memory::Within(range) => &range.backing().heaps().source,
-            Memory::Standalone(made) => &made.source,
+            Memory::Placed { range, .. } => Some(&range.heaps().labels),
+            Memory::Within(range) => Some(&range.buffers().labels),
+            Memory::Standalone(_) => None,
         }
     }
 
@@ -161,19 +176,11 @@ impl ResourceAllocation {
 
     /// Returns the id of the memory's heap in the file of a recording, and the offset in it.
     pub(crate) fn recorded_place(&self, recording: &Recording) -> Option<(u64, u64)> {
-        match &self.memory {
-            Memory::Placed { range, .. } => {
-                Some((range.heap().id_in(recording)?, range.range().start().get()))
-            }
-            Memory::Within(range) => {
-                let backing = range.backing();
-                let offset = backing.range().start().get() + range.range().start().get();
-                Some((backing.heap().id_in(recording)?, offset))
-            }
-            Memory::Standalone(made) => {
-                Some((made.residency.as_ref()?.heap()?.recorded()?.id_in(recording)?, 0))
-            }
-        }
+        let id = match self.place() {
+            Ok(range) => range.heap().id_in(recording)?,
+            Err(own) => own.residency.as_ref()?.heap()?.recorded()?.id_in(recording)?,
+        };
+        Some((id, self.offset().get() + self.offset_from_resource().get()))
     }
 
     /// Returns the allocation in the arguments of a recorded call.
@@ -188,10 +195,8 @@ impl ResourceAllocation {
     /// Stores a label where reports and defragmentation find it.
     pub(crate) fn set_label(&mut self, label: Label) {
         let id = self.id();
-        match &self.memory {
-            Memory::Placed { range, .. } => range.heaps().labels.set(id, label.clone()),
-            Memory::Within(range) => range.buffers().labels.set(id, label.clone()),
-            Memory::Standalone(_) => {}
+        if let Some(labels) = self.labels() {
+            labels.set(id, label.clone());
         }
         let extras = self.extras_mut();
         extras.label = label;
@@ -209,10 +214,8 @@ impl ResourceAllocation {
         if self.label().is_none_or(|label| *label == Label::default()) {
             return;
         }
-        match &self.memory {
-            Memory::Placed { range, .. } => range.heaps().labels.remove(self.id()),
-            Memory::Within(range) => range.buffers().labels.remove(self.id()),
-            Memory::Standalone(_) => {}
+        if let Some(labels) = self.labels() {
+            labels.remove(self.id());
         }
     }
 
@@ -282,11 +285,7 @@ impl ResourceAllocation {
     /// of D3D12, must hold an allocation of the range.
     #[must_use]
     pub fn heap(&self) -> Option<&ID3D12Heap> {
-        match &self.memory {
-            Memory::Placed { range, .. } => Some(range.heap().d3d12()),
-            Memory::Within(range) => Some(range.backing().heap().d3d12()),
-            Memory::Standalone(_) => None,
-        }
+        Some(self.place().ok()?.heap().d3d12())
     }
 
     /// Returns the object by which the residency manager knows the memory: GPGMM's `GetMemory`. It is the heap in which
@@ -298,10 +297,9 @@ impl ResourceAllocation {
     #[must_use]
     #[inline]
     pub fn memory(&self) -> Option<&ResidencyHeap> {
-        match &self.memory {
-            Memory::Placed { range, .. } => range.heap().residency(),
-            Memory::Within(range) => range.backing().heap().residency(),
-            Memory::Standalone(made) => made.residency.as_ref()?.heap(),
+        match self.place() {
+            Ok(range) => range.heap().residency(),
+            Err(own) => own.residency.as_ref()?.heap(),
         }
     }
 
@@ -310,21 +308,16 @@ impl ResourceAllocation {
     #[must_use]
     #[doc(hidden)]
     pub fn memory_reference(&self) -> Option<MemoryReference> {
-        match &self.memory {
-            Memory::Placed { range, .. } => range.heap().residency_reference(),
-            Memory::Within(range) => range.backing().heap().residency_reference(),
-            Memory::Standalone(made) => made.residency.as_ref()?.reference(),
+        match self.place() {
+            Ok(range) => range.heap().residency_reference(),
+            Err(own) => own.residency.as_ref()?.reference(),
         }
     }
 
     /// Returns the offset of the resource in its [heap](Self::heap); zero without a heap.
     #[must_use]
     pub fn offset(&self) -> HeapOffset {
-        match &self.memory {
-            Memory::Placed { range, .. } => range.range().start(),
-            Memory::Within(range) => range.backing().range().start(),
-            Memory::Standalone(_) => HeapOffset::ZERO,
-        }
+        self.place().map_or(HeapOffset::ZERO, |range| range.range().start())
     }
 
     /// Returns the offset of the allocation in its [resource](Self::resource), in bytes: zero, unless it is a part of
@@ -365,6 +358,10 @@ impl ResourceAllocation {
             Memory::Placed { .. } | Memory::Within(_) | Memory::Standalone(_) => self.size(),
         };
         ResourceAllocationInfo { size, alignment: self.alignment(), decision: self.decision }
+    }
+
+    pub(crate) fn decision(&self) -> PlacementDecision {
+        self.decision
     }
 
     /// Returns the heap type. For a [preference](crate::HeapTypePreference), it is the type that was granted.

@@ -73,7 +73,7 @@ impl ResourceAllocationDesc<'_> {
         if let Some(unknown) =
             Some(flags.difference(ResourceAllocationFlags::all())).filter(|f| !f.is_empty())
         {
-            let rule = format!("unknown flag bits {:#x}", unknown.bits());
+            let rule = format!("the flag bits {:#x} are unknown", unknown.bits());
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
         }
         let commits = flags.intersects(

@@ -1,7 +1,5 @@
 //! The path of one allocation, from the request to the result.
 
-use std::sync::Arc;
-
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
@@ -9,24 +7,25 @@ use super::allocation::ResourceAllocation;
 use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use super::report::LiveAllocation;
-use crate::buffers::{BackingSource, BufferRange, part_of};
+use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::Shortage;
-use crate::heaps::{Label, PlacedRange, TypedHeaps};
-use crate::request::order;
+use crate::heaps::{Label, Striped, TypedHeaps};
 use crate::request::{
-    Constraints, Creation, Facts, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
-    ResourceRequest, ResourceRequirements, check_initial_state, texel_bytes,
+    Constraints, Creation, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
+    ResourceRequest, ResourceRequirements, check_initial_state, foreign_heap_flags, order, part_of,
+    texel_bytes,
 };
 use crate::source::{Refusal, check_interfaces};
 use crate::{Error, HeapType};
 
 /// A placement to try.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Attempt<'a> {
     /// A part of a buffer, with this size and alignment.
     Within(ByteSize, Alignment),
     /// In a shared heap or in a heap of its own.
-    Placed(&'a Arc<TypedHeaps>, &'a ResourceRequirements, PlacementDecision),
+    Placed(&'a Striped<TypedHeaps>, &'a ResourceRequirements, PlacementDecision),
     /// Committed, and charged like these heaps.
     Committed(&'a TypedHeaps, &'a ResourceRequirements, PlacementDecision),
 }
@@ -49,6 +48,7 @@ impl Inner {
     }
 
     /// Creates a resource and the memory for it.
+    #[inline]
     pub(crate) fn create_unrecorded(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -57,38 +57,21 @@ impl Inner {
         let request = self.request(allocation, resource)?;
         if self.heaps.source.clock.is_due() {
             self.pass_operations();
-            if self.heaps.source.recording.is_some() {
-                self.pass_time();
-            }
         }
-        let granted = &request.granted;
-        if !self.is_recorded(allocation) {
-            if let Some(range) = self.take_part(&request) {
-                return Ok(ResourceAllocation::within(range, resource.desc.Width, granted));
-            }
-            match self.place_usual(allocation, &request) {
-                Some(Ok((resource, range))) => {
-                    let decision = PlacementDecision::new(Placement::SharedHeap, PlacementReason::Usual);
-                    let width = request.resource.desc.Width;
-                    return Ok(ResourceAllocation::placed(resource, range, width, granted, decision));
-                }
-                Some(Err(refusal)) => return self.create_after(allocation, &request, Some(refusal)),
-                None => {}
-            }
-        }
-        self.create_after(allocation, &request, None)
+        self.create_in(&request).or_else(|refusal| self.create_elsewhere(&request, refusal))
     }
 
-    /// Checks a request and selects the heaps that are granted to it.
+    /// Checks the options of a request, and selects the heaps that are granted to it.
     #[inline]
     pub(crate) fn request<'a>(
         &self,
-        allocation: &ResourceAllocationDesc<'a>,
+        allocation: &'a ResourceAllocationDesc<'a>,
         resource: &'a ResourceDesc<'a>,
     ) -> Result<ResourceRequest<'a>, Error> {
         allocation.check()?;
         let source = &self.heaps.source;
-        let within_budget = allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
+        let has = |flag| allocation.flags.contains(flag);
+        let within_budget = has(ResourceAllocationFlags::WITHIN_BUDGET);
         if within_budget && source.adapter.is_none() && source.residency.is_none() {
             let rule = "WITHIN_BUDGET requires an adapter or a residency manager";
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
@@ -98,209 +81,108 @@ impl Inner {
             return Err(Error::unsupported(format!("{preference} heaps on this device")));
         };
         let constraints = Constraints {
-            may_create_heap: !allocation.flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+            may_create_heap: !has(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
             within_budget: within_budget || source.is_always_in_budget(),
-            never_resident: allocation.flags.contains(ResourceAllocationFlags::NEVER_RESIDENT),
+            never_resident: has(ResourceAllocationFlags::NEVER_RESIDENT),
         };
-        Ok(ResourceRequest {
-            resource,
-            flags: allocation.flags,
-            heap_flags: allocation.extra_required_heap_flags,
-            padding: allocation.extra_required_resource_padding,
-            strategy: allocation.strategy,
-            uses: allocation.uses,
-            is_in_pool: allocation.pool.is_some(),
-            granted,
-            constraints,
-        })
+        Ok(ResourceRequest { allocation, resource, granted, constraints })
     }
 
-    /// Takes a part of an existing buffer that has a free range at hand. This is the common case. Returns `None` in all
-    /// other cases, including refusals.
-    #[inline(always)]
-    fn take_part(&self, request: &ResourceRequest<'_>) -> Option<BufferRange> {
-        if !request.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
-            return None;
-        }
-        let (size, alignment) = part_of(request, self.desc().extra_required_resource_flags)?;
-        self.buffers.of(&request.granted).take(size, alignment)
+    /// Creates a resource in the granted heaps.
+    #[inline]
+    pub(crate) fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
+        let mut made = self.in_order(request, |attempt| match self.attempt(request, attempt) {
+            Err(refusal) if self.frees_deferred_after(&refusal) => self.attempt(request, attempt),
+            made => made,
+        })?;
+        self.charge_asked(&mut made, request)?;
+        self.enter(&mut made, request);
+        Ok(made)
     }
 
-    /// Places a buffer in the usual way: in a shared heap of the allocator.
-    ///
-    /// Returns `None` if another placement has precedence, or if the size of the buffer is not known.
-    #[inline(always)]
-    fn place_usual(
+    #[inline]
+    fn attempt(
         &self,
-        allocation: &ResourceAllocationDesc<'_>,
         request: &ResourceRequest<'_>,
-    ) -> Option<Result<(ID3D12Resource, PlacedRange), Refusal>> {
-        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-        if request.is_in_pool || request.flags.contains(within) {
-            return None;
-        }
-        if let Err(error) = self.check(allocation, request) {
-            return Some(Err(error.into()));
-        }
-        let placed = self.requirements.remembered(&request.requested())?;
-        let heaps = self.heaps.of(request.granted.family, ResourceClass::Buffer);
-        let usual = PlacementDecision::new(Placement::SharedHeap, PlacementReason::Usual);
-        if order(&self.facts(request, heaps))[0] != Some(usual) {
-            return None;
-        }
-        Some(self.heaps.place_at_hand(heaps, request, &placed))
-    }
-
-    /// Creates a resource when the usual placement was not possible or was refused.
-    #[inline(never)]
-    fn create_after(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        request: &ResourceRequest<'_>,
-        tried: Option<Refusal>,
-    ) -> Result<ResourceAllocation, Error> {
-        self.pass_time();
-        let made = match tried {
-            Some(refusal) if refusal.fatal.is_some() => Err(refusal),
-            Some(refusal) if !self.frees_deferred_after(&refusal) => {
-                self.create_in(allocation, request, Some(refusal))
-            }
-            _ => self.with_deferred_frees(|| self.create_in(allocation, request, None)),
-        };
-        made.or_else(|refusal| {
-            if let Some(made) = self.create_attributed(allocation, request, &refusal) {
-                return Ok(made);
-            }
-            self.in_other_heaps(allocation, request, refusal, |request| {
-                self.create_in(allocation, request, None)
-            })
-        })
-    }
-
-    /// Calls `attempt` with the other granted heaps after the first had no memory. Returns the error if none succeeds.
-    #[cold]
-    pub(crate) fn in_other_heaps<T>(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        first: &ResourceRequest<'_>,
-        mut refusal: Refusal,
-        attempt: impl Fn(&ResourceRequest<'_>) -> Result<T, Refusal>,
-    ) -> Result<T, Error> {
-        if refusal.is_shortage() && !first.is_in_pool {
-            let preference = self.heap_types_of(allocation, first.resource);
-            let attributes = self.attributes(allocation, first.resource);
-            for granted in self.heaps.families.grants(&preference, attributes).skip(1) {
-                match attempt(&ResourceRequest { granted, ..*first }) {
-                    Ok(made) => return Ok(made),
-                    Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
-                    // An alternative heap type that the resource cannot use does not change the result of the first.
-                    Err(other) if other.fatal.as_ref().is_some_and(Error::is_invalid_argument) => {}
-                    Err(other) => {
-                        refusal = other;
-                        break;
-                    }
-                }
-            }
-        }
-        let requested = || {
-            let placed = self.requirements.requirements(&first.requested(), Creation::Placed);
-            placed.map_or(ByteSize::new(first.resource.desc.Width), |placed| placed.size)
-        };
-        let requested = if refusal.fatal.is_some() { ByteSize::ZERO } else { requested() };
-        let never_fallback = first.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
-        Err(self.refused(first.granted.heap_type, requested, refusal, never_fallback))
-    }
-
-    /// Creates a resource in heaps of one kind. `tried` is the refusal of the usual placement, if it was tried.
-    pub(crate) fn create_in(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        request: &ResourceRequest<'_>,
-        tried: Option<Refusal>,
+        attempt: Attempt<'_>,
     ) -> Result<ResourceAllocation, Refusal> {
-        let granted = &request.granted;
-        let attempt = |attempt: &Attempt<'_>| match *attempt {
+        let (granted, is_buffer) = (&request.granted, request.resource.is_buffer());
+        let width = |made: &ResourceRequirements| if is_buffer { made.desc.Width } else { 0 };
+        match attempt {
             Attempt::Within(size, alignment) => {
-                let (buffers, width) = (self.buffers.of(granted), request.resource.desc.Width);
-                let part = buffers.allocate(size, alignment, &self.backing(request))?;
-                Ok(ResourceAllocation::within(buffers.range(part, alignment), width, granted))
+                let range = self.buffers.of(granted).take(size, alignment, &self.backing(request))?;
+                Ok(ResourceAllocation::within(range, request.resource.desc.Width, granted))
             }
             Attempt::Placed(heaps, placed, PlacementDecision { placement, reason }) => {
                 let own_heap = placement == Placement::OwnHeap;
                 let (resource, range) = self.heaps.place(heaps, request, placed, own_heap)?;
                 let placement = if range.has_own_heap() { Placement::OwnHeap } else { Placement::SharedHeap };
                 let decision = PlacementDecision::new(placement, reason);
-                let width = if request.resource.is_buffer() { placed.desc.Width } else { 0 };
-                Ok(ResourceAllocation::placed(resource, range, width, granted, decision))
+                Ok(ResourceAllocation::placed(resource, range, width(placed), granted, decision))
             }
             Attempt::Committed(heaps, requirements, decision) => {
                 let made = self.heaps.commit(heaps, request, requirements)?;
-                let width = if request.resource.is_buffer() { requirements.desc.Width } else { 0 };
-                Ok(ResourceAllocation::standalone(made, width, granted, decision))
+                Ok(ResourceAllocation::standalone(made, width(requirements), granted, decision))
             }
-        };
-        let mut made = self.in_order(allocation, request, tried, |placement| {
-            self.with_deferred_frees(|| attempt(&placement))
-        })?;
-        self.charge_asked(&mut made, request)?;
-        self.record(&mut made, request, allocation.user_data);
-        Ok(made)
-    }
-
-    /// Makes an attempt. If memory is short, frees the deferred allocations whose fence value is reached, and makes the attempt again
-    /// if there are any.
-    pub(crate) fn with_deferred_frees<T>(
-        &self,
-        attempt: impl Fn() -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        attempt()
-            .or_else(|refusal| if self.frees_deferred_after(&refusal) { attempt() } else { Err(refusal) })
+        }
     }
 
     /// Frees the deferred allocations whose fence value is reached if memory is short. Returns whether there are any.
-    fn frees_deferred_after(&self, refusal: &Refusal) -> bool {
+    #[cold]
+    pub(crate) fn frees_deferred_after(&self, refusal: &Refusal) -> bool {
         refusal.is_shortage() && self.deferred.collect() > 0
     }
 
-    /// Calls `attempt` with the placements that a resource may have, in order, in heaps of one kind. `tried` is the
-    /// refusal of the usual placement, if it was tried.
-    pub(crate) fn in_order<T>(
+    /// Creates a resource after deferred allocations were freed, or in heaps that were not granted first, or returns the error.
+    #[cold]
+    fn create_elsewhere(
         &self,
-        allocation: &ResourceAllocationDesc<'_>,
         request: &ResourceRequest<'_>,
-        tried: Option<Refusal>,
-        attempt: impl Fn(Attempt<'_>) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-        if tried.is_none() && request.flags.contains(within) {
-            if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
-                match attempt(Attempt::Within(size, alignment)) {
-                    // There is no memory for a backing buffer; the buffer itself may be smaller.
-                    Err(refusal) if refusal.fatal.is_none() => {}
-                    made => return made,
-                }
+        mut refusal: Refusal,
+    ) -> Result<ResourceAllocation, Error> {
+        if self.frees_deferred_after(&refusal) {
+            match self.create_in(request) {
+                Ok(made) => return Ok(made),
+                Err(other) => refusal = other,
             }
         }
-        self.check(allocation, request)?;
+        match self.create_attributed(request, &refusal) {
+            Some(made) => Ok(made),
+            None => self.in_other_heaps(request, refusal, |request| self.create_in(request)),
+        }
+    }
+
+    /// Calls `attempt` with the placements that a resource may have in the granted heaps, in order, until one succeeds.
+    #[inline]
+    pub(crate) fn in_order<T>(
+        &self,
+        request: &ResourceRequest<'_>,
+        attempt: impl Fn(Attempt<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
+            match attempt(Attempt::Within(size, alignment)) {
+                // There is no memory for a backing buffer; the buffer itself may be smaller.
+                Err(refusal) if refusal.fatal.is_none() => {}
+                made => return made,
+            }
+        }
+        self.check(request)?;
         let requested = request.requested();
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
         self.check_asked(request, placed.size)?;
         let class = ResourceClass::of(&placed.desc, &self.heaps.caps);
-        let heaps = match allocation.pool {
+        let heaps = match request.allocation.pool {
             None => self.heaps.of(request.granted.family, class),
             Some(pool) => {
                 pool.check_holds(class)?;
                 &pool.heaps
             }
         };
-        let facts = self.facts(request, heaps);
-        let mut order = order(&facts);
-        if tried.is_some() {
-            order[0] = None;
-        }
-        let mut refusal = tried.unwrap_or_default();
+        let always_committed = self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED);
+        let facts = request.facts(heaps.desc.heap.Flags, always_committed, heaps.is_dedicated());
+        let mut refusal = Refusal::default();
         let mut not_committed = None;
-        for decision in order.into_iter().flatten() {
+        for decision in order(&facts).into_iter().flatten() {
             let made = match decision {
                 PlacementDecision { placement: Placement::Committed, .. } => {
                     let requirements = self.requirements.requirements(&requested, Creation::Committed);
@@ -335,30 +217,49 @@ impl Inner {
         Err(refusal)
     }
 
+    /// Returns the source of backing buffers for a request.
     #[inline]
-    fn facts(&self, request: &ResourceRequest<'_>, heaps: &TypedHeaps) -> Facts {
-        let always_committed = self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED);
-        request.facts(heaps.desc.heap.Flags, always_committed, heaps.is_dedicated())
+    pub(crate) fn backing<'a>(&'a self, request: &'a ResourceRequest<'a>) -> BackingSource<'a> {
+        BackingSource { heaps: &self.heaps, requirements: &self.requirements, part: request }
     }
 
-    /// Returns the source of backing buffers for a request.
-    pub(crate) fn backing(&self, request: &ResourceRequest<'_>) -> BackingSource<'_> {
-        BackingSource {
-            heaps: &self.heaps,
-            requirements: &self.requirements,
-            granted: request.granted,
-            constraints: request.constraints,
+    /// Calls `attempt` with the other granted heaps after the first had no memory. Returns the error if none succeeds.
+    #[cold]
+    pub(crate) fn in_other_heaps<T>(
+        &self,
+        first: &ResourceRequest<'_>,
+        mut refusal: Refusal,
+        attempt: impl Fn(&ResourceRequest<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
+        if refusal.is_shortage() && first.allocation.pool.is_none() {
+            let preference = self.heap_types_of(first.allocation, first.resource);
+            let attributes = self.attributes(first.allocation, first.resource);
+            for granted in self.heaps.families.grants(&preference, attributes).skip(1) {
+                match attempt(&ResourceRequest { granted, ..*first }) {
+                    Ok(made) => return Ok(made),
+                    Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
+                    // An alternative heap type that the resource cannot use does not change the result of the first.
+                    Err(other) if other.fatal.as_ref().is_some_and(Error::is_invalid_argument) => {}
+                    Err(other) => {
+                        refusal = other;
+                        break;
+                    }
+                }
+            }
         }
+        let requested = || {
+            let placed = self.requirements.requirements(&first.requested(), Creation::Placed);
+            placed.map_or(ByteSize::new(first.resource.desc.Width), |placed| placed.size)
+        };
+        let requested = if refusal.fatal.is_some() { ByteSize::ZERO } else { requested() };
+        let never_fallback = first.allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
+        Err(self.refused(first.granted.heap_type, requested, refusal, never_fallback))
     }
 
     /// Checks the rules that require no call of the device.
     #[inline]
-    pub(crate) fn check(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        request: &ResourceRequest<'_>,
-    ) -> Result<(), Error> {
-        let ResourceRequest { resource, granted, .. } = request;
+    fn check(&self, request: &ResourceRequest<'_>) -> Result<(), Error> {
+        let ResourceRequest { allocation, resource, granted, .. } = request;
         let devices = &self.heaps.source.devices;
         check_interfaces(devices, &self.caps, resource)?;
         let field = "ResourceAllocationDesc::extra_required_heap_flags";
@@ -373,6 +274,13 @@ impl Inner {
                 let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
                 return Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule));
             }
+            let foreign =
+                foreign_heap_flags(allocation.extra_required_heap_flags, pool.heaps.desc.heap.Flags);
+            if foreign != 0 {
+                // Outside of a pool, the resource is committed.
+                let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
+                return Err(Error::invalid_argument(field, rule));
+            }
             let heap_type = pool.heap_type();
             if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type))
             {
@@ -384,25 +292,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Returns whether an allocation that is placed in the usual way must be recorded.
+    /// Counts and lists a new allocation where necessary.
     #[inline]
-    fn is_recorded(&self, allocation: &ResourceAllocationDesc<'_>) -> bool {
-        let special = ResourceAllocationFlags::NEVER_RESIDENT
-            .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
-        self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
-            || self.has_limits_in_unified_memory()
-            || allocation.user_data != 0
-            || allocation.flags.intersects(special)
-    }
-
-    /// Records a new allocation where necessary.
-    pub(crate) fn record(
-        &self,
-        made: &mut ResourceAllocation,
-        request: &ResourceRequest<'_>,
-        user_data: u64,
-    ) {
-        let decision = made.info().decision;
+    pub(crate) fn enter(&self, made: &mut ResourceAllocation, request: &ResourceRequest<'_>) {
+        let &ResourceAllocationDesc { flags, user_data, .. } = request.allocation;
+        let decision = made.decision();
         self.decisions.count(decision);
         let is_listed = self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
             || matches!(decision.placement, Placement::Committed | Placement::Imported);
@@ -419,10 +313,10 @@ impl Inner {
         if user_data != 0 {
             made.set_label(Label { user_data, ..Label::default() });
         }
-        if request.flags.contains(ResourceAllocationFlags::NEVER_RESIDENT) {
+        if flags.contains(ResourceAllocationFlags::NEVER_RESIDENT) {
             made.set_never_resident();
         }
-        if request.flags.contains(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH) {
+        if flags.contains(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH) {
             warn_on_mismatch(made, request.resource);
         }
     }

@@ -100,11 +100,7 @@ impl Inner {
         let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
         let mut made = ResourceAllocation::standalone(made, width, &granted, decision);
-        let request = ResourceRequest {
-            flags: allocation.flags,
-            ..ResourceRequest::plain(&desc, granted, constraints)
-        };
-        self.record(&mut made, &request, allocation.user_data);
+        self.enter(&mut made, &ResourceRequest { allocation, resource: &desc, granted, constraints });
         self.record_import(&mut made, allocation, &desc);
         Ok(made)
     }

@@ -15,7 +15,7 @@ use super::stats::Decisions;
 use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::heaps::{HeapKinds, Owner, TypedHeaps};
+use crate::heaps::{HeapKinds, Owner, Passed, TypedHeaps};
 use crate::recording::{Event, Recording};
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
@@ -97,20 +97,14 @@ impl Inner {
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
-            let source = Arc::new(HeapSource {
-                allocator: Weak::clone(this) as Weak<dyn Any + Send + Sync>,
-                owner: Weak::clone(this) as Weak<dyn Owner>,
-                ..source
-            });
-            let owner = Weak::clone(this) as Weak<dyn Owner>;
-            source.timers.set_owner(&owner);
+            let source = Arc::new(HeapSource { owner: Weak::clone(this) as Weak<dyn Owner>, ..source });
+            source.timers.set_owner(&source.owner);
             Self {
                 heaps: HeapKinds::new(
                     Arc::clone(&source),
                     families,
                     effective_caps,
                     parent.map(|parent| &parent.heaps),
-                    owner,
                 ),
                 buffers: BufferSets::new(&source),
                 requirements,
@@ -130,7 +124,8 @@ impl Inner {
 
     /// Returns the allocator of a source, unless its last handle was dropped.
     pub(crate) fn of(source: &HeapSource) -> Option<Arc<Self>> {
-        source.allocator.upgrade()?.downcast().ok()
+        let owner: Arc<dyn Any + Send + Sync> = source.owner.upgrade()?;
+        owner.downcast().ok()
     }
 
     #[inline]
@@ -152,8 +147,7 @@ impl Inner {
     fn pass_own_frame(&self) {
         self.heaps.source.clock.pass_frame();
         self.pass_time();
-        self.buffers.all().for_each(|buffers| buffers.pass_frame());
-        self.heaps.pass_frame();
+        self.pass(Passed::Frame);
         self.heaps.nested().iter().for_each(|nested| nested.pass_frame_of_parent());
     }
 
@@ -171,8 +165,7 @@ impl Inner {
             if let Some(recording) = &self.heaps.source.recording {
                 recording.call(|instance| Event::IdlePeriod { instance });
             }
-            self.buffers.all().for_each(|buffers| buffers.pass_period());
-            self.heaps.pass_period();
+            self.pass(Passed::Period);
         }
         if periods > 0 {
             self.heaps.nested().iter().for_each(|nested| nested.release_idle());
@@ -187,8 +180,12 @@ impl Inner {
             return;
         }
         self.looked_after.store(now, Ordering::Relaxed);
-        self.buffers.all().for_each(|buffers| buffers.pass_operations());
-        self.heaps.pass_operations();
+        self.pass(Passed::Operations);
+    }
+
+    fn pass(&self, passed: Passed) {
+        self.buffers.all().for_each(|buffers| buffers.pass(passed));
+        self.heaps.pass(passed);
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {
@@ -225,14 +222,6 @@ impl Owner for Inner {
 
     fn release_idle(&self) {
         self.pass_time();
-    }
-
-    fn became_empty(&self) -> bool {
-        self.heaps.source.tally.became_empty()
-    }
-
-    fn take_became_empty(&self) -> bool {
-        self.heaps.source.tally.take_became_empty()
     }
 }
 

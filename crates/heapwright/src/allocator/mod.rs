@@ -55,5 +55,5 @@ pub use self::mapping::Mapping;
 pub use self::pool::Pool;
 pub use self::probe::Prediction;
 pub use self::resource_allocator::{ResourceAllocationSupport, ResourceAllocator};
-pub use self::stats::{MemoryTotals, ResourceAllocatorStats};
+pub use self::stats::ResourceAllocatorStats;
 pub use self::texture_mapping::{TexelPitches, TextureMapping};

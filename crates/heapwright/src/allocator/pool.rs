@@ -10,8 +10,7 @@ use heapwright_d3d12::*;
 use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
-use crate::heaps::engine_desc;
-use crate::heaps::{Recycling, SpareHeaps, TypedHeaps, TypedHeapsDesc, next_number};
+use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc, engine_desc, next_number};
 use crate::recording::RecordedPool;
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::HeapSource;
@@ -40,7 +39,7 @@ use crate::{Error, HeapType};
 /// ```
 #[derive(Clone)]
 pub struct Pool {
-    pub(crate) heaps: Arc<TypedHeaps>,
+    pub(crate) heaps: Arc<Striped<TypedHeaps>>,
     pub(crate) granted: GrantedHeaps,
     pub(crate) resources: ResourceKind,
     pub(crate) multisampled: bool,
@@ -246,12 +245,15 @@ impl Inner {
             engine,
         };
         let spare = SpareHeaps::new(HeapPooling::None, &source.accounts);
-        let heaps = TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source));
+        let heaps = Striped::new(TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source)));
         for _ in 0..desc.min_heap_count {
             let size = heaps.desc.heap_size;
             let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
-            self.with_deferred_frees(create)
-                .map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
+            let made = match create() {
+                Err(refusal) if self.frees_deferred_after(&refusal) => create(),
+                made => made,
+            };
+            made.map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
         }
         self.heaps.add_pool(&heaps);
         let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));
@@ -260,7 +262,7 @@ impl Inner {
             let _ = heaps.recorded_pool.set(Arc::downgrade(recorded));
         }
         Ok(Pool {
-            heaps,
+            heaps: Arc::new(heaps),
             granted,
             resources: desc.resources,
             multisampled: desc.multisampled,

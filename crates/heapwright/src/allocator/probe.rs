@@ -69,22 +69,16 @@ impl ResourceAllocator {
         let (inner, resource) = (self.inner(), resource.into());
         inner.in_custom_heaps(allocation, &resource, |allocation| {
             let request = inner.request(allocation, &resource)?;
-            inner.probe_in(allocation, &request).or_else(|refusal| {
-                inner.in_other_heaps(allocation, &request, refusal, |request| {
-                    inner.probe_in(allocation, request)
-                })
-            })
+            inner
+                .probe_in(&request)
+                .or_else(|refusal| inner.in_other_heaps(&request, refusal, |request| inner.probe_in(request)))
         })
     }
 }
 
 impl Inner {
     /// Predicts the result of [`create_in`](Self::create_in).
-    fn probe_in(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        request: &ResourceRequest<'_>,
-    ) -> Result<Prediction, Refusal> {
+    fn probe_in(&self, request: &ResourceRequest<'_>) -> Result<Prediction, Refusal> {
         let granted = &request.granted;
         let probe = |decision, size, alignment, memory| Prediction {
             decision,
@@ -94,7 +88,7 @@ impl Inner {
             alignment,
             memory,
         };
-        self.in_order(allocation, request, None, |attempt| match attempt {
+        self.in_order(request, |attempt| match attempt {
             Attempt::Within(size, alignment) => {
                 let memory = self.buffers.of(granted).probe(size, alignment, &self.backing(request))?;
                 self.check_asked(request, size)?;

@@ -13,7 +13,7 @@ use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use super::pool::Pool;
 use crate::desc::ResourceDesc;
-use crate::heaps::{Sharing, TypedHeaps};
+use crate::heaps::{Sharing, Striped, TypedHeaps};
 use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};
 use crate::request::Placement;
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
@@ -28,6 +28,8 @@ impl Inner {
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
         self.heaps.insert_prefetched();
+        // The thread that releases by time would do it at a moment that cannot be repeated.
+        self.pass_time();
         let create = || self.create_unrecorded(allocation, resource);
         let made = recording.time(CREATE_RESOURCE, create);
         let mut made = made.inspect_err(|_| note_call(recording, allocation, resource))?;
@@ -43,7 +45,7 @@ impl Inner {
         pool: Option<&Pool>,
         is_shared: bool,
     ) -> Result<(), Error> {
-        let heaps: &Arc<TypedHeaps> = match pool {
+        let heaps: &Striped<TypedHeaps> = match pool {
             Some(pool) => &pool.heaps,
             None => self.heaps.like(heap).ok_or_else(|| {
                 Error::unsupported(

@@ -8,7 +8,7 @@ use heapwright_core::placement::HeapSetTotals;
 use super::inner::Inner;
 use crate::HeapType;
 use crate::desc::ResourceAllocatorFlags;
-use crate::heaps::{HeapKind, HeapsShare};
+use crate::heaps::{HeapKind, HeapsShare, sum_of_totals};
 use crate::request::{Placement, PlacementDecision, PlacementReason};
 use crate::source::Charged;
 
@@ -58,62 +58,14 @@ pub struct ResourceAllocatorStats {
     pub deferred_count: u64,
 }
 
-/// Totals of a pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MemoryTotals {
-    /// Bytes of live allocations.
-    pub used: ByteSize,
-    /// Bytes of heaps and committed resources.
-    pub reserved: ByteSize,
-    /// Number of live allocations.
-    pub allocation_count: u64,
-    /// Number of heaps.
-    pub heap_count: u64,
-    /// Number of empty heaps.
-    pub empty_heap_count: u64,
-    /// Bytes of empty heaps.
-    pub empty: ByteSize,
-}
-
-impl MemoryTotals {
-    fn add(&mut self, totals: HeapSetTotals) {
-        self.used = self.used.saturating_add(totals.used);
-        self.reserved = self.reserved.saturating_add(totals.reserved);
-        self.allocation_count += totals.allocation_count;
-        self.heap_count += totals.heap_count;
-        self.empty_heap_count += totals.empty_heap_count;
-        self.empty = self.empty.saturating_add(totals.empty);
-    }
-
-    fn add_totals(&mut self, totals: &Self) {
-        let Self { used, reserved, allocation_count, heap_count, empty_heap_count, empty } = *totals;
-        self.add(HeapSetTotals { used, reserved, allocation_count, heap_count, empty_heap_count, empty });
-    }
-
-    /// Replaces the backing buffers, which are placed like allocations, by their parts.
-    fn divide(&mut self, backing: HeapSetTotals) {
-        self.used = self.used.saturating_sub(backing.reserved).saturating_add(backing.used);
-        self.allocation_count =
-            self.allocation_count.saturating_sub(backing.heap_count) + backing.allocation_count;
-    }
-}
-
-impl From<HeapSetTotals> for MemoryTotals {
-    fn from(totals: HeapSetTotals) -> Self {
-        let mut sum = Self::default();
-        sum.add(totals);
-        sum
-    }
-}
-
 impl Inner {
     /// Returns the totals of each heap type, including committed resources, in the order of [`HeapType::ALL`].
     ///
     /// O(1), with a lock of each kind of heap in turn, plus O(pools that changed since the last call).
-    fn all_totals(&self) -> ([MemoryTotals; HeapType::ALL.len()], HeapsShare) {
+    fn all_totals(&self) -> ([HeapSetTotals; HeapType::ALL.len()], HeapsShare) {
         let shares = self.heaps.shares();
         let whole = shares.iter().fold(HeapsShare::default(), |sum, share| sum.with(share));
-        let mut sums = shares.map(|share| MemoryTotals::from(share.totals));
+        let mut sums = shares.map(|share| share.totals);
         for buffers in self.buffers.all() {
             // Backing buffers are accounted for like the heaps in which they are placed.
             let kind = buffers.kind();
@@ -122,7 +74,11 @@ impl Inner {
             } else {
                 kind.heap_type
             };
-            sums[account.index()].divide(buffers.set_totals());
+            // They are placed like allocations, and count as their parts.
+            let (sum, backing) = (&mut sums[account.index()], buffers.set_totals());
+            sum.used = sum.used.saturating_sub(backing.reserved).saturating_add(backing.used);
+            sum.allocation_count =
+                sum.allocation_count.saturating_sub(backing.heap_count) + backing.allocation_count;
         }
         for (heap_type, size) in self.buffers.heaps_of_empty() {
             let sum = &mut sums[heap_type.index()];
@@ -131,27 +87,27 @@ impl Inner {
         }
         for heap_type in HeapType::ALL {
             let committed = self.heaps.source.accounts.held(heap_type, Charged::Committed);
-            sums[heap_type.index()].add(HeapSetTotals {
-                used: ByteSize::new(committed.bytes),
-                reserved: ByteSize::new(committed.bytes),
+            let bytes = ByteSize::new(committed.bytes);
+            let committed = HeapSetTotals {
+                used: bytes,
+                reserved: bytes,
                 allocation_count: committed.count,
                 heap_count: committed.count,
-                empty_heap_count: 0,
-                empty: ByteSize::ZERO,
-            });
+                ..Default::default()
+            };
+            sums[heap_type.index()] = sum_of_totals(&sums[heap_type.index()], &committed);
         }
         (sums, whole)
     }
 
     /// Returns the totals of the allocator's own heaps and of its pools, including committed resources.
-    pub(crate) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
+    pub(crate) fn totals_of(&self, heap_type: HeapType) -> HeapSetTotals {
         self.all_totals().0[heap_type.index()]
     }
 
     pub(crate) fn stats(&self) -> ResourceAllocatorStats {
-        let mut sum = MemoryTotals::default();
         let (totals, whole) = self.all_totals();
-        totals.iter().for_each(|totals| sum.add_totals(totals));
+        let sum = totals.iter().fold(HeapSetTotals::default(), |sum, totals| sum_of_totals(&sum, totals));
         let mut stats = ResourceAllocatorStats {
             heaps_created: self.heaps.source.accounts.heaps_created(),
             deferred_count: self.deferred.len() as u64,

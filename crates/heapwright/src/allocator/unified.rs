@@ -81,11 +81,10 @@ impl Inner {
     #[cold]
     pub(crate) fn create_attributed(
         &self,
-        allocation: &ResourceAllocationDesc<'_>,
         first: &ResourceRequest<'_>,
         refusal: &Refusal,
     ) -> Option<ResourceAllocation> {
-        let ResourceRequest { resource, granted, .. } = first;
+        let ResourceRequest { allocation, resource, granted, .. } = first;
         let answer = refusal.fatal.as_ref()?.hresult();
         let is_unsupported = [E_NOTIMPL, E_INVALIDARG].contains(&answer);
         if !is_unsupported || !self.is_in_unified_memory(first) {
@@ -94,7 +93,7 @@ impl Inner {
         let preference = self.heap_types_of(allocation, resource);
         let asked = self.heaps.families.grants(&preference, true);
         for granted in asked.filter(|asked| asked.family != granted.family) {
-            if let Ok(made) = self.create_in(allocation, &ResourceRequest { granted, ..*first }, None) {
+            if let Ok(made) = self.create_in(&ResourceRequest { granted, ..*first }) {
                 let heap_type = granted.heap_type;
                 tracing::debug!(%heap_type, "creation in unified memory failed; resource created in a heap of the requested type instead");
                 self.refused_in_unified.add(&resource.desc);
@@ -106,7 +105,7 @@ impl Inner {
 
     #[inline]
     fn is_in_unified_memory(&self, request: &ResourceRequest<'_>) -> bool {
-        !request.is_in_pool && self.heaps.families.is_unified(request.granted.family)
+        request.allocation.pool.is_none() && self.heaps.families.is_unified(request.granted.family)
     }
 
     /// Returns the heap type whose limit applies to a resource in unified memory, in addition to the limit of its

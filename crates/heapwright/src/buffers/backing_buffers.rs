@@ -13,15 +13,15 @@ use heapwright_core::placement::{
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
-use super::eligibility::{BELOW, canonical_state};
+use crate::allocator::ResourceAllocationDesc;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{
-    AllocationId, BackingAddress, HeapKinds, Label, Labels, PlacedRange, PredictedMemory, Stripe, Striped,
-    TypedHeaps, next_number,
+    AllocationId, BackingAddress, HeapKinds, Label, Labels, Passed, PlacedRange, PredictedMemory, Stripe,
+    Striped, TypedHeaps, next_number,
 };
 use crate::request::{
-    Constraints, Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequest,
-    ResourceRequirements,
+    BELOW, Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequest,
+    ResourceRequirements, canonical_state,
 };
 use crate::source::{HeapSource, KeptResident, Refusal};
 use crate::{Error, HeapType};
@@ -295,19 +295,13 @@ impl BackingBuffers {
         release(self.set.take_empty());
     }
 
-    /// Releases buffers that are not worth keeping, after operations on any buffers or heaps.
-    pub(crate) fn pass_operations(&self) {
-        release(self.set.pass_operations());
-    }
-
-    /// Counts a frame, and releases buffers that have been empty for too many frames.
-    pub(crate) fn pass_frame(&self) {
-        release(self.set.pass_frame());
-    }
-
-    /// Counts a period, and releases buffers that were empty for two of them.
-    pub(crate) fn pass_period(&self) {
-        release(self.set.pass_period());
+    /// Releases buffers that are not worth keeping any more.
+    pub(crate) fn pass(&self, passed: Passed) {
+        release(match passed {
+            Passed::Operations => self.set.pass_operations(),
+            Passed::Frame => self.set.pass_frame(),
+            Passed::Period => self.set.pass_period(),
+        });
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {
@@ -322,13 +316,13 @@ impl Drop for BackingBuffers {
     }
 }
 
-/// The source of backing buffers: heaps, requirements of the device, and constraints.
+/// The source of backing buffers for a part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BackingSource<'a> {
     pub(crate) heaps: &'a HeapKinds,
     pub(crate) requirements: &'a RequirementsQuery,
-    pub(crate) granted: GrantedHeaps,
-    pub(crate) constraints: Constraints,
+    /// The buffer that becomes a part.
+    pub(crate) part: &'a ResourceRequest<'a>,
 }
 
 impl BackingSource<'_> {
@@ -338,13 +332,20 @@ impl BackingSource<'_> {
     fn place<T>(
         &self,
         size: ByteSize,
-        place: impl Fn(&Arc<TypedHeaps>, &ResourceRequest<'_>, &ResourceRequirements, bool) -> Result<T, Refusal>,
+        place: impl Fn(
+            &Striped<TypedHeaps>,
+            &ResourceRequest<'_>,
+            &ResourceRequirements,
+            bool,
+        ) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
-        let desc = ResourceDesc::in_state(&aligned, canonical_state(self.granted.heap_type));
-        let request = ResourceRequest::plain(&desc, self.granted, self.constraints);
+        let &ResourceRequest { granted, constraints, .. } = self.part;
+        let desc = ResourceDesc::in_state(&aligned, canonical_state(granted.heap_type));
+        let allocation = ResourceAllocationDesc::default();
+        let request = ResourceRequest { allocation: &allocation, resource: &desc, granted, constraints };
         let placed = self.requirements.requirements(&request.requested(), Creation::Placed)?;
-        let heaps = self.heaps.of(self.granted.family, ResourceClass::Buffer);
+        let heaps = self.heaps.of(granted.family, ResourceClass::Buffer);
         let place = |own_heap| place(heaps, &request, &placed, own_heap);
         match place(heaps.is_dedicated()) {
             Err(refusal) if refusal.is_about_size() => place(true),
@@ -386,8 +387,8 @@ impl BackingSource<'_> {
 }
 
 impl BackingBuffers {
-    /// Allocates a part of an existing or a new buffer.
-    pub(crate) fn allocate(
+    #[cold]
+    fn allocate(
         &self,
         size: ByteSize,
         alignment: Alignment,
@@ -428,7 +429,7 @@ impl BackingBuffers {
         })
     }
 
-    /// Predicts the result of [`allocate`](Self::allocate).
+    /// Predicts the source of the memory for a part.
     pub(crate) fn probe(
         &self,
         size: ByteSize,
@@ -448,17 +449,20 @@ impl BackingBuffers {
 }
 
 impl Striped<BackingBuffers> {
-    /// Takes a part of an existing buffer with a free range at hand. This is the common case.
-    #[inline(always)]
-    pub(crate) fn take(&self, size: ByteSize, alignment: Alignment) -> Option<BufferRange> {
-        let placed = self.set.allocate_at_hand(size, alignment, |&buffer| buffer)?;
-        Some(self.range(placed, alignment))
-    }
-
+    /// Takes a part of an existing buffer, usually one with a free range at hand, or of a new one.
     #[inline]
-    pub(crate) fn range(&self, placed: SharedPlaced<BackingRef>, alignment: Alignment) -> BufferRange {
+    pub(crate) fn take(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+        source: &BackingSource<'_>,
+    ) -> Result<BufferRange, Refusal> {
+        let placed = match self.set.allocate_at_hand(size, alignment, |&buffer| buffer) {
+            Some(placed) => placed,
+            None => self.allocate(size, alignment, source)?,
+        };
         let SharedPlaced { id, range, heap: buffer } = placed;
-        BufferRange { buffers: self.reference(), buffer, id, range, alignment }
+        Ok(BufferRange { buffers: self.reference(), buffer, id, range, alignment })
     }
 }
 

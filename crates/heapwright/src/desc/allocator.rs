@@ -124,7 +124,10 @@ impl ResourceAllocatorDesc {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         let unknown = self.flags.difference(ResourceAllocatorFlags::all());
         if !unknown.is_empty() {
-            return error("ResourceAllocatorDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
+            return error(
+                "ResourceAllocatorDesc::flags",
+                format!("the flag bits {:#x} are unknown", unknown.bits()),
+            );
         }
         let device = caps.resource_heap_tier;
         if let Some(tier) = self.resource_heap_tier.filter(|&tier| tier == 0 || tier > device) {
@@ -218,6 +221,6 @@ impl RecordOptions {
         if unknown.is_empty() {
             return Ok(());
         }
-        Err(Error::invalid_argument(field, format!("unknown flag bits {:#x}", unknown.bits())))
+        Err(Error::invalid_argument(field, format!("the flag bits {:#x} are unknown", unknown.bits())))
     }
 }

@@ -1,173 +1,18 @@
 //! The fields of the descriptions of allocators and pools as text, for recordings and command lines.
 
+use std::str::FromStr;
+
 use heapwright_core::{Alignment, ByteSize};
 
-use super::allocator::ResourceAllocatorDesc;
-use super::flags::{EmptyHeapPolicy, ResourceAllocatorFlags, SuballocationAlgorithm};
-use super::{PoolDesc, ResourceKind};
+use super::{EmptyHeapPolicy, PoolDesc, ResourceAllocatorDesc, ResourceKind, SuballocationAlgorithm};
 use crate::{Error, HeapType, NodeMasks};
 
-/// An option of a description: its name, its text, and its parser.
-struct DescOption<D> {
-    name: &'static str,
-    text: fn(&D) -> String,
-    set: fn(&mut D, &str) -> Option<()>,
-    values: &'static str,
-}
-
-type AllocatorOption = DescOption<ResourceAllocatorDesc>;
-type PoolOption = DescOption<PoolDesc>;
+/// An option of a description: its name, the text of its value, and the values that it may have.
+type OptionText = (&'static str, String, &'static str);
 
 const SIZE: &str = "a size such as 65536, 64KiB, 4MiB or 1GiB";
 const OPTIONAL_SIZE: &str = "default, or a size such as 65536, 64KiB, 4MiB or 1GiB";
 const OPTIONAL_NUMBER: &str = "default, or a number";
-
-/// An option with an optional size.
-macro_rules! optional_size {
-    ($name:literal, $($field:ident).+) => {
-        DescOption {
-            name: $name,
-            text: |desc| optional(desc.$($field).+.map(ByteSize::get)),
-            set: |desc, text| store(&mut desc.$($field).+, parse_optional(text, |text| text.parse().ok())),
-            values: OPTIONAL_SIZE,
-        }
-    };
-}
-
-/// An option with an optional number, which is finite.
-macro_rules! optional_number {
-    ($name:literal, $($field:ident).+) => {
-        DescOption {
-            name: $name,
-            text: |desc| optional(desc.$($field).+),
-            set: |desc, text| store(&mut desc.$($field).+, parse_optional(text, number)),
-            values: OPTIONAL_NUMBER,
-        }
-    };
-}
-
-const OPTIONS: [AllocatorOption; 14] = [
-    AllocatorOption {
-        name: "flags",
-        text: |desc| bitflags_text(desc.flags),
-        set: |desc, text| store(&mut desc.flags, bitflags::parser::from_str_strict(text).ok()),
-        values: "names of ResourceAllocatorFlags, separated by |",
-    },
-    AllocatorOption {
-        name: "resource_heap_tier",
-        text: |desc| optional(desc.resource_heap_tier),
-        set: |desc, text| store(&mut desc.resource_heap_tier, parse_optional(text, |text| text.parse().ok())),
-        values: "default, 1 or 2",
-    },
-    AllocatorOption {
-        name: "suballocation_algorithm",
-        text: |desc| name_of(&ALGORITHMS, desc.suballocation_algorithm),
-        set: |desc, text| store(&mut desc.suballocation_algorithm, named(&ALGORITHMS, text)),
-        values: "default, slab, buddy-system or dedicated",
-    },
-    AllocatorOption {
-        name: "empty_heap_policy",
-        text: |desc| name_of(&POLICIES, desc.empty_heap_policy),
-        set: |desc, text| store(&mut desc.empty_heap_policy, named(&POLICIES, text)),
-        values: "default, least-memory, fewest-hitches, fixed-pool or segmented-pool",
-    },
-    optional_size!("preferred_heap_size", preferred_heap_size),
-    optional_size!("max_heap_size", max_heap_size),
-    optional_number!("heap_fragmentation_limit", heap_fragmentation_limit),
-    optional_number!("heap_growth_factor", heap_growth_factor),
-    AllocatorOption {
-        name: "release_size",
-        text: |desc| desc.release_size.get().to_string(),
-        set: |desc, text| store(&mut desc.release_size, text.parse().ok()),
-        values: SIZE,
-    },
-    optional_size!("limit_default", limits.default),
-    optional_size!("limit_upload", limits.upload),
-    optional_size!("limit_readback", limits.readback),
-    optional_size!("limit_gpu_upload", limits.gpu_upload),
-    optional_number!("limit_share_of_budget", limits.share_of_budget),
-];
-
-const POOL_OPTIONS: [PoolOption; 12] = [
-    PoolOption {
-        name: "name",
-        text: |desc| desc.name.clone(),
-        set: |desc, text| store(&mut desc.name, Some(text.to_owned())),
-        values: "text",
-    },
-    PoolOption {
-        name: "heap_type",
-        text: |desc| name_of(&HEAP_TYPES, desc.heap_type),
-        set: |desc, text| store(&mut desc.heap_type, named(&HEAP_TYPES, text)),
-        values: "default, upload, readback or gpu-upload",
-    },
-    PoolOption {
-        name: "custom_heap",
-        text: |desc| optional(desc.custom_heap.map(|(page, pool)| format!("{page},{pool}"))),
-        set: |desc, text| store(&mut desc.custom_heap, parse_optional(text, two_numbers)),
-        values: "default, or a D3D12_CPU_PAGE_PROPERTY and a D3D12_MEMORY_POOL such as 2,1",
-    },
-    PoolOption {
-        name: "resources",
-        text: |desc| name_of(&RESOURCE_KINDS, desc.resources),
-        set: |desc, text| store(&mut desc.resources, named(&RESOURCE_KINDS, text)),
-        values: "buffers, textures, render-targets or any",
-    },
-    PoolOption {
-        name: "extra_heap_flags",
-        text: |desc| desc.extra_heap_flags.to_string(),
-        set: |desc, text| store(&mut desc.extra_heap_flags, text.parse().ok()),
-        values: "D3D12_HEAP_FLAGS as a number",
-    },
-    PoolOption {
-        name: "algorithm",
-        text: |desc| name_of(&POOL_ALGORITHMS, desc.algorithm),
-        set: |desc, text| store(&mut desc.algorithm, named(&POOL_ALGORITHMS, text)),
-        values: "default, slab, buddy-system, dedicated or linear",
-    },
-    optional_size!("heap_size", heap_size),
-    PoolOption {
-        name: "heap_count",
-        text: |desc| format!("{},{}", desc.min_heap_count, desc.max_heap_count.unwrap_or(0)),
-        set: |desc, text| {
-            let (least, most) = two_numbers(text)?;
-            (desc.min_heap_count, desc.max_heap_count) = (least, (most != 0).then_some(most));
-            Some(())
-        },
-        values: "the minimum and the maximum number of heaps, 0 for no maximum, such as 1,4",
-    },
-    PoolOption {
-        name: "min_alignment",
-        text: |desc| desc.min_alignment.get().to_string(),
-        set: |desc, text| {
-            let size = text.parse().ok().map(ByteSize::get);
-            store(&mut desc.min_alignment, size.and_then(Alignment::new))
-        },
-        values: "a power of two, or a size such as 64KiB",
-    },
-    PoolOption {
-        name: "residency_priority",
-        text: |desc| optional(desc.residency_priority),
-        set: |desc, text| store(&mut desc.residency_priority, parse_optional(text, |text| text.parse().ok())),
-        values: "default, or a D3D12_RESIDENCY_PRIORITY as a number",
-    },
-    PoolOption {
-        name: "multisampled",
-        text: |desc| desc.multisampled.to_string(),
-        set: |desc, text| store(&mut desc.multisampled, text.parse().ok()),
-        values: "true or false",
-    },
-    PoolOption {
-        name: "nodes",
-        text: |desc| optional(desc.nodes.map(|nodes| format!("{},{}", nodes.creation, nodes.visible))),
-        set: |desc, text| {
-            let nodes =
-                |text: &str| two_numbers(text).map(|(creation, visible)| NodeMasks { creation, visible });
-            store(&mut desc.nodes, parse_optional(text, nodes))
-        },
-        values: "default, or the masks of creation and visibility, such as 1,3",
-    },
-];
 
 const HEAP_TYPES: [(&str, HeapType); 4] = [
     ("default", HeapType::Default),
@@ -183,19 +28,13 @@ const RESOURCE_KINDS: [(&str, ResourceKind); 4] = [
     ("any", ResourceKind::Any),
 ];
 
-const POOL_ALGORITHMS: [(&str, SuballocationAlgorithm); 5] = [
+/// The last one is for pools only.
+const ALGORITHMS: [(&str, SuballocationAlgorithm); 5] = [
     ("default", SuballocationAlgorithm::Default),
     ("slab", SuballocationAlgorithm::Slab),
     ("buddy-system", SuballocationAlgorithm::BuddySystem),
     ("dedicated", SuballocationAlgorithm::Dedicated),
     ("linear", SuballocationAlgorithm::Linear),
-];
-
-const ALGORITHMS: [(&str, SuballocationAlgorithm); 4] = [
-    ("default", SuballocationAlgorithm::Default),
-    ("slab", SuballocationAlgorithm::Slab),
-    ("buddy-system", SuballocationAlgorithm::BuddySystem),
-    ("dedicated", SuballocationAlgorithm::Dedicated),
 ];
 
 const POLICIES: [(&str, EmptyHeapPolicy); 5] = [
@@ -207,6 +46,58 @@ const POLICIES: [(&str, EmptyHeapPolicy); 5] = [
 ];
 
 impl ResourceAllocatorDesc {
+    fn texts(&self) -> Vec<OptionText> {
+        let size = |size: Option<ByteSize>| optional(size.map(ByteSize::get));
+        let mut flags = String::new();
+        // Writing to a string cannot fail.
+        let _ = bitflags::parser::to_writer(&self.flags, &mut flags);
+        let algorithm = name_of(&ALGORITHMS, self.suballocation_algorithm);
+        let policy = name_of(&POLICIES, self.empty_heap_policy);
+        vec![
+            ("flags", flags, "names of ResourceAllocatorFlags, separated by |"),
+            ("resource_heap_tier", optional(self.resource_heap_tier), "default, 1 or 2"),
+            ("suballocation_algorithm", algorithm, "default, slab, buddy-system or dedicated"),
+            (
+                "empty_heap_policy",
+                policy,
+                "default, least-memory, fewest-hitches, fixed-pool or segmented-pool",
+            ),
+            ("preferred_heap_size", size(self.preferred_heap_size), OPTIONAL_SIZE),
+            ("max_heap_size", size(self.max_heap_size), OPTIONAL_SIZE),
+            ("heap_fragmentation_limit", optional(self.heap_fragmentation_limit), OPTIONAL_NUMBER),
+            ("heap_growth_factor", optional(self.heap_growth_factor), OPTIONAL_NUMBER),
+            ("release_size", self.release_size.get().to_string(), SIZE),
+            ("limit_default", size(self.limits.default), OPTIONAL_SIZE),
+            ("limit_upload", size(self.limits.upload), OPTIONAL_SIZE),
+            ("limit_readback", size(self.limits.readback), OPTIONAL_SIZE),
+            ("limit_gpu_upload", size(self.limits.gpu_upload), OPTIONAL_SIZE),
+            ("limit_share_of_budget", optional(self.limits.share_of_budget), OPTIONAL_NUMBER),
+        ]
+    }
+
+    fn set(&mut self, name: &str, text: &str) -> Option<()> {
+        let algorithms = ALGORITHMS.split_last().map_or(&[][..], |(_linear, others)| others);
+        match name {
+            "flags" => store(&mut self.flags, bitflags::parser::from_str_strict(text).ok()),
+            "resource_heap_tier" => store(&mut self.resource_heap_tier, parse_optional(text, parse)),
+            "suballocation_algorithm" => store(&mut self.suballocation_algorithm, named(algorithms, text)),
+            "empty_heap_policy" => store(&mut self.empty_heap_policy, named(&POLICIES, text)),
+            "preferred_heap_size" => store(&mut self.preferred_heap_size, parse_optional(text, parse)),
+            "max_heap_size" => store(&mut self.max_heap_size, parse_optional(text, parse)),
+            "heap_fragmentation_limit" => {
+                store(&mut self.heap_fragmentation_limit, parse_optional(text, number))
+            }
+            "heap_growth_factor" => store(&mut self.heap_growth_factor, parse_optional(text, number)),
+            "release_size" => store(&mut self.release_size, parse(text)),
+            "limit_default" => store(&mut self.limits.default, parse_optional(text, parse)),
+            "limit_upload" => store(&mut self.limits.upload, parse_optional(text, parse)),
+            "limit_readback" => store(&mut self.limits.readback, parse_optional(text, parse)),
+            "limit_gpu_upload" => store(&mut self.limits.gpu_upload, parse_optional(text, parse)),
+            "limit_share_of_budget" => store(&mut self.limits.share_of_budget, parse_optional(text, number)),
+            _ => None,
+        }
+    }
+
     /// Sets a field by its name, as recordings and `heapwright replay --set` do: `flags`, `resource_heap_tier`,
     /// `suballocation_algorithm`, `empty_heap_policy`, `preferred_heap_size`, `max_heap_size`, `heap_fragmentation_limit`,
     /// `heap_growth_factor`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback`, `limit_gpu_upload` and
@@ -220,17 +111,89 @@ impl ResourceAllocatorDesc {
     /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value is checked
     /// when the allocator is created.
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        set_option(&OPTIONS, self, name, value)
+        let set = self.set(name, value.trim());
+        set.ok_or_else(|| wrong_option(&self.texts(), name, value))
     }
 
     /// Returns the names and values of the options that do not have their default value.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        changed_options(&OPTIONS, self)
+        changed(self.texts(), &Self::default().texts())
     }
 }
 
 impl PoolDesc {
+    fn texts(&self) -> Vec<OptionText> {
+        let custom_heap = self.custom_heap.map(|(page, pool)| format!("{page},{pool}"));
+        let heap_count = format!("{},{}", self.min_heap_count, self.max_heap_count.unwrap_or(0));
+        let nodes = self.nodes.map(|nodes| format!("{},{}", nodes.creation, nodes.visible));
+        vec![
+            ("name", self.name.clone(), "text"),
+            ("heap_type", name_of(&HEAP_TYPES, self.heap_type), "default, upload, readback or gpu-upload"),
+            (
+                "custom_heap",
+                optional(custom_heap),
+                "default, or a D3D12_CPU_PAGE_PROPERTY and a D3D12_MEMORY_POOL such as 2,1",
+            ),
+            (
+                "resources",
+                name_of(&RESOURCE_KINDS, self.resources),
+                "buffers, textures, render-targets or any",
+            ),
+            ("extra_heap_flags", self.extra_heap_flags.to_string(), "D3D12_HEAP_FLAGS as a number"),
+            (
+                "algorithm",
+                name_of(&ALGORITHMS, self.algorithm),
+                "default, slab, buddy-system, dedicated or linear",
+            ),
+            ("heap_size", optional(self.heap_size.map(ByteSize::get)), OPTIONAL_SIZE),
+            (
+                "heap_count",
+                heap_count,
+                "the minimum and the maximum number of heaps, 0 for no maximum, such as 1,4",
+            ),
+            (
+                "min_alignment",
+                self.min_alignment.get().to_string(),
+                "a power of two, or a size such as 64KiB",
+            ),
+            (
+                "residency_priority",
+                optional(self.residency_priority),
+                "default, or a D3D12_RESIDENCY_PRIORITY as a number",
+            ),
+            ("multisampled", self.multisampled.to_string(), "true or false"),
+            ("nodes", optional(nodes), "default, or the masks of creation and visibility, such as 1,3"),
+        ]
+    }
+
+    fn set(&mut self, name: &str, text: &str) -> Option<()> {
+        match name {
+            "name" => store(&mut self.name, Some(text.to_owned())),
+            "heap_type" => store(&mut self.heap_type, named(&HEAP_TYPES, text)),
+            "custom_heap" => store(&mut self.custom_heap, parse_optional(text, two_numbers)),
+            "resources" => store(&mut self.resources, named(&RESOURCE_KINDS, text)),
+            "extra_heap_flags" => store(&mut self.extra_heap_flags, parse(text)),
+            "algorithm" => store(&mut self.algorithm, named(&ALGORITHMS, text)),
+            "heap_size" => store(&mut self.heap_size, parse_optional(text, parse)),
+            "heap_count" => {
+                let (least, most) = two_numbers(text)?;
+                (self.min_heap_count, self.max_heap_count) = (least, (most != 0).then_some(most));
+                Some(())
+            }
+            "min_alignment" => {
+                store(&mut self.min_alignment, parse(text).map(ByteSize::get).and_then(Alignment::new))
+            }
+            "residency_priority" => store(&mut self.residency_priority, parse_optional(text, parse)),
+            "multisampled" => store(&mut self.multisampled, parse(text)),
+            "nodes" => {
+                let masks = |(creation, visible)| NodeMasks { creation, visible };
+                store(&mut self.nodes, parse_optional(text, |text| two_numbers(text).map(masks)))
+            }
+            _ => None,
+        }
+    }
+
     /// Sets a field by its name, as recordings do: `name`, `heap_type`, `custom_heap`, `resources`, `extra_heap_flags`, `algorithm`,
     /// `heap_size`, `heap_count` (minimum and maximum), `min_alignment`, `residency_priority`, `multisampled` and `nodes`. Texts are
     /// as for [`ResourceAllocatorDesc::set_option`]. A protected session has no text.
@@ -240,35 +203,32 @@ impl PoolDesc {
     /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value is checked
     /// when the pool is created.
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        set_option(&POOL_OPTIONS, self, name, value)
+        let set = self.set(name, value.trim());
+        set.ok_or_else(|| wrong_option(&self.texts(), name, value))
     }
 
     /// Returns the names and values of the options that do not have their default value.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        changed_options(&POOL_OPTIONS, self)
+        changed(self.texts(), &Self::default().texts())
     }
 }
 
-fn set_option<D>(options: &[DescOption<D>], desc: &mut D, name: &str, value: &str) -> Result<(), Error> {
-    let Some(option) = options.iter().find(|option| option.name == name) else {
-        let names: Vec<&str> = options.iter().map(|option| option.name).collect();
-        let rule = format!("{name:?} is unknown; available: {}", names.join(", "));
-        return Err(Error::invalid_argument("option", rule));
+fn wrong_option(options: &[OptionText], name: &str, value: &str) -> Error {
+    let rule = match options.iter().find(|(known, ..)| *known == name) {
+        Some((_, _, values)) => format!("{name} must be {values}, not {value:?}"),
+        None => {
+            let names: Vec<&str> = options.iter().map(|(name, ..)| *name).collect();
+            format!("{name:?} is unknown; available: {}", names.join(", "))
+        }
     };
-    (option.set)(desc, value.trim()).ok_or_else(|| {
-        Error::invalid_argument("option", format!("{name} must be {}, not {value:?}", option.values))
-    })
+    Error::invalid_argument("option", rule)
 }
 
-fn changed_options<D: Default>(options: &[DescOption<D>], desc: &D) -> Vec<(&'static str, String)> {
-    let default = D::default();
-    options
-        .iter()
-        .map(|option| (option.name, (option.text)(desc), (option.text)(&default)))
-        .filter(|(_, text, of_default)| text != of_default)
-        .map(|(name, text, _)| (name, text))
-        .collect()
+fn changed(options: Vec<OptionText>, default: &[OptionText]) -> Vec<(&'static str, String)> {
+    let changed =
+        options.into_iter().zip(default).filter(|((_, text, _), (_, of_default, _))| text != of_default);
+    changed.map(|((name, text, _), _)| (name, text)).collect()
 }
 
 /// Sets a field to a value, if there is one.
@@ -277,11 +237,8 @@ fn store<T>(field: &mut T, value: Option<T>) -> Option<()> {
     Some(())
 }
 
-fn bitflags_text(flags: ResourceAllocatorFlags) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = bitflags::parser::to_writer(&flags, &mut text);
-    text
+fn parse<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
 }
 
 fn optional(value: Option<impl ToString>) -> String {
@@ -293,12 +250,12 @@ fn parse_optional<T>(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Optio
 }
 
 fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite())
+    parse(text).filter(|number: &f64| number.is_finite())
 }
 
-fn two_numbers<T: std::str::FromStr>(text: &str) -> Option<(T, T)> {
+fn two_numbers<T: FromStr>(text: &str) -> Option<(T, T)> {
     let (first, second) = text.split_once(',')?;
-    Some((first.trim().parse().ok()?, second.trim().parse().ok()?))
+    Some((parse(first.trim())?, parse(second.trim())?))
 }
 
 fn name_of<T: Copy + PartialEq>(names: &[(&str, T)], value: T) -> String {

@@ -48,7 +48,8 @@ impl HeapKinds {
         self.check_committed(size, constraints)?;
         let never = self.source.never_over_allocates();
         let given_back = if never { GivenBack::default() } else { self.given_back(heaps) };
-        let may_take = self.may_take(heaps, size, constraints, given_back);
+        let budget = heaps.budget(constraints);
+        let may_take = self.may_take(heaps, size, &budget, given_back);
         may_take.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
@@ -67,7 +68,8 @@ impl HeapKinds {
         let committed = MemorySource::Committed(size);
         let refuse = |obstacle| Refusal::of(committed, obstacle);
         let properties = self.families.properties(request.granted.family);
-        let mut flags = source.devices.known_heap_flags(request.heap_flags) | source.extra_heap_flags;
+        let mut flags = source.devices.known_heap_flags(request.allocation.extra_required_heap_flags)
+            | source.extra_heap_flags;
         if flags & D3D12_HEAP_FLAG_SHARED != 0 {
             // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
@@ -95,7 +97,7 @@ impl HeapKinds {
             let managed = source.own_memory.enter(&made, managed)?;
             Ok((made, Some(managed), charge))
         };
-        self.give_back_for(account, size, flags, constraints);
+        self.give_back_for(account, size, &source.budget(group, flags, constraints));
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
         // As for a heap: release empty heaps, and call the device again.

@@ -11,14 +11,14 @@ use super::labels::next_number;
 use super::nesting::{Nesting, Owner, SharedKind};
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
-use super::typed_heaps::{HeapsShare, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{
     EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,
     SuballocationAlgorithm,
 };
 use crate::error::Obstacle;
 use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Heap, HeapSource, Refusal, begins_evicted};
+use crate::source::{Account, Budget, Heap, HeapSource, Refusal};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -33,23 +33,22 @@ pub(crate) struct HeapKinds {
     pools: Mutex<Vec<Weak<TypedHeaps>>>,
     nesting: Arc<Nesting>,
     prefetcher: Option<Prefetcher>,
-    owner: Weak<dyn Owner>,
 }
 
 impl HeapKinds {
-    /// Creates the heaps of `source`, whose allocator is `owner`; nested in those of a `parent`, if there is one.
+    /// Creates the heaps of `source`; nested in those of a `parent`, if there is one.
     pub(crate) fn new(
         source: Arc<HeapSource>,
         families: HeapFamilies,
         caps: DeviceCaps,
         parent: Option<&Self>,
-        owner: Weak<dyn Owner>,
     ) -> Self {
+        let owner = &source.owner;
         let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
         Self {
             nesting: parent.map_or_else(
-                || Nesting::of_root(&source.desc, &source.accounts, &owner, HeapKind::COUNT),
-                |parent| parent.nesting.joined(&owner, &parent.owner),
+                || Nesting::of_root(&source.desc, &source.accounts, owner, HeapKind::COUNT),
+                |parent| parent.nesting.joined(owner, &parent.source.owner),
             ),
             prefetcher: prefetches.then(Prefetcher::start).flatten(),
             families,
@@ -57,7 +56,6 @@ impl HeapKinds {
             source,
             kinds: Default::default(),
             pools: Mutex::default(),
-            owner,
         }
     }
 
@@ -112,7 +110,7 @@ impl HeapKinds {
         };
         // The outermost allocator counts the heaps in the shared pool, so it has heaps of every kind that a nested one
         // has.
-        if let Some(root) = self.nesting.root_of(&self.owner) {
+        if let Some(root) = self.nesting.root_of(&self.source.owner) {
             root.make_kind(index);
         }
         let SharedKind { spare, siblings } = self.nesting.kind(index, alignment);
@@ -178,7 +176,7 @@ impl HeapKinds {
     /// Returns the heaps of this allocator and its pools, and those of allocators that are nested with it.
     pub(crate) fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
         let mut heaps = self.all();
-        heaps.extend(self.nesting.heaps_of_others(&self.owner));
+        heaps.extend(self.nesting.heaps_of_others(&self.source.owner));
         heaps
     }
 
@@ -222,16 +220,11 @@ impl HeapKinds {
         &self,
         heaps: &TypedHeaps,
         size: ByteSize,
-        constraints: Constraints,
+        budget: &Budget,
         given_back: GivenBack,
     ) -> Result<(), Obstacle> {
-        let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
-        let needs_room =
-            self.source.manager_for(constraints).is_none() || !begins_evicted(heaps.desc.heap.Flags);
-        if needs_room {
-            self.source.check_budget(group, size, constraints, given_back.in_group)?;
-        }
-        let accounts = &self.source.accounts;
+        budget.check(size, given_back.in_group)?;
+        let (accounts, Account { heap_type, group }) = (&self.source.accounts, heaps.desc.account());
         accounts.of_type(heap_type).check(size, given_back.of_type)?;
         accounts.of_group(group).check(size, given_back.of_group)
     }
@@ -241,18 +234,12 @@ impl HeapKinds {
     /// including those of pools and nested allocators.
     ///
     /// With `NEVER_OVER_ALLOCATE` nothing is released.
-    pub(crate) fn give_back_for(
-        &self,
-        account: Account,
-        size: ByteSize,
-        flags: D3D12_HEAP_FLAGS,
-        constraints: Constraints,
-    ) {
+    pub(crate) fn give_back_for(&self, account: Account, size: ByteSize, budget: &Budget) {
         if self.source.never_over_allocates() {
             return;
         }
         let Account { heap_type, group } = account;
-        let over_budget = self.source.bytes_over_budget(group, size, flags, constraints);
+        let over_budget = budget.bytes_over(size);
         let over_limit = self.source.accounts.of_type(heap_type).bytes_over(size);
         let over_share = self.source.accounts.of_group(group).bytes_over(size);
         let release_size = self.source.desc.release_size;
@@ -283,28 +270,18 @@ impl HeapKinds {
         }
     }
 
-    /// Releases heaps that are not worth keeping, after operations on any heaps.
-    pub(crate) fn pass_operations(&self) {
-        self.all().iter().for_each(|heaps| heaps.pass_operations());
-    }
-
     /// Returns the allocators that are nested in this one, except those that are nested deeper.
     pub(crate) fn nested(&self) -> Vec<Arc<dyn Owner>> {
-        self.nesting.nested_in(&self.owner)
+        self.nesting.nested_in(&self.source.owner)
     }
 
-    /// Counts a frame: releases heaps that have been empty for too many frames, and empty heaps by which the process
-    /// exceeds its budget.
-    pub(crate) fn pass_frame(&self) {
-        self.all().iter().for_each(|heaps| heaps.pass_frame());
-        self.return_to_budget();
-    }
-
-    /// Counts a period: releases heaps that were empty for two of them, and empty heaps by which the process exceeds
-    /// its budget.
-    pub(crate) fn pass_period(&self) {
-        self.all().iter().for_each(|heaps| heaps.pass_period());
-        self.return_to_budget();
+    /// Releases heaps that are not worth keeping any more, and after a frame or a period those by which the process exceeds its
+    /// budget.
+    pub(crate) fn pass(&self, passed: Passed) {
+        self.all().iter().for_each(|heaps| heaps.pass(passed));
+        if passed != Passed::Operations {
+            self.return_to_budget();
+        }
     }
 
     /// Releases empty heaps by which the process exceeds its budget, because the budget sank, other code took memory, or the
@@ -352,7 +329,7 @@ impl HeapKinds {
 
     /// Returns the memory of empty backing buffers and slabs to the heaps.
     pub(crate) fn return_unused_memory(&self) {
-        if let Some(owner) = self.owner.upgrade() {
+        if let Some(owner) = self.source.owner.upgrade() {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {
@@ -366,8 +343,9 @@ impl HeapKinds {
         heaps: &TypedHeaps,
         size: ByteSize,
         constraints: Constraints,
+        budget: &Budget,
     ) -> Result<Arc<Heap>, Refusal> {
-        self.give_back_for(heaps.desc.account(), size, heaps.desc.heap.Flags, constraints);
+        self.give_back_for(heaps.desc.account(), size, budget);
         heaps.create_heap(size, constraints)
     }
 
@@ -378,7 +356,7 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
-        let create = || self.create_heap(heaps, size, constraints);
+        let create = || self.create_heap(heaps, size, constraints, &heaps.budget(constraints));
         let heap = create().or_else(|mut refusal| {
             if refusal.fatal.is_some() || !self.make_room(heaps, size) {
                 return Err(refusal);

@@ -31,4 +31,6 @@ pub(crate) use self::placed_range::PlacedRange;
 pub(crate) use self::striped::{Stripe, Striped};
 pub(crate) use self::take::HeapRequest;
 pub use self::take::PredictedMemory;
-pub(crate) use self::typed_heaps::{HeapsShare, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+pub(crate) use self::typed_heaps::{
+    HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals,
+};

@@ -1,5 +1,6 @@
 //! The state that nested allocators share.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -11,9 +12,8 @@ use super::typed_heaps::TypedHeaps;
 use crate::desc::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::source::{Accounts, Heap};
 
-/// The allocator, as its heaps see it: the memory that it holds, and the memory that it can return when memory is
-/// short.
-pub(crate) trait Owner: fmt::Debug + Send + Sync {
+/// The allocator, as its heaps see it: the only way by which they call what is above them.
+pub(crate) trait Owner: Any + fmt::Debug + Send + Sync {
     /// Returns its own heaps and those of its pools.
     fn all_heaps(&self) -> Vec<Arc<TypedHeaps>>;
 
@@ -31,12 +31,6 @@ pub(crate) trait Owner: fmt::Debug + Send + Sync {
 
     /// Reads the clock, and releases memory that was not used for too long.
     fn release_idle(&self);
-
-    /// Returns whether a heap became empty, since the last call of `take_became_empty`.
-    fn became_empty(&self) -> bool;
-
-    /// Returns whether a heap became empty since the last call.
-    fn take_became_empty(&self) -> bool;
 }
 
 /// An allocator, its nested allocators, and the state that they share.

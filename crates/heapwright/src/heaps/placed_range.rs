@@ -1,6 +1,5 @@
 //! The range of a heap that belongs to one allocation.
 
-use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -13,31 +12,10 @@ use super::labels::AllocationId;
 use super::striped::{Stripe, Striped};
 use super::take::{HeapRequest, PredictedMemory};
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::Error;
 use crate::desc::ResourceDesc;
 use crate::error::{MemorySource, Obstacle};
-use crate::request::{ResourceRequest, ResourceRequirements, foreign_heap_flags};
+use crate::request::{ResourceRequest, ResourceRequirements};
 use crate::source::{Heap, Refusal, create_placed, place_resident};
-
-/// The reference that keeps the heaps of a range alive.
-#[derive(Debug)]
-enum HeapsReference {
-    Counted(Arc<TypedHeaps>),
-    /// A reference that is counted without state that other threads use.
-    Striped(Arc<Stripe<TypedHeaps>>),
-}
-
-impl Deref for HeapsReference {
-    type Target = Arc<TypedHeaps>;
-
-    #[inline]
-    fn deref(&self) -> &Arc<TypedHeaps> {
-        match self {
-            Self::Counted(heaps) => heaps,
-            Self::Striped(stripe) => stripe,
-        }
-    }
-}
 
 /// A range of a heap that belongs to one allocation until dropped.
 ///
@@ -47,7 +25,7 @@ impl Deref for HeapsReference {
 /// and the range is in the heap until it is freed.
 #[derive(Debug)]
 pub(crate) struct PlacedRange {
-    heaps: HeapsReference,
+    heaps: Arc<Stripe<TypedHeaps>>,
     heap: NonNull<Heap>,
     id: SharedPlacementId,
     range: HeapRange,
@@ -68,60 +46,19 @@ const _: () = {
 };
 
 impl PlacedRange {
+    #[inline]
     pub(crate) fn new(
-        heaps: Arc<TypedHeaps>,
+        heaps: Arc<Stripe<TypedHeaps>>,
         sharing: Sharing,
-        placed: SharedPlaced<Arc<Heap>>,
+        placed: SharedPlaced<NonNull<Heap>>,
         alignment: Alignment,
     ) -> Self {
         let SharedPlaced { id, range, heap } = placed;
-        if heap.take_prefetched() {
-            heaps.prefetch.count_eliminated();
+        let placed = Self { heaps, heap, id, range, sharing, alignment, is_held: true };
+        if placed.heap().take_prefetched() {
+            placed.heaps.prefetch.count_eliminated();
         }
-        let heap = NonNull::from(&*heap);
-        Self { heaps: HeapsReference::Counted(heaps), heap, id, range, sharing, alignment, is_held: true }
-    }
-
-    /// Allocates a range in the existing heaps.
-    #[inline]
-    pub(crate) fn find(
-        heaps: &Arc<TypedHeaps>,
-        sharing: Sharing,
-        request: &PlacementRequest,
-    ) -> Result<Option<Self>, PlacementError> {
-        let placed = heaps.engine(sharing).allocate(request);
-        Self::of(heaps, sharing, placed, request)
-    }
-
-    /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
-    pub(crate) fn find_anywhere(
-        heaps: &Arc<TypedHeaps>,
-        sharing: Sharing,
-        request: &PlacementRequest,
-    ) -> Result<Option<Self>, PlacementError> {
-        let placed = heaps.engine(sharing).allocate_anywhere(request);
-        Self::of(heaps, sharing, placed, request)
-    }
-
-    /// Allocates a range in a heap that is added to the others.
-    pub(crate) fn in_new(
-        heaps: &Arc<TypedHeaps>,
-        sharing: Sharing,
-        heap: Arc<Heap>,
-        request: &PlacementRequest,
-    ) -> Result<Self, PlacementError> {
-        let placed = heaps.engine(sharing).allocate_in_new(heap.size(), heap, request);
-        Ok(Self::new(Arc::clone(heaps), sharing, placed?, request.alignment))
-    }
-
-    #[inline]
-    fn of(
-        heaps: &Arc<TypedHeaps>,
-        sharing: Sharing,
-        placed: Result<Option<SharedPlaced<Arc<Heap>>>, PlacementError>,
-        request: &PlacementRequest,
-    ) -> Result<Option<Self>, PlacementError> {
-        Ok(placed?.map(|placed| Self::new(Arc::clone(heaps), sharing, placed, request.alignment)))
+        placed
     }
 
     /// Drops this without freeing the range; other code frees it.
@@ -186,119 +123,89 @@ impl Drop for PlacedRange {
     }
 }
 
-impl Striped<TypedHeaps> {
+/// Returns the address of the heap in which something is placed.
+fn addressed(placed: SharedPlaced<Arc<Heap>>) -> SharedPlaced<NonNull<Heap>> {
+    SharedPlaced { id: placed.id, range: placed.range, heap: NonNull::from(&*placed.heap) }
+}
+
+impl HeapRequest<'_> {
     /// Allocates a range that is found at once, usually in a heap that is not empty. Takes no reference to the heap.
-    #[inline(always)]
-    pub(crate) fn find_room_at_hand(&self, request: &PlacementRequest) -> Option<PlacedRange> {
-        let of_heap = |heap: &Arc<Heap>| {
-            if heap.take_prefetched() {
-                self.prefetch.count_eliminated();
-            }
-            NonNull::from(&**heap)
-        };
-        let placed = self.shared().allocate_at_hand(request, of_heap)?;
-        let SharedPlaced { id, range, heap } = placed;
-        Some(PlacedRange {
-            heaps: HeapsReference::Striped(self.reference()),
-            heap,
-            id,
-            range,
-            sharing: Sharing::Shared,
-            alignment: request.alignment,
-            is_held: true,
-        })
+    #[inline]
+    pub(super) fn find_at_hand(&self) -> Option<PlacedRange> {
+        let engine = self.heaps.engine(self.sharing);
+        Some(self.placed(engine.allocate_at_hand(self.placement, |heap| NonNull::from(&**heap))?))
+    }
+
+    /// Allocates a range in the existing heaps.
+    pub(super) fn find(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        let found = self.heaps.engine(self.sharing).allocate(self.placement)?;
+        Ok(found.map(|placed| self.placed(addressed(placed))))
+    }
+
+    /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
+    pub(super) fn find_anywhere(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        let found = self.heaps.engine(self.sharing).allocate_anywhere(self.placement)?;
+        Ok(found.map(|placed| self.placed(addressed(placed))))
+    }
+
+    /// Allocates a range in a heap that is added to the others.
+    pub(super) fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
+        let placed = self.heaps.engine(self.sharing).allocate_in_new(heap.size(), heap, self.placement);
+        Ok(self.placed(addressed(placed?)))
+    }
+
+    #[inline]
+    fn placed(&self, placed: SharedPlaced<NonNull<Heap>>) -> PlacedRange {
+        PlacedRange::new(self.heaps.reference(), self.sharing, placed, self.placement.alignment)
     }
 }
 
 impl HeapKinds {
     /// Places a resource in a shared heap or in one of its own.
+    #[inline]
     pub(crate) fn place(
-        &self,
-        heaps: &Arc<TypedHeaps>,
-        request: &ResourceRequest<'_>,
-        placed: &ResourceRequirements,
-        own_heap: bool,
-    ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
-        let (sharing, placement) = self.placement(heaps, request, placed, own_heap)?;
-        let constraints = request.constraints;
-        let range =
-            HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.place()?;
-        self.prefetch_after(heaps, sharing, &placement, request.flags);
-        let resource = range.create_resource(request.resource, placed)?;
-        Ok((resource, range))
-    }
-
-    /// Places a plain resource in a shared heap, usually in a range that is found at once.
-    #[inline(always)]
-    pub(crate) fn place_at_hand(
         &self,
         heaps: &Striped<TypedHeaps>,
         request: &ResourceRequest<'_>,
         placed: &ResourceRequirements,
+        own_heap: bool,
     ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
-        let sharing = Sharing::Shared;
-        let placement = request.placement(placed, heaps.desc.min_alignment, false)?;
-        let range = match heaps.find_room_at_hand(&placement) {
-            Some(range) => range,
-            None => {
-                let constraints = request.constraints;
-                HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.place()?
-            }
-        };
-        self.prefetch_after(heaps, sharing, &placement, request.flags);
-        let resource = range.create_resource(request.resource, placed)?;
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
+        let constraints = request.constraints;
+        let range = HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.take()?;
+        self.prefetch_after(heaps, sharing, &placement, request.allocation.flags);
+        let resource = range.create_resource_at(HeapOffset::ZERO, request.resource, placed)?;
         Ok((resource, range))
     }
 
     /// Returns the request of [`place`](Self::place) to the heaps, and the predicted source of the memory.
     pub(crate) fn probe(
         &self,
-        heaps: &Arc<TypedHeaps>,
+        heaps: &Striped<TypedHeaps>,
         request: &ResourceRequest<'_>,
         placed: &ResourceRequirements,
         own_heap: bool,
     ) -> Result<(PlacementRequest, PredictedMemory), Refusal> {
-        let (sharing, placement) = self.placement(heaps, request, placed, own_heap)?;
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
         let constraints = request.constraints;
         let memory =
             HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.probe()?;
         Ok((placement, memory))
     }
 
-    fn placement(
-        &self,
-        heaps: &TypedHeaps,
-        request: &ResourceRequest<'_>,
-        placed: &ResourceRequirements,
-        own_heap: bool,
-    ) -> Result<(Sharing, PlacementRequest), Refusal> {
-        let foreign = foreign_heap_flags(request.heap_flags, heaps.desc.heap.Flags);
-        if foreign != 0 {
-            // Occurs only with a pool; otherwise the resource would be committed.
-            let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
-            let field = "ResourceAllocationDesc::extra_required_heap_flags";
-            return Err(Error::invalid_argument(field, rule).into());
-        }
-        let sharing = match own_heap {
+    #[inline]
+    fn sharing(&self, request: &ResourceRequest<'_>, own_heap: bool) -> Sharing {
+        match own_heap {
             _ if request.constraints.never_resident && self.source.residency.is_some() => Sharing::Unmanaged,
             true => Sharing::Own,
             false => Sharing::Shared,
-        };
-        Ok((sharing, request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?))
+        }
     }
 }
 
 impl PlacedRange {
-    /// Creates a resource at the start of the range.
-    #[inline]
-    pub(crate) fn create_resource(
-        &self,
-        resource: &ResourceDesc<'_>,
-        placed: &ResourceRequirements,
-    ) -> Result<ID3D12Resource, Refusal> {
-        self.create_resource_at(HeapOffset::ZERO, resource, placed)
-    }
-
     /// Creates a resource in the range, at an offset from its start.
     ///
     /// The caller makes sure that it lies in the range, which other resources may use, too.

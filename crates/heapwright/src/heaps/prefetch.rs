@@ -105,7 +105,7 @@ impl Job {
         let Some(heaps) = heaps.upgrade() else { return Ok(()) };
         let source = &heaps.source;
         // The budget may have changed since the request.
-        let is_wanted = source.allocator.strong_count() > 0;
+        let is_wanted = source.owner.strong_count() > 0;
         if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
             return Ok(());
         }

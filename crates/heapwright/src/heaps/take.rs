@@ -17,18 +17,17 @@
 //! keep a new heap within the budget, after empty heaps are released. `NEVER_RESIDENT` allocations never use a heap
 //! that is held, and with `NEVER_OVER_ALLOCATE` no heap is released.
 
-use std::sync::Arc;
-
 use heapwright_core::ByteSize;
 use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest, ServingHeap};
 
 use super::heap_kinds::{GivenBack, HeapKinds};
 use super::placed_range::PlacedRange;
+use super::striped::Striped;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::HEAP_GRANULARITY;
 use crate::error::{MemorySource, Obstacle};
 use crate::request::Constraints;
-use crate::source::{Account, Heap, Refusal};
+use crate::source::{Account, Budget, Refusal};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -38,7 +37,7 @@ const FRACTION_OF_REST: u64 = 8;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HeapRequest<'a> {
     pub(crate) kinds: &'a HeapKinds,
-    pub(crate) heaps: &'a Arc<TypedHeaps>,
+    pub(crate) heaps: &'a Striped<TypedHeaps>,
     pub(crate) sharing: Sharing,
     pub(crate) placement: &'a PlacementRequest,
     pub(crate) constraints: Constraints,
@@ -67,23 +66,23 @@ struct Shortage {
     may_create: bool,
     /// Whether a heap of the wanted size was permitted and then refused.
     is_refused: bool,
+    budget: Budget,
     refusal: Refusal,
 }
 
 impl HeapRequest<'_> {
     /// Finds a free range, or creates a heap.
     #[inline]
-    pub(crate) fn place(&self) -> Result<PlacedRange, Refusal> {
-        if self.may_be_held() {
-            if let Some(range) = PlacedRange::find(self.heaps, self.sharing, self.placement)? {
-                return Ok(range);
-            }
+    pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
+        // Memory that the residency manager must not manage is never taken from held heaps.
+        match if self.may_be_held() { self.find_at_hand() } else { None } {
+            Some(range) => Ok(range),
+            None => self.take_in_steps(),
         }
-        self.place_elsewhere()
     }
 
     #[cold]
-    fn place_elsewhere(&self) -> Result<PlacedRange, Refusal> {
+    fn take_in_steps(&self) -> Result<PlacedRange, Refusal> {
         type Step<'a> = fn(&HeapRequest<'a>, &mut Shortage) -> Result<Option<PlacedRange>, Refusal>;
         let steps: [Step<'_>; 7] = [
             Self::spare,
@@ -94,6 +93,11 @@ impl HeapRequest<'_> {
             Self::reopened,
             Self::largest,
         ];
+        if self.may_be_held() {
+            if let Some(range) = self.find()? {
+                return Ok(range);
+            }
+        }
         self.heaps.prefetch.count_miss();
         let mut shortage = self.shortage()?;
         for step in steps {
@@ -104,21 +108,20 @@ impl HeapRequest<'_> {
         Err(shortage.refusal)
     }
 
-    /// Predicts the result of [`place`](Self::place), without the memory of unused slabs and backing buffers, and what
+    /// Predicts the source of the memory, without the memory of unused slabs and backing buffers, and what
     /// only an exhaustive search finds.
     pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
-        // Memory that the residency manager must not manage is never taken from held heaps.
         if self.may_be_held() && self.heaps.probe(self.sharing, self.placement)? == ServingHeap::Existing {
             return Ok(PredictedMemory::Held);
         }
-        let Shortage { sizes, may_create, mut refusal, .. } = self.shortage()?;
+        let Shortage { sizes, may_create, budget, mut refusal, .. } = self.shortage()?;
         let HeapSizes { wanted, least } = sizes;
         if self.may_be_held() && self.heaps.has_spare(least, wanted) {
             return Ok(PredictedMemory::Held);
         }
         for size in sizes.distinct().filter(|_| may_create) {
-            let now = self.may_create(size, GivenBack::default());
-            match now.or_else(|_| self.may_create(size, self.given_back())) {
+            let now = self.may_create(size, &budget, GivenBack::default());
+            match now.or_else(|_| self.may_create(size, &budget, self.given_back())) {
                 Ok(()) => return Ok(PredictedMemory::NewHeap(size)),
                 Err(other) => refusal.append(other),
             }
@@ -134,8 +137,8 @@ impl HeapRequest<'_> {
     fn permitted(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
         let size = shortage.sizes.wanted;
         if !shortage.may_create
-            || self.may_create(size, GivenBack::default()).is_err()
-            || !self.bytes_over_budget(size).is_zero()
+            || self.may_create(size, &shortage.budget, GivenBack::default()).is_err()
+            || !shortage.budget.bytes_over(size).is_zero()
         {
             return Ok(None);
         }
@@ -150,7 +153,7 @@ impl HeapRequest<'_> {
         if self.sharing != Sharing::Shared {
             return Ok(None);
         }
-        Ok(PlacedRange::find_anywhere(self.heaps, self.sharing, self.placement)?)
+        Ok(self.find_anywhere()?)
     }
 
     fn reclaimed(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
@@ -163,7 +166,7 @@ impl HeapRequest<'_> {
             return Ok(None);
         }
         for size in shortage.sizes.distinct() {
-            if let Err(refusal) = self.may_create(size, self.given_back()) {
+            if let Err(refusal) = self.may_create(size, &shortage.budget, self.given_back()) {
                 shortage.refusal.append(refusal);
                 continue;
             }
@@ -173,6 +176,7 @@ impl HeapRequest<'_> {
                 made = self.create(size, shortage)?;
             }
             if made.is_none() && self.kinds.make_room(self.heaps, size) {
+                shortage.budget = self.heaps.budget(self.constraints);
                 made = self.create(size, shortage)?;
             }
             if made.is_some() {
@@ -195,7 +199,7 @@ impl HeapRequest<'_> {
 
     fn largest(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
         if self.may_be_held() {
-            if let Some(range) = PlacedRange::find_anywhere(self.heaps, self.sharing, self.placement)? {
+            if let Some(range) = self.find_anywhere()? {
                 return Ok(Some(range));
             }
         }
@@ -206,7 +210,7 @@ impl HeapRequest<'_> {
         if !self.may_be_held() {
             return Ok(None);
         }
-        match PlacedRange::find(self.heaps, self.sharing, self.placement)? {
+        match self.find()? {
             None => self.any(shortage),
             found => Ok(found),
         }
@@ -217,18 +221,16 @@ impl HeapRequest<'_> {
         spare.map(|heap| self.in_new(heap)).transpose()
     }
 
-    fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
-        Ok(PlacedRange::in_new(self.heaps, self.sharing, heap, self.placement)?)
-    }
-
     /// Creates a heap, unless limit, manager or device refuse it.
     fn create(&self, size: ByteSize, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
-        match self.kinds.create_heap(self.heaps, size, self.constraints) {
+        match self.kinds.create_heap(self.heaps, size, self.constraints, &shortage.budget) {
             Ok(heap) => self.in_new(heap).map(Some),
             Err(refusal) if refusal.fatal.is_some() => Err(refusal),
             Err(refusal) => {
                 shortage.refusal.append(refusal);
                 shortage.is_refused = true;
+                // Empty heaps may have been released for it.
+                shortage.budget = self.heaps.budget(self.constraints);
                 Ok(None)
             }
         }
@@ -248,7 +250,8 @@ impl HeapRequest<'_> {
         let limit = self.heaps.desc.max_heap_size;
         let planned = self.heaps.new_heap_size(self.sharing, self.placement)?.min(limit);
         let sizes = HeapSizes { wanted: least, least };
-        let refused = |refusal| Ok(Shortage { sizes, may_create: false, is_refused: false, refusal });
+        let budget = self.heaps.budget(self.constraints);
+        let refused = |refusal| Ok(Shortage { sizes, may_create: false, is_refused: false, budget, refusal });
         if planned < least {
             // The request exceeds the limit, or the one size of the pool's heaps.
             let limit = if least > limit { limit } else { planned };
@@ -257,12 +260,12 @@ impl HeapRequest<'_> {
         if !self.constraints.may_create_heap {
             return refused(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom));
         }
-        let sizes = self.sizes(planned, least);
-        Ok(Shortage { sizes, may_create: true, is_refused: false, refusal: Refusal::default() })
+        let sizes = self.sizes(planned, least, &budget);
+        Ok(Shortage { sizes, may_create: true, is_refused: false, budget, refusal: Refusal::default() })
     }
 
     /// Returns the possible sizes of a new heap of `planned` bytes, of which the request needs `least`.
-    fn sizes(&self, planned: ByteSize, least: ByteSize) -> HeapSizes {
+    fn sizes(&self, planned: ByteSize, least: ByteSize, budget: &Budget) -> HeapSizes {
         if self.sharing == Sharing::Shared && !self.heaps.desc.heap_size.is_zero() {
             return HeapSizes { wanted: planned, least: planned };
         }
@@ -272,7 +275,8 @@ impl HeapRequest<'_> {
         let takes_any_size = self.heaps.shared().algorithm() == PlacementAlgorithm::Default;
         let fraction =
             if takes_any_size && self.heaps.desc.max_heap_count == 0 { FRACTION_OF_REST } else { 1 };
-        let left = self.bytes_left(planned.checked_mul(fraction).unwrap_or(ByteSize::MAX)).get() / fraction;
+        let left =
+            self.bytes_left(planned.checked_mul(fraction).unwrap_or(ByteSize::MAX), budget).get() / fraction;
         let wanted = if left >= planned.get() {
             planned
         } else if takes_any_size {
@@ -287,8 +291,8 @@ impl HeapRequest<'_> {
     }
 
     /// Returns how much of `size` bytes budget and limit permit, after empty heaps are released.
-    fn bytes_left(&self, size: ByteSize) -> ByteSize {
-        let over_budget = self.bytes_over_budget(size);
+    fn bytes_left(&self, size: ByteSize, budget: &Budget) -> ByteSize {
+        let over_budget = budget.bytes_over(size);
         let Account { heap_type, group } = self.heaps.desc.account();
         let accounts = &self.kinds.source.accounts;
         let over_limit = accounts.of_type(heap_type).bytes_over(size);
@@ -305,15 +309,10 @@ impl HeapRequest<'_> {
         if self.never_releases() { GivenBack::default() } else { self.kinds.given_back(self.heaps) }
     }
 
-    fn bytes_over_budget(&self, size: ByteSize) -> ByteSize {
-        let desc = &self.heaps.desc;
-        self.kinds.source.bytes_over_budget(desc.segment_group, size, desc.heap.Flags, self.constraints)
-    }
-
     /// Checks whether a heap of `size` bytes may be created after some memory is released, apart from the device's
     /// decision.
-    fn may_create(&self, size: ByteSize, given_back: GivenBack) -> Result<(), Refusal> {
-        let may_take = self.kinds.may_take(self.heaps, size, self.constraints, given_back);
+    fn may_create(&self, size: ByteSize, budget: &Budget, given_back: GivenBack) -> Result<(), Refusal> {
+        let may_take = self.kinds.may_take(self.heaps, size, budget, given_back);
         let may_have = || self.heaps.check_heap_count(given_back.heap_count);
         may_take
             .and_then(|()| may_have())

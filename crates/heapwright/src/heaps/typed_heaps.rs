@@ -18,8 +18,8 @@ use crate::error::{MemorySource, Obstacle};
 use crate::recording::{Event, RecordedPool};
 use crate::request::{Constraints, ResourceClass};
 use crate::source::{
-    Account, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal, TimedHeap,
-    create_managed,
+    Account, Budget, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal,
+    TimedHeap, create_managed,
 };
 use crate::{Error, HeapType, SegmentGroup};
 
@@ -88,6 +88,17 @@ pub(crate) enum Recycling {
     IntoPool,
     /// They are released to the device.
     Never,
+}
+
+/// What passed, after which empty heaps may not be worth keeping any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// Operations on any heaps.
+    Operations,
+    /// A frame.
+    Frame,
+    /// A period of the clock. Heaps that were empty for two of them are released.
+    Period,
 }
 
 /// Whether a resource shares its heap.
@@ -278,6 +289,11 @@ impl TypedHeaps {
         })
     }
 
+    /// Returns the budget for more heaps, as it is now.
+    pub(crate) fn budget(&self, constraints: Constraints) -> Budget {
+        self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
+    }
+
     /// Creates a heap, for which a residency manager makes memory available.
     pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
         let permit = self.replace_in_pool(size)?;
@@ -406,7 +422,7 @@ impl TypedHeaps {
             return;
         }
         // Held until all are recorded, because a recording has nothing of an allocator after its end.
-        let Some(_allocator) = self.source.allocator.upgrade() else { return };
+        let Some(_allocator) = self.source.owner.upgrade() else { return };
         for CreatedHeap { sharing, size, constraints, heap } in created {
             if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, || Ok(heap)) {
                 tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
@@ -502,19 +518,13 @@ impl TypedHeaps {
         taken.into_iter().map(|(_, heap)| heap).collect()
     }
 
-    /// Releases heaps that are not worth keeping, after operations on any heaps.
-    pub(crate) fn pass_operations(&self) {
-        self.recycle(self.shared.pass_operations());
-    }
-
-    /// Counts a frame, and releases heaps that have been empty for too many frames.
-    pub(crate) fn pass_frame(&self) {
-        self.recycle(self.shared.pass_frame());
-    }
-
-    /// Counts a period, and releases heaps that were empty for two of them.
-    pub(crate) fn pass_period(&self) {
-        self.recycle(self.shared.pass_period());
+    /// Releases heaps that are not worth keeping any more.
+    pub(crate) fn pass(&self, passed: Passed) {
+        self.recycle(match passed {
+            Passed::Operations => self.shared.pass_operations(),
+            Passed::Frame => self.shared.pass_frame(),
+            Passed::Period => self.shared.pass_period(),
+        });
     }
 
     /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.
@@ -544,7 +554,7 @@ impl TypedHeaps {
             empty: spare.bytes,
             ..HeapSetTotals::default()
         };
-        sum(&sum(&self.shared.totals(), &self.dedicated.totals()), &spare)
+        sum_of_totals(&sum_of_totals(&self.shared.totals(), &self.dedicated.totals()), &spare)
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {
@@ -577,7 +587,7 @@ impl HeapsShare {
     /// Returns the sum of both.
     pub(crate) fn with(&self, other: &Self) -> Self {
         Self {
-            totals: sum(&self.totals, &other.totals),
+            totals: sum_of_totals(&self.totals, &other.totals),
             prefetch_misses: self.prefetch_misses + other.prefetch_misses,
             prefetch_eliminated: self.prefetch_eliminated + other.prefetch_eliminated,
             size_cache_hits: self.size_cache_hits + other.size_cache_hits,
@@ -586,7 +596,7 @@ impl HeapsShare {
     }
 }
 
-fn sum(one: &HeapSetTotals, two: &HeapSetTotals) -> HeapSetTotals {
+pub(crate) fn sum_of_totals(one: &HeapSetTotals, two: &HeapSetTotals) -> HeapSetTotals {
     HeapSetTotals {
         used: one.used.saturating_add(two.used),
         reserved: one.reserved.saturating_add(two.reserved),

@@ -47,7 +47,7 @@ pub(super) fn options() -> &'static Result<Option<RecordOptions>, String> {
         };
         let flags = flags.map_err(|unknown| {
             let known = "objects, calls, timings, counters, capture or all, separated by commas";
-            let rule = format!("unknown {unknown}; use {known}");
+            let rule = format!("{unknown} is unknown; use {known}");
             tracing::error!("{FLAGS}: {rule}; nothing is recorded");
             rule
         })?;

@@ -84,11 +84,7 @@ impl HeapFamilies {
 
     fn work_out_grant(&self, heap_type: HeapType, always_attribute: bool) -> Option<GrantedHeaps> {
         let family = self.of(heap_type, always_attribute)?;
-        let architecture = self.caps.architecture;
-        let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
-        let segment_group = family.segment_group(architecture);
-        let needs_copy = !is_cpu_accessible || segment_group != SegmentGroup::Local;
-        Some(GrantedHeaps { heap_type, family, segment_group, is_cpu_accessible, needs_copy })
+        Some(GrantedHeaps { heap_type, ..self.granted(family) })
     }
 
     /// Returns whether one family of heaps serves all heap types except READBACK.

@@ -4,6 +4,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `resource_request` | [`ResourceRequest`]: a resource, its options, and the heaps that were granted for it |
+//! | `part` | which buffers may be parts of others, and their size and alignment there |
 //! | `placement` | the placements that a request may have, in order; the decision for one of them, and its reason |
 //! | `heap_type`, `heap_family`, `granted_heaps` | heap types; D3D12's heap properties; the heaps that a device grants for a heap type |
 //! | `resource_class` | classes of resources that share heaps; initial states, and the heap types that they fit |
@@ -14,6 +15,7 @@ mod alignment;
 mod granted_heaps;
 mod heap_family;
 mod heap_type;
+mod part;
 mod placement;
 mod remembered_buffers;
 mod requirements;
@@ -27,7 +29,8 @@ pub(crate) use self::granted_heaps::{GrantedHeaps, HeapFamilies};
 pub(crate) use self::heap_family::HeapFamily;
 pub use self::heap_family::NodeMasks;
 pub use self::heap_type::{HeapType, HeapTypePreference};
-pub(crate) use self::placement::{Facts, order};
+pub(crate) use self::part::{BELOW, canonical_state, part_of};
+pub(crate) use self::placement::order;
 pub use self::placement::{Placement, PlacementDecision, PlacementReason};
 pub(crate) use self::requirements::{Creation, RequestedResource, RequirementsOptions, ResourceRequirements};
 pub(crate) use self::requirements_query::{RequirementsQuery, with_mip_region};

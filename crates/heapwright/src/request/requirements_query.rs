@@ -64,6 +64,17 @@ impl RequirementsQuery {
         requested: &RequestedResource<'_>,
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
+        match self.remembered(requested) {
+            Some(found) if creation == Creation::Placed => Ok(found),
+            _ => self.determine(requested, creation),
+        }
+    }
+
+    fn determine(
+        &self,
+        requested: &RequestedResource<'_>,
+        creation: Creation,
+    ) -> Result<ResourceRequirements, Error> {
         requirements(requested, creation, &self.caps, &self.options, |desc| {
             if requested.has_mip_region() {
                 return self.ask(desc, requested);
@@ -77,7 +88,7 @@ impl RequirementsQuery {
     ///
     /// A plain buffer requests no alignment, neither itself nor by uses.
     #[inline]
-    pub(crate) fn remembered(&self, requested: &RequestedResource<'_>) -> Option<ResourceRequirements> {
+    fn remembered(&self, requested: &RequestedResource<'_>) -> Option<ResourceRequirements> {
         // Flags that matter in addition to the description: acceleration structures have uses, and resources that cross
         // adapters are not tightly aligned.
         const SPECIAL: D3D12_RESOURCE_FLAGS =
@@ -210,7 +221,7 @@ mod tests {
                                 let desc = buffer_desc(ByteSize::new(width));
                                 let desc = D3D12_RESOURCE_DESC { Alignment: alignment, Flags: flags, ..desc };
                                 let requested = RequestedResource { uses, ..RequestedResource::new(desc) };
-                                let decided = query.requirements(&requested, Creation::Placed);
+                                let decided = query.determine(&requested, Creation::Placed);
                                 let Some(remembered) = query.remembered(&requested) else { continue };
                                 assert_eq!(decided.expect("must be cached"), remembered, "{requested:?}");
                                 count += 1;

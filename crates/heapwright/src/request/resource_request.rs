@@ -1,15 +1,14 @@
 //! A request for a resource, with the kind of heaps that was granted.
 
 use heapwright_core::placement::PlacementRequest;
-use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::alignment::BufferUses;
 use super::granted_heaps::GrantedHeaps;
 use super::placement::Facts;
 use super::requirements::{RequestedResource, ResourceRequirements};
 use crate::Error;
+use crate::allocator::ResourceAllocationDesc;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 
 /// Constraints on the source of memory.
@@ -24,45 +23,20 @@ pub(crate) struct Constraints {
 /// A request for a resource in heaps of one kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceRequest<'a> {
+    pub(crate) allocation: &'a ResourceAllocationDesc<'a>,
     pub(crate) resource: &'a ResourceDesc<'a>,
-    pub(crate) flags: ResourceAllocationFlags,
-    pub(crate) heap_flags: D3D12_HEAP_FLAGS,
-    pub(crate) padding: ByteSize,
-    pub(crate) strategy: FreeRangeChoice,
-    pub(crate) uses: BufferUses,
-    /// Whether the resource is placed in a custom pool.
-    pub(crate) is_in_pool: bool,
     pub(crate) granted: GrantedHeaps,
     pub(crate) constraints: Constraints,
 }
 
 impl<'a> ResourceRequest<'a> {
-    /// Creates a request without options.
-    pub(crate) fn plain(
-        resource: &'a ResourceDesc<'a>,
-        granted: GrantedHeaps,
-        constraints: Constraints,
-    ) -> Self {
-        Self {
-            resource,
-            flags: ResourceAllocationFlags::empty(),
-            heap_flags: D3D12_HEAP_FLAG_NONE,
-            padding: ByteSize::ZERO,
-            strategy: FreeRangeChoice::default(),
-            uses: BufferUses::empty(),
-            is_in_pool: false,
-            granted,
-            constraints,
-        }
-    }
-
     #[inline]
     pub(crate) fn requested(&self) -> RequestedResource<'a> {
         RequestedResource {
             desc: self.resource.desc,
             mip_region: self.resource.sampler_feedback_mip_region,
             castable_formats: self.resource.castable_formats,
-            uses: self.uses,
+            uses: self.allocation.uses,
         }
     }
 
@@ -74,7 +48,7 @@ impl<'a> ResourceRequest<'a> {
         min_alignment: Alignment,
         own_heap: bool,
     ) -> Result<PlacementRequest, Error> {
-        let padding = self.padding;
+        let padding = self.allocation.extra_required_resource_padding;
         let alignment = placed.alignment.max(min_alignment);
         // A multiple of the alignment, as moves of a defragmentation require.
         let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
@@ -86,10 +60,10 @@ impl<'a> ResourceRequest<'a> {
         let rounding = size.saturating_sub(width.saturating_add(padding));
         Ok(PlacementRequest {
             rounding: if rounding.get() < alignment.get() { rounding } else { ByteSize::ZERO },
-            strategy: self.strategy,
+            strategy: self.allocation.strategy,
             own_heap,
-            upper: self.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
-            cache_size: self.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
+            upper: self.allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
+            cache_size: self.allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
             ..PlacementRequest::new(size, alignment)
         })
     }
@@ -102,23 +76,24 @@ impl<'a> ResourceRequest<'a> {
         allocator_always_committed: bool,
         dedicated: bool,
     ) -> Facts {
-        let has = |flags| self.flags.intersects(flags);
-        let foreign = foreign_heap_flags(self.heap_flags, heap_flags);
-        if foreign != 0 && !self.is_in_pool {
+        let has = |flags| self.allocation.flags.intersects(flags);
+        let is_in_pool = self.allocation.pool.is_some();
+        let foreign = foreign_heap_flags(self.allocation.extra_required_heap_flags, heap_flags);
+        if foreign != 0 && !is_in_pool {
             tracing::debug!("heap flags {foreign:#x} require a committed resource");
         }
         Facts {
             allocator_always_committed,
             always_committed: has(ResourceAllocationFlags::ALWAYS_COMMITTED)
-                || self.resource.protected_session.is_some() && !self.is_in_pool,
+                || self.resource.protected_session.is_some() && !is_in_pool,
             prefer_committed: has(ResourceAllocationFlags::PREFER_COMMITTED),
-            foreign_heap_flags: foreign != 0 && !self.is_in_pool,
+            foreign_heap_flags: foreign != 0 && !is_in_pool,
             own_heap: has(
                 ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_RESIDENT
             ),
             never_allocate_heap: has(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
             never_fallback: has(ResourceAllocationFlags::NEVER_FALLBACK),
-            placed_only: self.is_in_pool || !self.padding.is_zero(),
+            placed_only: is_in_pool || !self.allocation.extra_required_resource_padding.is_zero(),
             dedicated,
         }
     }

@@ -14,7 +14,7 @@ use windows_core::{IUnknown, Interface};
 
 use super::budget::Budgets;
 use super::desc::{ResidencyGroupStats, ResidencyManagerStats};
-use super::paged_object::PagedObject;
+use super::pageable::PagedObject;
 use crate::{Error, SegmentGroup};
 
 /// The books of a manager, under one lock, and the budgets that they are checked against.
@@ -147,13 +147,13 @@ impl Books {
         let mut state = self.lock();
         if state.identities.contains(&identity) {
             // The books would count it twice, and could evict it while it is in use as another heap.
-            return Err(Error::invalid_argument("pageable", "is already managed by another residency heap"));
+            return Err(Error::invalid_argument(
+                "pageable",
+                "the object is already managed by another residency heap",
+            ));
         }
         let now = state.planner.moment(self.elapsed());
-        let id = state
-            .planner
-            .add(new, now)
-            .map_err(|error| Error::invalid_argument("residency heap", error.to_string()))?;
+        let id = state.planner.add(new, now).map_err(heap_error)?;
         state.identities.insert(identity);
         let slot = id.slot().index();
         if state.objects.len() <= slot {
@@ -411,15 +411,7 @@ fn identity(pageable: &ID3D12Pageable) -> usize {
 
 /// Returns the error for a call that the state of a heap does not allow.
 pub(super) fn heap_error(error: PlanError) -> Error {
-    let rule = match error {
-        PlanError::Unknown => "has been destroyed",
-        PlanError::NotLocked => "is not locked; each unlock must match a lock",
-        PlanError::Locked => "is locked and must stay resident",
-        PlanError::TooManyLocks => "has reached the maximum of 2^32 - 1 locks",
-        PlanError::InUse => "may still be in use by the GPU",
-        PlanError::TooMuch => "would bring the total size of all heaps to 2^64 bytes or more",
-    };
-    Error::invalid_argument("residency heap", rule)
+    Error::invalid_argument("residency heap", error.to_string())
 }
 
 #[cfg(test)]

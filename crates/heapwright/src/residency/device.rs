@@ -5,8 +5,9 @@ use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
 use super::desc::ResidencyHeapDesc;
-use super::pageable::{DeviceNames, PageableInfo, check_device, device_of};
-use super::paged_object::{PagedObject, PagedObjects};
+use super::pageable::{
+    DeviceNames, PageableInfo, PagedObject, PagedObjects, check_device, device_of, inspect,
+};
 use crate::{DeviceCaps, Error};
 
 /// The device of a residency manager.
@@ -18,6 +19,8 @@ pub(super) struct ManagedDevice {
     device1: Option<ID3D12Device1>,
     device3: Option<ID3D12Device3>,
     caps: DeviceCaps,
+    /// Whether all memory counts as local.
+    unifies_memory: bool,
 }
 
 /// Creates a fence.
@@ -41,13 +44,19 @@ pub(super) fn next_value(last: FenceValue) -> Option<FenceValue> {
 
 impl ManagedDevice {
     /// Wraps a device; `object` is any object that it has created.
-    pub(super) fn new(device: &ID3D12Device, caps: DeviceCaps, object: &ID3D12DeviceChild) -> Self {
+    pub(super) fn new(
+        device: &ID3D12Device,
+        caps: DeviceCaps,
+        unifies_memory: bool,
+        object: &ID3D12DeviceChild,
+    ) -> Self {
         Self {
             device: device.clone(),
             behind: device_of(object),
             device1: device.cast().ok(),
             device3: device.cast().ok(),
             caps,
+            unifies_memory,
         }
     }
 
@@ -63,17 +72,16 @@ impl ManagedDevice {
     pub(super) fn check_queue(&self, queue: &ID3D12CommandQueue) -> Result<(), Error> {
         let pageable: &ID3D12Pageable = queue.into();
         check_device(self.names(), pageable)
-            .map_err(|_| Error::invalid_argument("queue", "belongs to another device"))
+            .map_err(|_| Error::invalid_argument("queue", "the queue belongs to another device"))
     }
 
-    /// Like [`PagedObject::inspect`].
+    /// Inspects an object, like [`inspect`].
     pub(super) fn inspect(
         &self,
         pageable: &ID3D12Pageable,
         desc: &ResidencyHeapDesc,
-        unifies_memory: bool,
     ) -> Result<(PagedObject, PageableInfo), Error> {
-        PagedObject::inspect(self.names(), &self.caps, unifies_memory, pageable, desc)
+        inspect(self.names(), &self.caps, self.unifies_memory, pageable, desc)
     }
 
     /// Sets an object's priority, if the device supports priorities.

@@ -3,17 +3,18 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heapwright_core::residency::{ManagedHeapId, Status};
+use heapwright_core::residency::{ManagedHeapId, NewManagedHeap, Status};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::desc::{ResidencyHeapInfo, ResidencyHeapStatus, level};
-use super::paged_object::PagedObject;
-use super::parts::ManagerParts;
+use super::books::PendingBytes;
+use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, level};
+use super::pageable::{DeviceNames, PageableInfo, PagedObject, device_of, inspect};
+use super::pager::Pager;
 use super::recorded::ManagerRecording;
 use crate::recording::{RecordedHeap, name_args};
-use crate::{Error, SegmentGroup};
+use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// An object that can be resident or evicted: `IResidencyHeap` of GPGMM. It is a heap, a committed resource, a
 /// descriptor heap or a query heap.
@@ -28,7 +29,7 @@ pub struct ResidencyHeap {
     size: ByteSize,
     alignment: Alignment,
     group: SegmentGroup,
-    manager: Option<(Arc<ManagerParts>, ManagedHeapId)>,
+    manager: Option<(Arc<Pager>, ManagedHeapId)>,
     debug_name: Mutex<Option<Arc<str>>>,
     /// The heap in the manager's recording.
     recorded: Option<RecordedHeap>,
@@ -38,7 +39,7 @@ pub struct ResidencyHeap {
 
 /// Bytes that count as used after a heap was removed from the books, until this is dropped.
 struct ReleasedBytes {
-    manager: Arc<ManagerParts>,
+    manager: Arc<Pager>,
     group: SegmentGroup,
     bytes: ByteSize,
 }
@@ -46,28 +47,21 @@ struct ReleasedBytes {
 impl Drop for ReleasedBytes {
     fn drop(&mut self) {
         if !self.bytes.is_zero() {
-            self.manager.pager.books.release_pending(self.group, self.bytes);
+            self.manager.books.release_pending(self.group, self.bytes);
         }
     }
 }
 
 impl ResidencyHeap {
-    pub(super) fn from_parts(
+    fn new(
         object: PagedObject,
-        (size, alignment): (ByteSize, Alignment),
-        group: SegmentGroup,
-        manager: Option<(Arc<ManagerParts>, ManagedHeapId)>,
+        info: &PageableInfo,
+        manager: Option<(Arc<Pager>, ManagedHeapId)>,
+        recorded: Option<RecordedHeap>,
     ) -> Self {
-        Self {
-            object,
-            size,
-            alignment,
-            group,
-            manager,
-            debug_name: Mutex::default(),
-            recorded: None,
-            released: None,
-        }
+        let PageableInfo { size, alignment, segment_group: group, .. } = *info;
+        let debug_name = Mutex::default();
+        Self { object, size, alignment, group, manager, debug_name, recorded, released: None }
     }
 
     /// Returns the object.
@@ -91,8 +85,7 @@ impl ResidencyHeap {
     /// Returns size, alignment, locks and status: `GetInfo`. O(1), under the manager's lock.
     #[must_use]
     pub fn info(&self) -> ResidencyHeapInfo {
-        let state =
-            self.manager.as_ref().and_then(|(manager, id)| manager.pager.books.lock().planner.heap(*id));
+        let state = self.manager.as_ref().and_then(|(manager, id)| manager.books.lock().planner.heap(*id));
         let (is_locked, status) = match state {
             None => (false, ResidencyHeapStatus::Unknown),
             Some(state) => (
@@ -117,7 +110,7 @@ impl ResidencyHeap {
     /// Invalid argument without a manager; out of memory; otherwise the device's error. Nothing is locked then.
     pub fn lock(&self) -> Result<(), Error> {
         let (manager, id) = self.require_manager()?;
-        manager.traced("ResidencyHeap.Lock", || self.recorded_args(), || manager.pager.lock_heap(id))
+        manager.traced("ResidencyHeap.Lock", || self.recorded_args(), || manager.lock_heap(id))
     }
 
     /// Removes one lock, and returns how many are left: `Unlock`. O(1), under the manager's lock.
@@ -127,11 +120,7 @@ impl ResidencyHeap {
     /// Invalid argument without a lock, or without a manager.
     pub fn unlock(&self) -> Result<u32, Error> {
         let (manager, id) = self.require_manager()?;
-        manager.traced(
-            "ResidencyHeap.Unlock",
-            || self.recorded_args(),
-            || manager.pager.books.unlock_heap(id),
-        )
+        manager.traced("ResidencyHeap.Unlock", || self.recorded_args(), || manager.books.unlock_heap(id))
     }
 
     /// Sets the priority, one of D3D12's five levels, for the manager and, if the device has `ID3D12Device1`, for D3D12.
@@ -147,14 +136,14 @@ impl ResidencyHeap {
                 format!("{priority:#x} is not a D3D12_RESIDENCY_PRIORITY value"),
             )
         })?;
-        manager.pager.books.set_level(id, level)?;
-        manager.pager.device.set_priority(self.pageable(), priority);
+        manager.books.set_level(id, level)?;
+        manager.device.set_priority(self.pageable(), priority);
         Ok(())
     }
 
     /// Sets the name of the heap and of its object: `SetDebugName`.
     pub fn set_debug_name(&self, name: &str) {
-        let recording = self.manager_parts().and_then(|manager| manager.pager.recording.as_ref());
+        let recording = self.pager().and_then(|manager| manager.recording.as_ref());
         let args = || format!("{},{}", self.recorded_args(), name_args(name));
         ManagerRecording::traced(recording, "ResidencyHeap.SetDebugName", args, || self.name(name));
     }
@@ -182,11 +171,6 @@ impl ResidencyHeap {
         self.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets the heap in the manager's recording.
-    pub(super) fn set_recorded(&mut self, recorded: Option<RecordedHeap>) {
-        self.recorded = recorded;
-    }
-
     /// Returns the heap in the manager's recording.
     pub(crate) fn recorded(&self) -> Option<&RecordedHeap> {
         self.recorded.as_ref()
@@ -199,14 +183,14 @@ impl ResidencyHeap {
     }
 
     /// Returns the parts of the manager.
-    pub(super) fn manager_parts(&self) -> Option<&Arc<ManagerParts>> {
+    pub(super) fn pager(&self) -> Option<&Arc<Pager>> {
         self.manager.as_ref().map(|(manager, _)| manager)
     }
 
-    fn require_manager(&self) -> Result<(&ManagerParts, ManagedHeapId), Error> {
+    fn require_manager(&self) -> Result<(&Pager, ManagedHeapId), Error> {
         match &self.manager {
             Some((manager, id)) => Ok((manager, *id)),
-            None => Err(Error::invalid_argument("residency heap", "has no residency manager")),
+            None => Err(Error::invalid_argument("residency heap", "the heap has no residency manager")),
         }
     }
 }
@@ -216,7 +200,7 @@ impl Drop for ResidencyHeap {
         // Removed from the books first, then released. The bytes count until then, so that usage is never
         // underestimated.
         self.released = self.manager.take().map(|(manager, id)| {
-            let (group, bytes) = manager.pager.books.remove_heap(id);
+            let (group, bytes) = manager.books.remove_heap(id);
             ReleasedBytes { manager, group, bytes }
         });
     }
@@ -232,4 +216,135 @@ impl fmt::Debug for ResidencyHeap {
             .field("debug_name", &self.debug_name())
             .finish_non_exhaustive()
     }
+}
+
+/// Creates a residency heap without a manager for an existing object.
+pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
+    if desc.flags.contains(ResidencyHeapFlags::CREATE_RESIDENT) {
+        tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
+    }
+    let flags = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
+    check_unmanaged(&ResidencyHeapDesc { flags, ..*desc })?;
+    adopt_unmanaged(desc, pageable)
+}
+
+/// Creates a residency heap without a manager for an object that `create` creates.
+pub(super) fn create_unmanaged(
+    desc: &ResidencyHeapDesc,
+    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+) -> Result<ResidencyHeap, Error> {
+    check_unmanaged(desc)?;
+    adopt_unmanaged(desc, &create().map_err(callback_failed)?)
+}
+
+/// Checks a description of a heap without a manager, before there is an object.
+fn check_unmanaged(desc: &ResidencyHeapDesc) -> Result<(), Error> {
+    desc.check()?;
+    if !desc.flags.is_empty() {
+        let rule = format!("{:?} requires a residency manager", desc.flags);
+        return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
+    }
+    Ok(())
+}
+
+fn adopt_unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
+    let device =
+        device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
+    let caps = DeviceCaps::query(&device)?;
+    let names = DeviceNames { shown: &device, behind: None };
+    let (object, info) = inspect(names, &caps, true, pageable, desc)?;
+    Ok(ResidencyHeap::new(object, &info, None, None))
+}
+
+fn callback_failed(error: windows_core::Error) -> Error {
+    Error::device("the callback that creates the heap", error.code())
+}
+
+/// Creates a residency heap for an existing object.
+pub(super) fn adopt(
+    desc: &ResidencyHeapDesc,
+    manager: &Arc<Pager>,
+    pageable: &ID3D12Pageable,
+) -> Result<ResidencyHeap, Error> {
+    desc.check()?;
+    if desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) {
+        let rule = "CREATE_IN_BUDGET is not allowed for an existing object";
+        return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
+    }
+    let (object, info) = manager.device.inspect(pageable, desc)?;
+    // The object counts as external usage until the operating system is queried again.
+    manager.refresh_soon();
+    finish(desc, manager, object, &info, None)
+}
+
+/// Makes memory available, and creates a residency heap for an object that `create` creates.
+pub(super) fn create(
+    desc: &ResidencyHeapDesc,
+    manager: &Arc<Pager>,
+    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+) -> Result<ResidencyHeap, Error> {
+    desc.check()?;
+    let is_bound = desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || manager.always_in_budget;
+    // If group and size are known in advance, memory is made available first, so that usage never exceeds the budget.
+    let known = desc.segment_group.filter(|_| !desc.size.is_zero());
+    // Held until the heap is in the books, so that two concurrent creations do not share the memory.
+    let mut room = match known {
+        Some(group) => Some(manager.make_room(group, desc.size, is_bound)?),
+        None => None,
+    };
+    let (object, info) = manager.device.inspect(&create().map_err(callback_failed)?, desc)?;
+    let is_resident = info.was_created_resident != Some(false);
+    let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
+    if is_resident && !was_foreseen {
+        drop(room.take());
+        if info.was_created_resident.is_some() {
+            // The object exists already. Count it as the manager's, so that the operating system's report does not
+            // count it a second time, and lock it, so that it is not evicted for itself.
+            let unlocked = ResidencyHeapDesc { flags: ResidencyHeapFlags::empty(), ..*desc };
+            let heap = finish(&unlocked, manager, object, &info, None)?;
+            heap.lock()?;
+            drop(manager.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
+            if !desc.flags.contains(ResidencyHeapFlags::CREATE_LOCKED) {
+                heap.unlock()?;
+            }
+            return Ok(heap);
+        }
+        room = Some(manager.make_room(info.segment_group, info.size, is_bound)?);
+    }
+    if info.was_created_resident.is_none() {
+        // The object counts as external usage until it is used.
+        manager.refresh_soon();
+    }
+    finish(desc, manager, object, &info, room)
+}
+
+fn finish(
+    desc: &ResidencyHeapDesc,
+    manager: &Arc<Pager>,
+    object: PagedObject,
+    info: &PageableInfo,
+    room: Option<PendingBytes<'_>>,
+) -> Result<ResidencyHeap, Error> {
+    let status = match info.was_created_resident {
+        Some(true) => Status::Resident,
+        Some(false) => Status::Evicted,
+        None => Status::Unknown,
+    };
+    let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
+    let id = manager.books.add_heap(new, &object, room)?;
+    let (size, alignment) = (info.size.get(), info.alignment.get());
+    let recording = manager.recording.as_ref();
+    let recorded = recording.and_then(|to| to.heap(id, object.pageable(), size, alignment));
+    let heap = ResidencyHeap::new(object, info, Some((Arc::clone(manager), id)), recorded);
+    if let Some(priority) = desc.priority {
+        heap.set_residency_priority(priority)?;
+    }
+    let wants = |flag| desc.flags.contains(flag);
+    if wants(ResidencyHeapFlags::CREATE_LOCKED) {
+        heap.lock()?;
+    } else if wants(ResidencyHeapFlags::CREATE_RESIDENT) && status == Status::Unknown {
+        heap.lock()?;
+        heap.unlock()?;
+    }
+    Ok(heap)
 }

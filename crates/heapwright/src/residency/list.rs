@@ -123,7 +123,7 @@ impl ResidencyList {
     pub(super) fn read<T>(&self, manager: u64, read: impl FnOnce(&[ManagedHeapId]) -> T) -> Result<T, Error> {
         let entries = self.reading()?;
         if entries.manager != manager && entries.manager != 0 {
-            let rule = "contains heaps of another residency manager";
+            let rule = "the list contains heaps of another residency manager";
             return Err(Error::invalid_argument("residency list", rule));
         }
         Ok(read(&entries.heaps))
@@ -133,13 +133,13 @@ impl ResidencyList {
     fn recording(&self) -> Result<RwLockWriteGuard<'_, Entries>, Error> {
         locked(
             self.entries.try_write(),
-            "is already open, or being executed; it can be recorded by one caller at a time",
+            "the list is already open, or being executed; it can be recorded by one caller at a time",
         )
     }
 
     #[inline]
     fn reading(&self) -> Result<RwLockReadGuard<'_, Entries>, Error> {
-        locked(self.entries.try_read(), "is already open; it must be closed before it is executed")
+        locked(self.entries.try_read(), "the list is already open; it must be closed before it is executed")
     }
 }
 
@@ -179,7 +179,7 @@ impl Entries {
         let Some((manager, id)) = heap.managed() else { return Ok(()) };
         if self.manager != manager {
             if self.manager != 0 {
-                let rule = "belongs to a different residency manager than the heaps of the list";
+                let rule = "the heap belongs to a different residency manager than the heaps of the list";
                 return Err(Error::invalid_argument("residency heap", rule));
             }
             self.manager = manager;

@@ -12,8 +12,8 @@ use super::budget::{Pressure, PressureLevel, PressureRegistration};
 use super::desc::{ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats};
 use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
-use super::parts::ManagerParts;
-use super::{creation, submit};
+use super::pager::Pager;
+use super::{heap, submit};
 use crate::recording::name_args;
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
@@ -84,7 +84,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// ```
 #[derive(Clone)]
 pub struct ResidencyManager {
-    parts: Arc<ManagerParts>,
+    pager: Arc<Pager>,
 }
 
 // By hand: derived, it would be code for all of the state.
@@ -107,7 +107,7 @@ impl ResidencyManager {
         adapter: Option<&IDXGIAdapter3>,
         desc: ResidencyManagerDesc,
     ) -> Result<Self, Error> {
-        ManagerParts::new(device, adapter, &desc).map(|parts| Self { parts })
+        Pager::new(device, adapter, &desc).map(|pager| Self { pager })
     }
 
     /// Creates a manager for a device from another version of the bindings or from another language.
@@ -129,7 +129,7 @@ impl ResidencyManager {
     ) -> Result<Self, Error> {
         // SAFETY: the caller's promise; borrowing takes no reference.
         let device = unsafe { ID3D12Device::from_raw_borrowed(&device) };
-        let device = device.ok_or_else(|| Error::invalid_argument("device", "is null"))?;
+        let device = device.ok_or_else(|| Error::invalid_argument("device", "the device is null"))?;
         // SAFETY: as above.
         let adapter = unsafe { IDXGIAdapter3::from_raw_borrowed(&adapter) };
         Self::new(device, adapter, desc)
@@ -138,7 +138,7 @@ impl ResidencyManager {
     /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &ID3D12Device {
-        self.parts.pager.device.interface()
+        self.pager.device.interface()
     }
 
     /// Manages an existing object: a heap, a committed resource, a descriptor heap or a query heap.
@@ -157,7 +157,7 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         pageable: &ID3D12Pageable,
     ) -> Result<ResidencyHeap, Error> {
-        creation::adopt(desc, &self.parts, pageable)
+        heap::adopt(desc, &self.pager, pageable)
     }
 
     /// Makes memory available, calls `create` to create an object, and manages it: `CreateResidencyHeap` with a
@@ -177,7 +177,7 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<ResidencyHeap, Error> {
-        creation::create(desc, &self.parts, create)
+        heap::create(desc, &self.pager, create)
     }
 
     /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`.
@@ -228,12 +228,10 @@ impl ResidencyManager {
         lists: &[(&ID3D12CommandList, &ResidencyList)],
     ) -> Result<FenceValue, Error> {
         // SAFETY: the caller's promises.
-        let execute = || unsafe { submit::execute(&self.parts, queue, lists) };
-        match &self.parts.pager.recording {
+        let execute = || unsafe { submit::execute(&self.pager, queue, lists) };
+        match &self.pager.recording {
             None => execute(),
-            Some(recording) => {
-                recording.submit(self.parts.number, &self.parts.pager.books, queue, lists, execute)
-            }
+            Some(recording) => recording.submit(self.pager.number, &self.pager.books, queue, lists, execute),
         }
     }
 
@@ -245,7 +243,7 @@ impl ResidencyManager {
     ///
     /// Out of memory if the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
     pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
-        submit::prefetch(&self.parts, list)
+        submit::prefetch(&self.pager, list)
     }
 
     /// Returns the fence of a queue, which the manager signals after each submission. No other code may signal it,
@@ -255,7 +253,7 @@ impl ResidencyManager {
     ///
     /// Invalid argument for a queue of another device.
     pub fn queue_fence(&self, queue: &ID3D12CommandQueue) -> Result<ID3D12Fence, Error> {
-        Ok(self.parts.pager.queue(queue)?.fence.clone())
+        Ok(self.pager.queue(queue)?.fence.clone())
     }
 
     /// Records that other code has made a heap resident or evicted it: `SetResidencyStatus`.
@@ -272,25 +270,28 @@ impl ResidencyManager {
         heap: &ResidencyHeap,
         status: ResidencyHeapStatus,
     ) -> Result<(), Error> {
-        let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.parts.number) else {
-            return Err(Error::invalid_argument("heap", "is not managed by this residency manager"));
+        let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.pager.number) else {
+            return Err(Error::invalid_argument("heap", "the heap is not managed by this residency manager"));
         };
         let is_resident = match status {
             ResidencyHeapStatus::Resident => true,
             ResidencyHeapStatus::Evicted => false,
             ResidencyHeapStatus::Unknown => {
-                return Err(Error::invalid_argument("status", "must be Evicted or Resident, not Unknown"));
+                return Err(Error::invalid_argument(
+                    "status",
+                    "the status must be Evicted or Resident, not Unknown",
+                ));
             }
         };
-        self.parts.pager.set_resident(id, is_resident)
+        self.pager.set_resident(id, is_resident)
     }
 
     /// Queries the operating system, and returns budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`.
     #[must_use]
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
-        let books = &self.parts.pager.books;
-        let current = self.parts.pager.lock();
-        self.parts.pager.refresh();
+        let books = &self.pager.books;
+        let current = self.pager.lock();
+        self.pager.refresh();
         drop(current);
         let managed = books.lock().planner.totals(group).resident;
         books.budgets.video_memory_info(group, managed)
@@ -307,7 +308,7 @@ impl ResidencyManager {
         group: SegmentGroup,
         bytes: ByteSize,
     ) -> Result<ByteSize, Error> {
-        let pager = &self.parts.pager;
+        let pager = &self.pager;
         let _current = pager.lock();
         pager.books.set_reservation(group, bytes, pager.paging_completed())
     }
@@ -315,7 +316,7 @@ impl ResidencyManager {
     /// Returns the memory pressure of a segment group. O(1), no lock.
     #[must_use]
     pub fn pressure_level(&self, group: SegmentGroup) -> PressureLevel {
-        self.parts.upkeep.pressure.level(group)
+        self.pager.upkeep.pressure.level(group)
     }
 
     /// Registers `callback`, which is called when the pressure level of a segment group changes, so that caches can be
@@ -323,13 +324,13 @@ impl ResidencyManager {
     ///
     /// It is called by threads that submit, and by the thread that waits for budget changes.
     pub fn on_pressure(&self, callback: impl Fn(&Pressure) + Send + Sync + 'static) -> PressureRegistration {
-        self.parts.upkeep.pressure.on_pressure(callback)
+        self.pager.upkeep.pressure.on_pressure(callback)
     }
 
     /// Queries the operating system for budgets, and evicts idle heaps that exceed them. Call this when the application
     /// becomes idle, or learns that memory is short.
     pub fn trim(&self) {
-        self.parts.upkeep.trim(&self.parts.pager);
+        self.pager.trim();
     }
 
     /// Evicts at least `bytes` bytes of idle heaps, or all of them if they are fewer, and returns the number of evicted
@@ -337,20 +338,20 @@ impl ResidencyManager {
     pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut wanted = [ByteSize::ZERO; 2];
         wanted[group.index()] = bytes;
-        self.parts.pager.evict_at_least(wanted)
+        self.pager.evict_at_least(wanted)
     }
 
     /// Returns the statistics: `QueryStats`. O(1), under a lock.
     #[must_use]
     pub fn stats(&self) -> ResidencyManagerStats {
-        let stats = || self.parts.pager.books.stats(self.parts.pager.cpu_stalls());
-        self.parts.traced("ResidencyManager.QueryStats", String::new, stats)
+        let stats = || self.pager.books.stats(self.pager.cpu_stalls());
+        self.pager.traced("ResidencyManager.QueryStats", String::new, stats)
     }
 
     /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
     #[doc(hidden)]
     pub fn record_counters(&self) {
-        let pager = &self.parts.pager;
+        let pager = &self.pager;
         if let Some(recording) = &pager.recording {
             recording.count_now(&pager.books);
         }
@@ -358,11 +359,11 @@ impl ResidencyManager {
 
     /// Sets the name in logs and reports.
     pub fn set_debug_name(&self, name: &str) {
-        self.parts.traced(
+        self.pager.traced(
             "ResidencyManager.SetDebugName",
             || name_args(name),
             || {
-                *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+                *self.pager.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
             },
         );
     }
@@ -370,14 +371,14 @@ impl ResidencyManager {
     /// Returns the name that was set.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
-        self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.pager.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns a number by which handles of the same manager are recognized: no other manager has it while this one exists.
     #[must_use]
     #[doc(hidden)]
     pub fn id(&self) -> usize {
-        Arc::as_ptr(&self.parts) as usize
+        Arc::as_ptr(&self.pager) as usize
     }
 
     /// Checks the consistency of the books. O(heaps); for tests.
@@ -387,7 +388,7 @@ impl ResidencyManager {
     /// Returns a description of the inconsistency.
     #[doc(hidden)]
     pub fn audit(&self) -> Result<(), String> {
-        self.parts.pager.books.lock().planner.audit()
+        self.pager.books.lock().planner.audit()
     }
 }
 
@@ -396,7 +397,7 @@ impl ResidencyManager {
     /// Returns whether usage must never exceed the budget.
     #[inline]
     pub(crate) fn is_always_in_budget(&self) -> bool {
-        self.parts.pager.always_in_budget
+        self.pager.always_in_budget
     }
 
     /// Checks that `device` is the manager's device.
@@ -406,18 +407,18 @@ impl ResidencyManager {
         if ours.is_some() && ours == identity(device) {
             return Ok(());
         }
-        Err(Error::invalid_argument("residency manager", "belongs to another device"))
+        Err(Error::invalid_argument("residency manager", "the manager belongs to another device"))
     }
 
     /// Returns current usage and budget of a segment group, from cached values (no OS query). O(1), under the lock of the books.
     pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
-        let state = self.parts.pager.books.lock_updated();
+        let state = self.pager.books.lock_updated();
         (state.planner.usage(group), state.planner.memory(group).budget)
     }
 
     /// Returns the usage that there would be if no heap was evicted, and the budget. O(1), under the lock of the books.
     pub(crate) fn demand_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
-        let state = self.parts.pager.books.lock_updated();
+        let state = self.pager.books.lock_updated();
         let planner = &state.planner;
         (planner.usage(group).saturating_add(planner.totals(group).evicted), planner.memory(group).budget)
     }
@@ -425,7 +426,7 @@ impl ResidencyManager {
     /// Returns the usage that would remain if every unlocked heap was evicted, and the budget. O(1), under the lock of
     /// the books.
     pub(crate) fn needed_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
-        let state = self.parts.pager.books.lock_updated();
+        let state = self.pager.books.lock_updated();
         let memory = state.planner.memory(group);
         (state.planner.totals(group).locked.saturating_add(memory.external), memory.budget)
     }
@@ -440,7 +441,7 @@ impl ResidencyHeap {
     /// Invalid argument: an object that is never paged, a description that contradicts it, any flag but
     /// [`CREATE_RESIDENT`](super::ResidencyHeapFlags::CREATE_RESIDENT), which has no effect and logs a warning.
     pub fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<Self, Error> {
-        creation::unmanaged(desc, pageable)
+        heap::unmanaged(desc, pageable)
     }
 
     /// Creates a residency heap without a manager for an object that `create` creates. The description is checked first, so that
@@ -453,12 +454,12 @@ impl ResidencyHeap {
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<Self, Error> {
-        creation::create_unmanaged(desc, create)
+        heap::create_unmanaged(desc, create)
     }
 
     /// Returns the manager: `GetResidencyManager`.
     #[must_use]
     pub fn manager(&self) -> Option<ResidencyManager> {
-        self.manager_parts().map(|parts| ResidencyManager { parts: Arc::clone(parts) })
+        self.pager().map(|pager| ResidencyManager { pager: Arc::clone(pager) })
     }
 }

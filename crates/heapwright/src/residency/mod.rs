@@ -36,16 +36,14 @@
 //
 // - `manager`, `heap`, `list`: the public objects.
 // - `desc`: descriptions, flags, statistics.
-// - `creation`: creation of residency heaps from objects.
 // - `submit`: submission of command lists to queues.
-// - `parts`: the state that all handles of a manager share: a pager and the upkeep.
-// - `upkeep`: decides when the operating system is queried, when memory is trimmed, and which pressure callbacks are called.
-// - `pager`: carries out plans: evicts, makes resident, waits for the GPU.
+// - `pager`: the state that all handles of a manager share. It carries out plans: evicts, makes resident, waits for the GPU; and it
+//   decides when the operating system is queried, when memory is trimmed, and when pressure callbacks are called.
 // - `queue`: a fence for each queue, and the heaps of its submission.
 // - `recorded`: recording of heaps, submissions and paging.
 // - `books`: the planner and the objects that it plans for, under one lock.
 // - `budget`: available memory: the operating system's budgets, overrides, pressure.
-// - `device`, `pageable`, `paged_object`: the calls of the device; the objects that can be resident, and why any thread may page them.
+// - `device`, `pageable`: the calls of the device; the objects that can be resident, and why any thread may page them.
 //
 // heapwright-core (`residency`) decides which heaps to evict and to make resident, and returns the decision as values that `pager`
 // carries out. Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), that of the table of queues (`queue`), the
@@ -53,20 +51,16 @@
 
 mod books;
 mod budget;
-mod creation;
 mod desc;
 mod device;
 mod heap;
 mod list;
 mod manager;
 mod pageable;
-mod paged_object;
 mod pager;
-mod parts;
 mod queue;
 mod recorded;
 mod submit;
-mod upkeep;
 
 pub use heapwright_core::residency::PriorityLevel;
 pub use heapwright_core::residency::policy::PolicyKind;

@@ -1,4 +1,4 @@
-//! Objects that can be resident: their sizes and segment groups.
+//! Objects that can be resident: their sizes and segment groups, and why any thread may page them.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ struct Found {
     was_created_resident: Option<bool>,
 }
 
-/// Inspects an object and checks that `desc` agrees with it. `unifies_memory` is whether all memory counts as local on
+/// Inspects an object, checks that `desc` agrees with it, and wraps it. `unifies_memory` is whether all memory counts as local on
 /// UMA.
 ///
 /// O(1); a few calls of the object, and for a committed resource one of the device.
@@ -58,14 +58,59 @@ pub(crate) fn inspect(
     unifies_memory: bool,
     pageable: &ID3D12Pageable,
     desc: &ResidencyHeapDesc,
-) -> Result<PageableInfo, Error> {
+) -> Result<(PagedObject, PageableInfo), Error> {
     desc.check()?;
     check_device(device, pageable)?;
     let found = find(device.shown, caps, pageable)?;
     let (size, alignment) = size_and_alignment(&found, desc)?;
     let segment_group = segment_group(&found, caps.architecture, unifies_memory, desc)?;
     let was_created_resident = found.was_created_resident;
-    Ok(PageableInfo { kind: found.kind, size, alignment, segment_group, was_created_resident })
+    let info = PageableInfo { kind: found.kind, size, alignment, segment_group, was_created_resident };
+    Ok((PagedObject(pageable.clone()), info))
+}
+
+/// An object that is a heap, a resource, a descriptor heap or a query heap, as [`inspect`] has checked.
+///
+/// `ID3D12Pageable` is the base of these and of command allocators, which are not free-threaded; therefore it is not
+/// `Send` itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PagedObject(ID3D12Pageable);
+
+// SAFETY: `inspect` is the only source of the object, and refuses every object of another kind than the four above.
+// D3D12 documents each of them as free-threaded (`heapwright_d3d12::threading`).
+unsafe impl Send for PagedObject {}
+// SAFETY: as above.
+unsafe impl Sync for PagedObject {}
+
+impl PagedObject {
+    pub(super) fn pageable(&self) -> &ID3D12Pageable {
+        &self.0
+    }
+}
+
+/// Objects for one call of `MakeResident`, `EnqueueMakeResident` or `Evict`.
+#[derive(Debug, Default)]
+pub(super) struct PagedObjects(Vec<Option<ID3D12Pageable>>);
+
+// SAFETY: `extend` is the only source of the objects, and each comes from a `PagedObject`, which is `Send`.
+unsafe impl Send for PagedObjects {}
+
+impl PagedObjects {
+    pub(super) fn extend(&mut self, objects: impl IntoIterator<Item = PagedObject>) {
+        self.0.extend(objects.into_iter().map(|PagedObject(pageable)| Some(pageable)));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn as_slice(&self) -> &[Option<ID3D12Pageable>] {
+        &self.0
+    }
 }
 
 /// A device, and the device that its objects return from `GetDevice`.
@@ -94,7 +139,7 @@ pub(crate) fn check_device(device: DeviceNames<'_>, pageable: &ID3D12Pageable) -
             return Ok(());
         }
     }
-    Err(Error::invalid_argument("pageable", "belongs to another device"))
+    Err(Error::invalid_argument("pageable", "the object belongs to another device"))
 }
 
 fn find(device: &ID3D12Device, caps: &DeviceCaps, pageable: &ID3D12Pageable) -> Result<Found, Error> {
@@ -110,7 +155,8 @@ fn find(device: &ID3D12Device, caps: &DeviceCaps, pageable: &ID3D12Pageable) -> 
     if pageable.cast::<ID3D12QueryHeap>().is_ok() {
         return Ok(Found::silent(PageableKind::QueryHeap, None));
     }
-    let rule = "cannot be paged; only heaps, committed resources, descriptor heaps and query heaps can";
+    let rule =
+        "the object cannot be paged; only heaps, committed resources, descriptor heaps and query heaps can";
     Err(Error::invalid_argument("pageable", rule))
 }
 
@@ -180,13 +226,13 @@ fn size_and_alignment(found: &Found, desc: &ResidencyHeapDesc) -> Result<(ByteSi
     let kind = found.kind;
     match found.size_and_alignment {
         Some((size, _)) if !desc.size.is_zero() && desc.size < size => {
-            let rule = format!("{} is less than the size of the {kind}, which is {size}", desc.size);
+            let rule = format!("{} are less than the size of the {kind}, which is {size}", desc.size);
             Err(Error::invalid_argument(field, rule))
         }
         Some((size, alignment)) => Ok((size.max(desc.size), desc.alignment.unwrap_or(alignment))),
         None if desc.size.is_zero() => Err(Error::invalid_argument(
             field,
-            format!("is required for this {kind}, because D3D12 does not report its size"),
+            format!("a size is required for this {kind}, because D3D12 does not report its size"),
         )),
         None => Ok((desc.size, desc.alignment.unwrap_or(Alignment::ONE))),
     }
@@ -213,7 +259,9 @@ fn segment_group(
         }
     }
     known.or(desc.segment_group).ok_or_else(|| {
-        let rule = format!("is required for a {kind}, because D3D12 does not report its segment group");
+        let rule = format!(
+            "a segment group is required for a {kind}, because D3D12 does not report its segment group"
+        );
         Error::invalid_argument("ResidencyHeapDesc::segment_group", rule)
     })
 }

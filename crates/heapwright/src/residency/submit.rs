@@ -10,7 +10,6 @@ use windows_core::Interface as _;
 
 use super::list::ResidencyList;
 use super::pager::{PagedIn, Pager};
-use super::parts::ManagerParts;
 use super::queue::{ManagedQueue, QueueGuard, SubmittedHeaps, destroyed};
 use crate::Error;
 
@@ -23,26 +22,25 @@ type Lists<'a> = &'a [(&'a ID3D12CommandList, &'a ResidencyList)];
 ///
 /// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 pub(super) unsafe fn execute(
-    manager: &ManagerParts,
+    pager: &Pager,
     queue: &ID3D12CommandQueue,
     lists: Lists<'_>,
 ) -> Result<FenceValue, Error> {
-    let (pager, upkeep) = (&*manager.pager, &manager.upkeep);
     pager.check_failure()?;
     let queue = pager.queue(queue)?;
     let mut guard = queue.lock();
     if lists.is_empty() {
         return Ok(guard.last);
     }
-    upkeep.count_submission(pager);
-    let value = match touch_resident(manager, &queue, &mut guard, lists)? {
+    pager.count_submission();
+    let value = match touch_resident(pager, &queue, &mut guard, lists)? {
         Some(Resident { submission, arrives, changed_usage }) => {
             // SAFETY: the caller's promises; the heaps in the residency lists are resident, or will be when `arrives`
             // is reached.
             let handed_over = unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) };
             // A failure does not undo the change, which is reported once.
             if let Some(usage) = changed_usage {
-                upkeep.usage_changed(pager, usage);
+                pager.usage_changed(usage);
             }
             handed_over?;
             submission.value()
@@ -56,11 +54,11 @@ pub(super) unsafe fn execute(
             queue.lock().heaps = heaps;
             let value = executed?;
             let usage = pager.books.lock().usage();
-            upkeep.usage_changed(pager, usage);
+            pager.usage_changed(usage);
             value
         }
     };
-    upkeep.after_submission(pager);
+    pager.after_submission();
     Ok(value)
 }
 
@@ -77,12 +75,11 @@ struct Resident {
 /// queue has a copy of the heaps. Each residency list is locked once, so that concurrent changes do not matter.
 #[inline]
 fn touch_resident(
-    manager: &ManagerParts,
+    pager: &Pager,
     queue: &ManagedQueue,
     guard: &mut QueueGuard<'_>,
     lists: Lists<'_>,
 ) -> Result<Option<Resident>, Error> {
-    let pager = &manager.pager;
     let value = guard.next_value()?;
     let completed = guard.is_reading_due().then(|| queue.completed());
     if completed == Some(FenceValue::DEVICE_REMOVED) {
@@ -101,7 +98,7 @@ fn touch_resident(
     let has_missing = planner.has_missing();
     if has_missing {
         heaps.clear();
-        each_list(manager, lists, |_, list| {
+        each_list(pager.number, lists, |_, list| {
             heaps.push_list(list);
             Ok(())
         })?;
@@ -114,7 +111,7 @@ fn touch_resident(
         planner.touch(&submission, &heaps.heaps).map_err(|gone| heaps.heap_is_gone(gone))
     } else {
         let mut arrives = FenceValue::ZERO;
-        let touched = each_list(manager, lists, |number, list| {
+        let touched = each_list(pager.number, lists, |number, list| {
             let touched = planner.touch(&submission, list);
             arrives = arrives.max(touched.map_err(|gone| destroyed(number, gone.position))?);
             Ok(())
@@ -136,12 +133,12 @@ fn touch_resident(
 /// Calls `read` with the number and the heaps of each list, until it fails.
 #[inline]
 fn each_list(
-    manager: &ManagerParts,
+    manager: u64,
     lists: Lists<'_>,
     mut read: impl FnMut(usize, &[ManagedHeapId]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     lists.iter().enumerate().try_for_each(|(number, (_, list))| {
-        list.read(manager.number, |heaps| read(number, heaps)).map_err(|error| error.in_list(number))?
+        list.read(manager, |heaps| read(number, heaps)).map_err(|error| error.in_list(number))?
     })
 }
 
@@ -212,10 +209,9 @@ unsafe fn hand_over(
 }
 
 /// Makes the heaps of a list resident, without a submission and without waiting.
-pub(super) fn prefetch(manager: &ManagerParts, list: &ResidencyList) -> Result<(), Error> {
-    let pager = &manager.pager;
+pub(super) fn prefetch(pager: &Pager, list: &ResidencyList) -> Result<(), Error> {
     pager.check_failure()?;
-    let heaps = list.read(manager.number, <[_]>::to_vec)?;
+    let heaps = list.read(pager.number, <[_]>::to_vec)?;
     let list_ends = [heaps.len()];
     let request = PlanRequest { may_wait: false, may_exceed: false, ..pager.request(&heaps, &list_ends) };
     pager.page_now(request).map(drop)

@@ -1,6 +1,5 @@
 //! The source of an allocator's heaps.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
@@ -46,14 +45,12 @@ pub(crate) struct HeapSource {
     /// Flags of all heaps.
     pub(crate) extra_heap_flags: D3D12_HEAP_FLAGS,
     pub(crate) recording: Option<Arc<Recording>>,
-    /// The allocator, whose type this module does not know.
-    pub(crate) allocator: Weak<dyn Any + Send + Sync>,
-    /// The allocator again, as the interface that this module calls.
+    /// The allocator.
     pub(crate) owner: Weak<dyn Owner>,
 }
 
 impl HeapSource {
-    /// Creates the source of an allocator, except for the field `allocator`. Checks the description and the manager
+    /// Creates the source of an allocator, except for the field `owner`. Checks the description and the manager
     /// against the device.
     pub(crate) fn new(
         device: &ID3D12Device,
@@ -109,7 +106,6 @@ impl HeapSource {
             own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
             devices,
             desc,
-            allocator: Weak::<()>::new(),
             owner,
         })
     }
@@ -125,7 +121,10 @@ impl HeapSource {
     /// If time is told, or a recording is made, calls do its work, in an order that can be repeated.
     #[cold]
     fn wake_idle_thread(&self) {
-        if self.recording.is_none() && !self.clock.is_told() && self.idle_thread.wake(&self.owner) {
+        if self.recording.is_none()
+            && !self.clock.is_told()
+            && self.idle_thread.wake(&self.owner, &self.tally)
+        {
             self.clock.restart();
         }
     }
@@ -172,29 +171,26 @@ impl HeapSource {
         known.map_or(ByteSize::ZERO, |(demand, budget)| demand.saturating_sub(budget))
     }
 
-    /// Checks whether `size` more bytes are within the operating system's budget, if it applies, after `empty` bytes
-    /// are released.
-    pub(crate) fn check_budget(
+    /// Returns the budget for more memory with these heap flags, as it is now.
+    pub(crate) fn budget(
         &self,
         group: SegmentGroup,
-        size: ByteSize,
+        flags: D3D12_HEAP_FLAGS,
         constraints: Constraints,
-        empty: ByteSize,
-    ) -> Result<(), Obstacle> {
-        if !constraints.within_budget {
-            return Ok(());
+    ) -> Budget {
+        let manager = self.manager_for(constraints);
+        if manager.is_some() && begins_evicted(flags) {
+            // The memory needs no budget until it is used.
+            return Budget { group, known: None, hard: None, is_managed: true };
         }
-        let known = match self.manager_for(constraints) {
-            // Memory that a manager can evict does not count, and empty heaps can be evicted.
-            Some(manager) => Some((manager.needed_and_budget(group), ByteSize::ZERO)),
-            None => self.video_memory(group).map(|known| (known, empty)),
+        let known = self.video_memory(group);
+        let hard = match manager {
+            _ if !constraints.within_budget => None,
+            Some(manager) => Some(manager.needed_and_budget(group)),
+            // The adapter's existence was checked. If its query fails, there is no budget to check.
+            None => known,
         };
-        // The adapter's existence was checked. If its query fails, there is no budget to check.
-        let Some(((usage, budget), empty)) = known else { return Ok(()) };
-        if usage.saturating_sub(empty).saturating_add(size) > budget {
-            return Err(Obstacle::Budget { group, budget, usage });
-        }
-        Ok(())
+        Budget { group, known, hard, is_managed: manager.is_some() }
     }
 
     /// Charges `size` bytes to the budget until they are created, or returns the budget that they would exceed. A
@@ -210,25 +206,12 @@ impl HeapSource {
         }
         let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &mut being_created[group.index()];
-        self.check_budget(group, bytes.saturating_add(size), constraints, ByteSize::ZERO)?;
+        if constraints.within_budget {
+            let budget = self.budget(group, D3D12_HEAP_FLAG_NONE, constraints);
+            budget.check(bytes.saturating_add(size), ByteSize::ZERO)?;
+        }
         *bytes = bytes.saturating_add(size);
         Ok(Some(BudgetCharge { being_created: Arc::clone(&self.being_created), group, size }))
-    }
-
-    /// Returns the bytes by which `size` more bytes would exceed the budget, if usage and budget are known.
-    pub(crate) fn bytes_over_budget(
-        &self,
-        group: SegmentGroup,
-        size: ByteSize,
-        flags: D3D12_HEAP_FLAGS,
-        constraints: Constraints,
-    ) -> ByteSize {
-        if self.manager_for(constraints).is_some() && begins_evicted(flags) {
-            // The memory needs no budget until it is used.
-            return ByteSize::ZERO;
-        }
-        let Some((usage, budget)) = self.video_memory(group) else { return ByteSize::ZERO };
-        usage.saturating_add(size).saturating_sub(budget)
     }
 
     /// Returns whether a heap may be prefetched. A heap that may never be needed must not evict others or exceed the
@@ -239,8 +222,37 @@ impl HeapSource {
                 let (usage, budget) = manager.usage_and_budget(group);
                 usage.saturating_add(size) <= budget
             }
-            None => self.check_budget(group, size, constraints, ByteSize::ZERO).is_ok(),
+            None => self.budget(group, D3D12_HEAP_FLAG_NONE, constraints).check(size, ByteSize::ZERO).is_ok(),
         }
+    }
+}
+
+/// The budget of a segment group at one moment. A request asks for it once, and again after it released memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Budget {
+    pub(crate) group: SegmentGroup,
+    /// Usage and budget, if they are known and apply to the memory.
+    known: Option<(ByteSize, ByteSize)>,
+    /// The usage that remains if everything is evicted that can be, and the budget, if it must not be exceeded.
+    hard: Option<(ByteSize, ByteSize)>,
+    is_managed: bool,
+}
+
+impl Budget {
+    /// Returns the bytes by which `size` more bytes would exceed the budget, if usage and budget are known.
+    pub(crate) fn bytes_over(&self, size: ByteSize) -> ByteSize {
+        self.known.map_or(ByteSize::ZERO, |(usage, budget)| usage.saturating_add(size).saturating_sub(budget))
+    }
+
+    /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released.
+    pub(crate) fn check(&self, size: ByteSize, empty: ByteSize) -> Result<(), Obstacle> {
+        let Some((usage, budget)) = self.hard else { return Ok(()) };
+        // A manager can evict empty heaps, so they are not in `usage`.
+        let empty = if self.is_managed { ByteSize::ZERO } else { empty };
+        if usage.saturating_sub(empty).saturating_add(size) > budget {
+            return Err(Obstacle::Budget { group: self.group, budget, usage });
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heapwright_core::placement::lane_of_thread;
+use heapwright_core::placement::{HeapTally, lane_of_thread};
 
 use crate::heaps::Owner;
 
@@ -147,7 +147,7 @@ struct State {
 impl IdleThread {
     /// Has the thread call [`release_idle`](Owner::release_idle) of the allocator for as long as that may release something. Returns whether
     /// it slept.
-    pub(crate) fn wake(&self, owner: &Weak<dyn Owner>) -> bool {
+    pub(crate) fn wake(&self, owner: &Weak<dyn Owner>, tally: &Arc<HeapTally>) -> bool {
         let Shared { is_awake, changed, .. } = &*self.shared;
         if is_awake.load(Ordering::Relaxed) || is_awake.swap(true, Ordering::SeqCst) {
             return false;
@@ -156,8 +156,9 @@ impl IdleThread {
         let mut state = self.shared.lock();
         if state.thread.is_none() && !state.has_ended {
             let (shared, owner) = (Arc::clone(&self.shared), Weak::clone(owner));
+            let tally = Arc::clone(tally);
             let thread = std::thread::Builder::new().name("heapwright idle".to_owned());
-            match thread.spawn(move || shared.run(&owner)) {
+            match thread.spawn(move || shared.run(&owner, &tally)) {
                 Ok(thread) => state.thread = Some(thread),
                 Err(error) => {
                     tracing::warn!(%error, "failed to spawn the thread that releases empty heaps by time");
@@ -195,18 +196,18 @@ impl Shared {
         !waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
     }
 
-    fn run(&self, owner: &Weak<dyn Owner>) {
+    fn run(&self, owner: &Weak<dyn Owner>, tally: &HeapTally) {
         let mut quiet_periods = 0;
         while self.wait() {
             // This may become the last handle of the allocator.
             let Some(owner) = owner.upgrade() else { return };
-            quiet_periods = if owner.take_became_empty() { 0 } else { quiet_periods + 1 };
+            quiet_periods = if tally.take_became_empty() { 0 } else { quiet_periods + 1 };
             owner.release_idle();
             if quiet_periods > LAST_PERIOD {
                 quiet_periods = 0;
                 self.is_awake.store(false, Ordering::SeqCst);
                 // A heap that became empty before this did not wake the thread.
-                self.is_awake.fetch_or(owner.became_empty(), Ordering::SeqCst);
+                self.is_awake.fetch_or(tally.became_empty(), Ordering::SeqCst);
             }
         }
     }

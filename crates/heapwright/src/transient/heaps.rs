@@ -192,7 +192,7 @@ impl TransientHeaps {
             placement: &PlacementRequest::new(size, alignment),
             constraints: inner.heaps.source.own_constraints(),
         };
-        let range = request.place().map_err(|refusal| self.refused(size, refusal))?;
+        let range = request.take().map_err(|refusal| self.refused(size, refusal))?;
         Ok(Heap { kind, range: Arc::new(range) })
     }
 

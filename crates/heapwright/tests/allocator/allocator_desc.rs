@@ -271,7 +271,7 @@ fn record_options_are_checked() {
     };
     let unknown = RecordFlags::from_bits_retain(1 << 30);
     let message = refused(RecordOptions { flags: unknown, ..Default::default() });
-    assert_eq!(message, "ResourceAllocatorDesc::record_options: unknown flag bits 0x40000000");
+    assert_eq!(message, "ResourceAllocatorDesc::record_options: the flag bits 0x40000000 are unknown");
     let message = refused(RecordOptions {
         flags: RecordFlags::ALL,
         trace_file: Some(PathBuf::from("/nowhere/at/all.hws")),

@@ -340,6 +340,10 @@ fn a_heap_that_many_resources_share_is_one_entry() {
 
 /// A heap in constant use is not evicted for another while waiting may help, but the wait is bounded,
 /// because the queue that has to advance may be blocked itself.
+///
+/// On the simulated GPU: the budget has room for the two heaps and nothing else. Where all memory is one, as on lavapipe, the
+/// buffers of uploads and readbacks use a part of it. One of the two is evicted from the beginning on, and cannot return
+/// while the blocked queue uses the other.
 #[test]
 fn what_is_needed_soon_goes_when_the_gpu_stands_still() {
     let max_stall = Duration::from_secs(60);

@@ -1,12 +1,8 @@
 //! The residency planner.
 //!
-//! * `uses`: the uses of heaps by submissions, and whether all of them are resident.
-//! * `learning`: when policies learn of uses.
-//! * `planning`: plans for submissions, and their completion.
-//! * `ahead`: evictions ahead of need.
+//! * `uses`: the uses of heaps by submissions, whether all of them are resident, and when policies learn of uses.
+//! * `planning`: plans for submissions, plans ahead of need, and their completion.
 
-mod ahead;
-mod learning;
 mod planning;
 mod uses;
 
@@ -136,7 +132,7 @@ impl ResidencyPlanner {
         let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
         let group = self.effective_group(group);
         let id = self.heaps.insert(size, group, level, status).ok_or(PlanError::TooMuch)?;
-        self.heaps.set_period(id.slot(), self.period.0);
+        self.heaps.planned_mut(id.slot()).period = self.period.0;
         self.bytes = bytes;
         self.totals[group.index()].enter(self.heaps.at(id.slot()), size);
         if status == Status::Resident {
@@ -154,7 +150,7 @@ impl ResidencyPlanner {
         self.teach_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let (group, level) = (record.group.index(), record.level.index());
-        let size = self.heaps.size(id.slot());
+        let size = self.heaps.planned(id.slot()).size;
         self.totals[group].leave(record, size);
         self.bytes = self.bytes.saturating_sub(size);
         self.policies[group][level].forget(id.slot());
@@ -168,8 +164,8 @@ impl ResidencyPlanner {
         let record = self.heaps.get(id)?;
         Some(HeapState {
             status: record.status?,
-            locks: self.heaps.locks(id.slot()),
-            size: self.heaps.size(id.slot()),
+            locks: self.heaps.planned(id.slot()).locks,
+            size: self.heaps.planned(id.slot()).size,
             group: record.group,
             level: record.level,
             is_in_use: !self.in_flight.is_idle(record),
@@ -288,7 +284,7 @@ impl ResidencyPlanner {
     pub fn lock(&mut self, id: ManagedHeapId, now: Moment) -> Result<LockOutcome, PlanError> {
         self.teach_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
-        let locks = self.heaps.locks(id.slot()).checked_add(1).ok_or(PlanError::TooManyLocks)?;
+        let locks = self.heaps.planned(id.slot()).locks.checked_add(1).ok_or(PlanError::TooManyLocks)?;
         if record.status == Some(Status::Unknown) {
             self.adopt(id, now);
         }
@@ -310,11 +306,11 @@ impl ResidencyPlanner {
     pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
         self.teach_policies();
         self.heaps.get(id).ok_or(PlanError::Unknown)?;
-        let left = self.heaps.locks(id.slot()).checked_sub(1).ok_or(PlanError::NotLocked)?;
+        let left = self.heaps.planned(id.slot()).locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
         let (group, level, size) = self.set_locks(id, left).ok_or(PlanError::Unknown)?;
         if left == 0 && self.heaps.at(id.slot()).status == Some(Status::Resident) {
             self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
-            self.heaps.set_period(id.slot(), self.period.0);
+            self.heaps.planned_mut(id.slot()).period = self.period.0;
         }
         Ok(left)
     }
@@ -338,7 +334,7 @@ impl ResidencyPlanner {
         }
         record.level = level;
         let is_held = record.is_held();
-        let size = self.heaps.size(id.slot());
+        let size = self.heaps.planned(id.slot()).size;
         self.policies[group][old.index()].forget(id.slot());
         if is_held {
             self.policies[group][level.index()].admit(id.slot(), size, Admission::Unlocked, now);
@@ -382,7 +378,7 @@ impl ResidencyPlanner {
     /// Sets the number of locks of a heap, like [`change`](Self::change).
     fn set_locks(&mut self, id: ManagedHeapId, locks: u32) -> Option<(usize, usize, ByteSize)> {
         let changed = self.change(id, |record| record.is_locked = locks > 0)?;
-        self.heaps.set_locks(id.slot(), locks);
+        self.heaps.planned_mut(id.slot()).locks = locks;
         Some(changed)
     }
 
@@ -393,7 +389,7 @@ impl ResidencyPlanner {
         id: ManagedHeapId,
         change: impl FnOnce(&mut Record),
     ) -> Option<(usize, usize, ByteSize)> {
-        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot()))?;
+        let size = self.heaps.get(id).map(|_| self.heaps.planned(id.slot()).size)?;
         let record = self.heaps.get_mut(id)?;
         let (group, level) = (record.group.index(), record.level.index());
         self.totals[group].leave(record, size);
@@ -411,7 +407,7 @@ impl ResidencyPlanner {
         let mut totals = [GroupTotals::default(); 2];
         let mut bytes = ByteSize::ZERO;
         for (id, record) in self.heaps.iter() {
-            let size = self.heaps.size(id.slot());
+            let size = self.heaps.planned(id.slot()).size;
             totals[record.group.index()].enter(record, size);
             bytes = bytes.saturating_add(size);
         }

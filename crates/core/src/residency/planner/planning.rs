@@ -1,4 +1,4 @@
-//! Plans for submissions, and their completion.
+//! Plans for submissions, plans ahead of need, and their completion.
 
 use super::ResidencyPlanner;
 use crate::residency::heap_table::Record;
@@ -6,6 +6,10 @@ use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest, WaitFor
 use crate::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal, spare_unneeded};
 use crate::residency::{ManagedHeapId, SegmentGroup, Status, UnknownHeap};
 use crate::{ByteSize, FenceValue};
+
+/// The part of the budget that must be used for policies to be asked. They do not learn of uses before, so that
+/// programs that need little memory do not pay for what policies learn.
+const LEAST_FULLNESS: f64 = 0.5;
 
 impl ResidencyPlanner {
     /// Plans what to evict and what to make resident. O(heaps requested + victims + heaps that cannot be
@@ -51,17 +55,17 @@ impl ResidencyPlanner {
                     self.adopt(id, request.now);
                 }
                 let slot = id.slot();
-                if self.heaps.stamp(slot) == self.stamp {
+                if self.heaps.planned(slot).stamp == self.stamp {
                     continue;
                 }
-                self.heaps.set_stamp(slot, self.stamp);
+                self.heaps.planned_mut(slot).stamp = self.stamp;
                 plan.set.push(slot);
                 let record = self.heaps.at(slot);
-                needs[record.group.index()].count(record, self.heaps.size(slot));
+                needs[record.group.index()].count(record, self.heaps.planned(slot).size);
             }
             if number > 0 && !self.fits(request, &needs) {
                 for &slot in &plan.set[before.1..] {
-                    self.heaps.set_stamp(slot, 0);
+                    self.heaps.planned_mut(slot).stamp = 0;
                 }
                 plan.set.truncate(before.1);
                 needs = before.0;
@@ -111,9 +115,11 @@ impl ResidencyPlanner {
             policy.choose(rest, request.now, evict);
         });
         let heaps = &self.heaps;
-        spare_unneeded(&mut plan.chosen, need, |slot| heaps.size(slot));
-        let found =
-            plan.chosen.iter().fold(ByteSize::ZERO, |sum, &slot| sum.saturating_add(heaps.size(slot)));
+        spare_unneeded(&mut plan.chosen, need, |slot| heaps.planned(slot).size);
+        let found = plan
+            .chosen
+            .iter()
+            .fold(ByteSize::ZERO, |sum, &slot| sum.saturating_add(heaps.planned(slot).size));
         plan.victims.extend_from_slice(&plan.chosen);
         plan.bytes_out[index] = found;
         let held = self.totals[index].resident.saturating_sub(self.totals[index].locked);
@@ -168,15 +174,15 @@ impl ResidencyPlanner {
                 let may_go = found < need
                     && record.is_held()
                     && (record.group, record.level.index()) == (group, level)
-                    && heaps.stamp(slot) != *stamp
+                    && heaps.planned(slot).stamp != *stamp
                     && record.arrives <= arrived.get()
                     && in_flight.is_idle(record);
                 if !may_go {
                     return None;
                 }
-                heaps.set_stamp(slot, *stamp);
+                heaps.planned_mut(slot).stamp = *stamp;
                 chosen.push(slot);
-                let size = heaps.size(slot);
+                let size = heaps.planned(slot).size;
                 found = found.saturating_add(size);
                 Some(size)
             });
@@ -269,7 +275,7 @@ impl ResidencyPlanner {
         if !self.heaps.at(id.slot()).is_locked {
             self.policies[group][level].admit(id.slot(), size, cause, now);
         }
-        self.heaps.set_period(id.slot(), self.period.0);
+        self.heaps.planned_mut(id.slot()).period = self.period.0;
     }
 
     /// Completes a plan that was carried out: its heaps are resident when the paging fence reaches `value`.
@@ -303,6 +309,70 @@ impl ResidencyPlanner {
             }
         }
     }
+
+    /// Plans to evict heaps that are not worth keeping, without a need for their memory, up to about `limit`
+    /// bytes in each segment group. The policy decides, by how full the group is; nothing is evicted while less
+    /// than half of the budget is used. O(victims + heaps that cannot be evicted).
+    ///
+    /// The plan must be carried out. It makes nothing resident.
+    pub fn plan_ahead(&mut self, limit: [ByteSize; 2], now: Moment, plan: &mut Plan) {
+        plan.clear();
+        self.stamp += 1;
+        for (group, limit) in SegmentGroup::ALL.into_iter().zip(limit) {
+            let index = group.index();
+            let budget = self.memory[index].budget;
+            if budget.is_zero() || budget == ByteSize::MAX || limit.is_zero() {
+                continue;
+            }
+            let fullness = ratio(self.usage_at(index), budget);
+            if fullness < LEAST_FULLNESS {
+                continue;
+            }
+            self.teach_policies();
+            plan.bytes_out[index] =
+                self.ask_policies(group, limit, &mut plan.victims, |policy, rest, evict| {
+                    policy.choose_ahead(rest, fullness, now, evict);
+                });
+        }
+        self.evict_victims(now, plan);
+    }
+
+    /// Plans to evict the heaps that were resident and unused for a whole period, however much room there is,
+    /// and begins the next period. O(heaps).
+    ///
+    /// A heap counts as used if a submission uses it, if it becomes resident, or if its last lock is removed.
+    /// The first period began with the planner's creation. Heaps that the GPU may still use, that are locked,
+    /// or that are in transit are kept.
+    ///
+    /// The plan must be carried out. It makes nothing resident.
+    pub fn plan_unused(&mut self, now: Moment, plan: &mut Plan) {
+        plan.clear();
+        let (period, last_before) = self.period;
+        for (id, record) in self.heaps.iter() {
+            let slot = id.slot();
+            let is_unused = record.last_use <= last_before && self.heaps.planned(slot).period < period;
+            let may_go =
+                record.is_held() && record.arrives <= self.paging.1.get() && self.in_flight.is_idle(record);
+            if is_unused && may_go {
+                plan.victims.push(slot);
+                let bytes = &mut plan.bytes_out[record.group.index()];
+                *bytes = bytes.saturating_add(self.heaps.planned(slot).size);
+            }
+        }
+        self.evict_victims(now, plan);
+        self.begin_period();
+    }
+
+    /// Begins a new period without evicting anything. O(1).
+    pub fn begin_period(&mut self) {
+        self.period = (self.period.0 + 1, self.in_flight.last_number());
+    }
+}
+
+/// Returns usage divided by budget.
+#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+fn ratio(usage: ByteSize, budget: ByteSize) -> f64 {
+    usage.get() as f64 / budget.get() as f64
 }
 
 /// Sums over the heaps of a plan in one segment group.

@@ -82,7 +82,7 @@ pub struct UnknownPolicy {
 impl fmt::Display for UnknownPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = PolicyKind::all().iter().map(|kind| kind.name()).collect();
-        write!(f, "unknown eviction policy {:?}; available: {}", self.name, names.join(", "))
+        write!(f, "the eviction policy {:?} is unknown; available: {}", self.name, names.join(", "))
     }
 }
 
@@ -97,6 +97,6 @@ fn every_kind_is_named_and_found_by_its_name() {
     assert_eq!(PolicyKind::default(), PolicyKind::all()[0]);
     assert_eq!(
         "LRU".parse::<PolicyKind>().unwrap_err().to_string(),
-        "unknown eviction policy \"LRU\"; available: adaptive, next-use, lru"
+        "the eviction policy \"LRU\" is unknown; available: adaptive, next-use, lru"
     );
 }

@@ -2,14 +2,12 @@
 
 mod absences;
 mod habit;
-mod returns;
 
 use super::chains::{Chain, Rows};
 use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 use crate::ByteSize;
-use absences::Absences;
+use absences::{Absences, Returns};
 use habit::{Habit, Learned, SUBMISSION};
-use returns::Returns;
 
 /// Evicts the heap whose next use is predicted to be farthest away first: Belady's rule with a prediction.
 ///

@@ -96,7 +96,7 @@ impl Budgets {
             Some(budgets) => BudgetSource::Fixed(SegmentGroup::ALL.map(|group| budgets.of(group))),
         };
         if adapter.is_none() && matches!(source, BudgetSource::Os { .. }) {
-            let rule = "is required without an adapter, unless max_budget is set";
+            let rule = "the budgets are required without an adapter, unless max_budget is set";
             return Err(Error::invalid_argument("ResidencyManagerDesc::budget_override", rule));
         }
         if !desc.max_budget.is_zero() && desc.max_pct_of_video_memory_to_budget.is_some() {
@@ -131,11 +131,6 @@ impl Budgets {
         }
         budgets.refreshes.store(1, Ordering::Relaxed);
         Ok(budgets)
-    }
-
-    /// Returns whether all memory counts as local.
-    pub(crate) fn unifies_memory(&self) -> bool {
-        self.unifies_memory
     }
 
     /// Returns the segment group to which `group` is charged.

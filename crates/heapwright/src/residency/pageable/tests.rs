@@ -15,7 +15,7 @@ fn examine(gpu: &Instance, object: &impl Interface, desc: &ResidencyHeapDesc) ->
     let caps = DeviceCaps::query(&gpu.device).expect("answered");
     let unifies_memory = caps.architecture != Architecture::Discrete;
     let device = DeviceNames { shown: &gpu.device, behind: None };
-    inspect(device, &caps, unifies_memory, &object.cast().expect("a pageable"), desc)
+    inspect(device, &caps, unifies_memory, &object.cast().expect("a pageable"), desc).map(|(_, info)| info)
 }
 
 fn heap(gpu: &Instance, heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS) -> ID3D12Heap {
@@ -112,7 +112,7 @@ fn descriptor_heaps_report_their_size_and_query_heaps_do_not() {
     let descriptors = descriptors(&gpu);
     assert_refused(
         examine(&gpu, &descriptors, &ResidencyHeapDesc::default()),
-        "ResidencyHeapDesc::segment_group: is required for a descriptor heap",
+        "ResidencyHeapDesc::segment_group: a segment group is required for a descriptor heap",
     );
     let info = examine(&gpu, &descriptors, &given(SegmentGroup::Local, 0)).expect("sound");
     // SAFETY: the device is a live COM object.
@@ -124,7 +124,7 @@ fn descriptor_heaps_report_their_size_and_query_heaps_do_not() {
     let queries = queries(&gpu);
     assert_refused(
         examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::size: is required for this query heap",
+        "ResidencyHeapDesc::size: a size is required for this query heap",
     );
     let info = examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 64)).expect("sound");
     assert_eq!((info.kind, info.size), (PageableKind::QueryHeap, ByteSize::from_kib(64)));

@@ -1,13 +1,13 @@
-//! Carries out plans, one at a time.
+//! The state that all handles of a manager share, and what carries out its plans, one at a time.
 //!
-//! * `trim`: evicts heaps without a request for their memory.
+//! * `page`: plans for submissions and for what is needed now, until one succeeds.
+//! * `upkeep`: queries of the operating system, evictions that no submission needs, and pressure callbacks.
 //! * `worker`: makes heaps resident on a thread, for devices that cannot do so asynchronously.
 //! * `gpu_wait`: waits for the GPU.
-//! * `attempts`: plans for submissions and for what is needed now, until one succeeds.
 
-mod attempts;
 mod gpu_wait;
-mod trim;
+mod page;
+mod upkeep;
 mod worker;
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
@@ -15,25 +15,31 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Wea
 use std::time::Duration;
 
 use heapwright_core::residency::policy::Moment;
-use heapwright_core::residency::{ManagedHeapId, OverBudget, Plan, PlanRequest, QueueSlot};
+use heapwright_core::residency::{ManagedHeapId, OverBudget, Plan, PlanRequest, QueueSlot, ResidencyPlanner};
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-pub(super) use self::attempts::PagedIn;
 use self::gpu_wait::Events;
-use self::worker::{Worker, WorkerOwner};
+pub(super) use self::page::PagedIn;
+use self::upkeep::Upkeep;
+use self::worker::Worker;
 use super::books::{Books, BooksState, PendingBytes, heap_error};
+use super::budget::{Budgets, unifies_memory};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
-use super::device::{ManagedDevice, completed, next_value};
-use super::paged_object::PagedObjects;
+use super::device::{ManagedDevice, completed, create_fence, next_value};
+use super::pageable::PagedObjects;
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::recorded::ManagerRecording;
-use crate::{Error, SegmentGroup};
+use crate::adapter::check_adapter;
+use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
-/// Carries out what the planner of the books decides: evicts, makes resident, and waits for the GPU.
+/// The state of a residency manager. Carries out what the planner of the books decides: evicts, makes resident, and waits
+/// for the GPU.
 #[derive(Debug)]
-pub(super) struct Pager {
+pub(crate) struct Pager {
+    /// The number of the manager, unique in the process, from 1.
+    pub(super) number: u64,
     pub(super) device: ManagedDevice,
     pub(super) books: Books,
     pub(super) queues: ManagedQueues,
@@ -42,17 +48,19 @@ pub(super) struct Pager {
     evict_size: ByteSize,
     max_stall: Duration,
     current: Mutex<CurrentPlan>,
+    pub(super) upkeep: Upkeep,
     events: Events,
     worker: OnceLock<Worker>,
     /// The error of a worker; zero if none has failed.
     failure: AtomicI32,
     cpu_stalls: AtomicU64,
     pub(super) recording: Option<ManagerRecording>,
+    pub(super) debug_name: Mutex<Option<Arc<str>>>,
     this: Weak<Self>,
 }
 
 /// The plan that is being carried out. Its vectors are reused, so that nothing is allocated in the steady state.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CurrentPlan {
     plan: Plan,
     to_evict: PagedObjects,
@@ -67,36 +75,57 @@ pub(super) type PlanGuard<'a> = MutexGuard<'a, CurrentPlan>;
 
 impl Pager {
     pub(super) fn new(
-        device: ManagedDevice,
-        books: Books,
-        paging_fence: ID3D12Fence,
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
         desc: &ResidencyManagerDesc,
-        recording: Option<ManagerRecording>,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, Error> {
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+        desc.check()?;
+        let caps = DeviceCaps::query(device)?;
+        let recording = ManagerRecording::begin(desc, caps.architecture != Architecture::Discrete)?;
+        let is_unified = unifies_memory(&caps, desc.flags);
+        adapter.map_or(Ok(()), |adapter| check_adapter(device, adapter))?;
+        let budgets = Budgets::new(adapter, is_unified, desc)?;
         let initial = desc.initial_fence_value;
-        let current = CurrentPlan {
-            plan: Plan::default(),
-            to_evict: PagedObjects::default(),
-            to_make_resident: PagedObjects::default(),
-            completed: Vec::new(),
-            last_value: initial,
-        };
-        Arc::new_cyclic(|this| Self {
-            device,
-            books,
+        let paging_fence = create_fence(device, initial)?;
+        let mut planner = ResidencyPlanner::new(is_unified, || desc.policy.create());
+        planner.complete_paging(initial);
+        let pager = Arc::new_cyclic(|this| Self {
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            device: ManagedDevice::new(device, caps, is_unified, &paging_fence),
+            books: Books::new(budgets, planner),
             queues: ManagedQueues::new(initial),
             paging_fence,
             always_in_budget: desc.flags.contains(ResidencyManagerFlags::ALWAYS_IN_BUDGET),
             evict_size: desc.effective_evict_size(),
             max_stall: desc.effective_max_stall(),
-            current: Mutex::new(current),
+            current: Mutex::new(CurrentPlan { last_value: initial, ..CurrentPlan::default() }),
+            upkeep: Upkeep::default(),
             events: Events::default(),
             worker: OnceLock::new(),
             failure: AtomicI32::new(0),
             cpu_stalls: AtomicU64::new(0),
             recording,
+            debug_name: Mutex::default(),
             this: Weak::clone(this),
-        })
+        });
+        if desc.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) {
+            let sends_notifications = pager.start_background_updates(adapter);
+            if desc.refresh_interval == 0 && !sends_notifications {
+                pager.books.budgets.query_after_each_submission();
+            }
+        }
+        Ok(pager)
+    }
+
+    /// Makes a call, which is recorded with its duration.
+    pub(super) fn traced<T>(
+        &self,
+        name: &'static str,
+        args: impl FnOnce() -> String,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        ManagerRecording::traced(self.recording.as_ref(), name, args, call)
     }
 
     pub(super) fn lock(&self) -> PlanGuard<'_> {
@@ -300,16 +329,6 @@ impl Pager {
             is_made = true;
             tries += 1;
         }
-    }
-}
-
-impl WorkerOwner for Pager {
-    fn free_memory(&self) -> ByteSize {
-        self.evict_at_least([self.evict_size; 2])
-    }
-
-    fn note_failure(&self, hresult: HRESULT) {
-        self.failure.store(hresult.0, Ordering::Relaxed);
     }
 }
 

@@ -7,7 +7,6 @@ use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface as _;
 
 use super::*;
-use crate::residency::parts::ManagerParts;
 
 /// A function that is called once, before a fence's value is read.
 type Before = Mutex<Option<Box<dyn FnOnce() + Send>>>;
@@ -23,8 +22,7 @@ fn queue(device: &ID3D12Device) -> ID3D12CommandQueue {
 fn the_value_of_a_removed_queue_completes_nothing_of_another() {
     let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
     let desc = ResidencyManagerDesc::default();
-    let parts = ManagerParts::new(&gpu.device, Some(&gpu.adapter), &desc).expect("a sound description");
-    let pager = &parts.pager;
+    let pager = Pager::new(&gpu.device, Some(&gpu.adapter), &desc).expect("a sound description");
     let slot = {
         let removed = pager.queue(&queue(&gpu.device)).expect("the device's own");
         // SAFETY: a live COM object.
@@ -34,7 +32,7 @@ fn the_value_of_a_removed_queue_completes_nothing_of_another() {
 
     let (begin, has_begun) = mpsc::channel();
     let (end, has_ended) = mpsc::channel();
-    let (other, new) = (Arc::clone(pager), queue(&gpu.device));
+    let (other, new) = (Arc::clone(&pager), queue(&gpu.device));
     let submitting = std::thread::spawn(move || {
         has_begun.recv().expect("the poll begins");
         let new = other.queue(&new).expect("the device's own");

@@ -1,6 +1,7 @@
 //! Makes heaps resident on a thread, if the device cannot do so asynchronously (no `ID3D12Device3`).
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -10,22 +11,14 @@ use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
+use super::Pager;
 use super::gpu_wait::StallTimer;
-use crate::residency::paged_object::PagedObjects;
+use crate::residency::pageable::PagedObjects;
 
 /// How long the worker waits for other threads to free memory before it tries again.
 const RETRY: Duration = Duration::from_millis(1);
 
 type Job = (PagedObjects, FenceValue);
-
-/// The functions that a worker needs of its owner.
-pub(super) trait WorkerOwner: Send + Sync + 'static {
-    /// Evicts an idle heap, and returns the number of evicted bytes.
-    fn free_memory(&self) -> ByteSize;
-
-    /// Records that objects could not be made resident.
-    fn note_failure(&self, hresult: HRESULT);
-}
 
 /// A thread that calls `MakeResident`, one call after the other, and signals the paging fence after each.
 pub(super) struct Worker {
@@ -40,10 +33,10 @@ impl Worker {
         device: &ID3D12Device,
         fence: &ID3D12Fence,
         max_stall: Duration,
-        owner: Weak<impl WorkerOwner>,
+        pager: Weak<Pager>,
     ) -> Self {
         let (sender, jobs) = mpsc::channel();
-        let worker = WorkerThread { device: device.clone(), fence: fence.clone(), max_stall, owner };
+        let worker = WorkerThread { device: device.clone(), fence: fence.clone(), max_stall, pager };
         let thread = std::thread::Builder::new()
             .name("heapwright paging".to_owned())
             .spawn(move || worker.run(&jobs))
@@ -61,14 +54,14 @@ impl Worker {
     }
 }
 
-struct WorkerThread<O> {
+struct WorkerThread {
     device: ID3D12Device,
     fence: ID3D12Fence,
     max_stall: Duration,
-    owner: Weak<O>,
+    pager: Weak<Pager>,
 }
 
-impl<O: WorkerOwner> WorkerThread<O> {
+impl WorkerThread {
     fn run(self, jobs: &Receiver<Job>) {
         while let Ok((objects, value)) = jobs.recv() {
             let hresult = self.make_resident(objects.as_slice());
@@ -77,8 +70,8 @@ impl<O: WorkerOwner> WorkerThread<O> {
                     "MakeResident failed for heaps that submitted command lists use: {:#}",
                     hresult::Named(hresult)
                 );
-                if let Some(owner) = self.owner.upgrade() {
-                    owner.note_failure(hresult);
+                if let Some(pager) = self.pager.upgrade() {
+                    pager.failure.store(hresult.0, Ordering::Relaxed);
                 }
             }
             // Also after a failure, so that no thread waits forever. The manager rejects all calls from then on.
@@ -101,9 +94,9 @@ impl<O: WorkerOwner> WorkerThread<O> {
             if hresult != E_OUTOFMEMORY {
                 return hresult;
             }
-            let Some(owner) = self.owner.upgrade() else { return hresult };
-            let more = owner.free_memory();
-            drop(owner);
+            let Some(pager) = self.pager.upgrade() else { return hresult };
+            let more = pager.evict_at_least([pager.evict_size; 2]);
+            drop(pager);
             freed = freed.saturating_add(more);
             if stall.has_expired(freed.get()) {
                 return hresult;

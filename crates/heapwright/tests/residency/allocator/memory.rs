@@ -78,7 +78,7 @@ fn a_manager_of_another_device_is_refused() {
     let error =
         ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), Default::default(), &manager)
             .expect_err("whose heaps would it page?");
-    assert_eq!(error.to_string(), "residency manager: belongs to another device");
+    assert_eq!(error.to_string(), "residency manager: the manager belongs to another device");
 }
 
 #[test]

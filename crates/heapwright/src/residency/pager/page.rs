@@ -11,7 +11,6 @@ use heapwright_core::residency::{
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 
-use super::super::books::BooksState;
 use super::super::device::next_value;
 use super::super::queue::{ManagedQueue, QueueGuard, SubmittedHeaps};
 use super::gpu_wait::Patience;
@@ -35,35 +34,9 @@ pub(in crate::residency) struct PagedIn<'q> {
     pub(in crate::residency) submission: Submission,
 }
 
-/// What heaps are made resident for: a [`Submission`], or a [`Moment`] for what is needed now.
-trait Purpose {
-    fn submission(&self) -> Option<&Submission>;
-    fn moment(&self) -> Moment;
-}
-
-impl Purpose for Submission {
-    fn submission(&self) -> Option<&Submission> {
-        Some(self)
-    }
-
-    fn moment(&self) -> Moment {
-        self.moment()
-    }
-}
-
-impl Purpose for Moment {
-    fn submission(&self) -> Option<&Submission> {
-        None
-    }
-
-    fn moment(&self) -> Moment {
-        *self
-    }
-}
-
 /// The result of planning and carrying out one plan.
-enum Step<P> {
-    Done { arrives: FenceValue, lists: usize, purpose: P },
+enum Step {
+    Done { arrives: FenceValue, lists: usize },
     Obstacle(Obstacle),
 }
 
@@ -186,12 +159,15 @@ impl Pager {
             let guard = queue.lock();
             let mut current = self.lock();
             let value = guard.next_value()?;
-            let begin = |state: &mut BooksState, time| state.planner.begin(queue.slot, value, time);
-            match self.step(&mut current, begin, heaps, &mut attempts)? {
-                Step::Done { arrives, lists, purpose: submission } => {
-                    return Ok(PagedIn { arrives, lists, guard, submission });
-                }
-                Step::Obstacle(obstacle) => attempts.overcome(self, (current, guard), obstacle)?,
+            let submission = self.books.lock().planner.begin(queue.slot, value, self.books.elapsed());
+            let step = self.step(&mut current, Some(&submission), heaps, &mut attempts);
+            if let Ok(Step::Done { arrives, lists }) = step {
+                return Ok(PagedIn { arrives, lists, guard, submission });
+            }
+            // A submission that is not executed uses nothing.
+            self.books.lock().planner.cancel(&submission);
+            if let Step::Obstacle(obstacle) = step? {
+                attempts.overcome(self, (current, guard), obstacle)?;
             }
         }
     }
@@ -200,36 +176,29 @@ impl Pager {
     /// a lock, if the request allows it. This function fills in the time.
     pub(in crate::residency) fn page_now(&self, request: PlanRequest<'_>) -> Result<FenceValue, Error> {
         let mut attempts = Attempts::new(self, request);
-        let begin = |state: &mut BooksState, time| state.planner.moment(time);
         loop {
             let mut current = self.lock();
-            match self.step(&mut current, begin, &SubmittedHeaps::default(), &mut attempts)? {
+            match self.step(&mut current, None, &SubmittedHeaps::default(), &mut attempts)? {
                 Step::Done { arrives, .. } => return Ok(arrives),
                 Step::Obstacle(obstacle) => attempts.overcome(self, current, obstacle)?,
             }
         }
     }
 
-    /// Plans, and carries out the plan. `begin` begins the submission, whose lists have these `heaps`.
-    fn step<P: Purpose>(
+    /// Plans, and carries out the plan. The lists of the submission have these `heaps`.
+    fn step(
         &self,
         current: &mut CurrentPlan,
-        begin: impl FnOnce(&mut BooksState, Duration) -> P,
+        submission: Option<&Submission>,
         heaps: &SubmittedHeaps,
         attempts: &mut Attempts<'_>,
-    ) -> Result<Step<P>, Error> {
+    ) -> Result<Step, Error> {
         self.poll(current)?;
         // Until the queue to wait for is known, its slot must not become another queue's.
         let queues = self.queues.read();
         let mut state = self.books.lock_updated();
-        let purpose = begin(&mut state, self.books.elapsed());
-        let (submission, now) = (purpose.submission(), purpose.moment());
+        let now = submission.map_or_else(|| state.planner.moment(self.books.elapsed()), Submission::moment);
         let request = PlanRequest { submission, now, ..attempts.request };
-        let cancel = |state: &mut BooksState| {
-            if let Some(submission) = submission {
-                state.planner.cancel(submission);
-            }
-        };
         let plan = &mut current.plan;
         let planned = state.planner.planned_work();
         let mut awaited = |event| {
@@ -242,16 +211,14 @@ impl Pager {
             let is_later = !attempts.before_waits.get_or_insert(planned).includes(event);
             Awaited { queue, value, is_later }
         };
-        let refusal = match state.planner.plan(&request, plan) {
-            Ok(PlanOutcome::Ready) => None,
-            Ok(PlanOutcome::Wait(event)) if plan.may_go_on => Some(Ok(Obstacle::UsedSoon(awaited(event)))),
-            Ok(PlanOutcome::Wait(event)) => Some(Ok(Obstacle::InUse(awaited(event)))),
-            Ok(PlanOutcome::OverBudget(over)) => Some(Ok(Obstacle::OverBudget(over))),
-            Err(gone) => Some(Err(heaps.heap_is_gone(gone))),
+        let obstacle = match state.planner.plan(&request, plan).map_err(|gone| heaps.heap_is_gone(gone))? {
+            PlanOutcome::Ready => None,
+            PlanOutcome::Wait(event) if plan.may_go_on => Some(Obstacle::UsedSoon(awaited(event))),
+            PlanOutcome::Wait(event) => Some(Obstacle::InUse(awaited(event))),
+            PlanOutcome::OverBudget(over) => Some(Obstacle::OverBudget(over)),
         };
-        if let Some(refusal) = refusal {
-            cancel(&mut state);
-            return refusal.map(Step::Obstacle);
+        if let Some(obstacle) = obstacle {
+            return Ok(Step::Obstacle(obstacle));
         }
         current.collect_objects(&state);
         drop(state);
@@ -267,15 +234,12 @@ impl Pager {
             let mut state = self.books.lock();
             state.planner.page_in_failed(&current.plan, now);
             state.planner.evict_failed(&current.plan, now);
-            cancel(&mut state);
             return Err(error);
         }
         let arrives = match self.make_resident(current) {
             Ok(arrives) => arrives,
             Err((call, hresult)) => {
-                let mut state = self.books.lock();
-                state.planner.page_in_failed(&current.plan, now);
-                cancel(&mut state);
+                self.books.lock().planner.page_in_failed(&current.plan, now);
                 if hresult == E_OUTOFMEMORY {
                     let (evicted, wanted) = (current.plan.bytes_out, current.plan.bytes_in);
                     return Ok(Step::Obstacle(Obstacle::OutOfMemory { call, evicted, wanted }));
@@ -294,7 +258,7 @@ impl Pager {
             state.counters.over_budget += 1;
         }
         let arrives = arrives.unwrap_or(FenceValue::ZERO).max(current.plan.arrives);
-        Ok(Step::Done { arrives, lists: current.plan.lists, purpose })
+        Ok(Step::Done { arrives, lists: current.plan.lists })
     }
 
     /// Waits for the GPU without a lock. Returns `false` if the patience is exhausted.

@@ -1,11 +1,8 @@
-//! `cargo lab plots`: draws the charts of docs/performance.md from its tables. With `--check`, it compares them.
-#![forbid(unsafe_code)]
-#![allow(clippy::print_stderr, reason = "a program that reports errors")]
+//! Draws the charts of docs/performance.md from its tables.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 
 /// A chart of bars: one group for each row of a table, and one bar for each of some columns.
 struct Chart {
@@ -52,29 +49,16 @@ const BAR: usize = 12;
 const GAP: usize = 12;
 const TOP: usize = 64;
 
-fn main() -> ExitCode {
-    let is_check = std::env::args().nth(1).as_deref() == Some("--check");
-    match run(is_check) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(is_check: bool) -> Result<(), String> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    let page = docs.join("performance.md");
-    let page = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
+/// Draws all charts of a page, or compares them with their files.
+pub(crate) fn draw_all(page: &str, folder: &Path, is_check: bool) -> Result<(), String> {
     for chart in &CHARTS {
         let drawn =
-            draw(chart, &page).ok_or_else(|| format!("performance.md has no table {}", chart.table))?;
-        let file = docs.join("performance").join(chart.table).with_extension("svg");
+            draw(chart, page).ok_or_else(|| format!("performance.md has no table {}", chart.table))?;
+        let file = folder.join(chart.table).with_extension("svg");
         if !is_check {
             fs::write(&file, drawn).map_err(|error| format!("{}: {error}", file.display()))?;
         } else if fs::read_to_string(&file).ok().as_deref() != Some(drawn.as_str()) {
-            return Err(format!("{} is outdated; run `cargo lab plots`", file.display()));
+            return Err(format!("{} is outdated; run `cargo lab figures`", file.display()));
         }
     }
     Ok(())

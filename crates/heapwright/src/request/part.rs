@@ -3,8 +3,8 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
+use super::resource_request::ResourceRequest;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
-use crate::request::ResourceRequest;
 use crate::{HeapType, InitialState};
 
 /// Buffers of this size and larger are resources of their own. It is D3D12's granularity without tight alignment.
@@ -24,7 +24,7 @@ pub(crate) const fn canonical_state(heap_type: HeapType) -> D3D12_RESOURCE_STATE
 
 /// Returns size and alignment of a buffer within a resource, or `None` if it must not be placed there.
 ///
-/// Eligible are buffers below 64 KiB, without flags, in heaps that the CPU can access and in the canonical state of
+/// Eligible are, if the allocation permits it, buffers below 64 KiB, without flags, in heaps that the CPU can access and in the canonical state of
 /// these heaps (a resource has one state, so a part cannot change its own). The alignment is the one that the
 /// description requests; otherwise the one that the uses need; otherwise 256 in state GENERIC_READ, because it may
 /// become a constant buffer, and in other states the width's next power of two, 4 to 256, because copies and shader
@@ -35,7 +35,10 @@ pub(crate) fn part_of(
     request: &ResourceRequest<'_>,
     extra_flags: D3D12_RESOURCE_FLAGS,
 ) -> Option<(ByteSize, Alignment)> {
-    let ResourceRequest { resource, granted, .. } = request;
+    let ResourceRequest { allocation, resource, granted, .. } = request;
+    if !allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
+        return None;
+    }
     let desc = &resource.desc;
     let heap_type = granted.heap_type;
     let state = match resource.initial_state {
@@ -56,14 +59,14 @@ pub(crate) fn part_of(
         && heap_type.is_cpu_accessible()
         && granted.is_cpu_accessible
         && (state == canonical_state(heap_type) || state == D3D12_RESOURCE_STATE_COMMON)
-        && !request.flags.intersects(refused)
-        && request.heap_flags == D3D12_HEAP_FLAG_NONE
-        && request.padding.is_zero()
-        && !request.is_in_pool;
+        && !allocation.flags.intersects(refused)
+        && allocation.extra_required_heap_flags == D3D12_HEAP_FLAG_NONE
+        && allocation.extra_required_resource_padding.is_zero()
+        && allocation.pool.is_none();
     if !is_open {
         return None;
     }
-    let floor = request.uses.floor();
+    let floor = allocation.uses.floor();
     let alignment = if desc.Alignment != 0 {
         Alignment::new(desc.Alignment).filter(|a| a.get() <= BELOW)?.max(floor)
     } else if floor > Alignment::ONE {

@@ -1,10 +1,12 @@
-//! `cargo lab figures`: measures and writes the tables of docs/performance.md.
+//! `cargo lab figures`: measures and writes the tables of docs/performance.md, and draws its charts.
 //!
 //! The table of residency policies is measured, and is the same on every machine. The tables of heaps and of suballocators are
 //! taken from `lab/MEMORY.md` and `lab/TABLE.md`, which `cargo lab bench-memory` and `cargo lab bench-table` write.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "a program that reports errors")]
+
+mod charts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use std::process::{Command, ExitCode};
 use clap::Parser;
 use serde_json::Value;
 
-/// Measures and writes the tables of docs/performance.md.
+/// Measures and writes the tables of docs/performance.md, and draws its charts.
 #[derive(Parser)]
 #[command(name = "figures")]
 struct Args {
@@ -47,6 +49,9 @@ impl Cost {
 
 /// The page that has the tables.
 const PAGE: &str = "docs/performance.md";
+
+/// The folder that has the charts.
+const CHARTS: &str = "docs/performance";
 
 /// The recorded traces.
 const RECORDED: [&str; 5] =
@@ -100,7 +105,7 @@ fn run(args: &Args) -> Result<(), String> {
             missing.extend(lines.filter(|line| !old.lines().any(|old| old == *line)).cloned());
         }
         return match &missing[..] {
-            [] => Ok(()),
+            [] => charts::draw_all(&page, &root.join(CHARTS), true),
             missing => Err(format!(
                 "{PAGE} is outdated; run `cargo lab figures`. Missing lines:\n{}",
                 missing.join("\n")
@@ -114,7 +119,8 @@ fn run(args: &Args) -> Result<(), String> {
             table.heading.iter().chain(&table.rows).chain(&table.summary).map(String::as_str).collect();
         written = format!("{before}\n{}\n{after}", lines.join("\n"));
     }
-    fs::write(&path, written).map_err(|error| format!("{}: {error}", path.display()))
+    fs::write(&path, &written).map_err(|error| format!("{}: {error}", path.display()))?;
+    charts::draw_all(&written, &root.join(CHARTS), false)
 }
 
 /// Returns the repository's folder.
