@@ -10,7 +10,7 @@
 //! | [`refusals`] | checks that all rivals did the same work: a run fails if one refuses what others serve |
 //! | [`gpu`] | the runtime's Vulkan driver on a GPU, beside plain Vulkan and VMA |
 //! | [`memory`] | heapwright beside VMA and gpu-allocator with memory of a device: held bytes and modelled time |
-//! | [`report`] | the report, as tables for the terminal, as markdown and as JSON |
+//! | [`report`] | the report, as markdown |
 
 pub mod gpu;
 pub mod interleave;

@@ -1,5 +1,6 @@
 //! Running programs with a time limit that includes their child processes.
 
+use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,15 +14,20 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>, String> {
     let name = command.get_program().display().to_string();
     let mut child = command.spawn().map_err(|error| format!("starting {name}: {error}"))?;
+    let status = wait(&mut child, limit).map_err(|error| format!("waiting for {name}: {error}"))?;
+    if status.is_none() {
+        kill_with_descendants(&mut child);
+    }
+    Ok(status)
+}
+
+/// Waits for a process, and returns its status or `None` after the time limit.
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let end = Instant::now() + limit;
     loop {
-        match child.try_wait().map_err(|error| format!("waiting for {name}: {error}"))? {
-            Some(status) => return Ok(Some(status)),
+        match child.try_wait()? {
             None if Instant::now() < end => thread::sleep(PAUSE),
-            None => {
-                kill_with_descendants(&mut child);
-                return Ok(None);
-            }
+            status => return Ok(status),
         }
     }
 }

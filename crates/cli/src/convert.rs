@@ -1,20 +1,20 @@
 //! `heapwright convert`: converts traces and sessions between formats.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heapwright_report::Visible;
+use heapwright_trace::Trace;
 use heapwright_trace::gpgmm::CaptureWriter;
 use heapwright_trace::session::{Action, Record, SessionWriter, WriteError};
-use heapwright_trace::{Format, RecordReader, Trace, TraceError, UnknownWorkload};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failed};
 use crate::format;
 use crate::input;
-use crate::output::{Output, OutputError};
-use crate::output_file::{OutputFile, OutputFileError};
+use crate::output::Output;
+use crate::output_file::OutputFile;
 
 /// Convert traces and sessions between formats
 ///
@@ -65,64 +65,53 @@ Exit codes: 0 success; 1 an error occurred while writing; 2 invalid input, such 
 session, or a path that cannot be written. A session without an end, as after a crash, is converted
 up to its last complete block, with a warning.";
 
-/// Error that prevents a conversion.
-#[derive(Debug, thiserror::Error)]
-enum ConvertError {
-    #[error("{path}: cannot read: {reason}", path = .path.display())]
-    Open { path: PathBuf, reason: String },
-    #[error(transparent)]
-    Input(#[from] TraceError),
-    #[error(transparent)]
-    Workload(#[from] UnknownWorkload),
-    #[error("{path}: unknown extension; use .csv, .hws, .json, or --to", path = .path.display())]
-    UnknownExtension { path: PathBuf },
-    #[error(transparent)]
-    Output(#[from] OutputFileError),
-}
-
-impl ConvertError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Output(error) => error.exit(),
-            _ => Exit::BadInput,
-        }
-    }
-}
-
-/// The summary of a conversion.
-struct Converted {
-    from: Format,
-    records: u64,
-    /// Number of allocations and frees.
-    events: u64,
-    truncated_at: Option<u64>,
-}
-
 /// Runs the command.
-pub(crate) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Exit, OutputError> {
-    let (converted, to) = match target(args).and_then(|to| Ok((convert(args, to)?, to))) {
-        Ok(converted) => converted,
-        Err(error) => {
-            output.error(&error);
-            return Ok(error.exit());
-        }
+pub(crate) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Exit, Failed> {
+    let to = target(args)?;
+    let is_csv = to == ConvertTo::Csv;
+    // A file is checked completely before the output is changed.
+    if !is_csv && !input::is_stream(&args.input) {
+        input::records(&args.input)?.try_for_each(|record| record.map(drop))?;
+    }
+    let mut reader = input::records(&args.input)?;
+    let from = reader.format();
+    let what = if to == ConvertTo::Session { "session" } else { "trace" };
+    let path = args.output.display().to_string();
+    let path = Visible(&path);
+    let (summary, truncated_at) = if is_csv {
+        let trace = Trace::from_records(reader, |_, _| ())?;
+        OutputFile::open(what, &args.output, [&*args.input])?.write(|writer| trace.write(writer))?;
+        let events = format::count(trace.events().len() as u64);
+        (format!("{path}: {events} events from {from}"), trace.truncated_at())
+    } else {
+        let file = OutputFile::open(what, &args.output, [&*args.input])?;
+        let (mut records, mut events) = (0, 0);
+        let mut read = Ok(());
+        file.write(|writer| {
+            let mut writer = RecordWriter::new(to, writer)?;
+            for record in reader.by_ref() {
+                let record = match record {
+                    Ok(record) => record,
+                    Err(error) => {
+                        read = Err(error);
+                        return Ok(());
+                    }
+                };
+                writer.write(&record)?;
+                records += 1;
+                events += u64::from(matches!(record.action, Action::Allocate(_) | Action::Free { .. }));
+            }
+            writer.finish()
+        })?;
+        read?;
+        let (records, events) = (format::count(records), format::count(events));
+        let summary = format!("{path}: {records} records, {events} of them events, from {from}");
+        (summary, reader.truncated_at())
     };
-    let Converted { from, records, events, truncated_at } = converted;
     if let Some(offset) = truncated_at {
         output.warning(&truncated(&args.input, offset));
     }
-    let path = args.output.display().to_string();
-    let path = Visible(&path);
-    output.result(&match to {
-        ConvertTo::Csv => format!("{path}: {} events from {from}", format::count(events)),
-        ConvertTo::Session | ConvertTo::Chrome => {
-            format!(
-                "{path}: {} records, {} of them events, from {from}",
-                format::count(records),
-                format::count(events)
-            )
-        }
-    })?;
+    output.result(&summary)?;
     Ok(Exit::Success)
 }
 
@@ -134,76 +123,17 @@ pub(crate) fn truncated(path: &Path, offset: u64) -> String {
     )
 }
 
-fn target(args: &ConvertArgs) -> Result<ConvertTo, ConvertError> {
-    if let Some(to) = args.to {
-        return Ok(to);
-    }
-    let path = &args.output;
-    let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-    match extension.as_deref().and_then(OsStr::to_str) {
-        Some("csv") => Ok(ConvertTo::Csv),
-        Some("hws") => Ok(ConvertTo::Session),
-        Some("json") => Ok(ConvertTo::Chrome),
-        _ => Err(ConvertError::UnknownExtension { path: path.clone() }),
-    }
-}
-
-fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError> {
-    let generated = input::generated_csv(&args.input)?;
-    let open_bytes = |path: &Path| match &generated {
-        Some(csv) => Ok(Box::new(&**csv) as Box<dyn Read + '_>),
-        None => open_bytes(path),
-    };
-    let open = |path: &Path| -> Result<_, ConvertError> {
-        Ok(RecordReader::new(input::name(path), open_bytes(path)?)?)
-    };
-    // A file is checked completely before the output is changed.
-    if to != ConvertTo::Csv && !input::is_stream(&args.input) {
-        open(&args.input)?.try_for_each(|record| record.map(drop))?;
-    }
-    let inputs = [&*args.input];
-    match to {
-        ConvertTo::Csv => {
-            let trace = Trace::from_reader(input::name(&args.input), open_bytes(&args.input)?)?;
-            let file = OutputFile::open("trace", &args.output, inputs)?;
-            file.write(|writer| trace.write(writer))?;
-            let events = trace.events().len() as u64;
-            let (from, truncated_at) = (trace.format(), trace.truncated_at());
-            Ok(Converted { from, records: events, events, truncated_at })
-        }
-        ConvertTo::Session | ConvertTo::Chrome => {
-            let mut reader = open(&args.input)?;
-            let file = OutputFile::open(
-                if to == ConvertTo::Chrome { "trace" } else { "session" },
-                &args.output,
-                inputs,
-            )?;
-            let (mut records, mut events) = (0, 0);
-            let mut invalid = None;
-            file.write(|writer| {
-                let mut writer = RecordWriter::new(to, writer)?;
-                for record in reader.by_ref() {
-                    let record = match record {
-                        Ok(record) => record,
-                        Err(error) => {
-                            invalid = Some(error);
-                            return Ok(());
-                        }
-                    };
-                    writer.write(&record)?;
-                    records += 1;
-                    events += u64::from(is_event(&record));
-                }
-                writer.finish()
-            })?;
-            match invalid {
-                Some(error) => Err(error.into()),
-                None => {
-                    let (from, truncated_at) = (reader.format(), reader.truncated_at());
-                    Ok(Converted { from, records, events, truncated_at })
-                }
-            }
-        }
+fn target(args: &ConvertArgs) -> Result<ConvertTo, Failed> {
+    let extension = args.output.extension().map(|extension| extension.to_ascii_lowercase());
+    match (args.to, extension.as_deref().and_then(OsStr::to_str)) {
+        (Some(to), _) => Ok(to),
+        (None, Some("csv")) => Ok(ConvertTo::Csv),
+        (None, Some("hws")) => Ok(ConvertTo::Session),
+        (None, Some("json")) => Ok(ConvertTo::Chrome),
+        _ => Err(Failed::bad_input(format_args!(
+            "{}: unknown extension; use .csv, .hws, .json, or --to",
+            args.output.display()
+        ))),
     }
 }
 
@@ -237,15 +167,4 @@ impl<W: io::Write> RecordWriter<W> {
             Self::Session(writer) => writer.finish().map(drop),
         }
     }
-}
-
-fn is_event(record: &Record) -> bool {
-    matches!(record.action, Action::Allocate(_) | Action::Free { .. })
-}
-
-fn open_bytes(path: &Path) -> Result<Box<dyn Read>, ConvertError> {
-    input::open(path).map_err(|error| ConvertError::Open {
-        path: path.to_owned(),
-        reason: input::reason(&error, "no such file"),
-    })
 }

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use heapwright::d3d12::IDXGIAdapter3;
+use heapwright::d3d12::ID3D12Device;
 use heapwright::{AdapterDesc, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 use heapwright_report::Visible;
 use serde::Serialize;
 
 use crate::device::DeviceChoice;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failed};
 use crate::format;
-use crate::output::{Output, OutputError};
+use crate::output::Output;
 
 /// List the available devices with their capabilities and memory
 ///
@@ -52,46 +52,31 @@ Exit codes: 0 success; 1 a device could not be opened or queried; 2 invalid inpu
 unknown device.";
 
 /// Runs the command. If a device cannot be opened, the others are still listed.
-pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, OutputError> {
-    let (choices, mut exit) = match &args.device {
-        Some(name) => match DeviceChoice::find(name) {
-            Ok(choice) => (vec![choice], Exit::Success),
-            Err(error) => {
-                output.error(&format_args!("--device: {error}"));
-                return Ok(error.exit());
-            }
-        },
-        None => every_device(output),
-    };
+pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, Failed> {
+    let (mut choices, mut errors) = (Vec::new(), Vec::new());
+    match &args.device {
+        Some(name) => choices.push(DeviceChoice::find(name)?),
+        None => {
+            choices.extend(DeviceChoice::simulated());
+            let of_system = DeviceChoice::of_system();
+            choices.extend(of_system.0);
+            errors.extend(of_system.1);
+        }
+    }
     let mut is_first = true;
     for choice in &choices {
         match DeviceReport::query(choice) {
-            Ok(report) if args.json => output.result(&report.to_json())?,
+            Ok(report) if args.json => output.json(&report)?,
             Ok(report) => {
-                if !is_first {
+                if !std::mem::replace(&mut is_first, false) {
                     output.result(&"")?;
                 }
-                is_first = false;
                 output.result(&report)?;
             }
-            Err(message) => {
-                output.error(&message);
-                exit = exit.and(Exit::Failure);
-            }
+            Err(failed) => errors.push(failed),
         }
     }
-    Ok(exit)
-}
-
-/// Returns the simulated GPUs, followed by the system's devices.
-fn every_device(output: &mut Output) -> (Vec<DeviceChoice>, Exit) {
-    let mut choices: Vec<DeviceChoice> = DeviceChoice::simulated().collect();
-    let (of_system, errors) = DeviceChoice::of_system();
-    choices.extend(of_system);
-    for error in &errors {
-        output.error(error);
-    }
-    (choices, if errors.is_empty() { Exit::Success } else { Exit::Failure })
+    Ok(errors.iter().fold(Exit::Success, |exit, failed| exit.and(output.failed(failed))))
 }
 
 /// Properties of a device. The JSON form is stable and described by docs/output.schema.json.
@@ -118,27 +103,6 @@ struct DeviceReport {
     non_local: Option<Segment>,
 }
 
-/// Properties of an adapter.
-struct AdapterProperties {
-    desc: AdapterDesc,
-    local: Segment,
-    non_local: Segment,
-}
-
-impl AdapterProperties {
-    fn query(adapter: &IDXGIAdapter3) -> Result<Self, Error> {
-        let segment = |group| -> Result<Segment, Error> {
-            let info = VideoMemoryInfo::query(adapter, group)?;
-            Ok(Segment { budget_bytes: info.budget.get(), current_usage_bytes: info.current_usage.get() })
-        };
-        Ok(Self {
-            desc: AdapterDesc::query(adapter)?,
-            local: segment(SegmentGroup::Local)?,
-            non_local: segment(SegmentGroup::NonLocal)?,
-        })
-    }
-}
-
 /// Budget and usage of a segment group.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Segment {
@@ -148,17 +112,32 @@ struct Segment {
 
 impl DeviceReport {
     /// Opens the device and queries its properties.
-    fn query(choice: &DeviceChoice) -> Result<Self, String> {
-        let gpu = choice.open().map_err(|error| error.to_string())?;
-        let query_failed = |error: Error| format!("cannot query device {}: {error}", choice.name());
-        let caps = DeviceCaps::query(&gpu.device).map_err(query_failed)?;
-        let adapter = gpu.adapter.as_ref().map(AdapterProperties::query).transpose().map_err(query_failed)?;
-        let adapter = adapter.as_ref();
+    fn query(choice: &DeviceChoice) -> Result<Self, Failed> {
+        let gpu = choice.open()?;
+        let mut report = Self::of_caps(choice, &gpu.device)?;
+        if let Some(adapter) = &gpu.adapter {
+            let failed = |error: Error| cannot_query(choice, &error);
+            let segment = |group| -> Result<Segment, Failed> {
+                let info = VideoMemoryInfo::query(adapter, group).map_err(failed)?;
+                Ok(Segment { budget_bytes: info.budget.get(), current_usage_bytes: info.current_usage.get() })
+            };
+            let desc = AdapterDesc::query(adapter).map_err(failed)?;
+            report.dedicated_video_memory_bytes = Some(desc.dedicated_video_memory.get());
+            report.shared_system_memory_bytes = Some(desc.shared_system_memory.get());
+            report.local = Some(segment(SegmentGroup::Local)?);
+            report.non_local = Some(segment(SegmentGroup::NonLocal)?);
+            report.adapter = Some(desc.description);
+        }
+        Ok(report)
+    }
+
+    fn of_caps(choice: &DeviceChoice, device: &ID3D12Device) -> Result<Self, Failed> {
+        let caps = DeviceCaps::query(device).map_err(|error| cannot_query(choice, &error))?;
         Ok(Self {
-            device: choice.name(),
+            device: choice.name.clone(),
             default: choice.is_default(),
-            description: choice.description(),
-            adapter: adapter.map(|adapter| adapter.desc.description.clone()),
+            description: choice.description.clone(),
+            adapter: None,
             architecture: caps.architecture.to_string(),
             resource_heap_tier: caps.resource_heap_tier,
             tight_alignment_tier: caps.tight_alignment_tier,
@@ -166,18 +145,17 @@ impl DeviceReport {
             gpu_va_bits_per_resource: caps.gpu_va_bits_per_resource,
             gpu_va_bits_per_process: caps.gpu_va_bits_per_process,
             interface_version: caps.interface_version,
-            dedicated_video_memory_bytes: adapter.map(|adapter| adapter.desc.dedicated_video_memory.get()),
-            shared_system_memory_bytes: adapter.map(|adapter| adapter.desc.shared_system_memory.get()),
-            local: adapter.map(|adapter| adapter.local),
-            non_local: adapter.map(|adapter| adapter.non_local),
+            dedicated_video_memory_bytes: None,
+            shared_system_memory_bytes: None,
+            local: None,
+            non_local: None,
         })
     }
+}
 
-    /// Returns the JSON form, on one line.
-    fn to_json(&self) -> String {
-        // Only maps with keys that are not strings can fail.
-        serde_json::to_string(self).expect("a report has no maps")
-    }
+/// Returns the error of a device whose properties cannot be queried.
+pub(crate) fn cannot_query(choice: &DeviceChoice, error: &Error) -> Failed {
+    Failed::failure(format_args!("cannot query device {}: {error}", choice.name))
 }
 
 impl fmt::Display for DeviceReport {

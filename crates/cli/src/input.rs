@@ -1,11 +1,14 @@
-//! Input of the commands: files, standard input for the path `-`, and generated workloads.
+//! Input of the commands: files, standard input for the path `-`, and generated traces.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use heapwright_trace::{Trace, TraceError, UnknownWorkload, Workload};
+use heapwright_simulation::GeneratedTrace;
+use heapwright_trace::{RecordReader, Trace};
+
+use crate::exit::Failed;
 
 /// The path that stands for standard input.
 pub(crate) const STDIN: &str = "-";
@@ -31,51 +34,63 @@ pub(crate) fn name(path: &Path) -> &Path {
 }
 
 /// Opens a file, or standard input.
-///
-/// # Errors
-///
-/// Returns the error of the file system. A directory is [`io::ErrorKind::IsADirectory`] on every system.
-pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    if is_stdin(path) {
-        return Ok(Box::new(io::stdin()));
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failed> {
+    let opened = match path {
+        _ if is_stdin(path) => return Ok(Box::new(io::stdin())),
+        // Systems report a directory with different errors.
+        _ if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        _ => File::open(path),
+    };
+    match opened {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => Err(cannot_read(path, &error)),
     }
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
+}
+
+pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Failed {
+    Failed::bad_input(reason(error, "no such file")).of(name(path).display())
+}
+
+/// Checks that standard input is given once, as it can be read only once.
+pub(crate) fn check_stdin(paths: &[PathBuf]) -> Result<(), Failed> {
+    match paths.iter().filter(|path| is_stdin(path)).count() {
+        0 | 1 => Ok(()),
+        count => Err(Failed::bad_input(format_args!(
+            "standard input (-) was given {count} times; it can be read only once"
+        ))),
     }
-    Ok(Box::new(File::open(path)?))
 }
 
-/// A trace that cannot be read or generated.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NoTrace {
-    #[error(transparent)]
-    Unreadable(#[from] TraceError),
-    #[error(transparent)]
-    UnknownWorkload(#[from] UnknownWorkload),
+/// Returns whether a path names generated traces. A file whose name begins with `workload:` is `./workload:...`.
+pub(crate) fn is_generated(path: &Path) -> bool {
+    path.to_str().is_some_and(GeneratedTrace::is_name)
 }
 
-/// Generates the workload that the path names, if it names one. A file whose name begins with `workload:` is `./workload:...`.
-pub(crate) fn named_workload(path: &Path) -> Result<Option<Trace>, UnknownWorkload> {
-    let name = path.to_str().filter(|name| Workload::is_name(name));
-    name.map(|name| Ok(name.parse::<Workload>()?.generate())).transpose()
+/// Generates the trace that the path names, if it names one.
+pub(crate) fn generated(path: &Path) -> Result<Option<Trace>, Failed> {
+    let name = path.to_str().filter(|name| GeneratedTrace::is_name(name));
+    name.map(|name| Ok(name.parse::<GeneratedTrace>()?.generate())).transpose()
 }
 
-/// Returns the CSV file of the workload that the path names, if it names one.
-pub(crate) fn generated_csv(path: &Path) -> Result<Option<Vec<u8>>, UnknownWorkload> {
-    let trace = named_workload(path)?;
-    Ok(trace.map(|trace| {
-        let mut csv = Vec::new();
-        // Writing to memory cannot fail.
-        trace.write(&mut csv).expect("memory takes every byte");
-        csv
-    }))
+/// Opens the records of a file, of standard input or of a generated trace.
+pub(crate) fn records(path: &Path) -> Result<RecordReader<Box<dyn Read>>, Failed> {
+    let bytes = match generated(path)? {
+        Some(trace) => {
+            let mut csv = Vec::new();
+            // Writing to memory cannot fail.
+            trace.write(&mut csv).expect("memory takes every byte");
+            Box::new(Cursor::new(csv))
+        }
+        None => open(path)?,
+    };
+    Ok(RecordReader::new(name(path), bytes)?)
 }
 
-/// Replaces the names of parts of the generated workloads by the names of their workloads.
+/// Replaces the names of parts of the generated traces by the names of their traces.
 pub(crate) fn expand_parts(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let expand = |path: &PathBuf| match path.to_str().map(Workload::named) {
-        Some(Ok(workloads)) => workloads.iter().map(|workload| workload.to_string().into()).collect(),
-        // A file, or an unknown workload, which is reported when the trace is read.
+    let expand = |path: &PathBuf| match path.to_str().map(GeneratedTrace::named) {
+        Some(Ok(generated)) => generated.iter().map(|one| one.to_string().into()).collect(),
+        // A file, or an unknown name, which is reported when the trace is read.
         Some(Err(_)) | None => vec![path.clone()],
     };
     paths.iter().flat_map(expand).collect()
@@ -120,26 +135,22 @@ fn first_text(prefix: &[u8]) -> &[u8] {
 /// Maximum size of a scenario or a list, in bytes. These files are written by hand.
 const MAX_LEN: u64 = 16 << 20;
 
-/// Reads a small file, or standard input, to its end.
-///
-/// # Errors
-///
-/// Returns the errors of [`open`], and [`io::ErrorKind::FileTooLarge`] for more than [`MAX_LEN`] bytes.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_rest(Vec::new(), open(path)?)
+/// Reads a small file, or standard input, as text without a leading byte order mark.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failed> {
+    rest_as_text(path, Vec::new(), open(path)?)
 }
 
-/// Reads the rest of a small file whose first `bytes` have been read, as [`read`] does.
-pub(crate) fn read_rest(mut bytes: Vec<u8>, input: impl Read) -> io::Result<Vec<u8>> {
+/// Reads the rest of a small file whose first `bytes` have been read, as [`read_text`] does.
+pub(crate) fn rest_as_text(path: &Path, mut bytes: Vec<u8>, input: impl Read) -> Result<String, Failed> {
     let mut rest = input.take(MAX_LEN + 1);
-    rest.read_to_end(&mut bytes)?;
-    if rest.limit() == 0 { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
-}
-
-/// Returns the bytes as a string without a leading byte order mark, or `None` if they are not UTF-8.
-pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
-    let text = str::from_utf8(bytes).ok()?;
-    Some(text.strip_prefix('\u{feff}').unwrap_or(text))
+    let read = rest.read_to_end(&mut bytes);
+    let read =
+        read.and_then(|_| if rest.limit() == 0 { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) });
+    read.map_err(|error| cannot_read(path, &error))?;
+    match str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
+        Err(_) => Err(Failed::bad_input("the file is not UTF-8").of(name(path).display())),
+    }
 }
 
 /// Returns a short description of an error of the file system.

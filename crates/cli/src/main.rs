@@ -5,11 +5,10 @@
 //! - [`device`]: the device that `--device` names.
 //! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
-//! - [`environment`]: the recording that the environment requests.
 //! - [`output`], [`logging`], [`format`](mod@format), [`table`]: standard output, standard error, the format of numbers, and tables.
-//! - [`exit`]: exit codes.
+//! - [`exit`]: exit codes, and why a command has no result.
 
-// `device::loaded` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` and
+// `device` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` and
 // `recreate::copies` for the calls that create objects at addresses and copy their contents.
 #![deny(unsafe_code)]
 
@@ -18,7 +17,6 @@ mod conformance;
 mod convert;
 mod device;
 mod devices;
-mod environment;
 mod exit;
 mod format;
 mod input;
@@ -38,8 +36,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
-use crate::exit::Exit;
-use crate::output::{Output, OutputError};
+use crate::exit::{Exit, Failed};
+use crate::output::Output;
 
 fn main() -> ExitCode {
     let mut output = Output::new();
@@ -47,34 +45,24 @@ fn main() -> ExitCode {
         Ok(args) => run(&args, &mut output),
         Err(error) => no_args(&error),
     };
-    let exit = match result {
-        Ok(exit) => exit,
-        Err(error) => {
-            output.error(&error);
-            Exit::Failure
-        }
-    };
-    exit.into()
+    result.unwrap_or_else(|failed| output.failed(&failed)).into()
 }
 
 /// Prints the help or the version, or says what is wrong with the arguments.
-fn no_args(error: &clap::Error) -> Result<Exit, OutputError> {
+fn no_args(error: &clap::Error) -> Result<Exit, Failed> {
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {
         // If standard error is closed, the error cannot be reported.
         return Ok(Exit::BadInput);
     }
     match printed {
-        Err(error) if !output::is_closed_pipe(&error) => Err(error.into()),
+        Err(error) if !output::is_closed_pipe(&error) => Err(output::cannot_write(&error)),
         _ => Ok(Exit::Success),
     }
 }
 
-fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
-    if let Err(error) = logging::init(args.verbose, logs_refusals(&args.command)) {
-        output.error(&error);
-        return Ok(Exit::BadInput);
-    }
+fn run(args: &Args, output: &mut Output) -> Result<Exit, Failed> {
+    logging::init(args.verbose, logs_refusals(&args.command))?;
     match &args.command {
         Command::Replay(args) => replay::run(args, output),
         Command::Convert(args) => convert::run(args, output),

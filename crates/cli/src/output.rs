@@ -6,6 +6,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstream::AutoStream;
 use heapwright_report::Visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failed};
 
 /// Writer of a command's results, errors and progress.
 ///
@@ -17,10 +20,10 @@ pub(crate) struct Output {
     is_closed: bool,
 }
 
-/// Error of writing to standard output, such as a full disk.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write to standard output: {0}")]
-pub(crate) struct OutputError(#[from] io::Error);
+/// Returns the error of writing to standard output, such as that of a full disk.
+pub(crate) fn cannot_write(error: &io::Error) -> Failed {
+    Failed::failure(format_args!("cannot write to standard output: {error}"))
+}
 
 impl Output {
     pub(crate) fn new() -> Self {
@@ -36,14 +39,26 @@ impl Output {
     ///
     /// After the reader has closed the pipe, as `head` does, nothing is printed and the command continues: its files are written,
     /// and its exit code is that of all of its work.
-    pub(crate) fn result(&mut self, text: &dyn Display) -> Result<(), OutputError> {
+    pub(crate) fn result(&mut self, text: &dyn Display) -> Result<(), Failed> {
         if self.is_closed {
             return Ok(());
         }
         // An error at exit would be ignored.
         let printed = writeln!(self.stdout, "{text}").and_then(|()| self.stdout.flush());
         self.is_closed = printed.as_ref().is_err_and(is_closed_pipe);
-        if self.is_closed { Ok(()) } else { Ok(printed?) }
+        if self.is_closed { Ok(()) } else { printed.map_err(|error| cannot_write(&error)) }
+    }
+
+    /// Prints a result as JSON on one line.
+    pub(crate) fn json(&mut self, result: &impl Serialize) -> Result<(), Failed> {
+        // Only maps with keys that are not strings can fail.
+        self.result(&serde_json::to_string(result).expect("results have no such maps"))
+    }
+
+    /// Prints why something has no result, and returns the exit code.
+    pub(crate) fn failed(&mut self, failed: &Failed) -> Exit {
+        self.error(failed);
+        failed.exit
     }
 
     /// Returns whether the reader has closed the pipe.

@@ -1,12 +1,13 @@
-//! An output file that is opened before a command's work and written after it.
+//! Output files that are opened before a command's work and written after it, and the recording of the environment.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::{env, process};
 
 use same_file::Handle;
 
-use crate::exit::Exit;
+use crate::exit::Failed;
 use crate::input;
 
 /// A file that is open for writing. Its content is unchanged until [`write`](Self::write).
@@ -19,77 +20,42 @@ pub(crate) struct OutputFile {
     created: Option<PathBuf>,
 }
 
-/// Error of opening or writing an output file. `what` is its kind, such as "page" or "trace".
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum OutputFileError {
-    #[error("{path}: the {what} would overwrite an input file", path = .path.display())]
-    IsInput { what: &'static str, path: PathBuf },
-    #[error("{path}: the {what} would overwrite the {other}", path = .path.display())]
-    IsOutput { what: &'static str, path: PathBuf, other: &'static str },
-    #[error("the {what} is written to a file, not to standard output (-); a file of this name is ./-")]
-    Stdout { what: &'static str },
-    #[error("{path}: cannot open the {what} for writing: {reason}", path = .path.display())]
-    Open { what: &'static str, path: PathBuf, reason: String },
-    #[error("{path}: cannot write the {what}: {error}", path = .path.display())]
-    Write { what: &'static str, path: PathBuf, error: io::Error },
-}
-
-impl OutputFileError {
-    pub(crate) fn exit(&self) -> Exit {
-        match self {
-            Self::IsInput { .. } | Self::IsOutput { .. } | Self::Stdout { .. } | Self::Open { .. } => {
-                Exit::BadInput
-            }
-            Self::Write { .. } => Exit::Failure,
-        }
-    }
-}
-
 impl OutputFile {
     /// Opens or creates the file at `path`, which must not be one of the `inputs`.
     pub(crate) fn open<'a>(
         what: &'static str,
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path>,
-    ) -> Result<Self, OutputFileError> {
+    ) -> Result<Self, Failed> {
         if input::is_stdin(path) {
-            return Err(OutputFileError::Stdout { what });
+            return Err(Failed::bad_input(format_args!(
+                "the {what} is written to a file, not to standard output (-); a file of this name is ./-"
+            )));
         }
+        let shown = path.display();
         if inputs.into_iter().any(|input| is_input(input, path)) {
-            return Err(OutputFileError::IsInput { what, path: path.to_owned() });
+            return Err(Failed::bad_input(format_args!("{shown}: the {what} would overwrite an input file")));
         }
         // Systems report a directory with different errors, some of them only on writing.
         let is_file = || if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) };
         let existed = path.exists();
         let opened =
             is_file().and_then(|()| OpenOptions::new().write(true).create(true).truncate(false).open(path));
-        let file = opened.map_err(|error| OutputFileError::Open {
-            what,
-            path: path.to_owned(),
-            reason: input::reason(&error, "no such directory"),
+        let file = opened.map_err(|error| {
+            let reason = input::reason(&error, "no such directory");
+            Failed::bad_input(format_args!("{shown}: cannot open the {what} for writing: {reason}"))
         })?;
         let created = if existed { None } else { path.canonicalize().ok() };
         Ok(Self { what, path: path.to_owned(), file: Some(file), created })
     }
 
-    /// Opens the files of a command, as [`open`](Self::open) does. They must differ from each other, unless they are devices.
-    pub(crate) fn open_all<const COUNT: usize>(
-        files: [(&'static str, Option<&Path>); COUNT],
-        input: Option<&Path>,
-    ) -> Result<[Option<Self>; COUNT], OutputFileError> {
-        let mut opened = [const { None }; COUNT];
-        for (number, (what, path)) in files.into_iter().enumerate() {
-            let Some(path) = path else { continue };
-            let file = Self::open(what, path, input)?;
-            let mut others = opened.iter().flatten();
-            if let Some(Self { what: other, .. }) =
-                others.find(|other: &&Self| path.is_file() && is_same_file(&other.path, path))
-            {
-                return Err(OutputFileError::IsOutput { what, path: path.to_owned(), other });
-            }
-            opened[number] = Some(file);
+    /// Checks that another file of the command is not the same one, unless it is a device.
+    pub(crate) fn expect_other(&self, other: &Self) -> Result<(), Failed> {
+        if self.path.is_file() && is_same_file(&self.path, &other.path) {
+            let (path, what, other) = (self.path.display(), self.what, other.what);
+            return Err(Failed::bad_input(format_args!("{path}: the {what} would overwrite the {other}")));
         }
-        Ok(opened)
+        Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -100,7 +66,7 @@ impl OutputFile {
     pub(crate) fn write(
         mut self,
         content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-    ) -> Result<(), OutputFileError> {
+    ) -> Result<(), Failed> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let written = || {
             // A pipe or a device has no length.
@@ -111,7 +77,8 @@ impl OutputFile {
             content(&mut writer)?;
             writer.flush()
         };
-        written().map_err(|error| OutputFileError::Write { what: self.what, path: self.path.clone(), error })
+        let (path, what) = (self.path.display(), self.what);
+        written().map_err(|error| Failed::failure(format_args!("{path}: cannot write the {what}: {error}")))
     }
 }
 
@@ -145,4 +112,23 @@ fn is_same_file(left: &Path, right: &Path) -> bool {
         left.is_file() && right.is_file() && same_file::is_same_file(left, right).is_ok_and(|is_same| is_same)
     };
     left == right || is_same_path() || is_hard_link()
+}
+
+/// Checks that the recording that the environment requests of every program that uses the library can be made, see
+/// `heapwright::recording`, and replaces no file that this program reads.
+pub(crate) fn check_recording(input: &Path) -> Result<(), Failed> {
+    let Some(recorded) = env::var_os("HEAPWRIGHT_RECORD").filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let recorded = match recorded.to_str() {
+        Some(text) => text.replace("%p", &process::id().to_string()).into(),
+        None => PathBuf::from(recorded),
+    };
+    if is_input(input, &recorded) {
+        return Err(Failed::bad_input(format_args!(
+            "HEAPWRIGHT_RECORD={}: the recording would overwrite an input file",
+            recorded.display()
+        )));
+    }
+    heapwright::recording::check_environment().map_err(Failed::bad_input)
 }

@@ -43,8 +43,8 @@ pub(crate) fn skipped<T>(reason: impl Display) -> Result<T, Stop> {
 }
 
 /// Fails the check unless the condition holds.
-pub(crate) fn require(holds: bool, detail: impl FnOnce() -> String) -> Result<(), Stop> {
-    if holds { Ok(()) } else { Err(Stop::Failed(detail())) }
+pub(crate) fn require(holds: bool, detail: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(String::new()) } else { Err(Stop::Failed(detail())) }
 }
 
 /// Fails the check with a formatted message unless the condition holds.
@@ -80,7 +80,7 @@ pub(crate) fn each<C, T>(
 }
 
 /// Fails the check unless `address` is a multiple of `alignment` other than 0.
-pub(crate) fn require_address(what: impl Display, address: u64, alignment: u64) -> Result<(), Stop> {
+pub(crate) fn require_address(what: impl Display, address: u64, alignment: u64) -> Verdict {
     ensure!(address != 0, "{what} has no address");
     let excess = address % alignment;
     require(excess == 0, || format!("{what} is {excess} bytes above a multiple of {alignment}"))

@@ -18,8 +18,6 @@ pub struct Check {
     pub class: Class,
     /// The requirements on the device. The check is skipped unless all are met.
     pub needs: &'static [Need],
-    /// The rule of aliasing that the check tests, if any.
-    pub shows: Option<Shows>,
     pub(crate) body: Body,
 }
 
@@ -89,27 +87,6 @@ impl Class {
     }
 }
 
-/// A numbered rule of aliasing, and whether a check follows or violates it.
-///
-/// The rules are those of module `aliasing` of heapwright-runtime: G (granularity), I (invalidation), B (legacy barriers),
-/// H (inheritance) and E (enhanced barriers).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shows {
-    /// The id of the rule, for example `B-4`.
-    pub rule: &'static str,
-    /// The expected reaction of the device.
-    pub side: Side,
-}
-
-/// The expected reaction of a device to the commands of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The device accepts the commands and reports nothing.
-    Accepted,
-    /// The device refuses the commands or reports a violation.
-    Refused,
-}
-
 /// Returns whether an id ends in `-refused`.
 const fn is_refusal(id: &str) -> bool {
     const END: &[u8] = b"-refused";
@@ -172,16 +149,21 @@ pub(crate) const fn check(
 }
 
 /// Creates a check with either kind of function.
-pub(crate) const fn check_by(
-    id: &'static str,
-    spec: &'static str,
-    needs: &'static [Need],
-    body: Body,
-) -> Check {
+const fn check_by(id: &'static str, spec: &'static str, needs: &'static [Need], body: Body) -> Check {
     // Tables of checks are constants, so a check without a page does not compile.
     assert!(names_a_page(spec), "the source of a check names a document, and a page or a section of it");
     let class = if is_refusal(id) { Class::Validation } else { Class::Behaviour };
-    Check { id, spec, class, needs, shows: None, body }
+    Check { id, spec, class, needs, body }
+}
+
+/// Creates a check whose function receives a new [`Scene`].
+pub(crate) const fn scene(
+    id: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Scene<'_>) -> Verdict,
+) -> Check {
+    check_by(id, spec, needs, Body::Scene(body))
 }
 
 /// Creates a check of class validation whose id does not end in `-refused`.
@@ -194,16 +176,14 @@ pub(crate) const fn validation(
     Check { class: Class::Validation, ..check(id, spec, needs, body) }
 }
 
-impl Check {
-    /// Declares that the check follows `rule` and is accepted.
-    pub(crate) const fn accepts(self, rule: &'static str) -> Self {
-        Self { shows: Some(Shows { rule, side: Side::Accepted }), ..self }
-    }
-
-    /// Declares that the check violates `rule` and is refused or reported.
-    pub(crate) const fn refuses(self, rule: &'static str) -> Self {
-        Self { shows: Some(Shows { rule, side: Side::Refused }), class: Class::Validation, ..self }
-    }
+/// As [`validation`], with a scene.
+pub(crate) const fn validation_scene(
+    id: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Scene<'_>) -> Verdict,
+) -> Check {
+    Check { class: Class::Validation, ..scene(id, spec, needs, body) }
 }
 
 /// A requirement of a check on the device.

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::answer::{Answer, Stop, Verdict, failed, skipped};
+use crate::answer::{Answer, Stop, Verdict, each, failed, require, skipped};
 use crate::check::Need;
 use crate::checks::shaders;
 use crate::com::commands;
@@ -13,7 +13,7 @@ use crate::com::device::{self, FeatureData, Home};
 use crate::com::memory::Mapping;
 use crate::com::tools::{self, Allocation as Addresses};
 use crate::com::{self, object, views};
-use crate::desc::{COMMON, COPY_DEST, DEFAULT, READBACK, UPLOAD, buffer, properties, rgba};
+use crate::desc::{COMMON, COPY_DEST, DEFAULT, MIB, READBACK, UPLOAD, buffer, buffer_heap, rgba};
 use crate::hresult::Named;
 use crate::queue::Queue;
 
@@ -80,10 +80,9 @@ impl Caps {
         let options16 = device::feature::<D3D12_FEATURE_DATA_D3D12_OPTIONS16>(device).result();
         let options12: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ask(device);
         let options17: D3D12_FEATURE_DATA_D3D12_OPTIONS17 = ask(device);
-        let heap = properties(DEFAULT);
         // Creates a texture, since some devices do not accept a null result pointer.
-        let home = Home::Committed(&heap, D3D12_HEAP_FLAG_NONE);
-        let texture = device::create_resource(device, home, &rgba(64, 64), COMMON, None).result();
+        let texture =
+            device::create_resource(device, Home::of(DEFAULT), &rgba(64, 64), COMMON, None).result();
         Self {
             uma: architecture.UMA.as_bool(),
             cache_coherent_uma: architecture.UMA.as_bool() && architecture.CacheCoherentUMA.as_bool(),
@@ -208,7 +207,12 @@ impl Context {
         self.device().cast().or_else(|_| skipped(format!("the device has no {name}")))
     }
 
-    /// Returns the structure of a feature without inputs.
+    /// Returns the structure of a feature without inputs, which every device that knows the feature fills in.
+    pub(crate) fn known<T: FeatureData>(&self) -> Result<T, Stop> {
+        self.feature().ok("the device supports the query")
+    }
+
+    /// Calls `CheckFeatureSupport` for a feature without inputs.
     pub(crate) fn feature<T: FeatureData>(&self) -> Answer<T> {
         device::feature(self.device())
     }
@@ -244,8 +248,7 @@ impl Context {
         heap_type: D3D12_HEAP_TYPE,
         desc: &D3D12_RESOURCE_DESC,
     ) -> Answer<ID3D12Resource> {
-        let home = properties(heap_type);
-        self.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state_of(heap_type), None)
+        self.create_resource(Home::of(heap_type), desc, state_of(heap_type), None)
     }
 
     /// Creates a committed resource of heap type DEFAULT in a state.
@@ -254,8 +257,7 @@ impl Context {
         desc: &D3D12_RESOURCE_DESC,
         state: D3D12_RESOURCE_STATES,
     ) -> Result<ID3D12Resource, Stop> {
-        let home = properties(DEFAULT);
-        self.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state, None).ok("a resource")
+        self.create_resource(Home::of(DEFAULT), desc, state, None).ok("a resource")
     }
 
     /// Creates a heap of one descriptor.
@@ -276,7 +278,7 @@ impl Context {
         flags: D3D12_HEAP_FLAGS,
         desc: &D3D12_RESOURCE_DESC,
     ) -> Answer<ID3D12Resource> {
-        let home = Home::Committed(properties, flags);
+        let home = Home::Committed(*properties, flags);
         self.create_resource(home, desc, COMMON, None)
     }
 
@@ -298,6 +300,22 @@ impl Context {
             ));
         }
         Ok(found)
+    }
+
+    /// Fails the check unless every call that takes a description refuses each of these.
+    pub(crate) fn refuses(&self, descs: &[D3D12_RESOURCE_DESC]) -> Verdict {
+        each(descs, |desc| {
+            let what = format!("{desc:?}");
+            self.commit(DEFAULT, desc).refused(&what)?;
+            if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+                let heap = self.create_heap(&buffer_heap(DEFAULT, 8 * MIB)).ok("8 MiB")?;
+                self.place(&heap, 0, desc).refused(&what)?;
+            }
+            let found = self.allocation(std::slice::from_ref(desc)).size;
+            require(found == u64::MAX, || {
+                format!("GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}")
+            })
+        })
     }
 
     pub(crate) fn map(&self, resource: &ID3D12Resource) -> Answer<Mapping> {
@@ -361,6 +379,11 @@ impl Context {
     pub(crate) fn queue(&self, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Queue, Stop> {
         Queue::on(self.device(), list_type)
     }
+}
+
+/// Returns an object as the calls of residency take it.
+pub(crate) fn pageable<I: Interface>(object: &I) -> Result<[Option<ID3D12Pageable>; 1], Stop> {
+    com::cast(object).map(|pageable| [Some(pageable)]).or_else(|_| failed("the object has no ID3D12Pageable"))
 }
 
 /// Returns the initial state for a resource of a heap type that all devices accept.

@@ -54,6 +54,6 @@ mod target;
 mod transfer;
 
 pub use answer::{Stop, Strictness, Verdict};
-pub use check::{Check, Class, Need, Shows, Side};
+pub use check::{Check, Class, Need};
 pub use context::{Caps, Context, Target};
 pub use runner::{CannotRun, CheckReport, Filter, Options, Outcome, Report, run};

@@ -7,7 +7,7 @@ use crate::com::commands::{self, List};
 use crate::com::device::{self, Home};
 use crate::com::memory::{self, Mapping};
 use crate::context::state_of;
-use crate::desc::{READBACK, UPLOAD, buffer, properties};
+use crate::desc::{READBACK, UPLOAD, buffer};
 use crate::hresult::Named;
 
 /// Commands that a list records, which may stop the check.
@@ -145,8 +145,7 @@ impl Queue {
     }
 
     fn staging(&self, heap_type: D3D12_HEAP_TYPE, len: usize) -> Result<ID3D12Resource, Stop> {
-        let (home, width) = (properties(heap_type), u64::try_from(len).unwrap_or(u64::MAX));
-        let home = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let (home, width) = (Home::of(heap_type), u64::try_from(len).unwrap_or(u64::MAX));
         let staging = device::create_resource(&self.device, home, &buffer(width), state_of(heap_type), None);
         staging.ok(format!("a staging buffer of {width} bytes"))
     }

@@ -1,4 +1,4 @@
-//! Render targets and depth buffers, which checks clear and read.
+//! Render targets, depth buffers and unordered buffers, which checks clear and read.
 
 use heapwright_d3d12::*;
 
@@ -6,7 +6,7 @@ use crate::answer::{Stop, Verdict};
 use crate::com::commands::List;
 use crate::com::{memory, object, views};
 use crate::context::Context;
-use crate::desc::{COPY_SOURCE, RENDER_TARGET, with_samples};
+use crate::desc::{COPY_SOURCE, RENDER_TARGET, buffer, with_flags, with_samples};
 use crate::queue::{Queue, read};
 use crate::transfer::Staged;
 
@@ -99,6 +99,45 @@ impl Target {
         list.transition(&self.texture, self.state, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
         list.resolve(to, &self.texture, format);
         list.transition(&self.texture, D3D12_RESOURCE_STATE_RESOLVE_SOURCE, self.state);
+    }
+}
+
+/// A buffer of 1 KiB with an unordered access view of its first 4-byte elements.
+pub(crate) struct UnorderedBuffer {
+    buffer: ID3D12Resource,
+    /// The heap that shaders see, with the view.
+    pub(crate) visible: ID3D12DescriptorHeap,
+    view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    /// The descriptor heap that holds the view for the CPU.
+    _heap: ID3D12DescriptorHeap,
+}
+
+impl UnorderedBuffer {
+    pub(crate) fn new(ctx: &Context, elements: u32) -> Result<Self, Stop> {
+        let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+        let buffer = ctx.created(&desc, D3D12_RESOURCE_STATE_UNORDERED_ACCESS)?;
+        let heap_type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+        let heap = ctx.descriptors(heap_type, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+        let visible = ctx.descriptors(heap_type, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
+        views::create_unordered_view(ctx.device(), &buffer, Some(elements), &visible);
+        let view = views::create_unordered_view(ctx.device(), &buffer, Some(elements), &heap);
+        Ok(Self { buffer, visible, view, _heap: heap })
+    }
+
+    /// Clears rectangles of elements, or all of them if there are none.
+    pub(crate) fn clear(&self, list: &List, value: u32, rects: &[RECT]) {
+        list.clear_unordered(&self.buffer, &self.visible, self.view, [value; 4], rects);
+    }
+
+    /// Returns the bytes of the buffer.
+    pub(crate) fn bytes(&self, queue: &Queue) -> Result<Vec<u8>, Stop> {
+        let (target, state) = (queue.readback(1024)?, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        queue.run(|list| {
+            list.transition(&self.buffer, state, COPY_SOURCE);
+            list.copy_resource(&target, &self.buffer);
+            list.transition(&self.buffer, COPY_SOURCE, state);
+        })?;
+        read(&target, 1024)
     }
 }
 

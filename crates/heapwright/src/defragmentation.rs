@@ -337,7 +337,7 @@ impl Defragmentation {
 
     /// Creates a heap for the contents of several sparsely used heaps.
     fn create_heap(&self, heaps: &Arc<TypedHeaps>, size: ByteSize) -> Option<Arc<Heap>> {
-        if size > heaps.desc.max_heap_size || !heaps.desc.heap_size.is_zero() {
+        if size > heaps.source.max_heap_size || !heaps.desc.heap_size.is_zero() {
             // Not allowed: the pool's heaps have one size.
             return None;
         }

@@ -40,7 +40,6 @@
 
 mod check;
 mod error;
-mod free_ranges;
 mod html_page;
 mod html_text;
 mod json;
@@ -50,8 +49,7 @@ mod visible;
 
 pub use check::check;
 pub use error::ReportError;
-pub use free_ranges::{external_fragmentation, largest_free_range};
 pub use json::{JSON_SCHEMA, MAX_JSON_LEN, ReadReportError, from_json, read};
-pub use live::{AllocationLocation, ReportedAllocation, largest_allocations, live_allocations};
+pub use live::{AllocationLocation, ReportedAllocation, external_fragmentation, live_allocations};
 pub use session::write_html;
 pub use visible::Visible;

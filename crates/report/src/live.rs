@@ -1,8 +1,8 @@
-//! List of all live allocations of a report.
+//! What lives in the heaps of a report, and what is free.
 
 use std::fmt;
 
-use heapwright::report::{AllocationKind, AllocationReport, AllocatorReport, ResourceReport};
+use heapwright::report::{AllocationKind, AllocationReport, AllocatorReport, HeapReport, ResourceReport};
 use heapwright::{ByteSize, HeapOffset};
 
 /// A live allocation in a report: a suballocation, a committed resource or an imported resource.
@@ -65,18 +65,6 @@ pub fn live_allocations(report: &AllocatorReport) -> Vec<ReportedAllocation<'_>>
     all
 }
 
-/// Returns the `limit` largest live allocations in descending order of size. Allocations of equal size are in the order
-/// of [`live_allocations`].
-///
-/// Takes O(n log n) time for n allocations.
-#[must_use]
-pub fn largest_allocations(report: &AllocatorReport, limit: usize) -> Vec<ReportedAllocation<'_>> {
-    let mut all = live_allocations(report);
-    all.sort_by_key(|allocation| std::cmp::Reverse(allocation.size));
-    all.truncate(limit);
-    all
-}
-
 fn collect<'a>(
     allocations: &'a [AllocationReport],
     start: HeapOffset,
@@ -113,4 +101,41 @@ fn resources(
         name: resource.name.as_deref().unwrap_or_default(),
         user_data: resource.user_data.as_deref().unwrap_or_default(),
     })
+}
+
+/// Returns the external fragmentation of all heaps, 0 to 1.
+///
+/// It is `1 - (sum of the largest free range of each heap) / (sum of all free ranges)`: the part of the free bytes that one request
+/// cannot have, because they are in several ranges of a heap. Takes O(allocations) time.
+#[must_use]
+pub fn external_fragmentation(report: &AllocatorReport) -> f64 {
+    let mut largest = ByteSize::ZERO;
+    let mut free = ByteSize::ZERO;
+    for heap in &report.heaps {
+        let (of_heap, largest_of_heap) = free_and_largest(heap);
+        free = free.saturating_add(of_heap);
+        largest = largest.saturating_add(largest_of_heap);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "15 digits are enough for a ratio")]
+    let share = free.saturating_sub(largest).get() as f64 / free.get().max(1) as f64;
+    share
+}
+
+/// Returns the sum of the free ranges of a heap, and the size of the largest. Free slots of slabs and free ranges of backing buffers are
+/// not free ranges.
+fn free_and_largest(heap: &HeapReport) -> (ByteSize, ByteSize) {
+    let (mut sum, mut largest, mut next) = (ByteSize::ZERO, ByteSize::ZERO, 0);
+    let end = heap.size.get();
+    // The sum may overflow in a report that was not checked.
+    let used = heap.allocations.iter().map(|used| {
+        let start = used.offset.get();
+        (start, start.saturating_add(used.size.get()))
+    });
+    for (start, after) in used.chain([(end, end)]) {
+        let free = ByteSize::new(start.min(end).saturating_sub(next));
+        sum = sum.saturating_add(free);
+        largest = largest.max(free);
+        next = next.max(after);
+    }
+    (sum, largest)
 }

@@ -19,10 +19,10 @@ use crate::api::device_factory::DeviceFactory;
 use crate::api::factory::Factory;
 use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange, SegmentGroup};
 use crate::debug::{DebugSettings, MessageLog};
-use crate::drivers::host::HostDriver;
+use crate::drivers::host;
 use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]
-use crate::drivers::vulkan::{VulkanDriver, VulkanError};
+use crate::drivers::vulkan::{self, VulkanError};
 use crate::residency::ResidencyReport;
 use crate::rules::{Options, Refusal, recreate};
 
@@ -57,7 +57,7 @@ pub struct Instance {
     /// device with a profile of [the first generation](HostProfile::is_first_generation) stores messages but does not
     /// have that interface.
     pub device: ID3D12Device,
-    gpu: Arc<dyn Driver>,
+    gpu: Arc<Driver>,
     log: Arc<MessageLog>,
 }
 
@@ -142,7 +142,7 @@ impl Instance {
         call::run(MessageLog::unattached(), "Instance::open", || {
             profile.validate().map_err(|error| Refusal::invalid(error.to_string()))
         })?;
-        Self::over(Arc::new(HostDriver::new(profile)), options, ranges)
+        Self::over(Arc::new(host::driver(profile)), options, ranges)
     }
 
     /// Opens a device of the system's Vulkan, by its index in the loader's order ([`VulkanGpu::all`]), as
@@ -160,7 +160,7 @@ impl Instance {
         options: DeviceOptions,
         ranges: &[GpuVirtualAddressRange],
     ) -> Result<Self, VulkanError> {
-        Self::over(Arc::new(VulkanDriver::open(index)?), options, ranges).map_err(|error| {
+        Self::over(Arc::new(vulkan::driver(index)?), options, ranges).map_err(|error| {
             let result = format!("{:#}", heapwright_d3d12::hresult::Named(error.code()));
             VulkanError::Call { call: "D3D12CreateDevice", result }
         })
@@ -168,7 +168,7 @@ impl Instance {
 
     /// Opens a GPU over its driver.
     pub(crate) fn over(
-        gpu: Arc<dyn Driver>,
+        gpu: Arc<Driver>,
         options: DeviceOptions,
         ranges: &[GpuVirtualAddressRange],
     ) -> windows_core::Result<Self> {

@@ -58,11 +58,6 @@ pub(crate) struct IdNames {
 }
 
 impl IdNames {
-    /// The ids 0, 1, 2 and so on.
-    pub(crate) fn counted(count: u32) -> Self {
-        Self { first: 0, counted: count, others: Vec::new() }
-    }
-
     /// Returns the id of an allocation.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Reads and generates allocation traces of GPU workloads.
+//! Reads allocation traces and sessions of GPU workloads.
 //!
 //! A trace records the allocations and frees of an application in order. This crate reads it from three formats, plain or compressed
 //! with gzip, and recognizes them by content:
@@ -8,8 +8,8 @@
 //! - sessions ([`session`]), a binary format for more than a trace: heaps, placements, contents, residency sets, submissions and GPU
 //!   addresses. [`session::SessionWriter`] writes them, and [`RecordReader`] reads these records from captures, too.
 //!
-//! It also generates traces of typical programs ([`workload`]). It does not depend on Direct3D 12. Without the feature `read`, which
-//! is on by default, it has only the writer of sessions and depends on little.
+//! It does not depend on Direct3D 12. Without the feature `read`, which is on by default, it has only the writer of sessions and
+//! depends on little.
 //!
 //! # Format
 //!
@@ -35,7 +35,7 @@
 //!
 //! # Reading
 //!
-//! [`Trace::read`] reads and checks a whole file. [`TraceReader`] yields the events from any [`Read`](std::io::Read).
+//! [`Trace::read`] reads and checks a whole file. [`RecordReader`] yields the records of any [`Read`](std::io::Read).
 //! Both check all of the rules above and return a [`TraceError`] for violations.
 //!
 //! Input may be malicious, so memory use is limited, also for compressed files: a line has at most
@@ -72,26 +72,19 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chrome;
+#[cfg(feature = "read")]
+mod csv;
 #[cfg(feature = "read")]
 mod error;
 #[cfg(feature = "read")]
 mod event;
 #[cfg(feature = "read")]
-mod format;
-#[cfg(feature = "read")]
 pub mod gpgmm;
 #[cfg(feature = "read")]
 mod ids;
 #[cfg(feature = "read")]
-mod lines;
-#[cfg(feature = "read")]
-mod location;
-#[cfg(feature = "read")]
-mod reader;
-#[cfg(feature = "read")]
 mod records;
-#[cfg(feature = "read")]
-mod row;
 #[cfg(feature = "read")]
 mod rules;
 pub mod session;
@@ -101,18 +94,11 @@ mod source;
 mod text;
 #[cfg(feature = "read")]
 mod trace;
-#[cfg(feature = "read")]
-pub mod workload;
 
 #[cfg(feature = "read")]
 pub use self::{
-    error::{Column, TraceError, TraceErrorKind},
+    error::{Location, Position, TraceError},
     event::{AllocationIndex, Event, EventKind},
-    format::Format,
-    location::{Location, Position},
-    reader::TraceReader,
-    records::RecordReader,
-    text::Snippet,
+    records::{Format, RecordReader},
     trace::Trace,
-    workload::{Part, Shape, UnknownWorkload, Workload},
 };

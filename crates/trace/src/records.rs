@@ -1,29 +1,66 @@
-//! Reads the records of a file in any format.
+//! Reads the records of a file in any format, which is recognized by content.
 
+use std::fmt;
 use std::io::Read;
 use std::iter::FusedIterator;
 use std::path::{Path, PathBuf};
 
-use crate::error::{TraceError, TraceErrorKind};
+use crate::csv::{self, HEADER, Lines, Row};
+use crate::error::{Fault, Position, TraceError};
 use crate::event::{Event, EventKind};
-use crate::format::{BYTE_ORDER_MARK, Format};
 use crate::gpgmm::Capture;
-use crate::lines::Lines;
-use crate::location::Position;
-use crate::row::{self, Row};
 use crate::rules::Rules;
 use crate::session::{
-    Action, Allocation, HeapType, MAX_OTHER_RECORDS, Record, References, ResourceKind, Stream,
+    self, Action, Allocation, HeapType, MAX_OTHER_RECORDS, Record, References, ResourceKind, SessionReader,
 };
 use crate::source::Source;
 use crate::trace::Trace;
+
+/// A format of trace files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Allocations and frees as [CSV](crate#format).
+    Csv,
+    /// A [capture](crate::gpgmm) of GPGMM: Chrome trace events as JSON.
+    Capture,
+    /// A binary [session].
+    Session,
+}
+
+impl Format {
+    /// Recognizes the format of a file by its first uncompressed bytes. Everything that is no other format is CSV, whose
+    /// errors are the most readable.
+    pub(crate) fn of(first: &[u8]) -> Self {
+        let text = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first).trim_ascii_start();
+        if first.starts_with(&session::MAGIC[..2]) {
+            Self::Session
+        } else if text.starts_with(b"{") || text.starts_with(b"[") {
+            Self::Capture
+        } else {
+            Self::Csv
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Csv => "CSV",
+            Self::Capture => "GPGMM capture",
+            Self::Session => "session",
+        })
+    }
+}
+
+/// Byte order mark (U+FEFF) in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An iterator over the records of a file in any [`Format`], recognized by its content.
 ///
 /// Allocations and frees are checked by the rules of [traces](crate#format), with the same limits. The other records must refer to
 /// allocations, heaps and residency sets that exist. A CSV file yields allocations and frees only. The iterator ends after an error.
 pub struct RecordReader<R> {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     input: Input<R>,
     /// Number of allocations and frees that have been read.
     event_count: u32,
@@ -39,7 +76,7 @@ pub struct RecordReader<R> {
 enum Input<R> {
     Csv(Lines<R>),
     Capture(Box<Capture<R>>),
-    Session(Box<Stream<R>>),
+    Session(Box<SessionReader<R>>),
 }
 
 impl<R: Read> RecordReader<R> {
@@ -50,18 +87,20 @@ impl<R: Read> RecordReader<R> {
     /// Returns an error if `input` cannot be read or has no valid header.
     pub fn new(path: impl AsRef<Path>, input: R) -> Result<Self, TraceError> {
         let path = path.as_ref();
-        let mut source = Source::new(input).map_err(|kind| TraceError::at(path, Position::Line(1), kind))?;
+        let mut source =
+            Source::new(input).map_err(|fault| TraceError::at(path, Position::Line(1), fault))?;
         let (input, position): (_, fn(u64) -> Position) = match Format::of(source.first()) {
             Format::Csv => (open_csv(source).map(Input::Csv), Position::Line),
             Format::Capture => (Ok(Input::Capture(Box::new(Capture::new(source)))), Position::Event),
             Format::Session => {
-                (Stream::new(source).map(|stream| Input::Session(Box::new(stream))), Position::Event)
+                let session = SessionReader::of_source(path, source);
+                (session.map(|session| Input::Session(Box::new(session))), Position::Event)
             }
         };
         let start = if position(1) == Position::Line(1) { Position::Line(1) } else { Position::Byte(0) };
         Ok(Self {
             path: path.to_owned(),
-            input: input.map_err(|kind| TraceError::at(path, start, kind))?,
+            input: input.map_err(|fault| TraceError::at(path, start, fault))?,
             event_count: 0,
             max_events: Trace::MAX_EVENTS,
             other_count: 0,
@@ -87,30 +126,9 @@ impl<R: Read> RecordReader<R> {
     #[must_use]
     pub fn truncated_at(&self) -> Option<u64> {
         match &self.input {
-            Input::Session(stream) => stream.truncated_at(),
+            Input::Session(session) => session.truncated_at(),
             Input::Csv(_) | Input::Capture(_) => None,
         }
-    }
-
-    /// Returns the next allocation or free.
-    pub(crate) fn next_event(&mut self) -> Option<Result<Event, TraceError>> {
-        if self.is_done {
-            return None;
-        }
-        let event = if matches!(self.input, Input::Csv(_)) {
-            self.next_row().map(|row| row.map(|(_, event)| event))
-        } else {
-            loop {
-                match self.next_checked() {
-                    Ok(Some((_, None))) => {}
-                    Ok(Some((_, Some(event)))) => break Ok(Some(event)),
-                    Ok(None) => break Ok(None),
-                    Err(error) => break Err(error),
-                }
-            }
-        };
-        self.is_done = !matches!(event, Ok(Some(_)));
-        event.transpose()
     }
 
     /// Returns the next row of a CSV file, or nothing for other formats.
@@ -121,10 +139,10 @@ impl<R: Read> RecordReader<R> {
         let mut next = || {
             let Some(line_text) = lines.next_line()? else { return Ok(None) };
             if self.event_count == self.max_events {
-                return Err(TraceErrorKind::TooManyEvents);
+                return Err(too_many_events());
             }
             self.event_count += 1;
-            let row = row::parse(line_text)?;
+            let row = csv::parse(line_text)?;
             let Row { time_us, kind, id, size_bytes } = row;
             let event = match kind {
                 EventKind::Alloc => self.rules.allocate(line, time_us, id, size_bytes),
@@ -132,7 +150,7 @@ impl<R: Read> RecordReader<R> {
             };
             event.map(|event| Some((row, event)))
         };
-        next().map_err(|kind| TraceError::at(&self.path, Position::Line(line.into()), kind))
+        next().map_err(|fault| TraceError::at(&self.path, Position::Line(line.into()), fault))
     }
 
     /// Returns the next record and, if it is an allocation or free, its event.
@@ -143,9 +161,9 @@ impl<R: Read> RecordReader<R> {
                 return Ok(row.map(|(row, event)| (record_of(row), Some(event))));
             }
             Input::Capture(capture) => (capture.next_record(), capture.position()),
-            Input::Session(stream) => (stream.next_record(), stream.position()),
+            Input::Session(session) => (session.next_record(), session.block_position()),
         };
-        let Some(record) = next.map_err(|kind| TraceError::at(&self.path, position, kind))? else {
+        let Some(record) = next.map_err(|fault| TraceError::at(&self.path, position, fault))? else {
             return Ok(None);
         };
         let number = self.event_count + 1;
@@ -157,25 +175,28 @@ impl<R: Read> RecordReader<R> {
             _ => {
                 // Bounds the memory for malicious files.
                 if self.other_count == self.max_others {
-                    return Err(TraceError::at(&self.path, position, TraceErrorKind::TooManyOtherRecords));
+                    let too_many = format!(
+                        "the file exceeds the limit of {MAX_OTHER_RECORDS} records other than allocations and frees"
+                    )
+                    .into();
+                    return Err(TraceError::at(&self.path, position, too_many));
                 }
                 self.other_count += 1;
                 self.check_references(&record, position)?;
                 return Ok(Some((record, None)));
             }
         };
-        let event =
-            if self.event_count == self.max_events { Err(TraceErrorKind::TooManyEvents) } else { event };
+        let event = if self.event_count == self.max_events { Err(too_many_events()) } else { event };
         self.event_count = number;
         let position = Position::Event(number.into());
-        let event = event.map_err(|kind| TraceError::at(&self.path, position, kind))?;
+        let event = event.map_err(|fault| TraceError::at(&self.path, position, fault))?;
         self.check_references(&record, position)?;
         Ok(Some((record, Some(event))))
     }
 
     fn check_references(&mut self, record: &Record, position: Position) -> Result<(), TraceError> {
         let checked = self.references.check(record);
-        checked.map_err(|fault| TraceError::at(&self.path, position, fault.into()))
+        checked.map_err(|rule| TraceError::at(&self.path, position, rule.into()))
     }
 }
 
@@ -195,11 +216,16 @@ impl<R: Read> Iterator for RecordReader<R> {
 impl<R: Read> FusedIterator for RecordReader<R> {}
 
 /// Reads the header of a CSV file, after a byte order mark if there is one.
-fn open_csv<R: Read>(source: Source<R>) -> Result<Lines<R>, TraceErrorKind> {
+fn open_csv<R: Read>(source: Source<R>) -> Result<Lines<R>, Fault> {
     let mut lines = Lines::new(source, Trace::MAX_LINE_LEN);
-    let header = lines.next_line()?.ok_or(TraceErrorKind::Empty)?;
-    row::check_header(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header))?;
+    let empty = || format!("the file is empty; expected the header \"{HEADER}\"");
+    let header = lines.next_line()?.ok_or_else(empty)?;
+    csv::check_header(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header))?;
     Ok(lines)
+}
+
+pub(crate) fn too_many_events() -> Fault {
+    format!("the trace exceeds the limit of {} events", Trace::MAX_EVENTS).into()
 }
 
 fn record_of(row: Row) -> Record {
@@ -217,3 +243,6 @@ fn record_of(row: Row) -> Record {
     };
     Record { time_us, action }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,9 @@
 
 use heapwright_core::ByteSize;
 
-use crate::error::TraceErrorKind;
+use crate::error::{Fault, Position};
 use crate::event::{AllocationIndex, Event, EventKind};
 use crate::ids::{IdNames, Ids};
-use crate::location::Position;
 use crate::trace::Trace;
 
 /// State of the checks that involve several events.
@@ -61,18 +60,20 @@ impl Rules {
         time_us: u64,
         id: u64,
         size_bytes: u64,
-    ) -> Result<Event, TraceErrorKind> {
+    ) -> Result<Event, Fault> {
         self.advance(time_us)?;
-        let index = self.ids.insert(id).map_err(|first| TraceErrorKind::AllocatedTwice {
-            id,
-            first: (self.position)(self.lifetimes[first.as_usize()].alloc.into()),
+        let index = self.ids.insert(id).map_err(|first| {
+            let first = (self.position)(self.lifetimes[first.as_usize()].alloc.into());
+            format!("id {id} was already allocated on {first}; ids must be unique")
         })?;
         self.lifetimes.push(Lifetime { size_bytes, alloc: number, free: 0 });
         self.live_count += 1;
         if self.live_count > Trace::MAX_LIVE {
-            return Err(TraceErrorKind::TooManyLive);
+            let limit = Trace::MAX_LIVE;
+            return Err(format!("the trace exceeds the limit of {limit} live allocations").into());
         }
-        self.live_bytes = self.live_bytes.checked_add(size_bytes).ok_or(TraceErrorKind::LiveBytesOverflow)?;
+        let live = self.live_bytes.checked_add(size_bytes);
+        self.live_bytes = live.ok_or("the sum of the sizes of all live allocations exceeds 64 bits")?;
         self.peak_live_bytes = self.peak_live_bytes.max(self.live_bytes);
         Ok(event(time_us, size_bytes, index, EventKind::Alloc))
     }
@@ -84,20 +85,22 @@ impl Rules {
         time_us: u64,
         id: u64,
         size_bytes: Option<u64>,
-    ) -> Result<Event, TraceErrorKind> {
+    ) -> Result<Event, Fault> {
         self.advance(time_us)?;
-        let index = self.ids.find(id).ok_or(TraceErrorKind::NeverAllocated { id })?;
+        let never = || format!("free of id {id}, which was never allocated");
+        let index = self.ids.find(id).ok_or_else(never)?;
         let lifetime = &mut self.lifetimes[index.as_usize()];
-        if lifetime.free != 0 {
-            return Err(TraceErrorKind::AlreadyFreed { id, freed: (self.position)(lifetime.free.into()) });
+        let &mut Lifetime { size_bytes: allocated, alloc, free } = lifetime;
+        if free != 0 {
+            let freed = (self.position)(free.into());
+            return Err(format!("free of id {id}, which was already freed on {freed}").into());
         }
-        if let Some(found) = size_bytes.filter(|&found| found != lifetime.size_bytes) {
-            return Err(TraceErrorKind::FreeSizeMismatch {
-                id,
-                found,
-                allocated: lifetime.size_bytes,
-                allocated_on: (self.position)(lifetime.alloc.into()),
-            });
+        if let Some(found) = size_bytes.filter(|&found| found != allocated) {
+            let on = (self.position)(alloc.into());
+            let rule = format!(
+                "free of id {id} has size_bytes {found}, but {allocated} bytes were allocated on {on}"
+            );
+            return Err(rule.into());
         }
         lifetime.free = number;
         self.live_count -= 1;
@@ -105,13 +108,17 @@ impl Rules {
         Ok(event(time_us, lifetime.size_bytes, index, EventKind::Free))
     }
 
-    fn advance(&mut self, time_us: u64) -> Result<(), TraceErrorKind> {
+    fn advance(&mut self, time_us: u64) -> Result<(), Fault> {
         if time_us < self.previous_time_us {
-            return Err(TraceErrorKind::TimeGoesBack { previous: self.previous_time_us, found: time_us });
+            return Err(time_goes_back(self.previous_time_us, time_us));
         }
         self.previous_time_us = time_us;
         Ok(())
     }
+}
+
+pub(crate) fn time_goes_back(previous: u64, found: u64) -> Fault {
+    format!("time_us decreases from {previous} to {found}; events must be in order of time").into()
 }
 
 fn event(time_us: u64, size_bytes: u64, allocation: AllocationIndex, kind: EventKind) -> Event {

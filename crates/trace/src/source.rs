@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::error::TraceErrorKind;
+use crate::error::Fault;
 
 /// The uncompressed bytes of a file.
 pub(crate) struct Source<R> {
@@ -14,7 +14,7 @@ pub(crate) struct Source<R> {
     /// Number of bytes of `first` that [`Source::read`] has returned.
     first_returned: usize,
     /// Error that occurred after `first`.
-    error: Option<TraceErrorKind>,
+    error: Option<Fault>,
 }
 
 enum Input<R> {
@@ -34,7 +34,7 @@ const FIRST_LEN: usize = 64;
 
 impl<R: Read> Source<R> {
     /// Creates a source. The first two bytes of `input` determine whether it is gzip.
-    pub(crate) fn new(input: R) -> Result<Self, TraceErrorKind> {
+    pub(crate) fn new(input: R) -> Result<Self, Fault> {
         let mut input = BufReader::with_capacity(32 << 10, input);
         let mut first = Vec::with_capacity(GZIP_MAGIC.len());
         // `fill_buf` is not sufficient, because a pipe may return one byte at a time.
@@ -63,7 +63,7 @@ impl<R: Read> Source<R> {
     }
 
     /// Reads bytes into `buffer` and returns their number, 0 at the end.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, TraceErrorKind> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         let first = &self.first[self.first_returned..];
         if !first.is_empty() {
             let len = first.len().min(buffer.len());
@@ -78,7 +78,7 @@ impl<R: Read> Source<R> {
     }
 
     /// Reads bytes until `buffer` is full or the input ends. Returns the number of bytes.
-    pub(crate) fn read_full(&mut self, buffer: &mut [u8]) -> Result<usize, TraceErrorKind> {
+    pub(crate) fn read_full(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         let mut len = 0;
         while len < buffer.len() {
             match self.read(&mut buffer[len..])? {
@@ -91,7 +91,7 @@ impl<R: Read> Source<R> {
 }
 
 impl<R: Read> Input<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, TraceErrorKind> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         loop {
             let result = match self {
                 Self::Plain(input) => input.read(buffer).map_err(|error| (error, false)),
@@ -107,13 +107,12 @@ impl<R: Read> Input<R> {
 }
 
 /// Converts an I/O error. The decoder reports invalid data with one of three kinds, which reading a file does not return.
-fn classify(error: io::Error, is_gzip: bool) -> TraceErrorKind {
+fn classify(error: io::Error, is_gzip: bool) -> Fault {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof if is_gzip => TraceErrorKind::GzipTruncated,
+        io::ErrorKind::UnexpectedEof if is_gzip => Fault::GzipTruncated,
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if is_gzip => {
-            TraceErrorKind::GzipCorrupt(error.to_string())
+            format!("invalid gzip data: {error}").into()
         }
-        io::ErrorKind::IsADirectory => TraceErrorKind::Directory,
-        _ => TraceErrorKind::Io(error),
+        _ => Fault::Io(error),
     }
 }

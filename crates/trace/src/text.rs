@@ -1,49 +1,32 @@
 //! Quotation of text and paths in messages.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::path::Path;
 
-/// A quotation of text from a file, for messages of one line.
-///
-/// It has at most [`Snippet::MAX_CHARS`] characters. Control characters and invalid UTF-8 are escaped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snippet(String);
+/// Maximum number of characters in a quotation. Longer text is cut off and ends with an ellipsis.
+const MAX_CHARS: usize = 48;
 
-impl Snippet {
-    /// Maximum number of characters. Longer text is cut off and ends with an ellipsis.
-    pub const MAX_CHARS: usize = 48;
-
-    pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut text = String::from('"');
-        let mut char_count = 0;
-        'chunks: for chunk in bytes.utf8_chunks() {
-            for character in chunk.valid().chars() {
-                if char_count == Self::MAX_CHARS {
-                    text.push('…');
-                    break 'chunks;
-                }
-                push_escaped(&mut text, character);
-                char_count += 1;
+/// Quotes text from a file for messages of one line. Control characters and invalid UTF-8 are escaped.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    let mut text = String::from('"');
+    let mut char_count = 0;
+    'chunks: for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().chars().map(Ok);
+        for part in valid.chain(chunk.invalid().iter().map(Err)) {
+            if char_count == MAX_CHARS {
+                text.push('…');
+                break 'chunks;
             }
-            for byte in chunk.invalid() {
-                if char_count == Self::MAX_CHARS {
-                    text.push('…');
-                    break 'chunks;
-                }
-                write!(text, "\\x{byte:02x}").expect("writing to a String cannot fail");
-                char_count += 1;
+            match part {
+                Ok(character) => push_escaped(&mut text, character),
+                Err(byte) => write!(text, "\\x{byte:02x}").expect("writing to a String cannot fail"),
             }
+            char_count += 1;
         }
-        text.push('"');
-        Self(text)
     }
-}
-
-impl fmt::Display for Snippet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    text.push('"');
+    text
 }
 
 fn push_escaped(text: &mut String, character: char) {
@@ -82,23 +65,23 @@ mod tests {
 
     #[test]
     fn printable_text_is_quoted_as_it_is() {
-        assert_eq!(Snippet::new(b"1,alloc,2,3").to_string(), "\"1,alloc,2,3\"");
-        assert_eq!(Snippet::new("größe's".as_bytes()).to_string(), "\"größe\\'s\"");
+        assert_eq!(quoted(b"1,alloc,2,3"), "\"1,alloc,2,3\"");
+        assert_eq!(quoted("größe's".as_bytes()), "\"größe\\'s\"");
     }
 
     #[test]
     fn control_characters_and_broken_utf8_are_escaped() {
-        assert_eq!(Snippet::new(b"a\nb\0\x1b[31m\"\\").to_string(), r#""a\nb\0\u{1b}[31m\"\\""#);
-        assert_eq!(Snippet::new(b"\xff\xfe1").to_string(), r#""\xff\xfe1""#);
+        assert_eq!(quoted(b"a\nb\0\x1b[31m\"\\"), r#""a\nb\0\u{1b}[31m\"\\""#);
+        assert_eq!(quoted(b"\xff\xfe1"), r#""\xff\xfe1""#);
     }
 
     #[test]
     fn long_text_is_cut() {
-        let snippet = Snippet::new(&[b'x'; 500]).to_string();
+        let snippet = quoted(&[b'x'; 500]);
         assert_eq!(snippet, format!("\"{}…\"", "x".repeat(48)));
-        let snippet = Snippet::new(&[0xff; 500]).to_string();
+        let snippet = quoted(&[0xff; 500]);
         assert_eq!(snippet, format!("\"{}…\"", r"\xff".repeat(48)));
-        assert_eq!(Snippet::new(&[b'x'; 48]).to_string(), format!("\"{}\"", "x".repeat(48)));
+        assert_eq!(quoted(&[b'x'; 48]), format!("\"{}\"", "x".repeat(48)));
     }
 
     #[test]

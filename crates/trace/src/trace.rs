@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 
 use heapwright_core::ByteSize;
 
-use crate::error::{TraceError, TraceErrorKind};
+use crate::csv::{HEADER, ZERO_SIZE};
+use crate::error::{Fault, Location, Position, TraceError};
 use crate::event::{AllocationIndex, Event, EventKind};
-use crate::format::Format;
 use crate::ids::IdNames;
-use crate::location::{Location, Position};
-use crate::reader::TraceReader;
-use crate::records::RecordReader;
-use crate::row::HEADER;
+use crate::records::{Format, RecordReader, too_many_events};
+use crate::rules::Rules;
 use crate::session::{self, Record};
 
 /// A complete trace in memory, whose events have been checked.
@@ -49,10 +47,8 @@ impl Trace {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         // Systems report a directory with different errors.
-        if path.is_dir() {
-            return Err(TraceError::in_file(path, TraceErrorKind::Directory));
-        }
-        let file = File::open(path).map_err(|error| TraceError::in_file(path, TraceErrorKind::Io(error)))?;
+        let opened = if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { File::open(path) };
+        let file = opened.map_err(|error| TraceError::at(path, Position::Byte(0), Fault::Io(error)))?;
         Self::from_reader(path, file)
     }
 
@@ -63,66 +59,62 @@ impl Trace {
     /// Returns an error if `input` cannot be read or violates the [format](crate#format). It is not read beyond the first
     /// violation.
     pub fn from_reader(path: impl AsRef<Path>, input: impl Read) -> Result<Self, TraceError> {
-        let path = path.as_ref();
-        let mut reader = TraceReader::new(path, input)?;
-        let events = reader.by_ref().collect::<Result<Vec<Event>, TraceError>>()?;
-        Ok(Self {
-            name: name_of(path),
-            path: path.to_owned(),
-            events,
-            allocation_count: reader.allocation_count(),
-            peak_live: reader.peak_live(),
-            format: reader.format(),
-            truncated_at: reader.truncated_at(),
-            id_names: reader.into_id_names(),
-        })
+        Self::from_records(RecordReader::new(path, input)?, |_, _| ())
     }
 
-    /// Reads a trace, and calls `note` with each record and the number of events before it.
+    /// Reads the records that a reader has not returned yet, and calls `note` with each of them and the number of events before it.
     ///
     /// # Errors
     ///
     /// As [`from_reader`](Self::from_reader).
     pub fn from_records(
-        path: impl AsRef<Path>,
-        input: impl Read,
+        mut reader: RecordReader<impl Read>,
         mut note: impl FnMut(usize, Record),
     ) -> Result<Self, TraceError> {
-        let path = path.as_ref();
-        let mut reader = RecordReader::new(path, input)?;
         let mut events = Vec::new();
         while let Some((record, event)) = reader.next_checked()? {
             note(events.len(), record);
             events.extend(event);
         }
-        Ok(Self {
+        let (format, truncated_at) = (reader.format(), reader.truncated_at());
+        Ok(Self { truncated_at, ..Self::new(&reader.path, events, format, reader.rules) })
+    }
+
+    /// Creates a trace from allocations and frees: the time in microseconds, the kind, the id and the size of each.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if they violate the [format](crate#format), with the line that the event would have.
+    pub fn from_events(
+        path: impl AsRef<Path>,
+        events: impl IntoIterator<Item = (u64, EventKind, u64, ByteSize)>,
+    ) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let mut rules = Rules::new(Position::Line);
+        let mut checked = Vec::new();
+        for (line, (time_us, kind, id, size)) in (2..).zip(events) {
+            let event = match kind {
+                _ if size.is_zero() => Err(ZERO_SIZE.into()),
+                _ if line - 2 == Self::MAX_EVENTS => Err(too_many_events()),
+                EventKind::Alloc => rules.allocate(line, time_us, id, size.get()),
+                EventKind::Free => rules.free(line, time_us, id, Some(size.get())),
+            };
+            let position = Position::Line(line.into());
+            checked.push(event.map_err(|fault| TraceError::at(path, position, fault))?);
+        }
+        Ok(Self::new(path, checked, Format::Csv, rules))
+    }
+
+    fn new(path: &Path, events: Vec<Event>, format: Format, rules: Rules) -> Self {
+        Self {
             name: name_of(path),
             path: path.to_owned(),
             events,
-            allocation_count: reader.rules.allocation_count(),
-            peak_live: reader.rules.peak_live(),
-            format: reader.format(),
-            truncated_at: reader.truncated_at(),
-            id_names: reader.rules.into_id_names(),
-        })
-    }
-
-    /// Creates a trace whose ids are its allocation indices. The caller guarantees the rules of the format.
-    pub(crate) fn generated(
-        name: PathBuf,
-        events: Vec<Event>,
-        allocation_count: u32,
-        peak_live: ByteSize,
-    ) -> Self {
-        Self {
-            name: name_of(&name),
-            path: name,
-            events,
-            id_names: IdNames::counted(allocation_count),
-            allocation_count: AllocationIndex::new(allocation_count).as_usize(),
-            peak_live,
-            format: Format::Csv,
+            allocation_count: rules.allocation_count(),
+            peak_live: rules.peak_live(),
+            format,
             truncated_at: None,
+            id_names: rules.into_id_names(),
         }
     }
 

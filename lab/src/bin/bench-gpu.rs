@@ -7,21 +7,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use heapwright_lab::gpu::table::{Row, Table};
-use heapwright_lab::gpu::{GIB, Result, bandwidth, cost, plain::Plain, program, residency, traces};
+use heapwright_lab::gpu::{GIB, Result, bandwidth, cost, plain::Plain, residency, traces};
 
 /// The names of the measurements.
-const MEASUREMENTS: [&str; 10] = [
-    "device",
-    "conformance",
-    "replays",
-    "placed-buffers",
-    "allocations",
-    "copies",
-    "writes",
-    "eviction",
-    "traces",
-    "residency",
-];
+const MEASUREMENTS: [&str; 8] =
+    ["device", "placed-buffers", "allocations", "copies", "writes", "eviction", "traces", "residency"];
 
 /// Measures heapwright's runtime on a Vulkan device, beside plain Vulkan and VMA on the same device, and prints a table.
 #[derive(Parser)]
@@ -61,18 +51,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<bool> {
-    let needs_program = |only: &&String| ["conformance", "replays"].contains(&only.as_str());
-    if let (None, Some(only)) = (&args.heapwright, args.only.iter().find(needs_program)) {
-        return Err(format!("--only {only} needs the program: --heapwright FILE").into());
-    }
     let (index, size) = (args.index, args.size_mib << 20);
     let mut table = Table::of(&args.only);
     table.add("device", || Plain::open(index).map(|plain| vec![Row::plain("device", plain.name.clone())]));
-    let device = format!("vulkan:{index}");
-    if let Some(heapwright) = &args.heapwright {
-        table.add("conformance", || program::conformance(heapwright, &device));
-        table.add("replays", || program::replay(heapwright, &device, &args.traces));
-    }
     table.add("placed-buffers", || cost::placed_buffers(index));
     table.add("allocations", || cost::allocations(index));
     table.add("copies", || bandwidth::copies(index, size));
@@ -80,7 +61,7 @@ fn run(args: &Args) -> Result<bool> {
     table.add("eviction", || {
         bandwidth::eviction(index, &[(16, size / 16), (1, size / 4), (1, size), (1, size * 4), (8, size)])
     });
-    table.add("traces", || traces::beside_vma(index, &args.traces, args.heapwright.as_deref()));
+    table.add("traces", || traces::beside_vma(index, &args.traces));
     table.add("residency", || residency::quarter(index, args.working_set_gib * GIB));
     write!(anstream::stdout(), "{table}")?;
     Ok(table.all_held())

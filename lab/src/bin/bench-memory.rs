@@ -13,7 +13,8 @@ use heapwright_lab::memory::devices::compare_devices;
 use heapwright_lab::memory::meter::DeviceCall;
 use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
 use heapwright_lab::workload::traces::NAMES;
-use heapwright_trace::{Part, Trace, Workload};
+use heapwright_simulation::{FIRST_EVALUATION_SEED, GeneratedTrace, Part};
+use heapwright_trace::Trace;
 
 /// Compares heapwright with VMA and gpu-allocator by the device memory that they hold and the calls that they make.
 #[derive(Parser)]
@@ -81,8 +82,8 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
 fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut traces = Group::Recorded.traces(&[folder.to_owned()])?;
-    let first = |workload: &Workload| workload.seed == Workload::FIRST_EVALUATION_SEED;
-    traces.extend(Workload::of_part(Part::Evaluation).filter(first).map(Workload::generate));
+    let first = |generated: &GeneratedTrace| generated.seed == FIRST_EVALUATION_SEED;
+    traces.extend(GeneratedTrace::of_part(Part::Evaluation).filter(first).map(GeneratedTrace::generate));
     let mut differences = String::new();
     for trace in &traces {
         differences.extend(verify(&text, &compare(trace, &CONTENDERS)?).err());

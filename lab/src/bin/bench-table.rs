@@ -12,7 +12,7 @@ use heapwright_lab::random::SEED;
 use heapwright_lab::refusals::Difference;
 use heapwright_lab::report::Report;
 use heapwright_lab::report::machine::{Machine, clock_nanoseconds};
-use heapwright_lab::report::text::{Medium, render};
+use heapwright_lab::report::text::render;
 use heapwright_lab::suite::Suite;
 use heapwright_lab::workload::Effort;
 
@@ -89,11 +89,11 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         traces_left_out: suite.traces.left_out,
         sections,
     };
+    let text = render(&report);
     if let Some(file) = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md"))) {
-        fs::write(&file, render(&report, Medium::Markdown))
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+        fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    anstream::stdout().write_all(render(&report, Medium::Terminal).as_bytes())?;
+    anstream::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 

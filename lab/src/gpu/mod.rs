@@ -8,13 +8,11 @@
 //! | [`cost`] | the time to create placed buffers and allocations |
 //! | [`residency`] | a working set of four times the budget |
 //! | [`traces`] | the recorded traces, beside VMA |
-//! | [`program`] | the program `heapwright`: conformance and replays |
 //! | [`table`] | the table |
 
 pub mod bandwidth;
 pub mod cost;
 pub mod plain;
-pub mod program;
 pub mod queue;
 pub mod residency;
 pub mod table;

@@ -1,6 +1,6 @@
 //! The recorded traces on the device: through heapwright and through VMA, in turn.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ash::vk;
@@ -15,7 +15,6 @@ use vk_mem::Alloc as _;
 
 use super::Result;
 use super::plain::Plain;
-use super::program::Prediction;
 use super::queue;
 use super::table::Row;
 
@@ -150,12 +149,12 @@ fn replay<A: Allocator>(mut allocator: A, trace: &Trace) -> Result<Measured> {
     Ok(measured)
 }
 
-/// Replays the traces through both. `program` is the program heapwright, whose prediction is shown beside.
+/// Replays the traces through both.
 ///
 /// # Errors
 ///
 /// Returns the errors of the device, and those of reading a trace.
-pub fn beside_vma(index: usize, files: &[PathBuf], program: Option<&Path>) -> Result<Vec<Row>> {
+pub fn beside_vma(index: usize, files: &[PathBuf]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for file in files {
         let trace = Trace::read(file)?;
@@ -185,14 +184,6 @@ pub fn beside_vma(index: usize, files: &[PathBuf], program: Option<&Path>) -> Re
             format!("{}: heapwright (mean per operation, mean / peak held)", trace.name()),
             ours.describe(),
         ));
-        if let Some(program) = program {
-            let Prediction { heaps_us, hitches, held } = super::program::predict(program, file)?;
-            let [mean, peak] = held.map(|bytes| bytes / f64::from(1 << 20));
-            rows.push(Row::plain(
-                format!("{}: heapwright, as the cost model of `replay` predicts it", trace.name()),
-                format!("{heaps_us:.2} µs for heaps, {hitches} hitches, {mean:.0} / {peak:.0} MiB held"),
-            ));
-        }
         rows.push(Row::plain(format!("{}: VMA", trace.name()), theirs.describe()));
     }
     Ok(rows)

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use heapwright_trace::{Part, Trace, TraceError, Workload};
+use heapwright_simulation::{GeneratedTrace, Part};
+use heapwright_trace::{Trace, TraceError};
 
 use super::allocators::{Failed, replay};
 use super::measured::WITHOUT;
@@ -84,7 +85,7 @@ impl Group {
                 })
                 .map(Trace::read)
                 .collect(),
-            Self::Generated(part) => Ok(Workload::of_part(part).map(Workload::generate).collect()),
+            Self::Generated(part) => Ok(GeneratedTrace::of_part(part).map(GeneratedTrace::generate).collect()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSizing, Keeping, PlacementError, SharedHeapSet, SharedPlacementId,
+    HeapRetention, HeapSizing, Keeping, PlacementError, PlacementRequest, SharedHeapSet, SharedPlacementId,
 };
 use heapwright_core::{Alignment, ByteSize};
 
@@ -77,13 +77,14 @@ impl Fixed {
     fn place(&mut self, size: ByteSize) -> Result<SharedPlacementId, PlacementError> {
         let alignment = Alignment::new(256).unwrap_or(Alignment::ONE);
         let size = size.align_up(alignment).ok_or(PlacementError::TooManyBytes)?;
-        if let Some(placed) = self.set.allocate(size, alignment)? {
+        let request = PlacementRequest::new(size, alignment);
+        if let Some(placed) = self.set.allocate(&request)? {
             return Ok(placed.id);
         }
-        let wanted = self.set.plan(size, alignment)?;
+        let wanted = self.set.plan(&request)?;
         self.free_all(wanted.release);
         self.calls.push(DeviceCall::Create(Block::shared(wanted.size)));
-        Ok(self.set.allocate_in_new(wanted.size, wanted.size, size, alignment)?.id)
+        Ok(self.set.allocate_in_new(wanted.size, wanted.size, &request)?.id)
     }
 }
 

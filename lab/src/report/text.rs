@@ -1,33 +1,23 @@
-//! Rendering of the report: aligned columns for a terminal, or markdown.
+//! Rendering of the report as markdown.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::{Figure, Format, Report, Section};
 
-/// The target of the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Medium {
-    /// A terminal.
-    Terminal,
-    /// A markdown file.
-    Markdown,
-}
-
 /// Renders the entire report.
 #[must_use]
-pub fn render(report: &Report, medium: Medium) -> String {
-    let mut parts = vec![heading(report, medium)];
-    parts.extend(report.sections.iter().map(|section| render_section(section, medium)));
+pub fn render(report: &Report) -> String {
+    let mut parts = vec![heading(report)];
+    parts.extend(report.sections.iter().map(render_section));
     parts.join("\n\n") + "\n"
 }
 
-fn heading(report: &Report, medium: Medium) -> String {
+fn heading(report: &Report) -> String {
     let machine = &report.machine;
-    let mut lines = Vec::new();
-    if medium == Medium::Markdown {
-        lines.push("# Suballocators, side by side\n".to_owned());
-        lines.push("Written by `cargo lab bench-table`; do not edit.\n".to_owned());
-    }
+    let mut lines = vec![
+        "# Suballocators, side by side\n".to_owned(),
+        "Written by `cargo lab bench-table`; do not edit.\n".to_owned(),
+    ];
     lines.push(format!(
         "{}, {} threads, {}. {}; {}.\nCommit {}, {}, seed {}.{}",
         machine.processor,
@@ -54,13 +44,9 @@ fn heading(report: &Report, medium: Medium) -> String {
     lines.join("\n")
 }
 
-fn render_section(section: &Section, medium: Medium) -> String {
+fn render_section(section: &Section) -> String {
     let mut table = Table::new();
-    let preset = match medium {
-        Medium::Terminal => presets::NOTHING,
-        Medium::Markdown => presets::ASCII_MARKDOWN,
-    };
-    table.load_style(preset).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
     let headings = section.columns.iter().map(|column| column.heading.as_str());
     table.set_header(std::iter::once("rival").chain(headings).map(Cell::new));
     for row in &section.rows {
@@ -80,15 +66,10 @@ fn render_section(section: &Section, medium: Medium) -> String {
             unfit.push(format!("{}: {reason}.", row.rival));
         }
     }
-    let title = match medium {
-        Medium::Terminal => format!("== {}", section.title),
-        Medium::Markdown => format!("## {}", section.title),
-    };
-    let gap = if medium == Medium::Markdown { "\n\n" } else { "\n" };
     let table: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    let mut text = format!("{title}{gap}{}{gap}{}", section.about, table.join("\n"));
+    let mut text = format!("## {}\n\n{}\n\n{}", section.title, section.about, table.join("\n"));
     if !unfit.is_empty() {
-        text.push_str(gap);
+        text.push_str("\n\n");
         text.push_str(&unfit.join(" "));
     }
     text
@@ -138,6 +119,6 @@ About.
 nobody: cannot.";
         let squeezed =
             |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(['-', ':'], "");
-        assert_eq!(squeezed(&render_section(&section, Medium::Markdown)), squeezed(expected));
+        assert_eq!(squeezed(&render_section(&section)), squeezed(expected));
     }
 }

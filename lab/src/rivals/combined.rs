@@ -1,6 +1,8 @@
 //! Heapwright's slabs over heaps, with one heap of the whole capacity, so that all rivals have the same range.
 
-use heapwright_core::placement::{HeapRetention, HeapSizing, SharedHeapSet, SharedPlacementId};
+use heapwright_core::placement::{
+    HeapRetention, HeapSizing, PlacementRequest, SharedHeapSet, SharedPlacementId,
+};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, Terms, Unfit};
@@ -30,7 +32,7 @@ impl Rival for OurCombined {
 
     #[inline]
     fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(SharedPlacementId, HeapOffset)> {
-        let placed = self.0.allocate(size, alignment).ok()??;
+        let placed = self.0.allocate(&PlacementRequest::new(size, alignment)).ok()??;
         Some((placed.id, placed.range.start()))
     }
 

@@ -3,11 +3,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Interval for polling whether a program has exited.
-const PAUSE: Duration = Duration::from_millis(5);
+use crate::limited;
 
 /// Number of lines of output that are shown for a failed program.
 const SHOWN_LINES: usize = 40;
@@ -69,20 +67,14 @@ pub(super) fn run(mut command: Command, limit: Duration, output: &Path) -> Resul
         .stderr(err)
         .spawn()
         .map_err(|error| format!("starting {}: {error}", command.get_program().display()))?;
-    let end = Instant::now() + limit;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Some(status),
-            Ok(None) if Instant::now() < end => thread::sleep(PAUSE),
-            Ok(None) => {
-                // Fails if the process has just exited.
-                let _ = child.kill();
-                let _ = child.wait();
-                break None;
-            }
-            Err(error) => return Err(format!("waiting for {}: {error}", command.get_program().display())),
-        }
-    };
+    let program = command.get_program().display();
+    let status =
+        limited::wait(&mut child, limit).map_err(|error| format!("waiting for {program}: {error}"))?;
+    if status.is_none() {
+        // Fails if the process has just exited.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
     // The output may be invalid UTF-8.
     let text = |path: &Path| {
         let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -99,6 +91,8 @@ pub(super) fn run(mut command: Command, limit: Duration, output: &Path) -> Resul
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn shell(script: &str, limit: Duration) -> Run {

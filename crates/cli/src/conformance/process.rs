@@ -98,7 +98,7 @@ impl Progress {
             Message::Ended { id, result, detail } => {
                 self.running = None;
                 if let Some(check) = find(&id) {
-                    each(CheckReport { check, outcome: result.into(), detail });
+                    each(CheckReport { check, outcome: result, detail });
                 }
             }
             Message::CannotRun { reason } => self.cannot_run = Some(reason),

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use heapwright_conformance::Check;
 use heapwright_report::Visible;
 use serde::Deserialize;
 
 use super::report::{CheckResult, ConformanceReport};
+use crate::exit::Failed;
 use crate::input;
 
 /// The results of an earlier run, as `--results` wrote or `--json` printed them.
@@ -24,20 +25,12 @@ struct EarlierCheck {
     result: CheckResult,
 }
 
-/// Error of reading a file of results.
-#[derive(Debug, thiserror::Error)]
-#[error("{path}: {reason}", path = .path.display())]
-pub(super) struct ResultsError {
-    path: PathBuf,
-    reason: String,
-}
-
 /// Returns the results as JSON with a line for each check, without what varies between runs.
 pub(super) fn render(report: &ConformanceReport) -> String {
     let (device, lines) = report.lines();
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let lines =
-        lines.map(|(id, result, _)| format!("{{\"id\":{},\"result\":\"{}\"}}", quoted(id), name(result)));
+        lines.map(|(id, result, _)| format!("{{\"id\":{},\"result\":\"{}\"}}", quoted(id), result.name()));
     format!("{{\"device\":{},\"checks\":[\n{}\n]}}\n", quoted(device), lines.collect::<Vec<_>>().join(",\n"))
 }
 
@@ -53,11 +46,11 @@ pub(super) struct Changes {
 
 impl Results {
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self, ResultsError> {
-        let wrong = |reason| ResultsError { path: path.to_owned(), reason };
-        let bytes = input::read(path).map_err(|error| wrong(input::reason(&error, "no such file")))?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| wrong(format!("is no file of `heapwright conformance --results`: {error}")))
+    pub(super) fn read(path: &Path) -> Result<Self, Failed> {
+        serde_json::from_str(&input::read_text(path)?).map_err(|error| {
+            let rule = format!("is no file of `heapwright conformance --results`: {error}");
+            Failed::bad_input(rule).of(path.display())
+        })
     }
 
     fn by_id(&self) -> BTreeMap<&str, CheckResult> {
@@ -93,19 +86,10 @@ impl Changes {
     }
 }
 
-fn name(result: CheckResult) -> &'static str {
-    match result {
-        CheckResult::Pass => "pass",
-        CheckResult::Fail => "fail",
-        CheckResult::Known => "known",
-        CheckResult::Skip => "skip",
-    }
-}
-
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (id, before, now, detail) in &self.changed {
-            writeln!(f, "changed {id}: {} -> {}: {}", name(*before), name(*now), Visible(detail))?;
+            writeln!(f, "changed {id}: {} -> {}: {}", before.name(), now.name(), Visible(detail))?;
         }
         for id in &self.added {
             writeln!(f, "new {id}")?;
@@ -143,7 +127,7 @@ pub(super) fn table(checks: &[&Check], results: &[Results]) -> String {
         if found.iter().all(|&end| end == Some(CheckResult::Pass)) {
             continue;
         }
-        let cells: Vec<&str> = found.into_iter().map(|end| end.map_or("-", name)).collect();
+        let cells: Vec<&str> = found.into_iter().map(|end| end.map_or("-", CheckResult::name)).collect();
         rows.push(format!("| {} | {} |", check.id, cells.join(" | ")));
     }
     rows.join("\n")

@@ -6,8 +6,8 @@ use heapwright_conformance::{CheckReport, Filter, Options, Outcome, Target, run 
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceChoice;
-use crate::exit::Exit;
-use crate::output::{Output, OutputError};
+use crate::exit::{Exit, Failed};
+use crate::output::{Output, cannot_write};
 
 /// A message of a process that runs checks: a JSON object on a line of standard output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,12 @@ pub(super) enum Message {
     /// A check begins. If this is the last message, the process crashed in this check.
     Begins { id: String },
     /// A check ended.
-    Ended { id: String, result: Ended, detail: String },
+    Ended {
+        id: String,
+        #[serde(with = "Ended")]
+        result: Outcome,
+        detail: String,
+    },
     /// The device cannot be opened.
     CannotRun { reason: String },
     /// All checks have ended, and the device was released.
@@ -24,41 +29,22 @@ pub(super) enum Message {
 }
 
 /// Result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Ended {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Outcome", rename_all = "snake_case")]
+enum Ended {
     Passed,
     Failed,
     Skipped,
 }
 
-impl From<Outcome> for Ended {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Passed => Self::Passed,
-            Outcome::Failed => Self::Failed,
-            Outcome::Skipped => Self::Skipped,
-        }
-    }
-}
-
-impl From<Ended> for Outcome {
-    fn from(ended: Ended) -> Self {
-        match ended {
-            Ended::Passed => Self::Passed,
-            Ended::Failed => Self::Failed,
-            Ended::Skipped => Self::Skipped,
-        }
-    }
-}
-
 /// Runs the checks. They share a device, which is replaced after a check that fails.
 #[expect(unsafe_code, reason = "runs checks on any device")]
-pub(super) fn run(choice: &DeviceChoice, output: &mut Output) -> Result<Exit, OutputError> {
-    let ids: Vec<String> = std::io::stdin().lock().lines().collect::<Result<_, _>>()?;
+pub(super) fn run(choice: &DeviceChoice, output: &mut Output) -> Result<Exit, Failed> {
+    let ids: Vec<String> =
+        std::io::stdin().lock().lines().collect::<Result<_, _>>().map_err(|error| cannot_write(&error))?;
     let mut held: Option<Target> = None;
     for id in ids {
-        send(output, &Message::Begins { id: id.clone() })?;
+        output.json(&Message::Begins { id: id.clone() })?;
         if output.is_closed() {
             // The parent process has ended.
             return Ok(Exit::Failure);
@@ -77,7 +63,7 @@ pub(super) fn run(choice: &DeviceChoice, output: &mut Output) -> Result<Exit, Ou
         let report = match unsafe { run_checks(open, &options, |_| ()) } {
             Ok(report) => report,
             Err(error) => {
-                send(output, &Message::CannotRun { reason: error.0 })?;
+                output.json(&Message::CannotRun { reason: error.0 })?;
                 return Ok(Exit::Failure);
             }
         };
@@ -85,15 +71,10 @@ pub(super) fn run(choice: &DeviceChoice, output: &mut Output) -> Result<Exit, Ou
             if outcome == Outcome::Failed {
                 held = None;
             }
-            send(output, &Message::Ended { id: check.id.to_owned(), result: outcome.into(), detail })?;
+            output.json(&Message::Ended { id: check.id.to_owned(), result: outcome, detail })?;
         }
     }
     drop(held);
-    send(output, &Message::Done)?;
+    output.json(&Message::Done)?;
     Ok(Exit::Success)
-}
-
-fn send(output: &mut Output, message: &Message) -> Result<(), OutputError> {
-    // Only maps with keys that are not strings can fail.
-    output.result(&serde_json::to_string(message).expect("a message has no maps"))
 }

@@ -9,7 +9,7 @@ use heapwright_core::aliasing::frame::{
 };
 use serde_json::{Value, json};
 
-use super::InputError;
+use crate::exit::Failed;
 
 /// The largest number of passes, and of resources: the planner compares each two of them.
 pub(super) const MAX_COUNT: usize = 10_000;
@@ -49,7 +49,7 @@ pub(super) struct NamedResource {
 
 impl NamedFrame {
     /// Declares the uses of all passes.
-    pub(super) fn declare_uses(&mut self) -> Result<(), InputError> {
+    pub(super) fn declare_uses(&mut self) -> Result<(), Failed> {
         for (number, pass) in self.passes.iter().enumerate() {
             for used in &pass.uses {
                 let resource = FrameResourceId::new(used.resource);
@@ -60,8 +60,8 @@ impl NamedFrame {
         Ok(())
     }
 
-    pub(super) fn wrong(&self, line: usize, reason: String) -> InputError {
-        InputError::Line { name: self.file.clone(), line, reason }
+    pub(super) fn wrong(&self, line: usize, reason: impl fmt::Display) -> Failed {
+        super::wrong(&self.file, line, reason)
     }
 
     fn pass(&self, pass: PassId) -> &NamedPass {
@@ -80,7 +80,7 @@ impl NamedFrame {
     }
 
     /// Returns the error with its line.
-    pub(super) fn malformed(&self, error: FrameError) -> InputError {
+    pub(super) fn malformed(&self, error: FrameError) -> Failed {
         match error {
             FrameError::NotPermitted { pass, resource, how } => self.wrong(
                 self.line_of_use(pass, resource),
@@ -107,12 +107,12 @@ impl NamedFrame {
                 };
                 self.wrong(resource.line, reason)
             }
-            error => InputError::File { name: self.file.clone(), reason: error.to_string() },
+            error => Failed::bad_input(error).of(&self.file),
         }
     }
 
     /// Returns an error if the contents of a resource would be undefined.
-    pub(super) fn expect_defined(&self, plan: &FramePlan) -> Result<(), InputError> {
+    pub(super) fn expect_defined(&self, plan: &FramePlan) -> Result<(), Failed> {
         let mistake = plan.not_aliased.iter().find(|(_, reason)| reason.is_mistake());
         mistake.map_or(Ok(()), |&(resource, reason)| {
             let pass = match reason {

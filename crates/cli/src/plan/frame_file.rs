@@ -1,6 +1,7 @@
 //! The file format of frames: JSON with queues, resources and passes.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use heapwright_core::aliasing::frame::{
     Frame, FramePlan, FrameResource, PassId, QueueId, QueueKind, ResourceKind, Retention, Use,
@@ -10,8 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::InputError;
 use super::frame::{MAX_COUNT, NamedFrame, NamedPass, NamedResource, NamedUse};
+use crate::exit::Failed;
 
 /// The largest number of resources on several queues: the planner may need a section for each two of them.
 const MAX_RESOURCES_ON_SEVERAL_QUEUES: usize = 1000;
@@ -40,11 +41,12 @@ struct Document<'a> {
 #[serde(deny_unknown_fields)]
 struct Queue {
     name: String,
-    kind: Kind,
+    #[serde(with = "Kind")]
+    kind: QueueKind,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(remote = "QueueKind", rename_all = "snake_case")]
 enum Kind {
     Direct,
     Compute,
@@ -59,8 +61,8 @@ struct Resource {
     size: u64,
     alignment: Option<u64>,
     granularity: Option<u64>,
-    #[serde(default)]
-    retention: Kept,
+    #[serde(default, with = "Kept")]
+    retention: Retention,
     offset: Option<u64>,
     hint: Option<u64>,
 }
@@ -76,10 +78,9 @@ enum Described {
     DepthStencil,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
+#[derive(Deserialize)]
+#[serde(remote = "Retention", rename_all = "snake_case")]
 enum Kept {
-    #[default]
     Transient,
     Persistent,
     History,
@@ -102,12 +103,12 @@ struct Pass<'a> {
 #[serde(deny_unknown_fields)]
 struct Used {
     resource: String,
-    #[serde(rename = "use")]
-    how: How,
+    #[serde(rename = "use", with = "How")]
+    how: Use,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(remote = "Use", rename_all = "snake_case")]
 enum How {
     Read,
     Render,
@@ -132,12 +133,12 @@ impl<'a> File<'a> {
         self.feeds.partition_point(|&feed| feed < position) + 1
     }
 
-    fn wrong(&self, line: usize, reason: String) -> InputError {
-        InputError::Line { name: self.name.to_owned(), line, reason }
+    fn wrong(&self, line: usize, reason: impl Display) -> Failed {
+        super::wrong(self.name, line, reason)
     }
 
     /// Parses JSON that begins on a line. Errors name the path, after `base`.
-    fn parse<T: Deserialize<'a>>(&self, line: usize, base: &str, text: &'a str) -> Result<T, InputError> {
+    fn parse<T: Deserialize<'a>>(&self, line: usize, base: &str, text: &'a str) -> Result<T, Failed> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let parsed = serde_path_to_error::deserialize(&mut reader);
         let parsed = parsed.map_err(|error| (format!("{base}{}", error.path()), error.into_inner()));
@@ -158,18 +159,13 @@ impl<'a> File<'a> {
     }
 
     /// Parses an element of the document's list `base`.
-    fn part<T: Deserialize<'a>>(
-        &self,
-        base: &str,
-        number: usize,
-        part: &'a RawValue,
-    ) -> Result<T, InputError> {
+    fn part<T: Deserialize<'a>>(&self, base: &str, number: usize, part: &'a RawValue) -> Result<T, Failed> {
         self.parse(self.line_of(part), &format!("{base}[{number}]."), part.get())
     }
 }
 
 /// Reads a frame. Offsets are fixed.
-pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
+pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, Failed> {
     let feeds = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at).collect();
     let file = File { name, text, feeds };
     let document: Document<'_> = file.parse(1, "", text)?;
@@ -181,7 +177,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
     {
         if count > most {
             let reason = format!("there are {count} {what}, and at most {most} can be planned");
-            return Err(InputError::File { name: name.to_owned(), reason });
+            return Err(Failed::bad_input(reason).of(name));
         }
     }
     let mut frame = Frame::new();
@@ -189,11 +185,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
     for (number, &part) in document.queues.iter().enumerate() {
         let queue: Queue = file.part("queues", number, part)?;
         queues.add(&file, file.line_of(part), queue.name)?;
-        frame.add_queue(match queue.kind {
-            Kind::Direct => QueueKind::Direct,
-            Kind::Compute => QueueKind::Compute,
-            Kind::Copy => QueueKind::Copy,
-        });
+        frame.add_queue(queue.kind);
     }
     if document.queues.is_empty() {
         queues.add(&file, 1, "direct".to_owned())?;
@@ -227,29 +219,19 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
                     format!("after names {before:?}, and no pass in front of this one has this name"),
                 )
             })?;
-            frame
-                .add_dependency(PassId::new(before), id)
-                .map_err(|error| file.wrong(line, error.to_string()))?;
+            frame.add_dependency(PassId::new(before), id).map_err(|error| file.wrong(line, error))?;
         }
         names.add(&file, line, pass.name.clone())?;
         if pass.may_be_skipped {
-            frame.set_may_be_skipped(id).map_err(|error| file.wrong(line, error.to_string()))?;
+            frame.set_may_be_skipped(id).map_err(|error| file.wrong(line, error))?;
         }
         let list = format!("passes[{number}].uses");
         let uses = pass.uses.iter().enumerate().map(|(number, &part)| {
             let line = file.line_of(part);
-            let used: Used = file.part(&list, number, part)?;
-            let how = match used.how {
-                How::Read => Use::Read,
-                How::Render => Use::Render,
-                How::Clear => Use::Clear,
-                How::CopyAll => Use::CopyAll,
-                How::WriteUnordered => Use::WriteUnordered,
-                How::Update => Use::Update,
-            };
-            Ok(NamedUse { resource: resources.find(&file, line, &used.resource)?, how, line })
+            let Used { resource, how } = file.part(&list, number, part)?;
+            Ok(NamedUse { resource: resources.find(&file, line, &resource)?, how, line })
         });
-        let uses = uses.collect::<Result<_, InputError>>()?;
+        let uses = uses.collect::<Result<_, Failed>>()?;
         passes.push(NamedPass { name: pass.name, line, may_be_skipped: pass.may_be_skipped, uses });
     }
     let mut frame =
@@ -279,11 +261,7 @@ fn described(resource: &Resource) -> Result<FrameResource, String> {
     let (alignment, granularity) = (power("alignment", alignment)?, power("granularity", granularity)?);
     Ok(FrameResource {
         granularity,
-        retention: match resource.retention {
-            Kept::Transient => Retention::Transient,
-            Kept::Persistent => Retention::Persistent,
-            Kept::History => Retention::History,
-        },
+        retention: resource.retention,
         fixed_offset: resource.offset.map(HeapOffset::new),
         hint: resource.hint.map(HeapOffset::new),
         ..FrameResource::new(kind, ByteSize::new(resource.size), alignment)
@@ -302,7 +280,7 @@ impl Names {
         Self { what, names: Vec::new(), numbers: BTreeMap::new() }
     }
 
-    fn add(&mut self, file: &File<'_>, line: usize, name: String) -> Result<(), InputError> {
+    fn add(&mut self, file: &File<'_>, line: usize, name: String) -> Result<(), Failed> {
         if self.numbers.insert(name.clone(), self.names.len()).is_some() {
             return Err(file.wrong(line, format!("there is another {} with the name {name:?}", self.what)));
         }
@@ -310,7 +288,7 @@ impl Names {
         Ok(())
     }
 
-    fn find(&self, file: &File<'_>, line: usize, name: &str) -> Result<usize, InputError> {
+    fn find(&self, file: &File<'_>, line: usize, name: &str) -> Result<usize, Failed> {
         let number = self.numbers.get(name).copied();
         number.ok_or_else(|| file.wrong(line, format!("there is no {} with the name {name:?}", self.what)))
     }

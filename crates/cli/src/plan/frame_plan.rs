@@ -9,20 +9,19 @@ use heapwright_core::aliasing::{Interval, SolveOptions};
 use super::args::{BarriersArg, PlanArgs};
 use super::drawing::{DrawnBuffer, DrawnHeap, draw};
 use super::frame::{FrameText, NamedFrame};
-use super::report::{FrameReport, HeapReport, PlanReport};
+use super::report::{HeapReport, PlanReport};
 use super::table_plan::solve_options;
-use super::{InputError, PlanError, Planned, frame_file, moves, replay};
+use super::{Planned, frame_file, moves, replay};
+use crate::exit::Failed;
 
 /// Makes or checks the plan of a frame.
-pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, PlanError> {
+pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, Failed> {
     let frame = frame_file::read(name, text)?;
     let heap_per_category = args.tier == 1;
     let start = Instant::now();
     let (plan, barrier_time) = if args.check {
         if let Some(without) = frame.resources.iter().find(|resource| resource.desc.fixed_offset.is_none()) {
-            return Err(frame
-                .wrong(without.line, "the plan has no offset for this resource".to_owned())
-                .into());
+            return Err(frame.wrong(without.line, "the plan has no offset for this resource"));
         }
         (check(&frame, &unchanged(heap_per_category))?, Default::default())
     } else {
@@ -46,21 +45,17 @@ pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, P
         let barrier_time = packed.elapsed();
         (packing.plan(options.barriers), barrier_time)
     };
-    let seconds = start.elapsed().as_secs_f64();
+    let times = [start.elapsed(), barrier_time];
     frame.expect_defined(&plan)?;
-    let report = PlanReport {
-        file: name.to_owned(),
-        seconds,
-        barrier_seconds: barrier_time.as_secs_f64(),
-        heaps: (0..plan.heaps.len()).map(|heap| heap_report(&frame, &plan, heap)).collect(),
-        frame: Some(FrameReport { json: frame.to_json(&plan), text: FrameText(&frame, &plan).to_string() }),
-    };
+    let heaps = (0..plan.heaps.len()).map(|heap| heap_report(&frame, &plan, heap)).collect();
+    let report = PlanReport::new(name.to_owned(), times, heaps)
+        .with_frame(frame.to_json(&plan), FrameText(&frame, &plan).to_string());
     let svg = args
         .svg
         .is_some()
         .then(|| draw(&(0..plan.heaps.len()).map(|heap| drawn(&frame, &plan, heap)).collect::<Vec<_>>()));
-    let with_offsets = frame_file::with_offsets(text, &plan)
-        .map_err(|error| InputError::File { name: name.to_owned(), reason: error.to_string() })?;
+    let with_offsets =
+        frame_file::with_offsets(text, &plan).map_err(|error| Failed::bad_input(error).of(name))?;
     Ok(Planned { report, svg, with_offsets })
 }
 
@@ -71,17 +66,16 @@ pub(super) fn unchanged(heap_per_category: bool) -> FramePlanOptions {
 }
 
 /// Plans a frame with fixed offsets, and checks the plan by the rules of the tracker.
-pub(super) fn check(frame: &NamedFrame, options: &FramePlanOptions) -> Result<FramePlan, PlanError> {
+pub(super) fn check(frame: &NamedFrame, options: &FramePlanOptions) -> Result<FramePlan, Failed> {
     let plan = frame.frame.plan(options, &mut || false).map_err(|error| match error {
-        FrameError::Resource { .. } => PlanError::Infeasible(frame.malformed(error).to_string()),
-        error => frame.malformed(error).into(),
+        FrameError::Resource { .. } => Failed::failure(frame.malformed(error)),
+        error => frame.malformed(error),
     })?;
     frame.expect_defined(&plan)?;
-    let found = replay::violation(frame, &plan)
-        .map_err(|error| InputError::File { name: frame.file.clone(), reason: error.to_string() })?;
+    let found = replay::violation(frame, &plan).map_err(|error| Failed::bad_input(error).of(&frame.file))?;
     found.map_or(Ok(plan), |violation| {
-        let file = &frame.file;
-        Err(PlanError::Infeasible(format!("{file}: the plan violates a rule of aliasing: {violation}")))
+        let rule = format!("the plan violates a rule of aliasing: {violation}");
+        Err(Failed::failure(rule).of(&frame.file))
     })
 }
 
@@ -114,7 +108,8 @@ fn heap_report(frame: &NamedFrame, plan: &FramePlan, heap: usize) -> HeapReport 
         buffers: held(plan, heap).count(),
         height: of.height.get(),
         lower_bound: of.lower_bound.get(),
-        load: of.load,
+        load: of.load.size.get(),
+        load_instant: of.load.instant,
         proved: of.proved,
         total: held(plan, heap)
             .map(|resource| {

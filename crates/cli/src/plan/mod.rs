@@ -1,16 +1,14 @@
 //! `heapwright plan`: packs resources that do not live at the same time into the smallest heap.
 //!
-//! - [`args`]: the arguments.
+//! - [`args`]: the arguments, with the budget of a search.
 //! - [`table`]: the file format of tables: buffers with lifetimes as CSV. [`table_plan`]: plans and checks of tables.
 //! - [`frame_file`]: the file format of frames: queues, resources and passes as JSON. [`frame`]: a frame with the names
 //!   of its parts. [`frame_plan`]: plans and checks of frames.
-//! - [`budget`]: the value of `--budget`.
 //! - [`replay`]: the rules of aliasing, for `--check`.
 //! - [`report`]: what is printed.
 //! - [`drawing`]: the SVG.
 
 mod args;
-mod budget;
 mod drawing;
 mod frame;
 mod frame_file;
@@ -20,18 +18,17 @@ mod report;
 mod table;
 mod table_plan;
 
+use std::fmt::Display;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-use heapwright_core::aliasing::Load;
 
 pub(crate) use self::args::PlanArgs;
 use self::report::{HeapReport, PlanReport};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failed};
 use crate::input;
-use crate::output::{Output, OutputError};
-use crate::output_file::{OutputFile, OutputFileError};
+use crate::output::Output;
+use crate::output_file::OutputFile;
 
 /// Heaps with more buffers are not searched for fewer barriers: it would take longer than the plan.
 const MAX_BUFFERS_MOVED: usize = 1000;
@@ -45,39 +42,9 @@ const MORE_MOVES: u64 = 8000;
 /// A plan that takes longer than this is no plan for a single frame.
 const LONG: Duration = Duration::from_millis(20);
 
-/// An error in a file, with its line.
-#[derive(Debug, thiserror::Error)]
-enum InputError {
-    #[error("{name}: {reason}")]
-    File { name: String, reason: String },
-    #[error("{name}:{line}: {reason}")]
-    Line { name: String, line: usize, reason: String },
-}
-
-/// Error of the command.
-#[derive(Debug, thiserror::Error)]
-enum PlanError {
-    #[error(transparent)]
-    Input(#[from] InputError),
-    #[error(transparent)]
-    Output(#[from] OutputFileError),
-    #[error("--capacity is for one heap and cannot be combined with --tier 1")]
-    TierWithCapacity,
-    #[error("{name}: is a table, and --barriers is for frames (JSON)")]
-    BarriersOfTable { name: String },
-    /// The capacity or the checked plan is infeasible.
-    #[error("{0}")]
-    Infeasible(String),
-}
-
-impl PlanError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Input(_) | Self::TierWithCapacity | Self::BarriersOfTable { .. } => Exit::BadInput,
-            Self::Output(error) => error.exit(),
-            Self::Infeasible(_) => Exit::Failure,
-        }
-    }
+/// Returns the error of a line of a file.
+fn wrong(name: &str, line: usize, reason: impl Display) -> Failed {
+    Failed::bad_input(format_args!("{name}:{line}: {reason}"))
 }
 
 /// A plan that was made or checked.
@@ -89,67 +56,46 @@ struct Planned {
     with_offsets: String,
 }
 
-/// Runs the command.
-pub(crate) fn run(args: &PlanArgs, output: &mut Output) -> Result<Exit, OutputError> {
-    let result = make_plan(args);
-    match result {
-        Ok((report, failure)) => {
-            if args.json {
-                output.result(&report.to_json())?;
-            } else {
-                output.result(&report.to_text())?;
-            }
-            match failure {
-                None => Ok(Exit::Success),
-                Some(error) => {
-                    output.error(&error);
-                    Ok(error.exit())
-                }
-            }
-        }
-        Err(error) => {
-            output.error(&error);
-            Ok(error.exit())
-        }
-    }
-}
-
-/// Makes or checks a plan and writes the files. Returns the report, and the error if the capacity is not met.
-fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanError> {
+/// Runs the command. What was made is printed and written even if it is larger than the capacity.
+pub(crate) fn run(args: &PlanArgs, output: &mut Output) -> Result<Exit, Failed> {
     if args.tier == 1 && args.capacity.is_some() {
-        return Err(PlanError::TierWithCapacity);
+        return Err(Failed::bad_input("--capacity is for one heap and cannot be combined with --tier 1"));
     }
-    let outputs = [("plan", args.out.as_deref()), ("drawing", args.svg.as_deref())];
-    let [plan_file, drawing] = OutputFile::open_all(outputs, Some(&args.file))?;
-    let (name, text) = read(&args.file)?;
-    let planned = if frame_file::is_frame(&text) {
+    let open = |what, path: &Option<PathBuf>| {
+        path.as_deref().map(|path| OutputFile::open(what, path, [&*args.file])).transpose()
+    };
+    let (plan_file, drawing) = (open("plan", &args.out)?, open("drawing", &args.svg)?);
+    if let (Some(plan_file), Some(drawing)) = (&plan_file, &drawing) {
+        drawing.expect_other(plan_file)?;
+    }
+    let name = input::name(&args.file).display().to_string();
+    let text = input::read_text(&args.file)?;
+    let Planned { report, svg, with_offsets } = if frame_file::is_frame(&text) {
         frame_plan::make(args, &name, &text)?
     } else if args.barriers.is_some() {
-        return Err(PlanError::BarriersOfTable { name });
+        return Err(Failed::bad_input(format_args!(
+            "{name}: is a table, and --barriers is for frames (JSON)"
+        )));
     } else {
         table_plan::make(args, name, &text)?
     };
-    let heap = planned.report.heaps.first();
-    let failure =
-        args.capacity.zip(heap).filter(|(capacity, heap)| heap.height > *capacity).map(|(capacity, heap)| {
-            PlanError::Infeasible(too_large(&planned.report.file, heap, capacity, args.check))
-        });
-    if let (Some(file), Some(svg)) = (drawing, &planned.svg) {
+    if let (Some(file), Some(svg)) = (drawing, &svg) {
         file.write(|writer| writer.write_all(svg.as_bytes()))?;
     }
     if let Some(file) = plan_file {
-        file.write(|writer| writer.write_all(planned.with_offsets.as_bytes()))?;
+        file.write(|writer| writer.write_all(with_offsets.as_bytes()))?;
     }
-    Ok((planned.report, failure))
-}
-
-/// Reads a file, or standard input, and returns its name for messages and its text.
-fn read(path: &Path) -> Result<(String, String), InputError> {
-    let name = input::name(path).display().to_string();
-    let wrong = |reason: String| InputError::File { name: name.clone(), reason };
-    let bytes = input::read(path).map_err(|error| wrong(input::reason(&error, "no such file")))?;
-    let text = input::text(&bytes).ok_or_else(|| wrong("the file is not UTF-8".to_owned()))?.to_owned();
-    Ok((name, text))
+    if args.json {
+        output.json(&report)?
+    } else {
+        output.result(&report)?
+    }
+    match (args.capacity, report.heaps.first()) {
+        (Some(capacity), Some(heap)) if heap.height > capacity => {
+            Err(Failed::failure(too_large(&report.file, heap, capacity, args.check)))
+        }
+        _ => Ok(Exit::Success),
+    }
 }
 
 /// Returns the number of moves to be tried behind a plan.
@@ -164,25 +110,22 @@ fn moves(buffers: usize, steps: Option<u64>, start: Instant) -> u64 {
 
 /// Returns the message that says why a capacity is not met.
 fn too_large(name: &str, heap: &HeapReport, capacity: u64, is_checked: bool) -> String {
-    let Load { size: load, instant } = heap.load;
+    let &HeapReport { load, load_instant, height, lower_bound, .. } = heap;
     if is_checked {
-        format!("{name}: the plan does not fit into {capacity} bytes: it takes {}", heap.height)
-    } else if load.get() > capacity {
-        let instant = instant.map_or(String::new(), |instant| format!(" at time {instant}"));
+        format!("{name}: the plan does not fit into {capacity} bytes: it takes {height}")
+    } else if load > capacity {
+        let instant = load_instant.map_or(String::new(), |instant| format!(" at time {instant}"));
         format!(
-            "{name}: no plan fits into {capacity} bytes: the buffers that live{instant} have {} bytes",
-            load.get()
+            "{name}: no plan fits into {capacity} bytes: the buffers that live{instant} have {load} bytes"
         )
-    } else if heap.lower_bound > capacity {
+    } else if lower_bound > capacity {
         format!(
-            "{name}: no plan fits into {capacity} bytes: the search has proved that {} are needed",
-            heap.lower_bound
+            "{name}: no plan fits into {capacity} bytes: the search has proved that {lower_bound} are needed"
         )
     } else {
         format!(
-            "{name}: no plan for {capacity} bytes was found within the budget; the lowest one takes {}, and no plan takes \
-             less than {}",
-            heap.height, heap.lower_bound
+            "{name}: no plan for {capacity} bytes was found within the budget; the lowest one takes {height}, and no plan takes \
+             less than {lower_bound}"
         )
     }
 }

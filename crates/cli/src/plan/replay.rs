@@ -164,13 +164,14 @@ mod tests {
     use heapwright_runtime::aliasing::Rule;
 
     use super::*;
+    use crate::input::read_text;
+    use crate::plan::frame_file;
     use crate::plan::table::Table;
-    use crate::plan::{frame_file, read};
 
     /// Plans a table of a frame graph and returns its frame, with the offsets.
     fn planned_table(path: &Path) -> NamedFrame {
-        let (name, text) = read(path).expect("a file");
-        let mut table = Table::parse(name, &text).expect("a table");
+        let text = read_text(path).expect("a file");
+        let mut table = Table::parse(path.display().to_string(), &text).expect("a table");
         let rows: Vec<usize> = (0..table.rows.len()).collect();
         let instance = table.instance(&rows, false).expect("an instance");
         let options = SolveOptions { steps: 5000, ..SolveOptions::default() };
@@ -204,8 +205,8 @@ mod tests {
             let frame = match path.extension().and_then(|extension| extension.to_str()) {
                 Some("csv") => planned_table(&path),
                 Some("json") => {
-                    let (name, text) = read(&path).expect("a file");
-                    frame_file::read(&name, &text).expect("a frame")
+                    let text = read_text(&path).expect("a file");
+                    frame_file::read("frame.json", &text).expect("a frame")
                 }
                 _ => continue,
             };

@@ -1,56 +1,52 @@
 //! The output of a plan, as text and as JSON.
 
-use heapwright_core::aliasing::Load;
-use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+
+use heapwright_report::Visible;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::format;
 
-/// A plan in numbers.
-#[derive(Debug)]
+/// A plan in numbers; sizes are in bytes. The JSON form is stable and described by docs/output.schema.json; the `Display` form is for
+/// people.
+#[derive(Debug, Serialize)]
 pub(super) struct PlanReport {
     pub(super) file: String,
-    pub(super) seconds: f64,
+    buffers: usize,
+    total: u64,
+    load: u64,
+    lower_bound: u64,
+    height: u64,
+    gap: f64,
+    proved: bool,
+    seconds: f64,
     /// The part of `seconds` that reduced the number of barriers.
-    pub(super) barrier_seconds: f64,
+    barrier_seconds: f64,
+    steps: u64,
+    barriers: usize,
     pub(super) heaps: Vec<HeapReport>,
-    pub(super) frame: Option<FrameReport>,
+    frame: Option<Value>,
+    /// Lines about a frame.
+    #[serde(skip)]
+    frame_text: String,
 }
 
-/// The part of the report that only frames have.
-#[derive(Debug)]
-pub(super) struct FrameReport {
-    pub(super) json: Value,
-    pub(super) text: String,
-}
-
-/// A heap of a plan in numbers; sizes are in bytes.
-#[derive(Debug)]
+/// A heap of a plan.
+#[derive(Debug, Serialize)]
 pub(super) struct HeapReport {
     pub(super) category: Option<String>,
     pub(super) buffers: usize,
     pub(super) height: u64,
     pub(super) lower_bound: u64,
-    pub(super) load: Load,
+    pub(super) load: u64,
+    pub(super) load_instant: Option<i64>,
     pub(super) proved: bool,
     pub(super) total: u64,
     pub(super) barriers: usize,
+    #[serde(skip)]
     pub(super) steps: u64,
-}
-
-impl HeapReport {
-    fn to_json(&self) -> Value {
-        json!({
-            "category": self.category,
-            "buffers": self.buffers,
-            "height": self.height,
-            "lower_bound": self.lower_bound,
-            "load": self.load.size.get(),
-            "load_instant": self.load.instant,
-            "proved": self.proved,
-            "total": self.total,
-            "barriers": self.barriers,
-        })
-    }
 }
 
 /// Returns how much `part` is above or below `whole`, as a fraction of it.
@@ -60,34 +56,39 @@ fn difference(part: u64, whole: u64) -> f64 {
 }
 
 impl PlanReport {
-    fn sum(&self, value: impl Fn(&HeapReport) -> u64) -> u64 {
-        self.heaps.iter().map(value).sum()
+    /// Sums the heaps of a plan, which took some time, a part of it to reduce the number of barriers.
+    pub(super) fn new(file: String, [time, barrier_time]: [Duration; 2], heaps: Vec<HeapReport>) -> Self {
+        let sum = |value: fn(&HeapReport) -> u64| heaps.iter().map(value).sum();
+        let (height, lower_bound) = (sum(|heap| heap.height), sum(|heap| heap.lower_bound));
+        Self {
+            file,
+            buffers: heaps.iter().map(|heap| heap.buffers).sum(),
+            total: sum(|heap| heap.total),
+            load: sum(|heap| heap.load),
+            lower_bound,
+            height,
+            gap: difference(height, lower_bound),
+            proved: heaps.iter().all(|heap| heap.proved),
+            seconds: time.as_secs_f64(),
+            barrier_seconds: barrier_time.as_secs_f64(),
+            steps: sum(|heap| heap.steps),
+            barriers: heaps.iter().map(|heap| heap.barriers).sum(),
+            heaps,
+            frame: None,
+            frame_text: String::new(),
+        }
     }
 
-    pub(super) fn to_json(&self) -> String {
-        let (height, lower_bound) = (self.sum(|heap| heap.height), self.sum(|heap| heap.lower_bound));
-        json!({
-            "file": self.file,
-            "buffers": self.heaps.iter().map(|heap| heap.buffers).sum::<usize>(),
-            "total": self.sum(|heap| heap.total),
-            "load": self.sum(|heap| heap.load.size.get()),
-            "lower_bound": lower_bound,
-            "height": height,
-            "gap": difference(height, lower_bound),
-            "proved": self.heaps.iter().all(|heap| heap.proved),
-            "seconds": self.seconds,
-            "barrier_seconds": self.barrier_seconds,
-            "steps": self.sum(|heap| heap.steps),
-            "barriers": self.heaps.iter().map(|heap| heap.barriers).sum::<usize>(),
-            "heaps": self.heaps.iter().map(HeapReport::to_json).collect::<Vec<_>>(),
-            "frame": self.frame.as_ref().map(|frame| &frame.json),
-        })
-        .to_string()
+    /// Adds what only frames have.
+    pub(super) fn with_frame(self, json: Value, text: String) -> Self {
+        Self { frame: Some(json), frame_text: text, ..self }
     }
+}
 
-    pub(super) fn to_text(&self) -> String {
+impl fmt::Display for PlanReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bold = anstyle::Style::new().bold();
-        let mut text = format!("{bold}{}{bold:#}", heapwright_report::Visible(&self.file));
+        write!(f, "{bold}{}{bold:#}", Visible(&self.file))?;
         for heap in &self.heaps {
             let name = heap.category.as_deref().map_or(String::new(), |name| format!(", {name}"));
             let count = format::count_of(heap.buffers as u64, "buffer");
@@ -95,9 +96,9 @@ impl PlanReport {
             // Not the negative zero.
             let saved = 0.0 - 100.0 * difference(heap.height, heap.total);
             let instant =
-                heap.load.instant.map_or(String::new(), |instant| format!(", live at time {instant}"));
+                heap.load_instant.map_or(String::new(), |instant| format!(", live at time {instant}"));
             let lines = [
-                ("heap", format!("{count}{}", heapwright_report::Visible(&name))),
+                ("heap", format!("{count}{}", Visible(&name))),
                 ("height", format!("{} ({} bytes), {proof}", format::size(heap.height), heap.height)),
                 (
                     "bound",
@@ -105,24 +106,24 @@ impl PlanReport {
                         "{}, gap {:.2} %; load {}{instant}",
                         format::size(heap.lower_bound),
                         100.0 * difference(heap.height, heap.lower_bound),
-                        format::size(heap.load.size.get())
+                        format::size(heap.load)
                     ),
                 ),
                 ("saved", format!("{saved:.1} % of {} without aliasing", format::size(heap.total))),
                 ("barriers", format!("{} per frame", heap.barriers)),
             ];
             for (label, line) in lines {
-                text.push_str(&format!("\n  {label:<9} {line}"));
+                write!(f, "\n  {label:<9} {line}")?;
             }
         }
-        text.push_str(self.frame.as_ref().map_or("", |frame| &frame.text));
-        text.push_str(&format!(
-            "\n  {:<9} {:.3} ms, {}; {:.3} ms of it to reduce the barriers",
+        write!(
+            f,
+            "{}\n  {:<9} {:.3} ms, {}; {:.3} ms of it to reduce the barriers",
+            self.frame_text,
             "time",
             self.seconds * 1e3,
-            format::count_of(self.sum(|heap| heap.steps), "step"),
+            format::count_of(self.steps, "step"),
             self.barrier_seconds * 1e3
-        ));
-        text
+        )
     }
 }

@@ -1,14 +1,15 @@
 //! Tables of buffers: CSV with the columns of MiniMalloc's instances, and others that are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use csv::{ReaderBuilder, Trim, Writer};
 use heapwright_core::aliasing::frame::{Frame, FrameResource, QueueKind, ResourceKind, Use};
 use heapwright_core::aliasing::{Buffer, Instance, Interval, PackingError, Violated};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use super::InputError;
 use super::frame::{MAX_COUNT, NamedFrame, NamedPass, NamedResource, NamedUse};
+use crate::exit::Failed;
 
 /// A table of buffers.
 #[derive(Debug)]
@@ -81,8 +82,8 @@ impl Columns {
 
 impl Table {
     /// Reads a table from the text of a file.
-    pub(super) fn parse(name: String, text: &str) -> Result<Self, InputError> {
-        let wrong = |line: usize, reason| InputError::Line { name: name.clone(), line, reason };
+    pub(super) fn parse(name: String, text: &str) -> Result<Self, Failed> {
+        let wrong = |line: usize, reason: String| super::wrong(&name, line, reason);
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -115,26 +116,21 @@ impl Table {
     }
 
     /// Checks that each row has an offset.
-    pub(super) fn expect_offsets(&self) -> Result<(), InputError> {
+    pub(super) fn expect_offsets(&self) -> Result<(), Failed> {
         let without = self.rows.iter().find(|row| row.offset.is_none());
-        without.map_or(Ok(()), |row| {
-            Err(self.wrong(row.line, "the plan has no offset for this buffer".to_owned()))
-        })
+        without.map_or(Ok(()), |row| Err(self.wrong(row.line, "the plan has no offset for this buffer")))
     }
 
-    fn wrong(&self, line: usize, reason: String) -> InputError {
-        InputError::Line { name: self.name.clone(), line, reason }
+    fn wrong(&self, line: usize, reason: impl Display) -> Failed {
+        super::wrong(&self.name, line, reason)
     }
 
     /// Returns the categories in alphabetical order, with the rows of each.
-    pub(super) fn by_category(&self) -> Result<Vec<Group>, InputError> {
+    pub(super) fn by_category(&self) -> Result<Vec<Group>, Failed> {
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (number, row) in self.rows.iter().enumerate() {
             let category = row.category.clone().ok_or_else(|| {
-                self.wrong(
-                    row.line,
-                    "--tier 1 needs the column \"category\", and this buffer has none".to_owned(),
-                )
+                self.wrong(row.line, "--tier 1 needs the column \"category\", and this buffer has none")
             })?;
             groups.entry(category).or_default().push(number);
         }
@@ -143,7 +139,7 @@ impl Table {
 
     /// Returns the rows as a frame with one queue, whose resources have the offsets of the plan. The result is `None` if the
     /// table has no column `uses`, or none that says what each resource is.
-    pub(super) fn frame(&self) -> Result<Option<NamedFrame>, InputError> {
+    pub(super) fn frame(&self) -> Result<Option<NamedFrame>, Failed> {
         let column = |name: &str| self.header.iter().position(|title| title == name);
         let (Some(uses), Some(flags), Some(category)) = (column("uses"), column("flags"), column("category"))
         else {
@@ -154,7 +150,7 @@ impl Table {
         let queue = frame.add_queue(QueueKind::Direct);
         let (mut resources, mut passes): (Vec<NamedResource>, Vec<NamedPass>) = (Vec::new(), Vec::new());
         for (number, row) in self.rows.iter().enumerate() {
-            let wrong = |reason| self.wrong(row.line, reason);
+            let wrong = |reason: String| self.wrong(row.line, reason);
             let has = |flag: &str| row.fields[flags].split('|').any(|text| text.trim() == flag);
             let unordered_access = has("UAV");
             let kind = match row.fields[category].as_str() {
@@ -202,7 +198,7 @@ impl Table {
     }
 
     /// Creates the instance of some rows. Offsets are fixed, unless they are a plan to be checked.
-    pub(super) fn instance(&self, rows: &[usize], fixed: bool) -> Result<Instance, InputError> {
+    pub(super) fn instance(&self, rows: &[usize], fixed: bool) -> Result<Instance, Failed> {
         let buffers = rows.iter().map(|&row| {
             let row = &self.rows[row];
             Buffer {

@@ -8,12 +8,12 @@ use heapwright_core::aliasing::{
 };
 use heapwright_core::{ByteSize, HeapOffset};
 
-use super::args::PlanArgs;
-use super::budget::Budget;
+use super::args::{Budget, PlanArgs};
 use super::drawing::{DrawnBuffer, DrawnHeap, draw};
 use super::report::{HeapReport, PlanReport};
 use super::table::Table;
-use super::{PlanError, Planned, frame_plan, moves};
+use super::{Planned, frame_plan, moves};
+use crate::exit::Failed;
 
 /// Buffers of one heap, with their plan.
 struct Heap {
@@ -25,7 +25,7 @@ struct Heap {
 }
 
 /// Makes or checks the plan of a table.
-pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned, PlanError> {
+pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned, Failed> {
     let mut table = Table::parse(name, text)?;
     if args.check {
         table.expect_offsets()?;
@@ -45,7 +45,10 @@ pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned,
             let options = solve_options(args, budget);
             let mut packing = solve(&instance, &options, &mut || budget.is_over(start));
             let packed = Instant::now();
-            improve_barriers(&instance, &mut packing, budget, start);
+            let moves = moves(instance.buffers().len(), budget.steps(), start);
+            if moves > 0 {
+                reduce_aliasing_pairs(&instance, &mut packing, moves, &mut || budget.is_over(start));
+            }
             barrier_time += packed.elapsed();
             packing
         };
@@ -55,14 +58,8 @@ pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned,
     if let Some(frame) = frame {
         frame_plan::check(&frame, &frame_plan::unchanged(args.tier == 1))?;
     }
-    let seconds = start.elapsed().as_secs_f64();
-    let report = PlanReport {
-        file: table.name.clone(),
-        seconds,
-        barrier_seconds: barrier_time.as_secs_f64(),
-        heaps: heaps.iter().map(heap_report).collect(),
-        frame: None,
-    };
+    let times = [start.elapsed(), barrier_time];
+    let report = PlanReport::new(table.name.clone(), times, heaps.iter().map(heap_report).collect());
     let svg =
         args.svg.is_some().then(|| draw(&heaps.iter().map(|heap| drawn(&table, heap)).collect::<Vec<_>>()));
     for heap in &heaps {
@@ -83,30 +80,25 @@ pub(super) fn solve_options(args: &PlanArgs, budget: Budget) -> SolveOptions {
     }
 }
 
-fn improve_barriers(instance: &Instance, packing: &mut Packing, budget: Budget, start: Instant) {
-    let moves = moves(instance.buffers().len(), budget.steps(), start);
-    if moves > 0 {
-        reduce_aliasing_pairs(instance, packing, moves, &mut || budget.is_over(start));
-    }
-}
-
 /// Checks the offsets of the table.
-fn checked(table: &Table, rows: &[usize], instance: &Instance) -> Result<Packing, PlanError> {
+fn checked(table: &Table, rows: &[usize], instance: &Instance) -> Result<Packing, Failed> {
     let offsets: Vec<HeapOffset> =
         rows.iter().map(|&row| HeapOffset::new(table.rows[row].offset.unwrap_or(0))).collect();
     let height =
-        check(instance, &offsets).map_err(|error| PlanError::Infeasible(table.packing_error(rows, error)))?;
+        check(instance, &offsets).map_err(|error| Failed::failure(table.packing_error(rows, error)))?;
     let lower_bound = instance.load().size;
     Ok(Packing { offsets, height, lower_bound, proved: height == lower_bound, steps: 0 })
 }
 
 fn heap_report(heap: &Heap) -> HeapReport {
+    let load = heap.instance.load();
     HeapReport {
         category: heap.category.clone(),
         buffers: heap.rows.len(),
         height: heap.packing.height.get(),
         lower_bound: heap.packing.lower_bound.get(),
-        load: heap.instance.load(),
+        load: load.size.get(),
+        load_instant: load.instant,
         proved: heap.packing.proved,
         total: (heap.instance.buffers().iter())
             .map(|buffer| buffer.size.get().next_multiple_of(buffer.alignment.get()))

@@ -9,7 +9,8 @@ use heapwright_trace::session::{Action, MAX_CONTENTS_LEN};
 use super::com::{Creator, is_equal, write};
 use super::copies::{CopyQueue, Part, STAGING_LEN};
 use super::objects::{Failure, Target, refusal};
-use super::state::{NoState, open};
+use super::state::open;
+use crate::exit::Failed;
 
 /// Counts and failures of an upload.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ pub(super) fn upload(
     record_count: usize,
     targets: &HashMap<u64, Target>,
     creator: &Creator,
-) -> std::result::Result<Uploaded, NoState> {
+) -> std::result::Result<Uploaded, Failed> {
     let mut upload = Upload {
         targets,
         creator,

@@ -20,34 +20,11 @@ use serde::Serialize;
 pub(crate) use self::args::RecreateArgs;
 use self::com::Creator;
 use self::objects::{Failure, Recreated};
-use self::state::{NoState, State};
-use crate::device::{CannotOpen, DeviceChoice, NoDevice};
-use crate::exit::Exit;
+use self::state::State;
+use crate::device::DeviceChoice;
+use crate::exit::{Exit, Failed};
 use crate::format;
-use crate::output::{Output, OutputError};
-
-/// Error that prevents the recreation.
-#[derive(Debug, thiserror::Error)]
-enum RecreateError {
-    #[error(transparent)]
-    Session(#[from] NoState),
-    #[error("--device: {0}")]
-    NoDevice(#[from] NoDevice),
-    #[error(transparent)]
-    CannotOpen(#[from] CannotOpen),
-    #[error("device {device}: the {count} recorded ranges of addresses cannot be reserved: {reason}")]
-    Reserve { device: String, count: usize, reason: String },
-}
-
-impl RecreateError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Session(_) => Exit::BadInput,
-            Self::NoDevice(error) => error.exit(),
-            Self::CannotOpen(_) | Self::Reserve { .. } => Exit::Failure,
-        }
-    }
-}
+use crate::output::Output;
 
 /// The result. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Debug, Serialize)]
@@ -64,14 +41,8 @@ struct Report {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &RecreateArgs, output: &mut Output) -> Result<Exit, OutputError> {
-    let report = match recreate(args) {
-        Ok(report) => report,
-        Err(error) => {
-            output.error(&error);
-            return Ok(error.exit());
-        }
-    };
+pub(crate) fn run(args: &RecreateArgs, output: &mut Output) -> Result<Exit, Failed> {
+    let report = recreate(args)?;
     if !report.at_addresses {
         let device = &report.device;
         output.warning(&format_args!(
@@ -80,8 +51,7 @@ pub(crate) fn run(args: &RecreateArgs, output: &mut Output) -> Result<Exit, Outp
         ));
     }
     if args.json {
-        // Only maps with keys that are not strings can fail.
-        output.result(&serde_json::to_string(&report).expect("a report has no maps"))?;
+        output.json(&report)?;
     } else {
         for failure in &report.failures {
             let Failure { kind, id, address, reason } = failure;
@@ -102,15 +72,19 @@ pub(crate) fn run(args: &RecreateArgs, output: &mut Output) -> Result<Exit, Outp
     Ok(if report.failures.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
-fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
+fn recreate(args: &RecreateArgs) -> Result<Report, Failed> {
     // The whole session is checked before a device is opened.
     let state = State::read(&args.session, args.at_us)?;
     let choice = DeviceChoice::find(&args.device)?;
     let Gpu { device, adapter } = choice.open()?;
     let ranges = objects::ranges(&state);
-    let cannot_reserve =
-        |reason: String| RecreateError::Reserve { device: choice.name(), count: ranges.len(), reason };
-    let of_call = |error| objects::reason(&error);
+    let (name, count) = (&choice.name, ranges.len());
+    let cannot_reserve = |reason: String| {
+        Failed::failure(format_args!(
+            "device {name}: the {count} recorded ranges of addresses cannot be reserved: {reason}"
+        ))
+    };
+    let of_call = |error| cannot_reserve(objects::reason(&error));
     let at_addresses = com::has_tier(&device);
     let device = if at_addresses {
         // The ranges are reserved while the device is created.
@@ -118,20 +92,18 @@ fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
         let factory = choice
             .device_factory()
             .ok_or_else(|| cannot_reserve("there is no ID3D12DeviceFactory".to_owned()))?;
-        com::create_reserving(&factory, adapter.as_ref(), &ranges)
-            .map_err(|error| cannot_reserve(of_call(error)))?
+        com::create_reserving(&factory, adapter.as_ref(), &ranges).map_err(of_call)?
     } else {
         device
     };
-    let creator = Creator::new(device, at_addresses).map_err(|error| cannot_reserve(of_call(error)))?;
+    let creator = Creator::new(device, at_addresses).map_err(of_call)?;
     let (made, targets) = objects::recreate(&state, &creator, at_addresses);
     let Recreated { heaps, buffers, same_addresses, mut failures } = made;
     let State { record_count, time_us, skipped, .. } = state;
     let uploaded = contents::upload(&args.session, record_count, &targets, &creator)?;
     failures.extend(uploaded.failures);
-    let device = choice.name();
     Ok(Report {
-        device,
+        device: choice.name,
         at_addresses,
         time_us,
         heaps,

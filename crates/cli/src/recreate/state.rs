@@ -1,11 +1,13 @@
 //! The objects that exist at a moment of a session.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use heapwright_trace::session::{Action, Allocation, Description, Heap, PlacementKind, Record, ResourceKind};
-use heapwright_trace::{Format, RecordReader, TraceError};
+use heapwright_trace::{Format, RecordReader};
 
+use crate::exit::Failed;
 use crate::input;
 
 /// The objects that exist at a moment.
@@ -43,32 +45,14 @@ impl RecordedBuffer {
     }
 }
 
-/// Error of a session that cannot be recreated.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NoState {
-    #[error(
-        "{path} can be read only once, but a session is read several times to recreate it; write it to a file first"
-    )]
-    Stream { path: String },
-    #[error("{path}: {reason}")]
-    Open { path: String, reason: String },
-    #[error(transparent)]
-    Invalid(#[from] TraceError),
-    #[error("{path}: {format} has no addresses; a session (.hws) is required")]
-    Format { path: String, format: Format },
-    #[error(
-        "{path}: byte {offset}: the session has no end, as after a crash; `heapwright convert` saves what is complete"
-    )]
-    Truncated { path: String, offset: u64 },
-    #[error("{path}: the session records no buffer in a heap, so nothing can be recreated")]
-    Empty { path: String },
-}
-
 impl State {
     /// Reads the whole session, and returns its state at a time, or else when most bytes are live.
-    pub(super) fn read(path: &Path, time_us: Option<u64>) -> Result<Self, NoState> {
+    pub(super) fn read(path: &Path, time_us: Option<u64>) -> Result<Self, Failed> {
         if input::is_stream(path) {
-            return Err(NoState::Stream { path: input::name(path).display().to_string() });
+            let path = input::name(path).display();
+            return Err(Failed::bad_input(format_args!(
+                "{path} can be read only once, but a session is read several times to recreate it; write it to a file first"
+            )));
         }
         let record_count = last_record(path, time_us)?;
         let mut state = Self { record_count, ..Self::default() };
@@ -79,7 +63,8 @@ impl State {
         state.skipped += unplaced.len() as u64;
         state.derive_heap_addresses();
         if state.buffers.is_empty() {
-            return Err(NoState::Empty { path: path.display().to_string() });
+            let rule = "the session records no buffer in a heap, so nothing can be recreated";
+            return Err(Failed::bad_input(rule).of(path.display()));
         }
         Ok(state)
     }
@@ -155,7 +140,7 @@ fn is_committed_texture(allocation: Option<&(Allocation, Option<Box<Description>
 
 /// Reads and checks the whole session. Returns the number of records up to a time, or else up to the last one at which the
 /// bytes of the live allocations are at their maximum.
-fn last_record(path: &Path, time_us: Option<u64>) -> Result<usize, NoState> {
+fn last_record(path: &Path, time_us: Option<u64>) -> Result<usize, Failed> {
     let mut reader = open(path)?;
     let mut sizes = BTreeMap::new();
     let (mut live, mut most, mut last, mut count) = (0_u64, 0, 0, 0);
@@ -179,20 +164,22 @@ fn last_record(path: &Path, time_us: Option<u64>) -> Result<usize, NoState> {
         }
     }
     match reader.truncated_at() {
-        Some(offset) => Err(NoState::Truncated { path: path.display().to_string(), offset }),
+        Some(offset) => Err(Failed::bad_input(format_args!(
+            "{}: byte {offset}: the session has no end, as after a crash; `heapwright convert` saves what is complete",
+            path.display()
+        ))),
         None => Ok(last),
     }
 }
 
 /// Opens a session.
-pub(super) fn open(path: &Path) -> Result<RecordReader<Box<dyn std::io::Read>>, NoState> {
-    let file = input::open(path).map_err(|error| NoState::Open {
-        path: path.display().to_string(),
-        reason: input::reason(&error, "no such file"),
-    })?;
-    let reader = RecordReader::new(path, file)?;
+pub(super) fn open(path: &Path) -> Result<RecordReader<Box<dyn Read>>, Failed> {
+    let reader = input::records(path)?;
     match reader.format() {
         Format::Session => Ok(reader),
-        format => Err(NoState::Format { path: path.display().to_string(), format }),
+        format => Err(Failed::bad_input(format_args!(
+            "{}: {format} has no addresses; a session (.hws) is required",
+            path.display()
+        ))),
     }
 }

@@ -1,9 +1,12 @@
 //! Arguments of `heapwright replay`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::ValueEnum;
+use heapwright::HeapType;
+
+use super::configuration::Configuration;
+use crate::exit::Failed;
 
 /// Replay allocation traces through the allocator and measure memory and time
 ///
@@ -34,12 +37,12 @@ pub(crate) struct ReplayArgs {
     pub(crate) compare: bool,
 
     /// Settings of the allocator
-    #[arg(long, value_name = "PROFILE", value_enum, default_value_t = Profile::Default, conflicts_with = "compare")]
-    pub(crate) profile: Profile,
+    #[arg(long, value_name = "PROFILE", value_enum, default_value_t = Configuration::Default, conflicts_with = "compare")]
+    pub(crate) profile: Configuration,
 
     /// Set a field of ResourceAllocatorDesc, after --profile; may be repeated; an error lists the fields and their values
-    #[arg(long, value_name = "OPTION=VALUE", conflicts_with = "compare")]
-    pub(crate) set: Vec<Setting>,
+    #[arg(long, value_name = "OPTION=VALUE", conflicts_with = "compare", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
 
     /// Write the report at peak live memory of a single trace with one allocator, as input for `heapwright report`
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
@@ -60,33 +63,30 @@ pub(crate) enum HeapTypeArg {
     GpuUpload,
 }
 
-/// Values of `heapwright replay --profile`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Profile {
-    /// heapwright's defaults
-    Default,
-    /// The settings of the recording; a session of heapwright on the same device is replayed exactly
-    Captured,
-    /// Fewest creations of heaps; empty heaps are kept for longer
-    MaxPerformance,
-    /// Least memory: smaller heaps, and empty ones are released sooner
-    LowMemory,
-}
-
-/// A value of `heapwright replay --set`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
-    pub(crate) name: String,
-    pub(crate) value: String,
-}
-
-impl FromStr for Setting {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, value) = text.split_once('=').ok_or("must be OPTION=VALUE")?;
-        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+impl HeapTypeArg {
+    /// Returns the heap type of the buffers.
+    pub(super) fn choose(self, verify: bool, has_gpu_upload_heaps: bool) -> Result<HeapType, Failed> {
+        match self {
+            Self::Auto if !verify => Ok(HeapType::Default),
+            Self::Auto | Self::GpuUpload if has_gpu_upload_heaps => Ok(HeapType::GpuUpload),
+            Self::Auto | Self::Upload => Ok(HeapType::Upload),
+            Self::Default if verify => Err(Failed::bad_input(
+                "--verify requires a heap type that can be mapped, but --heap-type is default; use auto, upload, readback or \
+                 gpu-upload",
+            )),
+            Self::Default => Ok(HeapType::Default),
+            Self::Readback => Ok(HeapType::Readback),
+            Self::GpuUpload => {
+                Err(Failed::bad_input("--heap-type gpu-upload: the device does not support GPU upload heaps"))
+            }
+        }
     }
+}
+
+/// Parses a value of `heapwright replay --set`.
+fn setting(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("must be OPTION=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 const EXAMPLES: &str = "\
@@ -105,3 +105,30 @@ docs/formats.md describes the measurements, and docs/output.schema.json the keys
 
 Exit codes: 0 success; 1 an allocation or a check failed, or memory was not released; 2 invalid
 input.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heap_type_can_be_mapped_if_buffers_are_verified() {
+        use HeapTypeArg::{Auto, Default, GpuUpload, Readback, Upload};
+        for (arg, verify, has_gpu_upload, expected) in [
+            (Auto, false, true, Some(HeapType::Default)),
+            (Auto, true, true, Some(HeapType::GpuUpload)),
+            (Auto, true, false, Some(HeapType::Upload)),
+            (Default, false, false, Some(HeapType::Default)),
+            (Default, true, true, None),
+            (Upload, true, false, Some(HeapType::Upload)),
+            (Readback, false, false, Some(HeapType::Readback)),
+            (GpuUpload, false, true, Some(HeapType::GpuUpload)),
+            (GpuUpload, false, false, None),
+        ] {
+            assert_eq!(
+                arg.choose(verify, has_gpu_upload).ok(),
+                expected,
+                "{arg:?} {verify} {has_gpu_upload}"
+            );
+        }
+    }
+}

@@ -14,11 +14,11 @@ use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
 use super::allocators::Allocators;
 use super::configuration::Configuration;
-use super::finding::{Failures, Finding};
 use super::recorded::{RecordedTrace, Request, Step, StepKind};
 use super::report::{self, ReplayReport};
 use super::timing::{Samples, Stopwatch};
 use super::verify::{Buffer, Found, Verifier};
+use crate::format;
 
 /// Options of a replay.
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ pub(super) enum Observed<'a> {
 /// Result of a replay.
 pub(super) struct Replayed {
     pub(super) report: ReplayReport,
-    /// The errors found; empty if there are none.
-    pub(super) findings: Vec<Finding>,
+    /// The errors found, each on one line; empty if there are none.
+    pub(super) findings: Vec<String>,
     /// The allocator's report at peak live memory, if requested.
     pub(super) detailed: Option<AllocatorReport>,
 }
@@ -115,6 +115,15 @@ pub(super) fn replay(
 /// Number of events between two calls of `progress`.
 const EVENTS_PER_PROGRESS: usize = 1024;
 
+/// Failed allocations.
+struct Failures {
+    /// Location of the first one.
+    location: String,
+    count: u64,
+    /// The first one, and the state at that time.
+    first: String,
+}
+
 /// State of a replay.
 struct Replay<'a> {
     recorded: &'a RecordedTrace,
@@ -133,7 +142,7 @@ struct Replay<'a> {
     live: u64,
     held: Held,
     modelled: Modelled,
-    failures: Option<Box<Failures>>,
+    failures: Option<Failures>,
     verifier: Option<Verifier<'a>>,
     /// Index of the event after which the report is made, if one is requested.
     report_after: Option<usize>,
@@ -226,7 +235,7 @@ impl<'a> Replay<'a> {
 
     fn count_failure(&mut self, event_index: usize, event: &Event, error: &Error) -> Result<(), Error> {
         if let Some(failures) = &mut self.failures {
-            failures.failure_count += 1;
+            failures.count += 1;
             return Ok(());
         }
         let of = self.recorded.allocator_of(event.allocation.as_usize());
@@ -234,18 +243,22 @@ impl<'a> Replay<'a> {
         let group = self.allocators.get(of).map(|allocator| allocator.caps().segment_group(self.heap_type));
         let video_memory =
             self.adapter.zip(group).map(|(adapter, group)| VideoMemoryInfo::query(adapter, group));
-        self.failures = Some(Box::new(Failures {
+        let (live, reserved) = (ByteSize::new(self.live), ByteSize::new(self.allocators.total().reserved));
+        let usage = match video_memory.transpose()? {
+            Some(VideoMemoryInfo { budget, current_usage, .. }) => {
+                format!(", {reserved} reserved and CurrentUsage at {current_usage} of a budget of {budget}")
+            }
+            None => format!(" and {reserved} reserved (usage and budget unknown without an adapter)"),
+        };
+        let (id, heap_type) = (self.trace.id(event.allocation), self.heap_type);
+        self.failures = Some(Failures {
             location: self.trace.location(event_index).to_string(),
-            failure_count: 1,
-            allocation_count: self.trace.allocation_count() as u64,
-            id: self.trace.id(event.allocation),
-            size: event.size,
-            heap_type: self.heap_type,
-            live: ByteSize::new(self.live),
-            reserved: ByteSize::new(self.allocators.total().reserved),
-            video_memory: video_memory.transpose()?,
-            error: error.to_string(),
-        }));
+            count: 1,
+            first: format!(
+                "{} for id {id} in {heap_type} heaps, with {live} live{usage}: {error}",
+                event.size
+            ),
+        });
         Ok(())
     }
 
@@ -260,31 +273,40 @@ impl<'a> Replay<'a> {
         }
         let heaps_created = self.allocators.heaps_created();
 
-        let path = || Location { path: self.trace.path(), position: None }.to_string();
+        let path = Location { path: self.trace.path(), position: None };
         let mut findings = Vec::new();
-        let failure_count = self.failures.as_ref().map_or(0, |failures| failures.failure_count);
-        findings.extend(self.failures.take().map(Finding::Failures));
+        let failure_count = self.failures.as_ref().map_or(0, |failures| failures.count);
+        if let Some(Failures { location, count, first }) = self.failures.take() {
+            let (count, of) = (format::count(count), self.trace.allocation_count() as u64);
+            let of = format::count_of(of, "allocation");
+            findings.push(format!("{location}: {count} of {of} failed; first failure: {first}"));
+        }
         if let Some(verifier) = self.verifier.take() {
             let Found { faults, unlisted } = verifier.into_found();
-            findings.extend(faults.into_iter().map(|(event_index, fault)| Finding::Fault {
-                location: self.trace.location(event_index).to_string(),
-                fault,
-            }));
+            let location = |event_index| self.trace.location(event_index);
+            findings.extend(faults.into_iter().map(|(event, fault)| format!("{}: {fault}", location(event))));
             if unlisted > 0 {
-                findings.push(Finding::MoreFaults { path: path(), count: unlisted });
+                findings.push(format!("{path}: {}", format::count_of(unlisted, "more error")));
             }
         }
         if !(used.is_zero() && reserved.is_zero()) {
-            findings.push(Finding::Held { path: path(), used, reserved });
+            let (used, reserved) = (used.get(), reserved.get());
+            findings.push(format!(
+                "{path}: the allocator still has {used} bytes in allocations and {reserved} bytes in heaps after all buffers \
+                 were dropped"
+            ));
         }
         let groups = usage.into_iter().flat_map(|(before, after)| {
             [
-                (SegmentGroup::Local, before.local, after.local),
-                (SegmentGroup::NonLocal, before.non_local, after.non_local),
+                (SegmentGroup::Local, before.local.get(), after.local.get()),
+                (SegmentGroup::NonLocal, before.non_local.get(), after.non_local.get()),
             ]
         });
-        for (segment_group, before, after) in groups.filter(|(_, before, after)| before != after) {
-            findings.push(Finding::Usage { path: path(), segment_group, before, after });
+        for (group, before, after) in groups.filter(|(_, before, after)| before != after) {
+            findings.push(format!(
+                "{path}: CurrentUsage of the {group} segment group changed from {before} to {after} bytes, although all memory \
+                 was released"
+            ));
         }
         let report = self.report(heaps_created, failure_count);
         Replayed { report, findings, detailed: self.detailed }

@@ -13,11 +13,12 @@ use heapwright::{
     ByteSize, FreeRangeChoice, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
 };
+use heapwright_trace::Trace;
 use heapwright_trace::session::{
     Action, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record,
 };
-use heapwright_trace::{Trace, TraceError};
 
+use crate::exit::Failed;
 use crate::input;
 
 /// A trace with what else its file records.
@@ -43,13 +44,8 @@ pub(super) struct RecordedTrace {
     excess: Option<Excess>,
 }
 
-/// There is more than a replay holds, which bounds the memory for malicious files.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("there are more than {limit} {what}; a replay has at most as many")]
-pub(super) struct Excess {
-    what: &'static str,
-    limit: usize,
-}
+/// What there is more of than a replay holds, and the limit, which bounds the memory for malicious files.
+type Excess = (&'static str, usize);
 
 /// Maximum number of steps.
 const MAX_STEPS: usize = 1 << 21;
@@ -121,24 +117,6 @@ pub(super) enum StepKind {
     },
 }
 
-impl From<Trace> for RecordedTrace {
-    fn from(trace: Trace) -> Self {
-        Self {
-            trace,
-            allocators: vec![RecordedAllocator::default()],
-            allocations: Vec::new(),
-            descriptions: Vec::new(),
-            steps: Vec::new(),
-            pools: Vec::new(),
-            prefetches: Vec::new(),
-            has_steps: false,
-            has_settings: false,
-            has_heap_types: false,
-            excess: None,
-        }
-    }
-}
-
 impl RecordedTrace {
     /// Returns a trace of buffers in heaps of these types, in the order of their allocation.
     pub(super) fn of_buffers(trace: Trace, heap_types: impl Iterator<Item = RecordedHeapType>) -> Self {
@@ -149,18 +127,14 @@ impl RecordedTrace {
             description: None,
             pool: None,
         });
-        Self { allocations: allocations.collect(), has_heap_types: true, ..trace.into() }
+        let reader = Reader { allocations: allocations.collect(), ..Reader::default() };
+        Self { has_heap_types: true, ..reader.into_recorded(trace) }
     }
 
-    /// Reads a file, or standard input.
-    pub(super) fn read(path: &Path) -> Result<Self, TraceError> {
+    /// Reads a file, standard input or a generated trace.
+    pub(super) fn read(path: &Path) -> Result<Self, Failed> {
         let mut reader = Reader::default();
-        let note = |events, record| reader.note(events, record);
-        let trace = match input::open(path) {
-            Ok(file) => Trace::from_records(input::name(path), file, note)?,
-            // The error names the file.
-            Err(_) => return Trace::read(path).map(Self::from),
-        };
+        let trace = Trace::from_records(input::records(path)?, |events, record| reader.note(events, record))?;
         Ok(reader.into_recorded(trace))
     }
 
@@ -381,7 +355,7 @@ impl Reader {
             Action::CreatePool { .. } | Action::PrefetchHeap { .. } if self.allocators.is_empty() => return,
             Action::CreatePool { pool, options } => {
                 if self.pools.len() == MAX_POOLS {
-                    self.excess = Some(Excess { what: "pools", limit: MAX_POOLS });
+                    self.excess = Some(("pools", MAX_POOLS));
                     return;
                 }
                 let mut desc = Ok(PoolDesc::default());
@@ -434,7 +408,7 @@ impl Reader {
         };
         if self.steps.len() == MAX_STEPS {
             let what = "frames, idle periods and other steps between allocations";
-            self.excess = Some(Excess { what, limit: MAX_STEPS });
+            self.excess = Some((what, MAX_STEPS));
         } else if !self.allocators.is_empty() {
             self.steps.push(Step { events: index_of(events), allocator, kind: step });
         }
@@ -446,7 +420,7 @@ impl Reader {
             return Some(known);
         }
         if self.descriptions.len() == MAX_DESCRIPTIONS {
-            self.excess = Some(Excess { what: "different descriptions", limit: MAX_DESCRIPTIONS });
+            self.excess = Some(("different descriptions", MAX_DESCRIPTIONS));
             return None;
         }
         let index = index_of(self.descriptions.len());

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
 
 use heapwright::d3d12::hresult::Named;
 use heapwright::{ByteSize, HeapType, RecordFlags, RecordOptions, RecordScope};
@@ -10,6 +9,8 @@ use heapwright_loader::Gpu;
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::session::{Action, HeapType as RecordedHeapType};
 use heapwright_trace::{RecordReader, Trace, TraceError};
+
+use crate::exit::Failed;
 
 use super::configuration::Configuration;
 use super::engine::{self, Observed, Settings};
@@ -25,30 +26,17 @@ pub(crate) struct Recording {
     pub(crate) device: String,
 }
 
-/// Error that prevents the recording of a replay.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CannotRecord {
-    #[error("cannot open the simulated GPU: {0}")]
-    Open(String),
-    #[error(transparent)]
-    Allocator(#[from] heapwright::Error),
-    #[error("cannot make a temporary file: {0}")]
-    File(#[from] io::Error),
-    #[error(transparent)]
-    Records(#[from] TraceError),
-}
-
 /// Replays a trace on the default simulated GPU with default settings, as buffers in heaps of these types, and records it.
 pub(crate) fn record(
     trace: Trace,
     heap_types: impl Iterator<Item = RecordedHeapType>,
-) -> Result<Recording, CannotRecord> {
+) -> Result<Recording, Failed> {
     let profile = HostProfile::default_profile();
-    let opened =
-        Instance::open(profile).map_err(|error| CannotRecord::Open(Named(error.code()).to_string()))?;
+    let cannot = |reason: &dyn std::fmt::Display| Failed::failure(format_args!("replay failed: {reason}"));
+    let opened = Instance::open(profile).map_err(|error| cannot(&Named(error.code())))?;
     let gpu = Gpu { device: opened.device, adapter: Some(opened.adapter) };
     let recorded = RecordedTrace::of_buffers(trace, heap_types);
-    let folder = tempfile::tempdir()?;
+    let folder = tempfile::tempdir().map_err(|error| cannot(&error))?;
     let path = folder.path().join("replay.hws");
     let settings = Settings {
         heap_type: HeapType::Default,
@@ -70,8 +58,10 @@ pub(crate) fn record(
         if let Observed::Created(allocation, buffer) = observed {
             sizes[allocation.as_usize()] = Some(buffer.size());
         }
-    })?;
-    let records = RecordReader::new(&path, File::open(&path)?)?;
+    })
+    .map_err(|error| cannot(&error))?;
+    let file = File::open(&path).map_err(|error| cannot(&error))?;
+    let records = RecordReader::new(&path, file)?;
     let mut actions = records.map(|record| Ok(record?.action)).collect::<Result<Vec<_>, TraceError>>()?;
     // Ids count objects of every kind. Heaps are numbered in the order of their creation.
     let mut numbers = HashMap::new();

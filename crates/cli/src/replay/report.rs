@@ -48,14 +48,6 @@ pub(crate) struct ReplayReport {
     pub(crate) failures: u64,
 }
 
-impl ReplayReport {
-    /// Returns the JSON form, on one line.
-    pub(crate) fn to_json(&self) -> String {
-        // Only maps with keys that are not strings can fail.
-        serde_json::to_string(self).expect("a report has no maps")
-    }
-}
-
 /// Returns reserved / live, rounded to six decimals, or `None` if `live_bytes` is 0.
 pub(super) fn overhead(reserved_bytes: u64, live_bytes: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a ratio of six decimals fits in 53 bits")]
@@ -106,7 +98,7 @@ mod tests {
             failures: 0,
         };
         assert_eq!(
-            report.to_json(),
+            serde_json::to_string(&report).unwrap(),
             "{\"trace\":\"a \\\"name\\\"\",\"configuration\":\"gpgmm\",\"events\":3,\"allocations\":2,\"peak_live_bytes\":96,\
              \"peak_reserved_bytes\":100,\"overhead\":1.041667,\"mean_live_bytes\":48,\"mean_reserved_bytes\":72,\
              \"mean_overhead\":1.5,\"mean_overhead_by_time\":null,\"modelled_ms\":1.25,\"hitches\":2,\"end_live_bytes\":32,\"held_at_end_bytes\":64,\"idle_reserved_bytes\":50,\"heaps_created\":1,\

@@ -1,14 +1,14 @@
 //! Heaps and placements for files without them, by a replay through the allocator.
 
-use std::fmt::Write as _;
 use std::iter::Peekable;
 
 use heapwright::ByteSize;
 use heapwright_report::session::{Block, HistoryBuilder, HistoryError, SessionHistory};
 use heapwright_trace::session::{Action, Allocation, ResourceKind};
-use heapwright_trace::{Trace, TraceError};
+use heapwright_trace::{EventKind, Trace};
 
-use crate::replay::{CannotRecord, Recording, record};
+use crate::exit::Failed;
+use crate::replay::{Recording, record};
 
 /// A history with the heaps and placements of a replay.
 pub(super) struct Replayed {
@@ -17,17 +17,6 @@ pub(super) struct Replayed {
     pub(super) device: String,
     /// Number of allocations that failed. They are outside of all heaps.
     pub(super) failures: u64,
-}
-
-/// Error that prevents a replay.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CannotReplay {
-    #[error("replay failed: {0}")]
-    Record(#[from] CannotRecord),
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    #[error(transparent)]
-    History(#[from] HistoryError),
 }
 
 /// An event of a history.
@@ -39,23 +28,20 @@ enum Event {
 }
 
 /// Replays a history without heaps as `heapwright replay` does, and returns it with the heaps of that replay.
-pub(super) fn replay(name: &str, history: &SessionHistory) -> Result<Replayed, CannotReplay> {
-    let mut csv = "time_us,event,id,size_bytes\n".to_owned();
-    for (time_us, event) in events(history) {
-        let (event, block) = match event {
-            Event::Allocate(block) => ("alloc", block),
-            Event::Free(block) => ("free", block),
-            Event::Submit(_) => continue,
+pub(super) fn replay(name: &str, history: &SessionHistory) -> Result<Replayed, Failed> {
+    let of_trace = events(history).filter_map(|(time_us, event)| {
+        let (kind, block) = match event {
+            Event::Allocate(block) => (EventKind::Alloc, block),
+            Event::Free(block) => (EventKind::Free, block),
+            Event::Submit(_) => return None,
         };
         // Ids of a session may be used again.
-        let size = history.blocks[block].requested;
-        // A string takes every character.
-        let _ = writeln!(csv, "{time_us},{event},{block},{size}");
-    }
-    let trace = Trace::from_reader(name, csv.as_bytes())?;
+        Some((time_us, kind, block as u64, ByteSize::new(history.blocks[block].requested)))
+    });
+    let trace = Trace::from_events(name, of_trace)?;
     let recorded = record(trace, history.blocks.iter().map(|block| block.heap_type))?;
     let failures = recorded.sizes.iter().filter(|size| size.is_none()).count() as u64;
-    let history = with_heaps(history, &recorded)?;
+    let history = with_heaps(history, &recorded).map_err(Failed::bad_input)?;
     Ok(Replayed { history, device: recorded.device, failures })
 }
 

@@ -1,95 +1,101 @@
-//! Summary of a report.
+//! Summary of a page.
 
-use std::path::Path;
+use std::fmt;
 
-use heapwright::ByteSize;
-use heapwright::report::{AllocatorReport, Tally};
-use heapwright_report::{
-    ReportedAllocation, external_fragmentation, largest_allocations, largest_free_range, live_allocations,
-};
+use heapwright_report::Visible;
+use heapwright_report::session::{PlacementSource, SessionHistory};
 use serde::Serialize;
 
-/// Summary of a report. The JSON form is stable and described by docs/output.schema.json.
+use crate::format;
+
+/// Summary of a session, or of an allocator's report, which is a session of one moment. The JSON form is stable and described by
+/// docs/output.schema.json; the `Display` form is for people.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
-    pub(super) page: String,
-    pub(super) heap_count: u64,
-    pub(super) empty_heap_count: u64,
-    pub(super) heaps_created: u64,
-    pub(super) reserved_bytes: u64,
-    pub(super) used_bytes: u64,
-    pub(super) free_bytes: u64,
-    pub(super) largest_free_range_bytes: u64,
-    pub(super) external_fragmentation: f64,
-    pub(super) waste_bytes: u64,
-    pub(super) allocation_count: u64,
-    pub(super) committed: Count,
-    pub(super) imported: Count,
-    pub(super) largest: Vec<Largest>,
+    page: String,
+    session: String,
+    placements: &'static str,
+    events: u64,
+    duration_us: u64,
+    allocations: u64,
+    heaps: u64,
+    submissions: u64,
+    peak_used_bytes: u64,
+    peak_event: u64,
+    peak_reserved_bytes: u64,
+    end_used_bytes: u64,
+    end_reserved_bytes: u64,
+    end_fragmentation: f64,
+    unknown_references: u64,
+    pub(super) failures: u64,
 }
-
-/// Number of resources and their total size.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Count {
-    pub(super) count: u64,
-    pub(super) size_bytes: u64,
-}
-
-/// One of the largest allocations.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Largest {
-    pub(super) name: String,
-    pub(super) kind: &'static str,
-    pub(super) size_bytes: u64,
-    pub(super) place: String,
-}
-
-/// Maximum number of listed allocations.
-const LARGEST: usize = 10;
 
 impl Summary {
-    pub(super) fn of(report: &AllocatorReport, page: &Path) -> Self {
-        let totals = &report.totals;
-        let waste = live_allocations(report).into_iter().map(|allocation| allocation.waste);
-        let largest_free_range = report.heaps.iter().map(largest_free_range).max();
+    pub(super) fn new(
+        page: String,
+        session: String,
+        placements: &PlacementSource,
+        history: &SessionHistory,
+    ) -> Self {
+        let sums = history.summary();
         Self {
-            page: page.display().to_string(),
-            heap_count: totals.heap_count,
-            empty_heap_count: totals.empty_heap_count,
-            heaps_created: report.heaps_created,
-            reserved_bytes: totals.reserved.get(),
-            used_bytes: totals.used.get(),
-            free_bytes: totals.free.get(),
-            largest_free_range_bytes: largest_free_range.unwrap_or_default().get(),
-            external_fragmentation: external_fragmentation(report),
-            waste_bytes: waste.fold(ByteSize::ZERO, ByteSize::saturating_add).get(),
-            allocation_count: totals.allocation_count,
-            committed: totals.committed.into(),
-            imported: totals.imported.into(),
-            largest: largest_allocations(report, LARGEST).iter().map(Largest::from).collect(),
+            page,
+            session,
+            placements: match placements {
+                PlacementSource::Recorded => "recorded",
+                PlacementSource::Replayed { .. } => "replayed",
+                PlacementSource::Report { .. } => "reported",
+            },
+            events: sums.moment_count,
+            duration_us: sums.duration_us,
+            allocations: sums.allocation_count,
+            heaps: sums.heap_count,
+            submissions: sums.submission_count,
+            peak_used_bytes: sums.peak_used,
+            peak_event: if sums.moment_count == 0 { 0 } else { sums.peak_moment + 1 },
+            peak_reserved_bytes: sums.peak_reserved,
+            end_used_bytes: sums.end_used,
+            end_reserved_bytes: sums.end_reserved,
+            end_fragmentation: f64::from(history.fragmentation.last().copied().unwrap_or(0)) / 1e4,
+            unknown_references: history.unknown_references,
+            failures: 0,
         }
-    }
-
-    /// Returns the JSON form, on one line.
-    pub(super) fn to_json(&self) -> String {
-        // Only maps with keys that are not strings can fail.
-        serde_json::to_string(self).expect("a summary has no maps")
     }
 }
 
-impl From<Tally> for Count {
-    fn from(tally: Tally) -> Self {
-        Self { count: tally.count, size_bytes: tally.size.get() }
-    }
-}
-
-impl From<&ReportedAllocation<'_>> for Largest {
-    fn from(allocation: &ReportedAllocation<'_>) -> Self {
-        Self {
-            name: allocation.name.to_owned(),
-            kind: allocation.kind.name(),
-            size_bytes: allocation.size.get(),
-            place: allocation.location.to_string(),
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bold = anstyle::Style::new().bold();
+        writeln!(f, "{bold}{}{bold:#}", Visible(&self.session))?;
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        let duration = format::duration(self.duration_us as f64 * 1e3);
+        let lines = [
+            ("events", format!("{} in {duration}", format::count(self.events))),
+            (
+                "used",
+                format!(
+                    "at most {}, at event {}; {} at the end",
+                    format::size(self.peak_used_bytes),
+                    format::count(self.peak_event),
+                    format::size(self.end_used_bytes)
+                ),
+            ),
+            (
+                "heaps",
+                format!(
+                    "{} ({}), at most {} reserved; {} at the end, {:.1} % fragmented",
+                    format::count(self.heaps),
+                    self.placements,
+                    format::size(self.peak_reserved_bytes),
+                    format::size(self.end_reserved_bytes),
+                    100.0 * self.end_fragmentation
+                ),
+            ),
+            ("allocations", format::count(self.allocations)),
+        ];
+        for (label, line) in lines {
+            writeln!(f, "  {label:<11} {line}")?;
         }
+        write!(f, "\npage: {}", Visible(&self.page))
     }
 }

@@ -33,12 +33,8 @@ pub(crate) struct ResidencyArgs {
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = number(1..=1000_u32))]
     pub(crate) budget: Vec<u32>,
 
-    /// Write an SVG file with a chart of each scenario
-    #[arg(long, value_name = "FILE")]
-    pub(crate) plot: Option<PathBuf>,
-
     /// List the built-in scenarios, traces, shapes of generated workloads and policies, and exit
-    #[arg(long, conflicts_with_all = ["scenarios", "policy", "budget", "plot"])]
+    #[arg(long, conflicts_with_all = ["scenarios", "policy", "budget"])]
     pub(crate) list: bool,
 
     /// Print one JSON object per line for each scenario and policy

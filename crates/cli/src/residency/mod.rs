@@ -11,36 +11,23 @@ use std::path::{Path, PathBuf};
 
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    CannotDerive, EVICT_AHEAD, NoWorkload, Policy, ScenarioError, Shape, SimulationFailed, TooMuch,
-    UnknownGenerated, built_in, offline_bound, simulate as simulate_workload,
+    EVICT_AHEAD, Policy, Shape, WorkloadShape, built_in, offline_bound, simulate as simulate_workload,
 };
-use heapwright_trace::{TraceError, UnknownWorkload};
 
 pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
 use self::source::{Source, TRACES};
-use crate::environment::RecordingError;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failed};
 use crate::input;
-use crate::output::{Output, OutputError};
+use crate::output::Output;
 
 /// Runs the command. Returns the most severe result of all scenarios.
-pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, OutputError> {
+pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Failed> {
     if args.list {
         return list(args.json, output);
     }
-    let policies = match policies(&args.policy) {
-        Ok(policies) => policies,
-        Err(error) => {
-            output.error(&error);
-            return Ok(Exit::BadInput);
-        }
-    };
-    let stdin_count = args.scenarios.iter().filter(|path| input::is_stdin(path)).count();
-    if stdin_count > 1 {
-        output.error(&ResidencyError::ManyStdin(stdin_count));
-        return Ok(Exit::BadInput);
-    }
+    let policies = policies(&args.policy)?;
+    input::check_stdin(&args.scenarios)?;
     let mut exit = Exit::Success;
     let mut sources = Vec::new();
     let named = args.scenarios.iter().map(PathBuf::as_path);
@@ -49,10 +36,7 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
     for name in names {
         match Source::find(name) {
             Ok(found) => sources.extend(found),
-            Err(error) => {
-                output.error(&error);
-                exit = exit.and(error.exit());
-            }
+            Err(failed) => exit = exit.and(output.failed(&failed)),
         }
     }
     let mut reports = Vec::new();
@@ -63,16 +47,11 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
         match simulate(source, budget, &policies, !args.json, output) {
             Ok(of_scenario) => {
                 if args.json {
-                    for report in &of_scenario {
-                        output.result(&report.to_json())?;
-                    }
+                    of_scenario.iter().try_for_each(|report| output.json(report))?;
                 }
                 reports.push(of_scenario);
             }
-            Err(error) => {
-                output.error(&error);
-                exit = exit.and(error.exit());
-            }
+            Err(failed) => exit = exit.and(output.failed(&failed)),
         }
     }
     if !args.json && !reports.is_empty() {
@@ -81,68 +60,11 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
     Ok(exit)
 }
 
-/// Why a scenario has no result.
-#[derive(Debug, thiserror::Error)]
-enum ResidencyError {
-    #[error(
-        "unknown scenario or file {name:?}; available: {}, generated workloads (generated:SHAPE:SEED, workload:SHAPE:SEED), \
-         scenario files (.toml), sessions (.hws), captures of GPGMM (.json) and CSV traces, plain or gzip",
-        list_of_names()
-    )]
-    Unknown { name: String },
-    #[error("{path}: {reason}", path = .path.display())]
-    Read { path: PathBuf, reason: String },
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    #[error(transparent)]
-    Expand(#[from] TooMuch),
-    #[error(transparent)]
-    Derive(#[from] CannotDerive),
-    #[error(transparent)]
-    Session(#[from] NoWorkload),
-    #[error(transparent)]
-    Generated(#[from] UnknownGenerated),
-    #[error(transparent)]
-    GeneratedTrace(#[from] UnknownWorkload),
-    #[error("--policy: unknown eviction policy {name:?}; available: {}", list_of_policies())]
-    Policy { name: String },
-    #[error("{scenario} under {policy}: {error}")]
-    Simulation { scenario: String, policy: Policy, error: SimulationFailed },
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
-    #[error("standard input (-) was given {0} times; it can be read only once")]
-    ManyStdin(usize),
-}
-
-impl ResidencyError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Simulation { error, .. } if error.is_too_large() => Exit::BadInput,
-            Self::Simulation { .. } | Self::Derive(CannotDerive::Open { .. }) => Exit::Failure,
-            _ => Exit::BadInput,
-        }
-    }
-}
-
-fn list_of_names() -> String {
-    let names: Vec<&str> =
-        built_in::names().chain(built_in::controls()).chain(TRACES.iter().map(|(name, _)| *name)).collect();
-    names.join(", ")
-}
-
-fn list_of_policies() -> String {
-    let kinds = Policy::all();
-    let names: Vec<&str> = kinds.iter().map(|policy| policy.name()).chain([ALL]).collect();
-    names.join(", ")
-}
-
 /// The name that stands for all policies.
 const ALL: &str = "all";
 
 /// Returns the policies that are asked for, each once; without any, those of the library, the default first.
-fn policies(names: &[String]) -> Result<Vec<Policy>, ResidencyError> {
+fn policies(names: &[String]) -> Result<Vec<Policy>, Failed> {
     if names.is_empty() {
         return Ok(PolicyKind::all().iter().copied().map(Policy::Library).collect());
     }
@@ -151,7 +73,12 @@ fn policies(names: &[String]) -> Result<Vec<Policy>, ResidencyError> {
         let named: Vec<Policy> =
             Policy::all().into_iter().filter(|kind| name == ALL || name == kind.name()).collect();
         if named.is_empty() {
-            return Err(ResidencyError::Policy { name: name.clone() });
+            let kinds = Policy::all();
+            let names: Vec<&str> = kinds.iter().map(|policy| policy.name()).chain([ALL]).collect();
+            return Err(Failed::bad_input(format_args!(
+                "--policy: unknown eviction policy {name:?}; available: {}",
+                names.join(", ")
+            )));
         }
         for kind in named {
             if policies.iter().all(|known| known.name() != kind.name()) {
@@ -169,7 +96,7 @@ fn simulate(
     policies: &[Policy],
     shows_progress: bool,
     output: &Output,
-) -> Result<Vec<ResidencyReport>, ResidencyError> {
+) -> Result<Vec<ResidencyReport>, Failed> {
     let mut workload = source.workload()?;
     if let Some(percent) = budget {
         workload.set_local_budget(percent);
@@ -187,7 +114,9 @@ fn simulate(
             Ok(outcome) => reports.push(ResidencyReport::new(&workload, policy, bound, &outcome)),
             Err(error) => {
                 bar.finish_and_clear();
-                return Err(ResidencyError::Simulation { scenario: workload.name, policy, error });
+                let message = format!("{} under {policy}: {error}", workload.name);
+                let is_too_large = error.is_too_large();
+                return Err(if is_too_large { Failed::bad_input(message) } else { Failed::failure(message) });
             }
         }
     }
@@ -196,38 +125,32 @@ fn simulate(
 }
 
 /// Prints what there is.
-fn list(json: bool, output: &mut Output) -> Result<Exit, OutputError> {
+fn list(json: bool, output: &mut Output) -> Result<Exit, Failed> {
     let scenarios = built_in::names().map(|name| ("scenario", name));
-    for (kind, name) in scenarios.chain(built_in::controls().map(|name| ("control", name))) {
-        if let Some(scenario) = built_in::find(name) {
-            print_listed(kind, &scenario.name, &scenario.description, json, output)?;
-        }
-    }
+    let scenarios = scenarios.chain(built_in::controls().map(|name| ("control", name)));
+    let scenarios = scenarios.filter_map(|(kind, name)| {
+        let scenario = built_in::find(name)?;
+        Some((kind, scenario.name.to_string(), scenario.description.to_string()))
+    });
+    let mut listed: Vec<(&str, String, String)> = scenarios.collect();
     for (name, _) in TRACES {
-        print_listed("trace", name, "a recorded trace, use derived from lifetime", json, output)?;
+        listed.push(("trace", name.to_owned(), "a recorded trace, use derived from lifetime".to_owned()));
     }
-    for shape in Shape::ALL {
-        let name = format!("generated:{}:SEED", shape.name());
-        print_listed("generated", &name, shape.description(), json, output)?;
+    for shape in WorkloadShape::ALL {
+        let name = format!("{}{}:SEED", WorkloadShape::PREFIX, shape.name());
+        listed.push(("generated", name, shape.description().to_owned()));
     }
     for policy in Policy::all() {
         let description = if policy == PolicyKind::default().into() { "the default" } else { "" };
-        let is_ours = matches!(policy, Policy::Library(_));
-        print_listed(if is_ours { "policy" } else { "published" }, policy.name(), description, json, output)?;
+        let kind = if matches!(policy, Policy::Library(_)) { "policy" } else { "published" };
+        listed.push((kind, policy.name().to_owned(), description.to_owned()));
+    }
+    for (kind, name, description) in listed {
+        if json {
+            output.json(&serde_json::json!({ "kind": kind, "name": name, "description": description }))?;
+        } else {
+            output.result(&format!("{kind:<9} {name:<27} {description}").trim_end())?;
+        }
     }
     Ok(Exit::Success)
-}
-
-fn print_listed(
-    kind: &str,
-    name: &str,
-    description: &str,
-    json: bool,
-    output: &mut Output,
-) -> Result<(), OutputError> {
-    if json {
-        output.result(&serde_json::json!({ "kind": kind, "name": name, "description": description }))
-    } else {
-        output.result(&format!("{kind:<9} {name:<27} {description}").trim_end())
-    }
 }

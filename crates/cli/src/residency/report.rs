@@ -64,12 +64,6 @@ impl ResidencyReport {
             heaps: workload.heaps.len() as u64,
         }
     }
-
-    /// One line.
-    pub(super) fn to_json(&self) -> String {
-        // It has no map whose keys could fail, and no float that is not finite.
-        serde_json::to_string(self).expect("a report is plain numbers and names")
-    }
 }
 
 /// Bytes over the bound, to four decimals: 1 when both are zero.
@@ -201,7 +195,7 @@ mod tests {
     fn the_json_has_exactly_the_documented_keys_in_their_order() {
         let report = report(Some(1.25));
         assert_eq!(
-            report.to_json(),
+            serde_json::to_string(&report).unwrap(),
             "{\"scenario\":\"s\",\"policy\":\"lru\",\"default\":false,\"bytes_in\":5,\"bytes_out\":3,\
              \"lower_bound_bytes\":4,\"ratio\":1.25,\"stalls\":2,\"frame_ms\":{\"p50\":16.5,\"p99\":33.0},\
              \"stall_ms\":1.5,\"longest_stall_ms\":1.0,\"simulated_ms\":170.0,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"

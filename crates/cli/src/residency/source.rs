@@ -4,12 +4,16 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use heapwright_core::ByteSize;
-use heapwright_simulation::{Generated, Scenario, Workload, built_in, expand, from_session, from_trace};
+use heapwright_simulation::{
+    CannotDerive, GeneratedTrace, GeneratedWorkload, Scenario, Workload, built_in, expand, from_session,
+    from_trace,
+};
 use heapwright_trace::session::{Action, Record};
 use heapwright_trace::{Format, RecordReader, Trace, TraceError};
 
-use super::ResidencyError;
-use crate::{environment, input};
+use crate::exit::Failed;
+use crate::input;
+use crate::output_file::check_recording;
 
 /// The recorded traces of the repository.
 pub(super) const TRACES: [(&str, &[u8]); 2] = [
@@ -24,7 +28,7 @@ pub(super) enum Source {
     Trace(Trace),
     /// A session with submissions.
     Session(Recorded),
-    Generated(Generated),
+    Generated(GeneratedWorkload),
 }
 
 /// A file of records, or a copy of what was read of a stream, since it is read more than once.
@@ -45,20 +49,20 @@ struct Copied<R> {
 
 impl Source {
     /// Generated workloads, a scenario or trace that comes with the program, or else a file.
-    pub(super) fn find(path: &Path) -> Result<Vec<Self>, ResidencyError> {
+    pub(super) fn find(path: &Path) -> Result<Vec<Self>, Failed> {
         match path.to_str() {
-            Some(name) if Generated::is_name(name) => {
-                Ok(Generated::named(name)?.into_iter().map(Self::Generated).collect())
+            Some(name) if GeneratedWorkload::is_name(name) => {
+                Ok(GeneratedWorkload::named(name)?.into_iter().map(Self::Generated).collect())
             }
-            Some(name) if heapwright_trace::Workload::is_name(name) => {
-                let workloads = heapwright_trace::Workload::named(name)?.into_iter();
-                Ok(workloads.map(|workload| Self::Trace(workload.generate())).collect())
+            Some(name) if GeneratedTrace::is_name(name) => {
+                let generated = GeneratedTrace::named(name)?.into_iter();
+                Ok(generated.map(|one| Self::Trace(one.generate())).collect())
             }
             _ => Self::find_one(path).map(|source| vec![source]),
         }
     }
 
-    fn find_one(path: &Path) -> Result<Self, ResidencyError> {
+    fn find_one(path: &Path) -> Result<Self, Failed> {
         if let Some(name) = path.to_str() {
             if let Some(scenario) = built_in::find(name) {
                 return Ok(Self::Scenario(scenario));
@@ -67,33 +71,40 @@ impl Source {
                 return Ok(Self::Trace(Trace::from_reader(format!("{name}.csv.gz"), *bytes)?));
             }
             if !path.exists() && !input::is_stdin(path) && !name.contains(['.', '/', '\\']) {
-                return Err(ResidencyError::Unknown { name: name.to_owned() });
+                let names = built_in::names().chain(built_in::controls());
+                let names: Vec<&str> = names.chain(TRACES.iter().map(|(name, _)| *name)).collect();
+                return Err(Failed::bad_input(format_args!(
+                    "unknown scenario or file {name:?}; available: {}, generated workloads (generated:SHAPE:SEED, \
+                     workload:SHAPE:SEED), scenario files (.toml), sessions (.hws), captures of GPGMM (.json) and CSV traces, \
+                     plain or gzip",
+                    names.join(", ")
+                )));
             }
         }
         if path.extension().is_some_and(|extension| extension == "toml") {
-            return Self::parse(path, &input::read(path).map_err(|error| cannot_read(path, &error))?);
+            return Self::parse(path, &input::read_text(path)?);
         }
         if input::is_stream(path) {
             return Self::from_stream(path);
         }
-        let file = Recorded { path: path.to_owned(), copy: None };
-        let trace = Trace::from_reader(path, file.open()?)?;
-        let source = Self::with_trace(trace, file)?;
+        let source = Self::with_trace(
+            Trace::from_reader(path, input::open(path)?)?,
+            Recorded { path: path.to_owned(), copy: None },
+        )?;
         if matches!(source, Self::Trace(_)) {
             // Its heaps are those of an allocator.
-            environment::check_input(path)?;
+            check_recording(path)?;
         }
         Ok(source)
     }
 
     /// A scenario, unless it begins like a trace, a capture or a session.
-    fn from_stream(path: &Path) -> Result<Self, ResidencyError> {
-        let opened = input::open(path).and_then(input::prefix);
+    fn from_stream(path: &Path) -> Result<Self, Failed> {
+        let opened = input::prefix(input::open(path)?);
         let path = input::name(path);
-        let (first, rest) = opened.map_err(|error| cannot_read(path, &error))?;
+        let (first, rest) = opened.map_err(|error| input::cannot_read(path, &error))?;
         if !input::is_trace(&first) {
-            let bytes = input::read_rest(first, rest).map_err(|error| cannot_read(path, &error))?;
-            return Self::parse(path, &bytes);
+            return Self::parse(path, &input::rest_as_text(path, first, rest)?);
         }
         let is_csv = input::is_csv(&first);
         let input = Cursor::new(first).chain(rest);
@@ -105,30 +116,30 @@ impl Source {
         Self::with_trace(trace, Recorded { path: path.to_owned(), copy: Some(copied.copy) })
     }
 
-    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ResidencyError> {
-        let text = input::text(bytes).ok_or_else(|| ResidencyError::Read {
-            path: path.to_owned(),
-            reason: "not valid UTF-8".to_owned(),
-        })?;
-        Ok(Self::Scenario(Scenario::parse(&path.display().to_string(), text)?))
+    fn parse(path: &Path, text: &str) -> Result<Self, Failed> {
+        let scenario = Scenario::parse(&path.display().to_string(), text);
+        scenario.map(Self::Scenario).map_err(Failed::bad_input)
     }
 
     /// A session, or its trace. A capture or session without submissions is a trace like any other.
-    fn with_trace(trace: Trace, file: Recorded) -> Result<Self, ResidencyError> {
+    fn with_trace(trace: Trace, file: Recorded) -> Result<Self, Failed> {
         if trace.format() != Format::Csv && file.records()?.any(|record| has_heaps(&record)) {
             return Ok(Self::Session(file));
         }
         Ok(Self::Trace(trace))
     }
 
-    pub(super) fn workload(&self) -> Result<Workload, ResidencyError> {
+    pub(super) fn workload(&self) -> Result<Workload, Failed> {
         match self {
-            Self::Scenario(scenario) => Ok(expand(scenario)?),
-            Self::Trace(trace) => Ok(from_trace(trace)?),
+            Self::Scenario(scenario) => expand(scenario).map_err(Failed::bad_input),
+            Self::Trace(trace) => from_trace(trace).map_err(|error| match error {
+                CannotDerive::Open { .. } => Failed::failure(error),
+                _ => Failed::bad_input(error),
+            }),
             Self::Session(file) => {
                 let path = &file.path;
                 let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-                Ok(from_session(&name, path.clone(), file.records()?)?)
+                from_session(&name, path.clone(), file.records()?).map_err(Failed::bad_input)
             }
             Self::Generated(generated) => Ok(generated.workload()),
         }
@@ -136,15 +147,12 @@ impl Source {
 }
 
 impl Recorded {
-    fn open(&self) -> Result<Box<dyn Read + '_>, ResidencyError> {
-        match &self.copy {
-            Some(bytes) => Ok(Box::new(Cursor::new(bytes))),
-            None => input::open(&self.path).map_err(|error| cannot_read(&self.path, &error)),
-        }
-    }
-
-    fn records(&self) -> Result<RecordReader<Box<dyn Read + '_>>, ResidencyError> {
-        Ok(RecordReader::new(&self.path, self.open()?)?)
+    fn records(&self) -> Result<RecordReader<Box<dyn Read + '_>>, Failed> {
+        let bytes: Box<dyn Read> = match &self.copy {
+            Some(bytes) => Box::new(Cursor::new(bytes)),
+            None => input::open(&self.path)?,
+        };
+        Ok(RecordReader::new(&self.path, bytes)?)
     }
 }
 
@@ -160,10 +168,6 @@ impl<R: Read> Read for Copied<R> {
         self.copy.extend_from_slice(&buffer[..len]);
         Ok(len)
     }
-}
-
-fn cannot_read(path: &Path, error: &io::Error) -> ResidencyError {
-    ResidencyError::Read { path: path.to_owned(), reason: input::reason(error, "no such file") }
 }
 
 /// Returns whether a record is a submission's residency set that is not empty.

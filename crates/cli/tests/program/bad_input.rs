@@ -29,7 +29,7 @@ fn gzip(text: &str) -> Vec<u8> {
 fn files_that_are_no_traces() {
     let folder = Folder::new();
     refused("no/such/file.csv", ": no such file");
-    refused(folder.path().to_str().unwrap(), ": is a directory, not a trace file");
+    refused(folder.path().to_str().unwrap(), ": is a directory");
     refused(&folder.file("t.csv", ""), ":1: the file is empty");
     refused(&folder.file("t.csv", "time,event,id,size\n"), ":1: invalid header \"time,event,id,size\"");
     refused(&folder.trace("t.csv", "0,alloc,0,16\n0,alloc,#1,16\n"), ":3: id must be decimal digits");

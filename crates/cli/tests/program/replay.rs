@@ -160,7 +160,7 @@ fn the_report_is_made_at_peak_live_memory() {
         .collect();
     assert_eq!(names, ["7", "8"]);
     let summary = heapwright(["report", path, "--json"]).ok();
-    assert!(summary.contains("\"allocation_count\":2"), "{summary}");
+    assert!(summary.contains("\"allocations\":2"), "{summary}");
 }
 
 #[test]

@@ -316,7 +316,7 @@ fn an_unknown_name_is_told_what_there_is() {
     let said = heapwright(["residency", "generated:worlds:1"]);
     let error = said.one_error(2);
     assert!(
-        error.starts_with("no generated workload is called \"generated:worlds:1\"; expected generated:"),
+        error.starts_with("no generated program is called \"generated:worlds:1\"; expected generated:"),
         "{error}"
     );
 }

@@ -104,12 +104,11 @@ fn the_schema_describes_the_output_of_every_command() {
     checked.lines(&heapwright(["plan", "--json", &table]).ok(), "plan");
 
     let trace = repository().join(TRACE);
-    checked
-        .lines(&heapwright(["report", "--json", "-o", page, trace.to_str().unwrap()]).ok(), "report_session");
+    checked.lines(&heapwright(["report", "--json", "-o", page, trace.to_str().unwrap()]).ok(), "report");
     let report = folder.path().join("report.json");
     let report = report.to_str().unwrap();
     heapwright(["replay", "--report", report, TRACE]).ok();
-    checked.lines(&heapwright(["report", "--json", "-o", page, report]).ok(), "report_allocator");
+    checked.lines(&heapwright(["report", "--json", "-o", page, report]).ok(), "report");
 
     let session = folder.file("session.hws", buffer_beyond_its_heap());
     checked.lines(&heapwright(["recreate", "--json", &session]).stdout, "recreate");

@@ -59,14 +59,15 @@ fn unknown_names_are_errors() {
             [&["convert", name, "x.csv"][..], &["replay", name], &["residency", name], &["report", name]]
         {
             let outcome = heapwright(args);
-            let expected = format!("no workload is called \"{name}\"; expected workload:SHAPE:SEED, ");
+            let expected =
+                format!("no generated program is called \"{name}\"; expected workload:SHAPE:SEED, ");
             assert!(outcome.one_error(2).starts_with(&expected), "{:?}", outcome.one_error(2));
         }
     }
     let outcome = heapwright(["convert", "workload:development", "x.csv"]);
     assert_eq!(
         outcome.one_error(2),
-        "\"workload:development\" names 21 workloads; expected one, workload:SHAPE:SEED"
+        "\"workload:development\" names 21 programs; expected one, workload:SHAPE:SEED"
     );
     let outcome = heapwright(["convert", NAME, "no/such/directory.csv"]);
     assert_eq!(

@@ -15,6 +15,8 @@ const EXAMPLE: &str = "TIGHT, Runtime changes, the 6 MiB and 4 MiB example";
 const INFO1: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1";
 const OFFSET: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1::Offset";
 const IDEMPOTENCY: &str = "TIGHT, HLK tests, idempotency";
+const DEFAULT_SIZE: &str = "TIGHT, FAQ, Can this be the default behavior?";
+const WHOLE: &str = "Learn, ID3D12Device4::GetResourceAllocationInfo1";
 
 const WIDTHS: [u64; 12] =
     [1, 7, 255, 256, 1000, 4096, 65_535, 65_536, 65_537, 1_000_000, 16 * MIB, 100 * MIB + 1];
@@ -26,18 +28,13 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("Alignment of {width} bytes"), found.alignment, 64 * KIB)
         })
     }),
-    check(
-        "allocation-info/buffers-are-sized-to-64-kib",
-        "TIGHT, FAQ, Can this be the default behavior?",
-        &[],
-        |ctx| {
-            each(WIDTHS, |width| {
-                let found = ctx.valid_allocation("a buffer", &buffer(width))?;
-                let expected = width.next_multiple_of(64 * KIB);
-                require_eq(format!("SizeInBytes of {width} bytes"), found.size, expected)
-            })
-        },
-    ),
+    check("allocation-info/buffers-are-sized-to-64-kib", DEFAULT_SIZE, &[], |ctx| {
+        each(WIDTHS, |width| {
+            let found = ctx.valid_allocation("a buffer", &buffer(width))?;
+            let expected = width.next_multiple_of(64 * KIB);
+            require_eq(format!("SizeInBytes of {width} bytes"), found.size, expected)
+        })
+    }),
     check("allocation-info/explicit-64-kib-is-the-default", INFO, &[], |ctx| {
         let explicit = aligned(buffer(1000), 64 * KIB);
         require_eq("with Alignment 64 KiB", ctx.allocation(&[explicit]), ctx.allocation(&[buffer(1000)]))
@@ -50,15 +47,14 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{found:#x}"))
     }),
     validation("allocation-info/one-invalid-spoils-all", INVALID, &[], |ctx| {
-        for place in 0..3 {
+        each(0..3, |place| {
             let mut descs = [buffer(256); 3];
             descs[place].Width = 0;
             let found = ctx.allocation(&descs).size;
             require(found == u64::MAX, || {
                 format!("description {place} of 3 is invalid: expected UINT64_MAX, found {found:#x}")
-            })?;
-        }
-        Ok("UINT64_MAX for an invalid description at any position".to_owned())
+            })
+        })
     }),
     validation("allocation-info/visible-mask-out-of-range", INVALID, &[], |ctx| {
         let beyond = 1_u32.checked_shl(device::node_count(ctx.device())).unwrap_or(0);
@@ -120,27 +116,20 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq("Alignment", ctx.allocation(&descs).alignment, 64 * KIB)
         })
     }),
-    check(
-        "allocation-info/info1-whole-agrees",
-        "Learn, ID3D12Device4::GetResourceAllocationInfo1",
-        &[],
-        |ctx| {
-            let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
-            let descs = [buffer(1000), buffer(65_537), buffer(1)];
-            let (whole, _) = device::allocation_info1(&newer, &descs);
-            require_eq("the whole", whole.into(), ctx.allocation(&descs))?;
-            let without = device::allocation_info1_whole(&newer, &descs);
-            require_eq("with pResourceAllocationInfo1 null", without.into(), ctx.allocation(&descs))?;
-            Ok("as GetResourceAllocationInfo".to_owned())
-        },
-    ),
+    check("allocation-info/info1-whole-agrees", WHOLE, &[], |ctx| {
+        let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
+        let descs = [buffer(1000), buffer(65_537), buffer(1)];
+        let (whole, _) = device::allocation_info1(&newer, &descs);
+        require_eq("the whole", whole.into(), ctx.allocation(&descs))?;
+        let without = device::allocation_info1_whole(&newer, &descs);
+        require_eq("with pResourceAllocationInfo1 null", without.into(), ctx.allocation(&descs))
+    }),
     check("allocation-info/info1-offsets", OFFSET, &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let descs = [buffer(1000), buffer(65_537), buffer(1), buffer(1)];
         let (_, parts) = device::allocation_info1(&newer, &descs);
         let offsets: Vec<u64> = parts.iter().map(|part| part.Offset).collect();
-        require_eq("offsets", offsets, vec![0, 64 * KIB, 192 * KIB, 256 * KIB])?;
-        Ok("0, 64, 192 and 256 KiB".to_owned())
+        require_eq("offsets", offsets, vec![0, 64 * KIB, 192 * KIB, 256 * KIB])
     }),
     check("allocation-info/info1-parts-do-not-overlap", INFO1, &[Need::TightAlignment], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
@@ -149,7 +138,7 @@ pub(super) const CHECKS: &[Check] = &[
         // Whichever of the two is aligned more, it comes before the other once.
         let mixed = [tight_buffer(8), small, tight_buffer(8), tight_buffer(1000), small, small, buffer(1)];
         let descs = if ctx.caps().textures { &mixed[..] } else { &buffers[..] };
-        for descs in [&buffers[..], descs] {
+        each([&buffers[..], descs], |descs| {
             let (whole, parts) = device::allocation_info1(&newer, descs);
             let mut end = 0;
             for (desc, part) in descs.iter().zip(&parts) {
@@ -172,9 +161,8 @@ pub(super) const CHECKS: &[Check] = &[
             }
             require(end <= whole.SizeInBytes, || {
                 format!("the last resource ends at {end:#x}, beyond the total of {:#x}", whole.SizeInBytes)
-            })?;
-        }
-        Ok("5 buffers, and buffers with textures".to_owned())
+            })
+        })
     }),
     check("allocation-info/info1-parts-agree-with-single-answers", INFO1, &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
@@ -205,8 +193,7 @@ pub(super) const CHECKS: &[Check] = &[
         let newer = device::allocation_info2(&eight, &descs.map(|desc| upgrade(&desc)));
         require(older == newer, || {
             format!("GetResourceAllocationInfo1 returns {older:?}, GetResourceAllocationInfo2 {newer:?}")
-        })?;
-        Ok("as GetResourceAllocationInfo1".to_owned())
+        })
     }),
     check("allocation-info/info3-agrees", "Learn, ID3D12Device12::GetResourceAllocationInfo3", &[], |ctx| {
         let (eight, twelve): (ID3D12Device8, ID3D12Device12) =
@@ -216,8 +203,7 @@ pub(super) const CHECKS: &[Check] = &[
         let newer = device::allocation_info3(&twelve, &descs);
         require(older == newer, || {
             format!("GetResourceAllocationInfo2 returns {older:?}, GetResourceAllocationInfo3 {newer:?}")
-        })?;
-        Ok("as GetResourceAllocationInfo2".to_owned())
+        })
     }),
     validation("allocation-info/newer-calls-refuse-the-same", INVALID, &[], |ctx| {
         let (four, eight): (ID3D12Device4, ID3D12Device8) =
@@ -225,15 +211,14 @@ pub(super) const CHECKS: &[Check] = &[
         let descs = [buffer(256), buffer(0)];
         let (older, _) = device::allocation_info1(&four, &descs);
         let (newer, _) = device::allocation_info2(&eight, &descs.map(|desc| upgrade(&desc)));
-        for (call, found) in [("1", older), ("2", newer)] {
+        each([("1", older), ("2", newer)], |(call, found)| {
             require(found.SizeInBytes == u64::MAX, || {
                 format!(
                     "GetResourceAllocationInfo{call}: expected UINT64_MAX, found {:#x}",
                     found.SizeInBytes
                 )
-            })?;
-        }
-        Ok("UINT64_MAX".to_owned())
+            })
+        })
     }),
     check("allocation-info/many-descriptions", ORDER, &[], |ctx| {
         let descs = vec![buffer(1); 1000];

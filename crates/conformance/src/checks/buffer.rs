@@ -7,11 +7,7 @@ use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, HEAP_TYPES, KIB, MIB, READBACK, RENDER_TARGET, UPLOAD, aligned,
-    buffer, buffer_heap, heap_type_name, properties, with_flags, with_format, with_layout, with_mips,
-    with_samples, with_slices,
-};
+use crate::desc::*;
 
 const DESC: &str = "Learn, D3D12_RESOURCE_DESC, buffers";
 const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource";
@@ -24,70 +20,73 @@ const IN_THE_HEAP: &str = "Learn, ID3D12Device::CreatePlacedResource, the resour
 const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
 const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, NumCastableFormats";
 const WRITE_STATES: &str = "Learn, D3D12_RESOURCE_STATES, write states are exclusive";
+const OBSERVED: &str = "observed on Windows, readback buffers of many programs";
+const CLEAR_VALUE: &str = "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue";
+const OFFSET: &str = "Learn, ID3D12Device::CreatePlacedResource, HeapOffset";
+const BOUNDS: &str = "Learn, ID3D12Device::CreatePlacedResource, bounds";
+const COMMITTED_CALLS: &str =
+    "Learn, ID3D12Device8::CreateCommittedResource2 and ID3D12Device10::CreateCommittedResource3";
+const PLACED_CALLS: &str =
+    "Learn, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2";
+const PARTS_OF_STATES: &str = "Agility SDK 606 release notes, initial states";
+const FLAGS: &str = "Learn, D3D12_RESOURCE_FLAGS";
 
 pub(super) const CHECKS: &[Check] = &[
-    check("buffer/width-0-refused", DESC, &[], |ctx| refused(ctx, buffer(0), "Width 0")),
+    check("buffer/width-0-refused", DESC, &[], |ctx| ctx.refuses(&[buffer(0)])),
     check("buffer/width-beyond-all-memory-refused", DESC, &[], |ctx| {
-        for width in [u64::MAX, 1 << 63, u64::MAX - 64 * KIB + 2] {
+        each([u64::MAX, 1 << 63, u64::MAX - 64 * KIB + 2], |width| {
             let what = format!("Width {width:#x}");
             ctx.commit(DEFAULT, &buffer(width)).refused_with(&[E_INVALIDARG, E_OUTOFMEMORY], &what)?;
             let found = ctx.allocation(&[buffer(width)]).size;
             require(found == u64::MAX, || {
                 format!("GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}")
-            })?;
-        }
-        Ok("refused".to_owned())
+            })
+        })
     }),
     check("buffer/height-refused", DESC, &[], |ctx| {
-        each([0, 2, u32::MAX], |height| {
-            refused(ctx, D3D12_RESOURCE_DESC { Height: height, ..buffer(256) }, &format!("Height {height}"))
-        })
+        ctx.refuses(&[0, 2, u32::MAX].map(|height| D3D12_RESOURCE_DESC { Height: height, ..buffer(256) }))
     }),
     check("buffer/depth-refused", DESC, &[], |ctx| {
-        each([0, 2, u16::MAX], |depth| {
-            refused(ctx, with_slices(buffer(256), depth), &format!("DepthOrArraySize {depth}"))
-        })
+        ctx.refuses(&[0, 2, u16::MAX].map(|depth| with_slices(buffer(256), depth)))
     }),
     check("buffer/mip-levels-refused", DESC, &[], |ctx| {
-        each([0, 2, u16::MAX], |levels| {
-            refused(ctx, with_mips(buffer(256), levels), &format!("MipLevels {levels}"))
-        })
+        ctx.refuses(&[0, 2, u16::MAX].map(|levels| with_mips(buffer(256), levels)))
     }),
     check("buffer/format-refused", DESC, &[], |ctx| {
-        each([DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_R32_FLOAT, DXGI_FORMAT_R32_TYPELESS], |format| {
-            refused(ctx, with_format(buffer(256), format), &format!("Format {format}"))
-        })
+        ctx.refuses(
+            &[DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_R32_FLOAT, DXGI_FORMAT_R32_TYPELESS]
+                .map(|format| with_format(buffer(256), format)),
+        )
     }),
     check("buffer/sample-count-refused", DESC, &[], |ctx| {
-        each([0, 2, 4], |count| {
-            refused(ctx, with_samples(buffer(256), count, 0), &format!("SampleDesc.Count {count}"))
-        })
+        ctx.refuses(&[0, 2, 4].map(|count| with_samples(buffer(256), count, 0)))
     }),
     check("buffer/sample-quality-refused", DESC, &[], |ctx| {
         let desc = with_samples(buffer(256), 1, 1);
-        refused(ctx, desc, "SampleDesc.Quality 1")
+        ctx.refuses(&[desc])
     }),
     check("buffer/layout-refused", DESC, &[], |ctx| {
-        each(
-            [
+        ctx.refuses(
+            &[
                 D3D12_TEXTURE_LAYOUT_UNKNOWN,
                 D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
                 D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
                 4,
-            ],
-            |layout| refused(ctx, with_layout(buffer(256), layout), &format!("Layout {layout}")),
+            ]
+            .map(|layout| with_layout(buffer(256), layout)),
         )
     }),
     check("buffer/dimension-refused", "Learn, D3D12_RESOURCE_DIMENSION", &[], |ctx| {
         each([D3D12_RESOURCE_DIMENSION_UNKNOWN, 5, -1], |dimension| {
             let desc = D3D12_RESOURCE_DESC { Dimension: dimension, ..buffer(256) };
-            refused(ctx, desc, &format!("Dimension {dimension}"))
+            ctx.refuses(&[desc])
         })
     }),
     check("buffer/alignment-refused", DESC, &[], |ctx| {
-        each([1, 256, 4 * KIB, 32 * KIB, 128 * KIB, 4 * MIB, u64::MAX], |alignment| {
-            refused(ctx, aligned(buffer(256), alignment), &format!("Alignment {alignment:#x}"))
-        })
+        ctx.refuses(
+            &[1, 256, 4 * KIB, 32 * KIB, 128 * KIB, 4 * MIB, u64::MAX]
+                .map(|alignment| aligned(buffer(256), alignment)),
+        )
     }),
     check("buffer/alignment-64-kib", DESC, &[], |ctx| {
         let desc = aligned(buffer(256), 64 * KIB);
@@ -97,18 +96,15 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/render-target", "Learn, D3D12_BUFFER_RTV", &[], |ctx| {
         flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[DEFAULT])
     }),
-    check("buffer/depth-stencil-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
-        flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)
+    check("buffer/depth-stencil-refused", FLAGS, &[], |ctx| {
+        ctx.refuses(&[with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)])
     }),
-    check("buffer/simultaneous-access-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
-        flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
+    check("buffer/simultaneous-access-refused", FLAGS, &[], |ctx| {
+        ctx.refuses(&[with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)])
     }),
-    check(
-        "buffer/deny-shader-resource",
-        "observed on Windows, readback buffers of many programs",
-        &[],
-        |ctx| flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES),
-    ),
+    check("buffer/deny-shader-resource", OBSERVED, &[], |ctx| {
+        flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES)
+    }),
     check("buffer/gpu-written-in-upload-or-readback-refused", VKD3D_PROTON, &[], |ctx| {
         let flags = [D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS];
         for heap_type in [UPLOAD, READBACK] {
@@ -122,15 +118,13 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("E_INVALIDARG committed and placed".to_owned())
     }),
-    check("buffer/undefined-flags-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
-        flag_refused(ctx, 0x4000_0000)?;
-        flag_refused(ctx, 0x8000_0000)
+    check("buffer/undefined-flags-refused", FLAGS, &[], |ctx| {
+        ctx.refuses(&[with_flags(buffer(256), 0x4000_0000), with_flags(buffer(256), 0x8000_0000)])
     }),
-    check("buffer/unordered-access", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/unordered-access", FLAGS, &[], |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
         let resource = ctx.commit(DEFAULT, &desc).holds_bytes("ALLOW_UNORDERED_ACCESS")?;
-        require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)?;
-        Ok("taken".to_owned())
+        require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)
     }),
     check("buffer/desc-round-trip", "Learn, ID3D12Resource::GetDesc", &[], |ctx| {
         each([1, 255, 256, 1000, 65_537, 3 * MIB + 7], |width| {
@@ -149,27 +143,20 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.commit(DEFAULT, &buffer(1000)).holds_bytes("1000 bytes")?;
         let newer: Result<ID3D12Resource2, _> = windows_core::Interface::cast(&resource);
         let Ok(newer) = newer else { return crate::answer::skipped("the resource has no ID3D12Resource2") };
-        require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))?;
-        Ok("as GetDesc".to_owned())
+        require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))
     }),
-    check(
-        "buffer/clear-value-refused",
-        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
-        &[],
-        |ctx| {
-            let clear = D3D12_CLEAR_VALUE {
-                Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-                Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
-            };
-            let home = properties(DEFAULT);
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-            ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
-                .refused("a clear value, committed")?;
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), COMMON, Some(&clear))
-                .refused("a clear value, placed")
-        },
-    ),
+    check("buffer/clear-value-refused", CLEAR_VALUE, &[], |ctx| {
+        let clear = D3D12_CLEAR_VALUE {
+            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+            Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
+        };
+        let committed = Home::of(DEFAULT);
+        ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
+            .refused("a clear value, committed")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), COMMON, Some(&clear))
+            .refused("a clear value, placed")
+    }),
     check("buffer/committed-with-deny-flags-refused", HEAP_FLAGS, &[], |ctx| {
         let home = properties(DEFAULT);
         each(
@@ -216,44 +203,22 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/placed-at-offset-0", PLACED, &[], |ctx| placed_at(ctx, 0)),
     check("buffer/placed-at-64-kib", PLACED, &[], |ctx| placed_at(ctx, 64 * KIB)),
     check("buffer/placed-at-the-last-64-kib", PLACED, &[], |ctx| placed_at(ctx, MIB - 64 * KIB)),
-    check(
-        "buffer/placed-unaligned-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
-        &[],
-        |ctx| {
-            offsets_refused(
-                ctx,
-                buffer(256),
-                &[1, 256, 4 * KIB, 32 * KIB, 64 * KIB - 1, 64 * KIB + 1, 96 * KIB],
-            )
-        },
-    ),
-    check(
-        "buffer/placed-beyond-the-end-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
-        &[],
-        |ctx| offsets_refused(ctx, buffer(256), &[MIB, MIB + 64 * KIB, 64 * MIB]),
-    ),
-    check(
-        "buffer/placed-over-the-end-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, bounds",
-        &[],
-        |ctx| {
-            offsets_refused(ctx, buffer(64 * KIB + 1), &[MIB - 64 * KIB])?;
-            offsets_refused(ctx, buffer(MIB), &[64 * KIB])?;
-            offsets_refused(ctx, buffer(MIB + 1), &[0])
-        },
-    ),
-    check(
-        "buffer/placed-overflowing-refused",
-        "Learn, ID3D12Device::CreatePlacedResource, bounds",
-        &[],
-        |ctx| {
-            let last = u64::MAX - (64 * KIB - 1);
-            offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
-            offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
-        },
-    ),
+    check("buffer/placed-unaligned-refused", OFFSET, &[], |ctx| {
+        offsets_refused(ctx, buffer(256), &[1, 256, 4 * KIB, 32 * KIB, 64 * KIB - 1, 64 * KIB + 1, 96 * KIB])
+    }),
+    check("buffer/placed-beyond-the-end-refused", OFFSET, &[], |ctx| {
+        offsets_refused(ctx, buffer(256), &[MIB, MIB + 64 * KIB, 64 * MIB])
+    }),
+    check("buffer/placed-over-the-end-refused", BOUNDS, &[], |ctx| {
+        offsets_refused(ctx, buffer(64 * KIB + 1), &[MIB - 64 * KIB])?;
+        offsets_refused(ctx, buffer(MIB), &[64 * KIB])?;
+        offsets_refused(ctx, buffer(MIB + 1), &[0])
+    }),
+    check("buffer/placed-overflowing-refused", BOUNDS, &[], |ctx| {
+        let last = u64::MAX - (64 * KIB - 1);
+        offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
+        offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
+    }),
     check("buffer/placed-in-a-small-heap", SMALL_HEAP, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(READBACK, 1024)).ok("1,024 bytes")?;
         ctx.place(&heap, 0, &buffer(1024)).holds_bytes("1,024 bytes in a heap of 1,024")?;
@@ -292,52 +257,33 @@ pub(super) const CHECKS: &[Check] = &[
         let distance = memory::address(&half).wrapping_sub(memory::address(&whole));
         require_eq("the distance", distance, 64 * KIB)
     }),
-    check(
-        "buffer/committed-desc-of-all-generations",
-        "Learn, ID3D12Device8::CreateCommittedResource2 and ID3D12Device10::CreateCommittedResource3",
-        &[],
-        |ctx| {
-            let (eight, ten) = newer_devices(ctx)?;
-            let home = properties(DEFAULT);
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-            let desc = upgrade(&buffer(1000));
-            let by_state = device::create_resource_by_state(&eight, committed, &desc, COMMON)
+    check("buffer/committed-desc-of-all-generations", COMMITTED_CALLS, &[], |ctx| {
+        let (eight, ten) = newer_devices(ctx)?;
+        let committed = Home::of(DEFAULT);
+        let desc = upgrade(&buffer(1000));
+        let by_state =
+            device::create_resource_by_state(&eight, committed, &desc, COMMON).holds_bytes("1000 bytes")?;
+        let made =
+            device::create_resource_by_layout(&ten, committed, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[]);
+        let by_layout = made.holds_bytes("1000 bytes")?;
+        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))
+    }),
+    check("buffer/placed-desc-of-all-generations", PLACED_CALLS, &[], |ctx| {
+        let (eight, ten) = newer_devices(ctx)?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+        let desc = upgrade(&buffer(1000));
+        let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
+            .holds_bytes("1000 bytes")?;
+        let home = Home::Placed(&heap, 64 * KIB);
+        let by_layout =
+            device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
                 .holds_bytes("1000 bytes")?;
-            let made = device::create_resource_by_layout(
-                &ten,
-                committed,
-                &desc,
-                D3D12_BARRIER_LAYOUT_UNDEFINED,
-                &[],
-            );
-            let by_layout = made.holds_bytes("1000 bytes")?;
-            require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-            Ok("CreateCommittedResource2 and 3 agree".to_owned())
-        },
-    ),
-    check(
-        "buffer/placed-desc-of-all-generations",
-        "Learn, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2",
-        &[],
-        |ctx| {
-            let (eight, ten) = newer_devices(ctx)?;
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-            let desc = upgrade(&buffer(1000));
-            let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
-                .holds_bytes("1000 bytes")?;
-            let home = Home::Placed(&heap, 64 * KIB);
-            let by_layout =
-                device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
-                    .holds_bytes("1000 bytes")?;
-            require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
-            Ok("CreatePlacedResource1 and 2 agree".to_owned())
-        },
-    ),
+        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))
+    }),
     check("buffer/layout-other-than-undefined-refused", INITIAL_LAYOUT, &[], |ctx| {
         let (_, ten) = newer_devices(ctx)?;
-        let home = properties(DEFAULT);
         each([D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_COPY_DEST], |layout| {
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+            let committed = Home::of(DEFAULT);
             let made =
                 device::create_resource_by_layout(&ten, committed, &upgrade(&buffer(256)), layout, &[]);
             made.refused(format!("layout {layout}"))
@@ -345,8 +291,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("buffer/castable-formats-refused", CASTABLE, &[], |ctx| {
         let (_, ten) = newer_devices(ctx)?;
-        let home = properties(DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let committed = Home::of(DEFAULT);
         let (desc, layout) = (upgrade(&buffer(256)), D3D12_BARRIER_LAYOUT_UNDEFINED);
         let made = device::create_resource_by_layout(&ten, committed, &desc, layout, &[DXGI_FORMAT_R8_UNORM]);
         made.refused("a castable format of a buffer")
@@ -354,17 +299,12 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/upload-generic-read", STATES, &[], |ctx| {
         state(ctx, UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, true)
     }),
-    check(
-        "buffer/upload-part-of-generic-read",
-        "Agility SDK 606 release notes, initial states",
-        &[],
-        |ctx| {
-            // That SDK came with ID3D12Device10.
-            ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
-            state(ctx, UPLOAD, COPY_SOURCE, true)?;
-            state(ctx, UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
-        },
-    ),
+    check("buffer/upload-part-of-generic-read", PARTS_OF_STATES, &[], |ctx| {
+        // That SDK came with ID3D12Device10.
+        ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
+        state(ctx, UPLOAD, COPY_SOURCE, true)?;
+        state(ctx, UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
+    }),
     check("buffer/upload-write-states-refused", STATES, &[], |ctx| {
         state(ctx, UPLOAD, COPY_DEST, false)?;
         state(ctx, UPLOAD, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
@@ -413,16 +353,6 @@ pub(super) const CHECKS: &[Check] = &[
     }),
 ];
 
-/// Fails the check unless every call that takes a description refuses this one.
-pub(super) fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
-    ctx.commit(DEFAULT, &desc).refused(what)?;
-    let heap = ctx.create_heap(&buffer_heap(DEFAULT, 8 * MIB)).ok("8 MiB")?;
-    ctx.place(&heap, 0, &desc).refused(what)?;
-    let found = ctx.allocation(&[desc]).size;
-    ensure!(found == u64::MAX, "GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}");
-    Ok("E_INVALIDARG committed and placed, and UINT64_MAX".to_owned())
-}
-
 /// Fails the check unless every call that takes a description accepts a buffer with these flags.
 fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HEAP_TYPE]) -> Verdict {
     let desc = with_flags(buffer(256), flags);
@@ -435,10 +365,6 @@ fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HE
     }
     ctx.valid_allocation("the flags", &desc)?;
     Ok("accepted as a committed and as a placed resource".to_owned())
-}
-
-fn flag_refused(ctx: &Context, flags: D3D12_RESOURCE_FLAGS) -> Verdict {
-    refused(ctx, with_flags(buffer(256), flags), &format!("Flags {flags:#x}"))
 }
 
 fn placed_at(ctx: &Context, offset: u64) -> Verdict {
@@ -468,9 +394,8 @@ fn state(
     initial: D3D12_RESOURCE_STATES,
     is_allowed: bool,
 ) -> Verdict {
-    let home = properties(heap_type);
     let what = format!("state {initial:#x} in {}", heap_type_name(heap_type));
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(heap_type);
     let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
     for home in [committed, Home::Placed(&heap, 0)] {
         let made = ctx.create_resource(home, &buffer(256), initial, None);

@@ -2,19 +2,14 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, ensure, skipped};
+use crate::answer::{Stop, Verdict, each, require_eq, skipped};
 use crate::check::{Check, Need, check, validation};
 use crate::com::barriers::{Enhanced, Scope};
 use crate::com::commands::List;
 use crate::com::passes::Pass;
-use crate::com::views;
 use crate::context::Context;
-use crate::desc::{
-    COPY, COPY_SOURCE, DIRECT, READBACK, UPLOAD, buffer, depth_buffer, multisampled, render_target, rgba,
-    with_flags,
-};
-use crate::queue::{Queue, Recorded, read};
-use crate::target::{self, Target, rect};
+use crate::desc::*;
+use crate::target::{self, Target, UnorderedBuffer, rect};
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 const BARRIERS: &[Need] = &[Need::Textures, Need::EnhancedBarriers];
@@ -36,35 +31,18 @@ pub(super) const CHECKS: &[Check] = &[
         clears_rectangles(ctx, &depth_buffer(64, 8))
     }),
     check("commands/clear-rectangles-of-a-buffer", CLEAR_BUFFER, &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-        let resource = ctx.created(&desc, state)?;
-        let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-        let heap = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        let visible = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
-        views::create_unordered_view(ctx.device(), &resource, Some(256), &visible);
-        let view = views::create_unordered_view(ctx.device(), &resource, Some(256), &heap);
-        let target = queue.readback(1024)?;
+        let (queue, buffer) = (ctx.queue(DIRECT)?, UnorderedBuffer::new(ctx, 256)?);
         queue.run(|list| {
-            let rects = [rect(3, 0, 7, 1), rect(100, 0, 101, 1)];
-            list.clear_unordered(&resource, &visible, view, [0; 4], &[]);
-            list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &rects);
-            list.transition(&resource, state, COPY_SOURCE);
-            list.copy_resource(&target, &resource);
+            buffer.clear(list, 0, &[]);
+            buffer.clear(list, 0x0102_0304, &[rect(3, 0, 7, 1), rect(100, 0, 101, 1)]);
         })?;
-        let found = read(&target, 1024)?;
-        for (index, element) in found.chunks(4).enumerate() {
+        each(buffer.bytes(&queue)?.chunks(4).enumerate(), |(index, element)| {
             let is_cleared = (3..7).contains(&index) || index == 100;
             let expected = if is_cleared { [4, 3, 2, 1] } else { [0; 4] };
-            ensure!(element == expected, "element {index}: expected {expected:?}, found {element:?}");
-        }
-        Ok("only five elements are cleared".to_owned())
+            require_eq(format!("element {index}"), element, &expected[..])
+        })
     }),
-    check("commands/resolve", RESOLVE, TEXTURES, |ctx| {
-        resolves(ctx, &multisampled(64, 8, 4), RGBA, RGBA)?;
-        Ok("4 samples each".to_owned())
-    }),
+    check("commands/resolve", RESOLVE, TEXTURES, |ctx| resolves(ctx, &multisampled(64, 8, 4), RGBA, RGBA)),
     check("commands/resolve-region", REGION, TEXTURES, |ctx| {
         let options = ctx.feature::<D3D12_FEATURE_DATA_D3D12_OPTIONS2>().result();
         if !options.is_ok_and(|options| options.ProgrammableSamplePositionsTier > 0) {
@@ -85,11 +63,10 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("commands/render-pass-clears", PASSES, TEXTURES, |ctx| {
         let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        for pass in [Pass::Clear, Pass::Preserve] {
+        each([Pass::Clear, Pass::Preserve], |pass| {
             queue.run(|list| in_pass(list, &target, &pass, |_| ()))?;
-            target.returns(ctx, &queue, |_, _| [255; 4])?;
-        }
-        Ok("the clear value, which the next pass preserves".to_owned())
+            target.returns(ctx, &queue, |_, _| [255; 4])
+        })
     }),
     check("commands/render-pass-resolves", PASSES, TEXTURES, |ctx| {
         let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
@@ -99,38 +76,31 @@ pub(super) const CHECKS: &[Check] = &[
         target::returns(&queue, &resolved, D3D12_RESOURCE_STATE_RESOLVE_DEST, |_, _| [255; 4])
     }),
     check("commands/render-pass-left-open-refused", PASSES, TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        close_fails(&queue, "a render pass that has not ended", |list| {
+        close_fails(ctx, "a render pass that has not ended", |list, target| {
             list.begin_pass(target.view, &Pass::Preserve).ok("a render target")
         })
     }),
     check("commands/render-pass-ended-twice-refused", PASSES, TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        close_fails(&queue, "EndRenderPass without a pass", |list| {
-            in_pass(list, &target, &Pass::Preserve, |_| ())?;
+        close_fails(ctx, "EndRenderPass without a pass", |list, target| {
+            in_pass(list, target, &Pass::Preserve, |_| ())?;
             list.end_pass().ok("no render pass")
         })
     }),
     validation("commands/render-pass-refuses-copies", PASSES, TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        let [from, to] =
-            [UPLOAD, READBACK].map(|heap_type| ctx.commit(heap_type, &buffer(256)).ok("256 bytes"));
-        let (from, to) = (from?, to?);
-        close_fails(&queue, "CopyBufferRegion in a render pass", |list| {
-            in_pass(list, &target, &Pass::Preserve, |list| list.copy_buffer((&to, 0), (&from, 0), 256))
+        let (from, to) =
+            (ctx.commit(UPLOAD, &buffer(256)).ok("from")?, ctx.commit(READBACK, &buffer(256)).ok("to")?);
+        close_fails(ctx, "CopyBufferRegion in a render pass", |list, target| {
+            in_pass(list, target, &Pass::Preserve, |list| list.copy_buffer((&to, 0), (&from, 0), 256))
         })
     }),
     validation("commands/render-pass-refuses-clears", PASSES, TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        close_fails(&queue, "ClearRenderTargetView in a render pass", |list| {
-            in_pass(list, &target, &Pass::Preserve, |list| list.clear_target(target.view, [1.0; 4], &[]))
+        close_fails(ctx, "ClearRenderTargetView in a render pass", |list, target| {
+            in_pass(list, target, &Pass::Preserve, |list| target.clear(list, 7, &[]))
         })
     }),
     check("commands/discard-on-a-copy-list-refused", DISCARD, TEXTURES, |ctx| {
         let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(COPY)?);
-        close_fails(&queue, "DiscardResource on a copy list", |list| {
-            list.discard(&target.texture, None);
-        })
+        queue.closes(|list| list.discard(&target.texture, None))?.fails("DiscardResource on a copy list")
     }),
     check("commands/barrier-activates", ENHANCED, BARRIERS, |ctx| {
         let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
@@ -222,9 +192,14 @@ fn in_pass(list: &List, target: &Target, pass: &Pass<'_>, commands: impl FnOnce(
     list.end_pass().ok("a render pass")
 }
 
-/// Fails the check unless `Close` refuses the recorded commands.
-fn close_fails<R: Recorded>(queue: &Queue, what: &str, record: impl FnOnce(&List) -> R) -> Verdict {
-    queue.closes(record)?.fails(what)
+/// Fails the check unless `Close` refuses commands that are recorded with a render target.
+fn close_fails(
+    ctx: &Context,
+    what: &str,
+    record: impl FnOnce(&List, &Target) -> Result<(), Stop>,
+) -> Verdict {
+    let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+    queue.closes(|list| record(list, &target))?.fails(what)
 }
 
 /// Fails the check unless a barrier with contradicting members is refused or reported by the debug layer.

@@ -6,14 +6,11 @@ use crate::answer::{Stop, Verdict, each, ensure, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation};
-use crate::com::{memory, views};
+use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COMPUTE, COPY, COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, GPU_UPLOAD, KIB, RENDER_TARGET, buffer,
-    buffer_heap, depth_buffer, render_target, rgba, texture2d, tight_buffer, volume, with_flags, with_mips,
-};
+use crate::desc::*;
 use crate::queue::{fill, pattern, read};
-use crate::target::Target;
+use crate::target::{Target, UnorderedBuffer};
 use crate::transfer::Staged;
 
 const BUFFER: &str = "Learn, ID3D12GraphicsCommandList::CopyBufferRegion";
@@ -22,6 +19,12 @@ const RESOURCE: &str = "Learn, ID3D12GraphicsCommandList::CopyResource";
 const IMMEDIATE: &str = "Learn, ID3D12GraphicsCommandList2::WriteBufferImmediate";
 const BARRIER: &str = "Learn, ID3D12GraphicsCommandList7::Barrier";
 const GPU_UPLOAD_USE: &str = "UPLOAD, How to use this feature";
+const ZEROED: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
+const CLEAR: &str = "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView";
+const CLEAR_BUFFER: &str = "Learn, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint";
+const DISCARD: &str = "Learn, ID3D12GraphicsCommandList::DiscardResource";
+const CLEAR_DEPTH: &str = "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView";
+const SHARED: &str = "Learn, ID3D12Device::CreateSharedHandle";
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 
@@ -76,24 +79,19 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(read(&target, 1600)? == pattern(1600, 4), "adjacent buffers overwrote each other");
         Ok(format!("16 buffers {step} bytes apart"))
     }),
-    check(
-        "copies/default-heap-is-zero",
-        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let dirt = queue.upload(&vec![0xa5; 64 * 1024])?;
-            let target = queue.readback(64 * 1024)?;
-            each(0..4, |round| {
-                let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-                let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
-                queue.run(|list| list.copy_resource(&target, &resource))?;
-                let found = read(&target, 64 * 1024)?;
-                ensure!(found.iter().all(|&byte| byte == 0), "new memory is not zero in round {round}");
-                queue.run(|list| list.copy_resource(&resource, &dirt))
-            })
-        },
-    ),
+    check("copies/default-heap-is-zero", ZEROED, &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let dirt = queue.upload(&vec![0xa5; 64 * 1024])?;
+        let target = queue.readback(64 * 1024)?;
+        each(0..4, |round| {
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+            let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
+            queue.run(|list| list.copy_resource(&target, &resource))?;
+            let found = read(&target, 64 * 1024)?;
+            ensure!(found.iter().all(|&byte| byte == 0), "new memory is not zero in round {round}");
+            queue.run(|list| list.copy_resource(&resource, &dirt))
+        })
+    }),
     check("copies/aliases-share-bytes", "ALIAS, Data Inheritance, buffers", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
@@ -109,7 +107,7 @@ pub(super) const CHECKS: &[Check] = &[
         let queue = ctx.queue(DIRECT)?;
         let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
         let target = queue.readback(256)?;
-        for seed in 0..20 {
+        each(0..20, |seed| {
             let source = queue.upload(&pattern(256, seed))?;
             queue.run(|list| {
                 list.copy_buffer((&middle, 0), (&source, 0), 256);
@@ -118,9 +116,8 @@ pub(super) const CHECKS: &[Check] = &[
             })?;
             require(read(&target, 256)? == pattern(256, seed), || {
                 format!("the bytes after list {seed} differ from its source")
-            })?;
-        }
-        Ok("20 lists in order".to_owned())
+            })
+        })
     }),
     check("copies/queues-hand-over", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(COPY)?, ctx.queue(DIRECT)?);
@@ -140,8 +137,7 @@ pub(super) const CHECKS: &[Check] = &[
         second.wait(second.submit()?)?;
         require(read(&target, 256 * 1024)? == pattern(256 * 1024, 6), || {
             "the buffer was read before it was written".to_owned()
-        })?;
-        Ok("256 KiB from a copy queue to a direct one".to_owned())
+        })
     }),
     check("copies/gpu-upload-is-a-source", GPU_UPLOAD_USE, &[Need::GpuUploadHeaps], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -162,8 +158,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("4 bytes at 8", found[8..12].to_vec(), 0x1234_5678_u32.to_le_bytes().to_vec())?;
         require(found[..8].iter().chain(&found[12..]).all(|&byte| byte == 0), || {
             "bytes outside the write changed".to_owned()
-        })?;
-        Ok("4 bytes, no others".to_owned())
+        })
     }),
     check("copies/enhanced-global-barrier", BARRIER, &[Need::EnhancedBarriers], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -253,71 +248,37 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("the left half to the right half".to_owned())
     }),
-    check(
-        "copies/clear-render-target",
-        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
-        TEXTURES,
-        |ctx| {
-            let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-            queue.run(|list| list.clear_target(target.view, [1.0, 0.0, 1.0, 0.0], &[]))?;
-            target.returns(ctx, &queue, |_, _| [255, 0, 255, 0])
-        },
-    ),
-    check("copies/clear-depth", "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView", TEXTURES, |ctx| {
+    check("copies/clear-render-target", CLEAR, TEXTURES, |ctx| {
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        queue.run(|list| list.clear_target(target.view, [1.0, 0.0, 1.0, 0.0], &[]))?;
+        target.returns(ctx, &queue, |_, _| [255, 0, 255, 0])
+    }),
+    check("copies/clear-depth", CLEAR_DEPTH, TEXTURES, |ctx| {
         let (target, queue) = (Target::new(ctx, &depth_buffer(64, 8))?, ctx.queue(DIRECT)?);
         queue.run(|list| list.clear_depth(target.view, 0.5, &[]))?;
         target.returns(ctx, &queue, |_, _| 0.5_f32.to_le_bytes())
     }),
-    check(
-        "copies/clear-unordered-access",
-        "Learn, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-            let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-            let resource = ctx.created(&desc, state)?;
-            let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-            let heap = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-            let visible = ctx.descriptors(views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
-            views::create_unordered_view(ctx.device(), &resource, Some(128), &visible);
-            let view = views::create_unordered_view(ctx.device(), &resource, Some(128), &heap);
-            let target = queue.readback(1024)?;
-            // Memory need not be zero everywhere: what is behind the view is to stay what it is.
-            queue.run(|list| {
-                list.transition(&resource, state, COPY_SOURCE);
-                list.copy_resource(&target, &resource);
-                list.transition(&resource, COPY_SOURCE, state);
-            })?;
-            let before = read(&target, 1024)?;
-            queue.run(|list| {
-                list.set_descriptor_heap(&visible);
-                list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &[]);
-                list.transition(&resource, state, COPY_SOURCE);
-                list.copy_resource(&target, &resource);
-            })?;
-            let found = read(&target, 1024)?;
-            let (cleared, rest) = found.split_at(512);
-            require(cleared.chunks(4).all(|element| element == [4, 3, 2, 1]), || {
-                format!("the first element is {:?}", &cleared[..4])
-            })?;
-            ensure!(rest == &before[512..], "bytes after the view changed");
-            Ok("128 elements, no others".to_owned())
-        },
-    ),
-    check(
-        "copies/discard-is-harmless",
-        "Learn, ID3D12GraphicsCommandList::DiscardResource",
-        TEXTURES,
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let state = RENDER_TARGET;
-            let texture = ctx.created(&render_target(64, 64), state)?;
-            queue.run(|list| list.discard(&texture, None))?;
-            Ok("the device is not removed".to_owned())
-        },
-    ),
-    check("copies/shared-handle", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check("copies/clear-unordered-access", CLEAR_BUFFER, &[], |ctx| {
+        let (queue, buffer) = (ctx.queue(DIRECT)?, UnorderedBuffer::new(ctx, 128)?);
+        // Memory need not be zero everywhere: what is behind the view is to stay what it is.
+        let before = buffer.bytes(&queue)?;
+        queue.run(|list| {
+            list.set_descriptor_heap(&buffer.visible);
+            buffer.clear(list, 0x0102_0304, &[]);
+        })?;
+        let found = buffer.bytes(&queue)?;
+        ensure!(found[..512] == [4, 3, 2, 1].repeat(128), "the first element is {:?}", &found[..4]);
+        ensure!(found[512..] == before[512..], "bytes after the view changed");
+        Ok("128 elements, no others".to_owned())
+    }),
+    check("copies/discard-is-harmless", DISCARD, TEXTURES, |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let state = RENDER_TARGET;
+        let texture = ctx.created(&render_target(64, 64), state)?;
+        queue.run(|list| list.discard(&texture, None))?;
+        Ok("the device is not removed".to_owned())
+    }),
+    check("copies/shared-handle", SHARED, &[], |ctx| {
         let resource = shared_buffer(ctx)?;
         let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
         let opened = commands::open_shared_handle(ctx.device(), &handle);
@@ -325,7 +286,7 @@ pub(super) const CHECKS: &[Check] = &[
         let opened: ID3D12Resource = opened.ok("as a resource")?;
         require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
-    check("copies/shared-handle-keeps-its-buffer", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check("copies/shared-handle-keeps-its-buffer", SHARED, &[], |ctx| {
         let resource = shared_buffer(ctx)?;
         let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
         drop(resource);
@@ -333,7 +294,7 @@ pub(super) const CHECKS: &[Check] = &[
         let opened: ID3D12Resource = opened.ok("a handle whose buffer was released")?;
         require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
-    check("copies/unshared-handle-refused", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check("copies/unshared-handle-refused", SHARED, &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(64 * KIB)).ok("a buffer")?;
         commands::create_shared_handle(ctx.device(), &resource)
             .refused("a buffer without D3D12_HEAP_FLAG_SHARED")
@@ -341,7 +302,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn shared_buffer(ctx: &Context) -> Result<ID3D12Resource, Stop> {
-    let home = crate::desc::properties(DEFAULT);
+    let home = properties(DEFAULT);
     ctx.commit_with(&home, D3D12_HEAP_FLAG_SHARED, &buffer(64 * KIB)).ok("a shared buffer")
 }
 

@@ -18,6 +18,14 @@ const OTHER: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6602);
 const COMMITTED_RESULT: &str = "Learn, ID3D12Device::CreateCommittedResource, ppvResource";
 const LIFETIME: &str = "Learn, ID3D12Device::CreatePlacedResource, lifetime";
 const PRIVATE_INTERFACE: &str = "Learn, ID3D12Object::SetPrivateDataInterface";
+const NEWER: &str = "Learn, ID3D12Device interface, the newer interfaces";
+const HEAP_RESULT: &str = "Learn, ID3D12Device::CreateHeap, ppvHeap";
+const COMMITTED: &str = "Learn, ID3D12Device::CreateCommittedResource";
+const PLACED_RESULT: &str = "Learn, ID3D12Device::CreatePlacedResource, ppvResource";
+const REFERENCES: &str = "vkd3d-proton, tests of private references";
+const MORE_DATA: &str = "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_MORE_DATA";
+const NOT_FOUND: &str = "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_NOT_FOUND";
+const WINE: &str = "Wine, test_private_data of its D3D12 tests";
 
 pub(super) const CHECKS: &[Check] = &[
     check("device/interfaces-are-one-object", "Learn, IUnknown::QueryInterface, identity", &[], |ctx| {
@@ -32,19 +40,14 @@ pub(super) const CHECKS: &[Check] = &[
             interfaces(ctx).iter().filter(|(_, found)| found.is_some()).count()
         ))
     }),
-    check(
-        "device/newer-interfaces-imply-older",
-        "Learn, ID3D12Device interface, the newer interfaces",
-        &[],
-        |ctx| {
-            let found = interfaces(ctx);
-            let newest = found.iter().rposition(|(_, identity)| identity.is_some()).unwrap_or(0);
-            for (name, identity) in &found[..=newest] {
-                ensure!(identity.is_some(), "the device has {} but not {name}", found[newest].0);
-            }
-            Ok(format!("the newest is {}", found[newest].0))
-        },
-    ),
+    check("device/newer-interfaces-imply-older", NEWER, &[], |ctx| {
+        let found = interfaces(ctx);
+        let newest = found.iter().rposition(|(_, identity)| identity.is_some()).unwrap_or(0);
+        for (name, identity) in &found[..=newest] {
+            ensure!(identity.is_some(), "the device has {} but not {name}", found[newest].0);
+        }
+        Ok(format!("the newest is {}", found[newest].0))
+    }),
     check("device/query-interface-is-symmetric", "Learn, IUnknown::QueryInterface, symmetry", &[], |ctx| {
         let plain: ID3D12Object = ctx.interface("ID3D12Object")?;
         let back = plain.cast::<ID3D12Device>();
@@ -61,8 +64,7 @@ pub(super) const CHECKS: &[Check] = &[
         let no = ctx.device().cast::<ID3D12DeviceChild>().map_err(|error| error.code());
         require(matches!(no, Err(E_NOINTERFACE)), || {
             "QueryInterface for ID3D12DeviceChild: expected E_NOINTERFACE".to_owned()
-        })?;
-        Ok("E_NOINTERFACE".to_owned())
+        })
     }),
     check("device/has-a-node", "Learn, ID3D12Device::GetNodeCount", &[], |ctx| {
         let count = device::node_count(ctx.device());
@@ -76,8 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("device/luid-is-the-adapters", "Learn, ID3D12Device::GetAdapterLuid", &[Need::Adapter], |ctx| {
         let desc = crate::com::adapter::desc(ctx.adapter()?).ok("an adapter")?;
-        require_eq("the device's LUID", device::adapter_luid(ctx.device()), desc.AdapterLuid)?;
-        Ok("the device and its adapter agree".to_owned())
+        require_eq("the device's LUID", device::adapter_luid(ctx.device()), desc.AdapterLuid)
     }),
     check("device/is-not-removed", "Learn, ID3D12Device::GetDeviceRemovedReason", &[], |ctx| {
         let reason = device::removed_reason(ctx.device());
@@ -124,57 +125,33 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(newer.is_ok(), "the device has ID3D12Device8, but its resources have no ID3D12Resource2");
         Ok("ID3D12Resource2".to_owned())
     }),
-    validation(
-        "device/heap-null-result-only-checks",
-        "Learn, ID3D12Device::CreateHeap, ppvHeap",
-        &[],
-        |ctx| {
-            let desc = buffer_heap(DEFAULT, 64 * KIB);
-            answers("a valid description", device::check_heap(ctx.device(), Some(&desc)), S_FALSE)?;
-            let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
-            answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)?;
-            Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
-        },
-    ),
+    validation("device/heap-null-result-only-checks", HEAP_RESULT, &[], |ctx| {
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
+        answers("a valid description", device::check_heap(ctx.device(), Some(&desc)), S_FALSE)?;
+        let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
+        answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)
+    }),
     check("device/heap-null-desc-refused", "Learn, ID3D12Device::CreateHeap, pDesc", &[], |ctx| {
-        answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)?;
-        Ok("E_INVALIDARG".to_owned())
+        answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)
     }),
     validation("device/committed-null-result-only-checks", COMMITTED_RESULT, &[], |ctx| {
         let home = properties(DEFAULT);
         let ask = |desc: D3D12_RESOURCE_DESC| device::check_committed(ctx.device(), Some(&home), Some(&desc));
         answers("a valid description", ask(buffer(16)), S_FALSE)?;
-        answers("an invalid description", ask(buffer(0)), E_INVALIDARG)?;
-        Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
+        answers("an invalid description", ask(buffer(0)), E_INVALIDARG)
     }),
-    check(
-        "device/committed-null-pointers-refused",
-        "Learn, ID3D12Device::CreateCommittedResource",
-        &[],
-        |ctx| {
-            let (home, desc) = (properties(DEFAULT), buffer(16));
-            answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
-            answers(
-                "no description",
-                device::check_committed(ctx.device(), Some(&home), None),
-                E_INVALIDARG,
-            )?;
-            Ok("E_INVALIDARG for each".to_owned())
-        },
-    ),
-    validation(
-        "device/placed-null-result-only-checks",
-        "Learn, ID3D12Device::CreatePlacedResource, ppvResource",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            let ask = |heap, width| device::check_placed(ctx.device(), heap, &buffer(width));
-            answers("a valid description", ask(Some(&heap), 16), S_FALSE)?;
-            answers("too large", ask(Some(&heap), 64 * KIB + 1), E_INVALIDARG)?;
-            answers("no heap", ask(None, 16), E_INVALIDARG)?;
-            Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
-        },
-    ),
+    check("device/committed-null-pointers-refused", COMMITTED, &[], |ctx| {
+        let (home, desc) = (properties(DEFAULT), buffer(16));
+        answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
+        answers("no description", device::check_committed(ctx.device(), Some(&home), None), E_INVALIDARG)
+    }),
+    validation("device/placed-null-result-only-checks", PLACED_RESULT, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let ask = |heap, width| device::check_placed(ctx.device(), heap, &buffer(width));
+        answers("a valid description", ask(Some(&heap), 16), S_FALSE)?;
+        answers("too large", ask(Some(&heap), 64 * KIB + 1), E_INVALIDARG)?;
+        answers("no heap", ask(None, 16), E_INVALIDARG)
+    }),
     check("device/wrong-interface-creates-nothing", "Learn, ID3D12Device::CreateHeap, riid", &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let (hresult, is_written) = device::create_heap_as(ctx.device(), &desc, &ID3D12CommandQueue::IID);
@@ -192,26 +169,20 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("references to the device", object::reference_count(ctx.device()), before)?;
         Ok(format!("{before} before and after"))
     }),
-    check(
-        "device/placed-resources-hold-no-reference",
-        "vkd3d-proton, tests of private references",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
-            let before = object::reference_count(&heap);
-            let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
-            require_eq("references to the heap", object::reference_count(&heap), before)?;
-            Ok(format!("{before} before and after"))
-        },
-    ),
+    check("device/placed-resources-hold-no-reference", REFERENCES, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let before = object::reference_count(&heap);
+        let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
+        require_eq("references to the heap", object::reference_count(&heap), before)?;
+        Ok(format!("{before} before and after"))
+    }),
     check("device/placed-resource-outlives-its-heaps-pointer", LIFETIME, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
         let resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
         drop(heap);
         let mapping = ctx.map(&resource).ok("a buffer whose heap has no other reference")?;
         mapping.write(0, b"still here");
-        require_eq("bytes", mapping.read(0, 10), b"still here".to_vec())?;
-        Ok("the resource keeps its heap".to_owned())
+        require_eq("bytes", mapping.read(0, 10), b"still here".to_vec())
     }),
     check("device/private-data-round-trip", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
         each_object(ctx, |name, object| {
@@ -219,7 +190,6 @@ pub(super) const CHECKS: &[Check] = &[
             let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
             answers(name, hresult, S_OK)?;
             require_eq(format!("{name}: bytes"), (size, &bytes[..10]), (10, b"heapwright".as_slice()))
-                .map(drop)
         })
     }),
     check("device/private-data-size-alone", "Learn, ID3D12Object::GetPrivateData, pData null", &[], |ctx| {
@@ -227,40 +197,30 @@ pub(super) const CHECKS: &[Check] = &[
             set(name, object, b"12345")?;
             let (hresult, size) = object::private_data_size(object, &OWN);
             answers(name, hresult, S_OK)?;
-            require_eq(format!("{name}: size"), size, 5).map(drop)
+            require_eq(format!("{name}: size"), size, 5)
         })
     }),
-    check(
-        "device/private-data-room-too-small",
-        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_MORE_DATA",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"12345")?;
-                let (hresult, size, _) = object::private_data(object, &OWN, 4);
-                answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
-                require_eq(format!("{name}: the required size"), size, 5).map(drop)
-            })
-        },
-    ),
-    check(
-        "device/private-data-missing",
-        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_NOT_FOUND",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                let (hresult, _) = object::private_data_size(object, &OTHER);
-                answers(name, hresult, DXGI_ERROR_NOT_FOUND)
-            })
-        },
-    ),
+    check("device/private-data-room-too-small", MORE_DATA, &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"12345")?;
+            let (hresult, size, _) = object::private_data(object, &OWN, 4);
+            answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
+            require_eq(format!("{name}: the required size"), size, 5)
+        })
+    }),
+    check("device/private-data-missing", NOT_FOUND, &[], |ctx| {
+        each_object(ctx, |name, object| {
+            let (hresult, _) = object::private_data_size(object, &OTHER);
+            answers(name, hresult, DXGI_ERROR_NOT_FOUND)
+        })
+    }),
     check("device/private-data-is-replaced", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
         each_object(ctx, |name, object| {
             set(name, object, b"first and long")?;
             set(name, object, b"second")?;
             let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
             answers(name, hresult, S_OK)?;
-            require_eq(format!("{name}: bytes"), (size, &bytes[..6]), (6, b"second".as_slice())).map(drop)
+            require_eq(format!("{name}: bytes"), (size, &bytes[..6]), (6, b"second".as_slice()))
         })
     }),
     check("device/private-data-is-removed", "Learn, ID3D12Object::SetPrivateData, pData null", &[], |ctx| {
@@ -272,18 +232,13 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
         })
     }),
-    check(
-        "device/private-data-of-some-size-is-removed",
-        "Wine, test_private_data of its D3D12 tests",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"12345")?;
-                answers(name, object::remove_private_data(object, &OWN, 5), S_OK)?;
-                answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
-            })
-        },
-    ),
+    check("device/private-data-of-some-size-is-removed", WINE, &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"12345")?;
+            answers(name, object::remove_private_data(object, &OWN, 5), S_OK)?;
+            answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
+        })
+    }),
     check("device/private-data-of-nothing-removed", "vkd3d-proton, test_object_interface", &[], |ctx| {
         each_object(ctx, |name, object| {
             answers(name, object::set_private_data(object, &OTHER, None), S_FALSE)?;
@@ -300,10 +255,9 @@ pub(super) const CHECKS: &[Check] = &[
         let first = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let second = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         set("a heap", &first, b"mine")?;
-        answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)?;
-        Ok("private data of another heap".to_owned())
+        answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)
     }),
-    check("device/private-interface-is-held", "Learn, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
+    check("device/private-interface-is-held", PRIVATE_INTERFACE, &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;
@@ -345,7 +299,7 @@ pub(super) const CHECKS: &[Check] = &[
             require(size == 8 || size == 10, || {
                 format!("{name}: expected 8 or 10 bytes for a name of 4 letters, found {size}")
             })?;
-            require_eq(format!("{name}: letters"), &bytes[..8], &expected[..]).map(drop)
+            require_eq(format!("{name}: letters"), &bytes[..8], &expected[..])
         })
     }),
     check(
@@ -359,7 +313,6 @@ pub(super) const CHECKS: &[Check] = &[
                 let (hresult, size, bytes) = object::private_data(object, &WKPDID_D3DDebugObjectName, 64);
                 answers(name, hresult, S_OK)?;
                 require_eq(format!("{name}: letters"), (size, &bytes[..6]), (6, b"narrow".as_slice()))
-                    .map(drop)
             })
         },
     ),
@@ -409,14 +362,13 @@ fn interfaces(ctx: &Context) -> Vec<(&'static str, Option<usize>)> {
     )
 }
 
-fn answers(what: &str, found: windows_core::HRESULT, expected: windows_core::HRESULT) -> Result<(), Stop> {
+fn answers(what: &str, found: windows_core::HRESULT, expected: windows_core::HRESULT) -> Verdict {
     require(found == expected, || format!("{what}: expected {}, found {}", Named(expected), Named(found)))
 }
 
 fn belongs<I: Interface>(ctx: &Context, child: &I) -> Verdict {
     let device = object::device_of(child).ok("an object of the device")?;
-    require_eq("the device's identity", object::identity(&device), object::identity(ctx.device()))?;
-    Ok("the device that created it".to_owned())
+    require_eq("the device's identity", object::identity(&device), object::identity(ctx.device()))
 }
 
 /// Fails the check unless an object has the interfaces of a pageable with one identity and no interface of another kind.
@@ -440,12 +392,12 @@ fn object_of<I: Interface>(child: &I) -> Result<ID3D12Object, Stop> {
     cast(child).or_else(|hresult| failed(format!("the object has no ID3D12Object: {}", Named(hresult))))
 }
 
-fn set(name: &str, object: &ID3D12Object, data: &[u8]) -> Result<(), Stop> {
+fn set(name: &str, object: &ID3D12Object, data: &[u8]) -> Verdict {
     answers(name, object::set_private_data(object, &OWN, Some(data)), S_OK)
 }
 
 /// Runs a test on a heap, a placed and a committed resource, and the device, and removes the device's data afterwards.
-fn each_object(ctx: &Context, test: impl Fn(&str, &ID3D12Object) -> Result<(), Stop>) -> Verdict {
+fn each_object(ctx: &Context, test: impl Fn(&str, &ID3D12Object) -> Verdict) -> Verdict {
     let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
     let placed = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
     let committed = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;

@@ -16,6 +16,10 @@ const FENCE: &str = "Learn, ID3D12Fence";
 const QUEUE: &str = "Learn, ID3D12CommandQueue";
 const RELEASED: &str = "vkd3d-proton, tests of fences that are set back and released";
 const LIST: &str = "Learn, ID3D12GraphicsCommandList";
+const NULL_EVENT: &str = "Learn, ID3D12Fence::SetEventOnCompletion, null event";
+const SEVERAL: &str = "Learn, ID3D12Device1::SetEventOnMultipleFenceCompletion";
+const ANY: &str = "Learn, D3D12_MULTIPLE_FENCE_WAIT_FLAGS, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY";
+const RESET: &str = "Learn, ID3D12CommandAllocator::Reset";
 
 /// The time for which a check observes that a wait does not end, after work that was submitted later has finished.
 const A_WHILE: Duration = Duration::from_millis(20);
@@ -48,23 +52,18 @@ pub(super) const CHECKS: &[Check] = &[
         let opened: ID3D12Fence = opened.ok("a handle whose fence was released")?;
         require_eq("GetCompletedValue", commands::completed(&opened), 7)
     }),
-    check(
-        "fences/null-event-of-a-reached-value",
-        "Learn, ID3D12Fence::SetEventOnCompletion, null event",
-        &[],
-        |ctx| {
-            let fence = ctx.create_fence(7).ok("value 7")?;
-            for value in [0, 6, 7] {
-                let answer = blocked_on(&fence, value)?.recv_timeout(commands::PATIENCE);
-                let Ok(answer) = answer else {
-                    return failed(format!("value {value} of a fence at 7 blocks"));
-                };
-                answer.ok("a value that was reached")?;
-            }
-            Ok("returns at once".to_owned())
-        },
-    ),
-    check("fences/null-event-blocks", "Learn, ID3D12Fence::SetEventOnCompletion, null event", &[], |ctx| {
+    check("fences/null-event-of-a-reached-value", NULL_EVENT, &[], |ctx| {
+        let fence = ctx.create_fence(7).ok("value 7")?;
+        for value in [0, 6, 7] {
+            let answer = blocked_on(&fence, value)?.recv_timeout(commands::PATIENCE);
+            let Ok(answer) = answer else {
+                return failed(format!("value {value} of a fence at 7 blocks"));
+            };
+            answer.ok("a value that was reached")?;
+        }
+        Ok("returns at once".to_owned())
+    }),
+    check("fences/null-event-blocks", NULL_EVENT, &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
         let waited = fence.clone();
         // The thread says at which value its wait ended, in case that it runs late.
@@ -85,18 +84,12 @@ pub(super) const CHECKS: &[Check] = &[
             Err(_) => failed("a wait for value 3 still blocks at value 3"),
         }
     }),
-    check(
-        "fences/several-of-which-all",
-        "Learn, ID3D12Device1::SetEventOnMultipleFenceCompletion",
-        &[],
-        |ctx| returns_at_once(ctx, [2, 3], [2, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_NONE),
-    ),
-    check(
-        "fences/several-of-which-any",
-        "Learn, D3D12_MULTIPLE_FENCE_WAIT_FLAGS, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY",
-        &[],
-        |ctx| returns_at_once(ctx, [0, 3], [100, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY),
-    ),
+    check("fences/several-of-which-all", SEVERAL, &[], |ctx| {
+        returns_at_once(ctx, [2, 3], [2, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_NONE)
+    }),
+    check("fences/several-of-which-any", ANY, &[], |ctx| {
+        returns_at_once(ctx, [0, 3], [100, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY)
+    }),
     check("fences/queue-signals", "Learn, ID3D12CommandQueue::Signal", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             let queue = ctx.queue(list_type)?;
@@ -132,8 +125,7 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&gate, 1).ok("value 1")?;
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits after the fence reached the value".to_owned()
-        })?;
-        Ok("the queue waits until the value is reached".to_owned())
+        })
     }),
     check("fences/queue-waits-for-a-queue", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(DIRECT)?, ctx.queue(COPY)?);
@@ -149,8 +141,7 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&gate, 1).ok("value 1")?;
         require(commands::wait_until(&second.fence, 1, commands::PATIENCE), || {
             "the second queue still waits after the fence reached the value".to_owned()
-        })?;
-        Ok("the second runs after the first".to_owned())
+        })
     }),
     check("fences/queue-waits-for-nothing", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -160,8 +151,7 @@ pub(super) const CHECKS: &[Check] = &[
         signal(&queue, &queue.fence, 1)?;
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "a wait for a value that was reached blocks the queue".to_owned()
-        })?;
-        Ok("a reached value does not block".to_owned())
+        })
     }),
     check("fences/first-wait-is-released-for-good", RELEASED, &[], |ctx| {
         let (queue, fence) = (ctx.queue(DIRECT)?, ctx.create_fence(0).ok("value 0")?);
@@ -172,8 +162,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits for a value that the fence had during the wait".to_owned()
-        })?;
-        Ok("a wait ends at a value that the fence no longer has".to_owned())
+        })
     }),
     check("fences/queue-wait-is-released-for-good", RELEASED, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -188,8 +177,7 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&gate, 1).ok("value 1")?;
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits for a value that the fence had while the wait was queued".to_owned()
-        })?;
-        Ok("a wait ends at a value that the fence no longer has".to_owned())
+        })
     }),
     check("fences/null-event-is-released-for-good", RELEASED, &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
@@ -214,8 +202,7 @@ pub(super) const CHECKS: &[Check] = &[
         drop(never);
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
             "the queue still waits for a released fence".to_owned()
-        })?;
-        Ok("the wait ends with the last reference".to_owned())
+        })
     }),
     check("fences/queue-desc", "Learn, ID3D12CommandQueue::GetDesc", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
@@ -252,18 +239,13 @@ pub(super) const CHECKS: &[Check] = &[
         queue.list.close().ok("an open list")?;
         Ok(hresult)
     }),
-    validation(
-        "fences/allocator-in-recording-is-not-reset",
-        "Learn, ID3D12CommandAllocator::Reset",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            queue.list.reset(&queue.allocator).ok("a closed list")?;
-            let hresult = commands::reset_allocator(&queue.allocator).fails("while a list records")?;
-            queue.list.close().ok("an open list")?;
-            Ok(hresult)
-        },
-    ),
+    validation("fences/allocator-in-recording-is-not-reset", RESET, &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        queue.list.reset(&queue.allocator).ok("a closed list")?;
+        let hresult = commands::reset_allocator(&queue.allocator).fails("while a list records")?;
+        queue.list.close().ok("an open list")?;
+        Ok(hresult)
+    }),
     check("fences/list-runs-again", LIST, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         queue.record(|_| Ok(()))?;
@@ -326,10 +308,7 @@ fn returns_at_once(
     let fences = [Some(ctx.create_fence(one).ok("one")?), Some(ctx.create_fence(other).ok("other")?)];
     let waiter = blocked(move || commands::block_until_several(&newer, &fences, &awaited, flags))?;
     match waiter.recv_timeout(commands::PATIENCE) {
-        Ok(answer) => {
-            answer.ok("values that were reached")?;
-            Ok("returns at once".to_owned())
-        }
+        Ok(answer) => answer.taken("values that were reached"),
         Err(_) => failed(format!("fences at {values:?} and values {awaited:?}: the call blocks")),
     }
 }

@@ -9,15 +9,14 @@ use crate::check::{Check, Need, check};
 use crate::com::commands::{CopyLocation, List};
 use crate::com::{device, views};
 use crate::context::Context;
-use crate::desc::{
-    COPY_SOURCE, DIRECT, depth_buffer, multisampled, render_target, texture2d, with_format, with_samples,
-};
+use crate::desc::*;
 use crate::queue::{pattern, read};
 use crate::target::Target;
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 const BLOCKS: &str = "vkd3d-proton, test_copy_texture_bc_rgba";
 const RESOLVE: &str = "Learn, ID3D12GraphicsCommandList::ResolveSubresource, Format";
+const CLEAR: &str = "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView";
 
 /// Uncompressed formats, block formats of the same size, and the bytes of two texels or blocks.
 const CASES: [(DXGI_FORMAT, DXGI_FORMAT, usize); 3] = [
@@ -91,28 +90,20 @@ pub(super) const CHECKS: &[Check] = &[
             get(list, &target, &depth, DXGI_FORMAT_R32_TYPELESS);
         })?;
         // 1.5 is 0x3fc00000.
-        require_eq("a texel", &read(&target, 4)?[..], &0x00c0_0000_u32.to_le_bytes()[..])?;
-        Ok("the fourth byte is 0".to_owned())
+        require_eq("a texel", &read(&target, 4)?[..], &0x00c0_0000_u32.to_le_bytes()[..])
     }),
-    check(
-        "formats/clear-saturates-half-floats",
-        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
-        TEXTURES,
-        |ctx| {
-            let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
-            let (target, queue) = (Target::new(ctx, &desc)?, ctx.queue(DIRECT)?);
-            queue.run(|list| list.clear_target(target.view, [f32::MAX, 1.0, 0.0, 0.0], &[]))?;
-            target.returns(ctx, &queue, |_, _| [0xff, 0x7b, 0x00, 0x3c])?;
-            Ok("FLT_MAX is 0x7bff, the largest number".to_owned())
-        },
-    ),
+    check("formats/clear-saturates-half-floats", CLEAR, TEXTURES, |ctx| {
+        let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
+        let (target, queue) = (Target::new(ctx, &desc)?, ctx.queue(DIRECT)?);
+        queue.run(|list| list.clear_target(target.view, [f32::MAX, 1.0, 0.0, 0.0], &[]))?;
+        target.returns(ctx, &queue, |_, _| [0xff, 0x7b, 0x00, 0x3c])
+    }),
     check("formats/resolve-between-unorm-and-srgb", RESOLVE, TEXTURES, |ctx| {
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM, DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
-        for (from, to) in formats.into_iter().flat_map(|from| formats.map(|to| (from, to))) {
+        each(formats.into_iter().flat_map(|from| formats.map(|to| (from, to))), |(from, to)| {
             let source = with_format(multisampled(64, 8, 4), from);
-            each(formats, |format| resolves(ctx, &source, to, format))?;
-        }
-        Ok("all combinations of source, destination and format".to_owned())
+            each(formats, |format| resolves(ctx, &source, to, format))
+        })
     }),
     check("formats/resolve-of-depth", RESOLVE, TEXTURES, |ctx| {
         let source = with_samples(depth_buffer(64, 8), 4, 0);

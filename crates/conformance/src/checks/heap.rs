@@ -6,9 +6,7 @@ use crate::answer::{Verdict, each, ensure, require, require_address, require_eq}
 use crate::check::{Check, Need, check};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    DEFAULT, HEAP_TYPES, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, properties, texture_heap,
-};
+use crate::desc::*;
 use crate::proof;
 
 const CREATE: &str = "Learn, ID3D12Device::CreateHeap";
@@ -18,6 +16,7 @@ const FLAGS: &str = "Learn, D3D12_HEAP_FLAGS";
 const TIER_1: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_1";
 const TIER_2: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_2";
 const ZEROED: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
+const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
 
 const BUFFERS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
 const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
@@ -54,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("heap/address-is-aligned-to-64-kib", ALIGNMENT, &[], |ctx| address(ctx, 64 * KIB)),
     check("heap/address-is-aligned-to-4-mib", ALIGNMENT, &[], |ctx| address(ctx, 4 * MIB)),
     check("heap/desc-round-trip", "Learn, ID3D12Heap::GetDesc", &[], |ctx| {
-        for heap_type in HEAP_TYPES {
+        each(HEAP_TYPES, |heap_type| {
             let asked = buffer_heap(heap_type, 256 * KIB);
             let found = memory::heap_desc(&ctx.create_heap(&asked).ok("256 KiB")?);
             require_eq("SizeInBytes", found.SizeInBytes, asked.SizeInBytes)?;
@@ -62,20 +61,18 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq("flags that deny", found.Flags & BUFFERS, BUFFERS)?;
             require(found.Properties.CreationNodeMask <= 1, || {
                 "CreationNodeMask contains nodes other than the first".to_owned()
-            })?;
-        }
-        Ok("DEFAULT, UPLOAD and READBACK".to_owned())
+            })
+        })
     }),
     check("heap/desc-keeps-custom-properties", "Learn, ID3D12Heap::GetDesc", &[], |ctx| {
-        let home = crate::desc::custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
+        let home = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
         let asked = D3D12_HEAP_DESC { Properties: home, ..with_size(64 * KIB) };
         let found = memory::heap_desc(&ctx.create_heap(&asked).ok("custom")?).Properties;
         require_eq(
             "type, page property and pool",
             (found.Type, found.CPUPageProperty, found.MemoryPoolPreference),
             (home.Type, home.CPUPageProperty, home.MemoryPoolPreference),
-        )?;
-        Ok("CUSTOM, WRITE_BACK, L0".to_owned())
+        )
     }),
     check("heap/only-buffers", FLAGS, &[], |ctx| taken(ctx, BUFFERS)),
     check("heap/only-textures", FLAGS, &[], |ctx| taken(ctx, TEXTURES)),
@@ -119,20 +116,15 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused("SHARED and CPU-accessible")
         })
     }),
-    check(
-        "heap/write-tracking-refused",
-        "UPLOAD, Detect modifications to the GPU Upload Heaps",
-        &[Need::NoWriteTracking],
-        |ctx| {
-            each([DEFAULT, UPLOAD], |heap_type| {
-                let desc = D3D12_HEAP_DESC {
-                    Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
-                    ..buffer_heap(heap_type, 64 * KIB)
-                };
-                ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
-            })
-        },
-    ),
+    check("heap/write-tracking-refused", TRACKING, &[Need::NoWriteTracking], |ctx| {
+        each([DEFAULT, UPLOAD], |heap_type| {
+            let desc = D3D12_HEAP_DESC {
+                Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
+                ..buffer_heap(heap_type, 64 * KIB)
+            };
+            ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
+        })
+    }),
     check("heap/tier-1-everything-refused", TIER_1, &[Need::HeapTier1], |ctx| {
         refused(
             ctx,
@@ -188,11 +180,10 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[index; 64]);
             held.push((heap, resource));
         }
-        for (index, (_, resource)) in (0..8_u8).zip(&held) {
+        each((0..8_u8).zip(&held), |(index, (_, resource))| {
             let bytes = ctx.map(resource).ok("an UPLOAD buffer")?.read(0, 64);
-            require_eq(format!("bytes in heap {index}"), bytes, vec![index; 64])?;
-        }
-        Ok("8 heaps".to_owned())
+            require_eq(format!("bytes in heap {index}"), bytes, vec![index; 64])
+        })
     }),
     check("heap/live-heaps-have-addresses-of-their-own", CREATE, &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 128 * KIB);
@@ -204,12 +195,11 @@ pub(super) const CHECKS: &[Check] = &[
         }
         let mut starts: Vec<u64> = held.iter().map(|(_, resource)| memory::address(resource)).collect();
         starts.sort_unstable();
-        for pair in starts.windows(2) {
+        each(starts.windows(2), |pair| {
             require(pair[1] - pair[0] >= 128 * KIB, || {
                 format!("two heaps of 128 KiB have overlapping addresses: {:#x} and {:#x}", pair[0], pair[1])
-            })?;
-        }
-        Ok("16 heaps".to_owned())
+            })
+        })
     }),
 ];
 

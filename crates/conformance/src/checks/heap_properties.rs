@@ -6,10 +6,7 @@ use crate::answer::{Stop, Verdict, each, require, require_eq};
 use crate::check::{Check, Need, check, validation};
 use crate::com::{device, memory};
 use crate::context::Context;
-use crate::desc::{
-    DEFAULT, GPU_UPLOAD, HEAP_TYPES, KIB, READBACK, UPLOAD, buffer, buffer_heap, custom, heap_type_name,
-    properties,
-};
+use crate::desc::*;
 
 const TABLES: &str = "UPLOAD, Support GPU upload heaps with custom heaps";
 const CUSTOM: &str = "Learn, D3D12_HEAP_PROPERTIES, CUSTOM";
@@ -55,8 +52,7 @@ pub(super) const CHECKS: &[Check] = &[
             "page property and pool of GPU_UPLOAD against UPLOAD",
             (gpu.CPUPageProperty, gpu.MemoryPoolPreference),
             (upload.CPUPageProperty, upload.MemoryPoolPreference),
-        )?;
-        Ok("unchanged".to_owned())
+        )
     }),
     check("heap-properties/answer-is-custom", "Learn, ID3D12Device::GetCustomHeapProperties", &[], |ctx| {
         each(HEAP_TYPES, |heap_type| {
@@ -88,8 +84,7 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.commit_with(&home, D3D12_HEAP_FLAG_NONE, &buffer(256)).ok("a buffer in custom UPLOAD")?;
         let mapping = ctx.map(&resource).ok("a buffer in custom UPLOAD")?;
         mapping.write(0, &[7; 256]);
-        require_eq("bytes", mapping.read(0, 256), vec![7; 256])?;
-        Ok("256 bytes written and read".to_owned())
+        require_eq("bytes", mapping.read(0, 256), vec![7; 256])
     }),
     validation("heap-properties/custom-default-is-not-mapped", CUSTOM, &[], |ctx| {
         let home = device::custom_heap_properties(ctx.device(), 0, DEFAULT);
@@ -135,8 +130,7 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("heap-properties/custom-l1-without-cpu-access", CUSTOM, DISCRETE, |ctx| {
-        ctx.create_heap(&heap_of(custom(NONE, L1))).ok("NOT_AVAILABLE in L1")?;
-        Ok("NOT_AVAILABLE in L1".to_owned())
+        ctx.create_heap(&heap_of(custom(NONE, L1))).taken("NOT_AVAILABLE in L1")
     }),
     validation("heap-properties/custom-l1-refused-on-uma", TABLES, &[Need::Uma], |ctx| {
         each([(NONE, "NOT_AVAILABLE"), (COMBINE, "WRITE_COMBINE"), (BACK, "WRITE_BACK")], |(page, name)| {

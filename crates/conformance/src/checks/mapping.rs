@@ -7,15 +7,14 @@ use crate::check::{Check, Need, check, validation};
 use crate::com::device::Home;
 use crate::com::memory::{self, Mapping};
 use crate::context::{Context, state_of};
-use crate::desc::{
-    DEFAULT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, custom, heap_type_name, rgba, volume, with_mips,
-};
+use crate::desc::*;
 
 const MAP: &str = "Learn, ID3D12Resource::Map";
 const MAP_TEXTURE: &str = "vkd3d-proton, test_map_texture_validation";
 const SUBRESOURCE: &str = "vkd3d-proton, test_read_write_subresource";
 const READ_RANGE: &str = "Learn, ID3D12Resource::Map, pReadRange";
 const HEAP_MEMORY: &str = "Learn, ID3D12Heap, memory outlives its resources";
+const OBSERVED: &str = "observed on Windows, ID3D12Resource::Map, ppData";
 
 pub(super) const CHECKS: &[Check] = &[
     check("mapping/upload", MAP, &[], |ctx| round_trip(ctx, UPLOAD)),
@@ -36,23 +35,17 @@ pub(super) const CHECKS: &[Check] = &[
             memory::map_raw(&resource, subresource, None).refused(format!("subresource {subresource}"))
         })
     }),
-    validation(
-        "mapping/failure-leaves-the-pointer",
-        "observed on Windows, ID3D12Resource::Map, ppData",
-        &[],
-        |ctx| {
-            const BEFORE: usize = 0x5555;
-            let default = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
-            let upload = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
-            for (resource, subresource, what) in [(default, 0, "of DEFAULT"), (upload, 1, "of subresource 1")]
-            {
-                let (result, found) = memory::map_over(&resource, subresource, BEFORE);
-                result.fails(what)?;
-                ensure!(found == BEFORE, "Map {what} failed and changed *ppData");
-            }
-            Ok("the pointer is unchanged".to_owned())
-        },
-    ),
+    validation("mapping/failure-leaves-the-pointer", OBSERVED, &[], |ctx| {
+        const BEFORE: usize = 0x5555;
+        let default = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
+        let upload = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
+        for (resource, subresource, what) in [(default, 0, "of DEFAULT"), (upload, 1, "of subresource 1")] {
+            let (result, found) = memory::map_over(&resource, subresource, BEFORE);
+            result.fails(what)?;
+            ensure!(found == BEFORE, "Map {what} failed and changed *ppData");
+        }
+        Ok("the pointer is unchanged".to_owned())
+    }),
     check("mapping/volume-of-mips-without-a-pointer-refused", MAP_TEXTURE, &[Need::Textures], |ctx| {
         let one = cpu_texture(ctx, &volume(8, 8, 8))?;
         memory::map_without_pointer(&one, 0).ok("a volume of one mip level")?;
@@ -66,8 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
         let write = || memory::write_to_subresource(&texture, 0, &texels, 32);
         let read = || memory::read_from_subresource(&texture, 0, 256, 32);
         write().ok("8 by 8")?;
-        require_eq("texels", read().ok("8 by 8")?, texels.clone())?;
-        Ok("256 bytes written and read".to_owned())
+        require_eq("texels", read().ok("8 by 8")?, texels.clone())
     }),
     check("mapping/empty-boxes-of-texels", SUBRESOURCE, &[Need::Textures], |ctx| {
         let texture = cpu_texture(ctx, &rgba(8, 8))?;
@@ -85,8 +77,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         let found = memory::read_from_subresource(&texture, 0, 256, 32);
         memory::unmap(&texture, 0);
-        require_eq("texels", found.ok("8 by 8")?, texels)?;
-        Ok("nothing is written or read".to_owned())
+        require_eq("texels", found.ok("8 by 8")?, texels)
     }),
     check("mapping/nests", "Learn, ID3D12Resource::Map, nesting", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
@@ -97,10 +88,9 @@ pub(super) const CHECKS: &[Check] = &[
             ensure!(inner.start() == outer.start(), "the mapped address differs");
             drop(inner);
         }
-        require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())?;
-        Ok("9 mappings, one address".to_owned())
+        require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())
     }),
-    check("mapping/address-stays", "Learn, ID3D12Resource::Map", &[], |ctx| {
+    check("mapping/address-stays", MAP, &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         let outer = ctx.map(&resource).ok("the first mapping")?;
         let again = ctx.map(&resource).ok("again")?.start();
@@ -132,8 +122,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("mapping/bytes-stay-across-unmap", "Learn, ID3D12Resource::Unmap", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(4 * KIB)).ok("4 KiB")?;
         ctx.map(&resource).ok("a mapping to write")?.write(100, b"kept");
-        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(100, 4), b"kept".to_vec())?;
-        Ok("the bytes are kept".to_owned())
+        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(100, 4), b"kept".to_vec())
     }),
     check("mapping/bytes-stay-across-resources", HEAP_MEMORY, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
@@ -141,8 +130,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.map(&first).ok("a mapping to write")?.write(1234, b"heap's");
         drop(first);
         let second = placed(ctx, &heap, 0, 64 * KIB)?;
-        require_eq("bytes", ctx.map(&second).ok("a mapping to read")?.read(1234, 6), b"heap's".to_vec())?;
-        Ok("the bytes belong to the heap".to_owned())
+        require_eq("bytes", ctx.map(&second).ok("a mapping to read")?.read(1234, 6), b"heap's".to_vec())
     }),
     check("mapping/aliases-share-bytes", "ALIAS, Data Inheritance, buffers", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 128 * KIB)).ok("128 KiB")?;
@@ -150,8 +138,7 @@ pub(super) const CHECKS: &[Check] = &[
         let half = placed(ctx, &heap, 64 * KIB, 64 * KIB)?;
         ctx.map(&half).ok("the second half")?.write(8, b"shared");
         let bytes = ctx.map(&whole).ok("the whole heap")?.read(64 * 1024 + 8, 6);
-        require_eq("bytes", bytes, b"shared".to_vec())?;
-        Ok("written through one, read through the other".to_owned())
+        require_eq("bytes", bytes, b"shared".to_vec())
     }),
     check("mapping/neighbours-are-apart", "Learn, ID3D12Device::CreatePlacedResource", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 192 * KIB)).ok("192 KiB")?;
@@ -163,13 +150,12 @@ pub(super) const CHECKS: &[Check] = &[
         for (value, resource) in (1..).zip(&all) {
             ctx.map(resource).ok("a mapping to write")?.write(0, &[value; 64 * 1024]);
         }
-        for (value, resource) in (1..).zip(&all) {
+        each((1..).zip(&all), |(value, resource)| {
             let bytes = ctx.map(resource).ok("a mapping to read")?.read(0, 64 * 1024);
             require(bytes.iter().all(|&byte| byte == value), || {
                 format!("buffer {value} contains the bytes of another buffer")
-            })?;
-        }
-        Ok("3 neighbours of 64 KiB".to_owned())
+            })
+        })
     }),
     check("mapping/resources-have-bytes-of-their-own", MAP, &[], |ctx| {
         let mut held = Vec::new();
@@ -202,8 +188,7 @@ fn round_trip(ctx: &Context, heap_type: D3D12_HEAP_TYPE) -> Verdict {
     let mapping = ctx.map(&resource).ok(heap_type_name(heap_type))?;
     let bytes: Vec<u8> = (0..250).cycle().take(1000).collect();
     mapping.write(0, &bytes);
-    require_eq("bytes", mapping.read(0, 1000), bytes)?;
-    Ok("1000 bytes written and read".to_owned())
+    require_eq("bytes", mapping.read(0, 1000), bytes)
 }
 
 /// Creates a CPU-accessible texture in system memory, or skips the check if the device has none.

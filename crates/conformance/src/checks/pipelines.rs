@@ -10,6 +10,8 @@ use crate::desc::{BUNDLE, DIRECT};
 use crate::dxbc::{self, Assembly};
 use crate::queue::{pattern, read};
 
+const DRAW: &str = "Learn, ID3D12GraphicsCommandList::DrawInstanced and Dispatch";
+
 pub(super) const CHECKS: &[Check] = &[
     check("pipelines/root-signature", "Learn, ID3D12Device::CreateRootSignature", &[], |ctx| {
         root_signature(ctx)?;
@@ -24,28 +26,21 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("with a vertex shader only".to_owned())
     }),
     check("pipelines/command-signature", "Learn, ID3D12Device::CreateCommandSignature", &[], |ctx| {
-        pipelines::create_command_signature(ctx.device()).ok("a draw")?;
-        Ok("for draws".to_owned())
+        pipelines::create_command_signature(ctx.device()).taken("a draw")
     }),
-    check(
-        "pipelines/list-that-draws",
-        "Learn, ID3D12GraphicsCommandList::DrawInstanced and Dispatch",
-        &[],
-        |ctx| {
-            let ((signature, state), (other, compute)) = (graphics(ctx)?, compute(ctx)?);
-            let queue = ctx.queue(DIRECT)?;
-            let (from, to) = (queue.upload(&pattern(256, 1))?, queue.readback(256)?);
-            queue.run(|list| {
-                list.draw(&signature, &state);
-                list.dispatch((&other, &compute), &[], 1);
-                list.copy_buffer((&to, 0), (&from, 0), 256);
-            })?;
-            require(read(&to, 256)? == pattern(256, 1), || {
-                "the copy after the draw and the dispatch was not executed".to_owned()
-            })?;
-            Ok("a draw, a dispatch and a copy".to_owned())
-        },
-    ),
+    check("pipelines/list-that-draws", DRAW, &[], |ctx| {
+        let ((signature, state), (other, compute)) = (graphics(ctx)?, compute(ctx)?);
+        let queue = ctx.queue(DIRECT)?;
+        let (from, to) = (queue.upload(&pattern(256, 1))?, queue.readback(256)?);
+        queue.run(|list| {
+            list.draw(&signature, &state);
+            list.dispatch((&other, &compute), &[], 1);
+            list.copy_buffer((&to, 0), (&from, 0), 256);
+        })?;
+        require(read(&to, 256)? == pattern(256, 1), || {
+            "the copy after the draw and the dispatch was not executed".to_owned()
+        })
+    }),
     check("pipelines/bundle", "Learn, ID3D12GraphicsCommandList::ExecuteBundle", &[], |ctx| {
         let (signature, state) = compute(ctx)?;
         let allocator = commands::create_allocator(ctx.device(), BUNDLE).ok("a bundle")?;

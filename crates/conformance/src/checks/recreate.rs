@@ -14,7 +14,7 @@ use crate::com::memory;
 use crate::com::tools::{self, Allocation};
 
 use crate::context::Context;
-use crate::desc::{COMMON, DEFAULT, KIB, MIB, UPLOAD, buffer, buffer_heap, properties, rgba};
+use crate::desc::{COMMON, DEFAULT, KIB, MIB, UPLOAD, buffer, buffer_heap, rgba};
 use crate::proof;
 
 const RECORD: &str = "RECREATE, ID3D12PageableTools::GetAllocation";
@@ -102,8 +102,7 @@ pub(super) const CHECKS: &[Check] = &[
         let others: Vec<_> = (0..4).map(|_| heap(ctx, PAGE)).collect::<Result<_, _>>()?;
         require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
         drop(others);
-        require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
-        Ok("the allocation does not move".to_owned())
+        require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)
     }),
     check("recreate/device-tools", PLACE, YES, |ctx| {
         tools::set_next_address(ctx.device(), 0).ok("a device with the RecreateAt tier")?;
@@ -124,8 +123,7 @@ pub(super) const CHECKS: &[Check] = &[
         let again = Recreation::open(ctx, &[recorded])?;
         let created = again.heap_at(recorded, 3 * PAGE).ok("at a reserved address")?;
         proof::heap_holds_bytes(&created)?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("created at the requested address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/committed-buffer-at-its-address", DDI, REPLAY, |ctx| {
         let recorded = {
@@ -135,8 +133,7 @@ pub(super) const CHECKS: &[Check] = &[
         let again = Recreation::open(ctx, &[recorded])?;
         let created = again.buffer_at(recorded.start, 100_000).holds_bytes("at a reserved address")?;
         require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        require_at("GetGPUVirtualAddress", memory::address(&created), recorded.start)?;
-        Ok("created at the requested address".to_owned())
+        require_at("GetGPUVirtualAddress", memory::address(&created), recorded.start)
     }),
     check("recreate/reserved-buffer-at-its-address", DDI, TILED_REPLAY, |ctx| {
         let state = COMMON;
@@ -149,21 +146,18 @@ pub(super) const CHECKS: &[Check] = &[
         again.set_next(recorded.start)?;
         let created = device::create_resource(again.device(), Home::Reserved, &desc, state, None)
             .ok("at a reserved address")?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("created at the requested address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/placed-buffer-follows-its-heap", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         let placed = again.place(&home, PAGE, 1000).holds_bytes("without a set address")?;
-        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
-        Ok("created at the requested address".to_owned())
+        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)
     }),
     check("recreate/placed-buffer-at-its-address", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         again.set_next(recorded.start + PAGE)?;
         let placed = again.place(&home, PAGE, 1000).holds_bytes("the address of its offset in the heap")?;
-        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
-        Ok("created at the requested address".to_owned())
+        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)
     }),
     check("recreate/placed-buffer-elsewhere-refused", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
@@ -189,9 +183,8 @@ pub(super) const CHECKS: &[Check] = &[
         let recorded = record(ctx, MIB)?;
         let again = Recreation::open(ctx, &[recorded])?;
         again.set_next(recorded.start)?;
-        let (home, state) = (properties(DEFAULT), COMMON);
-        let home = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-        device::create_resource(again.device(), home, &rgba(64, 64), state, None).fails("with an address")?;
+        let texture = device::create_resource(again.device(), Home::of(DEFAULT), &rgba(64, 64), COMMON, None);
+        texture.fails("with an address")?;
         again.is_alive(ctx)
     }),
     check("recreate/address-in-use-refused", DDI, REPLAY, |ctx| {
@@ -229,16 +222,14 @@ pub(super) const CHECKS: &[Check] = &[
         let after = usage()?;
         require(after < before + 64 * MIB, || {
             format!("usage rises by {} with eight refused heaps of 16 MiB", after - before)
-        })?;
-        Ok("usage does not rise".to_owned())
+        })
     }),
     check("recreate/address-is-had-again-after-release", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 2 * PAGE)?;
         drop(home);
         let created = again.heap_at(recorded, 2 * PAGE).ok("the address of a released heap")?;
         proof::heap_holds_bytes(&created)?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("created at the requested address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/address-is-cleared-by-creation", PLACE, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, PAGE)?;
@@ -254,8 +245,7 @@ pub(super) const CHECKS: &[Check] = &[
         // One page is reserved: two cannot be there, whatever the device validates.
         again.heap_at(recorded, 2 * PAGE).fails("more than is reserved")?;
         let created = again.heap(PAGE).ok("as much as is reserved")?;
-        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok("the next creation uses the address".to_owned())
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/zero-clears-the-address", PLACE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -272,8 +262,7 @@ pub(super) const CHECKS: &[Check] = &[
         again.set_next(recorded.start)?;
         again.set_next(recorded.start + PAGE)?;
         let found = ctx.allocation_of(&again.heap(PAGE).ok("the second address")?)?;
-        require_at("StartAddress", found.start, recorded.start + PAGE)?;
-        Ok("created at the requested address".to_owned())
+        require_at("StartAddress", found.start, recorded.start + PAGE)
     }),
     check("recreate/the-address-is-the-threads", PLACE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -293,8 +282,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (_kept, theirs) = theirs?;
         ensure!(!theirs.overlaps(recorded), "the address was used for another thread's heap");
         let own = ctx.allocation_of(&again.heap(PAGE).ok("on the thread that set the address")?)?;
-        require_same("the allocation on the thread that set the address", own, recorded)?;
-        Ok("the address applies to the thread that set it".to_owned())
+        require_same("the allocation on the thread that set the address", own, recorded)
     }),
     check("recreate/reserved-is-given-to-nothing", RESERVE, REPLAY, |ctx| {
         let recorded = record(ctx, 4 * PAGE)?;
@@ -362,8 +350,7 @@ pub(super) const CHECKS: &[Check] = &[
             // Used and gone: the next device of the factory has the same list.
             ctx.factory_device().map(drop)
         })?;
-        again.heap_at(recorded, PAGE).ok("on the factory's second device")?;
-        Ok("two devices".to_owned())
+        again.heap_at(recorded, PAGE).taken("on the factory's second device")
     }),
     check("recreate/a-cleared-list-reserves-nothing", RESERVE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -399,15 +386,13 @@ pub(super) const CHECKS: &[Check] = &[
         };
         let again = Recreation::open(ctx, &[recorded])?;
         again.set_next(recorded.start)?;
-        let home = properties(UPLOAD);
-        let (home, state) = (Home::Committed(&home, D3D12_HEAP_FLAG_NONE), D3D12_RESOURCE_STATE_GENERIC_READ);
+        let (home, state) = (Home::of(UPLOAD), D3D12_RESOURCE_STATE_GENERIC_READ);
         let created = device::create_resource(again.device(), home, &buffer(PAGE), state, None)
             .ok("at a reserved address")?;
         let pointer = recorded.start.to_le_bytes();
         ctx.map(&created).ok("UPLOAD")?.write(4096, &pointer);
         require_eq("bytes", ctx.map(&created).ok("UPLOAD")?.read(4096, 8), pointer.to_vec())?;
-        require_at("the stored value", memory::address(&created), u64::from_le_bytes(pointer))?;
-        Ok("created at the requested address".to_owned())
+        require_at("the stored value", memory::address(&created), u64::from_le_bytes(pointer))
     }),
     validation("recreate/refused-without-the-tier", GATE, &[Need::NoRecreateAt], |ctx| {
         let address = 1 << 36;
@@ -430,16 +415,16 @@ fn distance(from: u64, to: u64) -> i64 {
 }
 
 /// Fails the check unless an address has the expected value.
-fn require_at(what: &str, found: u64, expected: u64) -> Result<(), Stop> {
+fn require_at(what: &str, found: u64, expected: u64) -> Verdict {
     require(found == expected, || {
         format!("{what} is {} bytes away from the expected address", distance(expected, found))
     })
 }
 
 /// Fails the check unless a range of addresses has the expected value.
-fn require_same(what: &str, found: Allocation, expected: Allocation) -> Result<(), Stop> {
+fn require_same(what: &str, found: Allocation, expected: Allocation) -> Verdict {
     require_at(what, found.start, expected.start)?;
-    require_eq(format!("SizeInBytes of {what}"), found.size, expected.size).map(drop)
+    require_eq(format!("SizeInBytes of {what}"), found.size, expected.size)
 }
 
 /// Creates a DEFAULT heap for buffers on the device under test.
@@ -517,7 +502,7 @@ impl Recreation {
     /// Creates a committed DEFAULT buffer at an address.
     fn buffer_at(&self, address: u64, width: u64) -> Answer<ID3D12Resource> {
         let _ = tools::set_next_address(&self.device, address);
-        self.create(Home::Committed(&properties(DEFAULT), D3D12_HEAP_FLAG_NONE), width)
+        self.create(Home::of(DEFAULT), width)
     }
 
     /// Creates a placed buffer, at the address that was set if there is one.

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::answer::{Stop, Verdict, each, ensure, failed, require, require_eq};
+use crate::answer::{Verdict, each, ensure, require, require_eq};
 use crate::check::{Check, Need, check};
-use crate::com::{cast, commands, object, views};
-use crate::context::Context;
+use crate::com::{commands, object, views};
+use crate::context::{Context, pageable};
 use crate::desc::{DEFAULT, DIRECT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap};
 
 const RESIDENCY: &str = "Learn, ID3D12Device::MakeResident and Evict";
@@ -16,6 +16,8 @@ const ENQUEUE: &str = "Learn, ID3D12Device3::EnqueueMakeResident";
 const USAGE: &str = "Learn, IDXGIAdapter3::QueryVideoMemoryInfo, CurrentUsage";
 const COUNTED_USAGE: &str = "Learn, ID3D12Device::MakeResident, reference counting; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
 const NOT_RESIDENT_USAGE: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
+const COUNTED: &str = "Learn, ID3D12Device::MakeResident, reference counting";
+const NOT_RESIDENT: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT";
 
 pub(super) const CHECKS: &[Check] = &[
     check("residency/heap-round-trip", RESIDENCY, &[], |ctx| {
@@ -44,64 +46,48 @@ pub(super) const CHECKS: &[Check] = &[
     check("residency/several-at-once", RESIDENCY, &[], |ctx| {
         let mut objects = Vec::new();
         for _ in 0..8 {
-            objects.push(Some(pageable(&ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?)?));
+            objects.extend(pageable(&ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?)?);
         }
         ctx.evict(&objects).ok("8 heaps")?;
-        ctx.make_resident(&objects).ok("8 heaps")?;
-        Ok("8 heaps".to_owned())
+        ctx.make_resident(&objects).taken("8 heaps")
     }),
-    check("residency/counts-nest", "Learn, ID3D12Device::MakeResident, reference counting", &[], |ctx| {
-        let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
-        let one = [Some(heap)];
+    check("residency/counts-nest", COUNTED, &[], |ctx| {
+        let one = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         for _ in 0..4 {
             ctx.make_resident(&one).ok("again")?;
         }
         for _ in 0..5 {
             ctx.evict(&one).ok("one reference for each MakeResident")?;
         }
-        ctx.make_resident(&one).ok("an object without references")?;
-        Ok("5 references added and removed".to_owned())
+        ctx.make_resident(&one).taken("an object without references")
     }),
-    check(
-        "residency/the-same-object-twice",
-        "Learn, ID3D12Device::MakeResident, reference counting",
-        &[],
-        |ctx| {
-            let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
-            let twice = [Some(heap.clone()), Some(heap)];
-            ctx.make_resident(&twice).ok("one object twice")?;
-            ctx.evict(&twice).ok("one object twice")?;
-            Ok("each occurrence is counted".to_owned())
-        },
-    ),
+    check("residency/the-same-object-twice", COUNTED, &[], |ctx| {
+        let [heap] = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
+        let twice = [heap.clone(), heap];
+        ctx.make_resident(&twice).ok("one object twice")?;
+        ctx.evict(&twice).taken("one object twice")
+    }),
     check("residency/bytes-stay", RESIDENCY, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
         let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
         ctx.map(&resource).ok("a mapping to write")?.write(1000, b"paged");
-        let one = [Some(pageable(&heap)?)];
+        let one = pageable(&heap)?;
         ctx.evict(&one).ok("a heap")?;
         ctx.make_resident(&one).ok("a heap")?;
-        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(1000, 5), b"paged".to_vec())?;
-        Ok("the bytes are kept".to_owned())
+        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(1000, 5), b"paged".to_vec())
     }),
-    check(
-        "residency/made-not-resident",
-        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT",
-        &[],
-        |ctx| {
-            ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
-            let desc = buffer_heap(DEFAULT, MIB);
-            let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
-            let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
-            ctx.make_resident(&one).ok("for the first time")?;
-            ctx.evict(&one).ok("once")?;
-            Ok("made resident later".to_owned())
-        },
-    ),
+    check("residency/made-not-resident", NOT_RESIDENT, &[], |ctx| {
+        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
+        let desc = buffer_heap(DEFAULT, MIB);
+        let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
+        let one = pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?;
+        ctx.make_resident(&one).ok("for the first time")?;
+        ctx.evict(&one).taken("once")
+    }),
     check("residency/evicted-memory-is-not-counted", USAGE, &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * MIB)).ok("64 MiB")?;
-        let one = [Some(pageable(&heap)?)];
+        let one = pageable(&heap)?;
         let resident = usage()?;
         ctx.evict(&one).ok("a heap")?;
         let evicted = usage()?;
@@ -129,7 +115,7 @@ pub(super) const CHECKS: &[Check] = &[
         };
         let before = usage()?;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, size)).ok("256 MiB")?;
-        let one = [Some(pageable(&heap)?)];
+        let one = pageable(&heap)?;
         let created = until("rise with a heap of 256 MiB", &|now| now >= before + some)?;
         ctx.evict(&one).ok("a heap")?;
         let evicted = until("fall with Evict", &|now| now + some <= created)?;
@@ -140,7 +126,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("residency/one-of-two-evicts-changes-nothing", COUNTED_USAGE, &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * MIB)).ok("64 MiB")?;
-        let one = [Some(pageable(&heap)?)];
+        let one = pageable(&heap)?;
         ctx.make_resident(&one).ok("an object that is resident")?;
         let twice = usage()?;
         ctx.evict(&one).ok("one of two references")?;
@@ -163,7 +149,7 @@ pub(super) const CHECKS: &[Check] = &[
         require(created < before + 64 * MIB, || {
             format!("usage rises by {} with a heap that is not resident", created - before)
         })?;
-        ctx.make_resident(&[Some(pageable(&heap)?)]).ok("for the first time")?;
+        ctx.make_resident(&pageable(&heap)?).ok("for the first time")?;
         let resident = usage()?;
         ensure!(resident >= created, "usage falls by {} with MakeResident", created - resident);
         Ok("usage rises when it becomes resident".to_owned())
@@ -184,7 +170,7 @@ pub(super) const CHECKS: &[Check] = &[
                 D3D12_RESIDENCY_PRIORITY_MAXIMUM,
             ],
             |priority| {
-                object::set_residency_priority(&newer, &[Some(heap.clone())], &[priority])
+                object::set_residency_priority(&newer, &heap, &[priority])
                     .ok(format!("priority {priority:#x}"))
             },
         )
@@ -197,37 +183,29 @@ pub(super) const CHECKS: &[Check] = &[
         let target = ctx.commit(READBACK, &buffer(256)).ok("256 bytes")?;
         ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &[42; 256]);
         queue.run(|list| list.copy_resource(&middle, &source))?;
-        let one = [Some(pageable(&heap)?)];
+        let one = pageable(&heap)?;
         ctx.evict(&one).ok("a heap")?;
         ctx.make_resident(&one).ok("a heap")?;
         queue.run(|list| list.copy_resource(&target, &middle))?;
-        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 256), vec![42; 256])?;
-        Ok("written, evicted, made resident, read".to_owned())
+        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 256), vec![42; 256])
     }),
 ];
 
-fn pageable<I: Interface>(object: &I) -> Result<ID3D12Pageable, Stop> {
-    cast(object).or_else(|_| failed("the object has no ID3D12Pageable"))
-}
-
 fn round_trip<I: Interface>(ctx: &Context, object: &I) -> Verdict {
-    let one = [Some(pageable(object)?)];
+    let one = pageable(object)?;
     ctx.make_resident(&one).ok("an object that is resident")?;
     ctx.evict(&one).ok("one of two references")?;
     ctx.evict(&one).ok("the last reference")?;
-    ctx.make_resident(&one).ok("an evicted object")?;
-    Ok("made resident, evicted and made resident".to_owned())
+    ctx.make_resident(&one).taken("an evicted object")
 }
 
 fn enqueue(ctx: &Context, flags: D3D12_RESIDENCY_FLAGS) -> Verdict {
     let newer: ID3D12Device3 = ctx.interface("ID3D12Device3")?;
-    let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
-    let one = [Some(heap)];
+    let one = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
     let fence = ctx.create_fence(0).ok("value 0")?;
     ctx.evict(&one).ok("a heap")?;
     object::enqueue_make_resident(&newer, flags, &one, &fence, 9).ok("a heap")?;
     require(commands::wait_until(&fence, 9, commands::PATIENCE), || {
         format!("the fence does not reach 9: completed value {}", commands::completed(&fence))
-    })?;
-    Ok("the fence is signaled".to_owned())
+    })
 }

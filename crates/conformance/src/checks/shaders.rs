@@ -5,11 +5,9 @@ use heapwright_d3d12::*;
 use crate::answer::{Stop, Verdict};
 use crate::check::{Check, Need, check};
 use crate::com::pipelines::{self, Argument};
-use crate::com::{cast, memory, views};
-use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, DEFAULT, DIRECT, KIB, buffer, buffer_heap, texture_heap, texture2d, with_flags,
-};
+use crate::com::{memory, views};
+use crate::context::{Context, pageable};
+use crate::desc::*;
 use crate::dxbc::{self, Assembly, Declaration, Instruction, Operand, Parameter};
 use crate::queue::{Queue, pattern, read};
 use crate::transfer::Staged;
@@ -104,7 +102,7 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.commit(DEFAULT, &words(BYTES)).ok("4 KiB")?,
         );
         gpu.put(&from, &pattern(BYTES, 4))?;
-        let objects = [Some(cast(&heap).map_err(|_| Stop::Failed("the heap is not pageable".to_owned()))?)];
+        let objects = pageable(&heap)?;
         ctx.evict(&objects).ok("a heap")?;
         ctx.make_resident(&objects).ok("a heap")?;
         gpu.copy(&from, &to)?;

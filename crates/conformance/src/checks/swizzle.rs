@@ -5,20 +5,18 @@
 use heapwright_d3d12::*;
 
 use super::layouts::rows;
-use crate::answer::{Stop, each, ensure, require, require_eq};
+use crate::answer::{Stop, Verdict, each, ensure, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::commands::CopyLocation;
 use crate::com::device::Home;
 use crate::com::memory::{self, Mapping};
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, aligned, buffer, custom, depth_buffer,
-    multisampled, rgba, texture2d, volume, with_flags, with_layout, with_mips, with_slices,
-};
+use crate::desc::*;
 
 const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
 const PATTERN: &str = "Learn, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
 const MAPPED: &str = "Learn, UMA Optimizations: CPU Accessible Textures and Standard Swizzle";
+const RESERVED: &str = "Learn, ID3D12Device::CreateReservedResource, Layout";
 
 const SWIZZLE: &[Need] = &[Need::StandardSwizzle, Need::Textures];
 /// Needs of checks with a buffer and a texture in one heap.
@@ -100,24 +98,18 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.commit(DEFAULT, &swizzled(aligned(rgba(16, 16), 4 * KIB))).refused("4 KiB")
     }),
     check("swizzle/allocation-is-in-tiles", LAYOUT, SWIZZLE, |ctx| {
-        for (width, height, tiles) in [(128, 128, 1), (256, 128, 2), (300, 200, 6)] {
+        each([(128, 128, 1), (256, 128, 2), (300, 200, 6)], |(width, height, tiles)| {
             let found = ctx.valid_allocation("standard swizzle", &swizzled(rgba(width, height)))?;
             require_eq(format!("Alignment of {width} by {height}"), found.alignment, 64 * KIB)?;
             require(found.size >= tiles * 64 * KIB, || {
                 format!("{width} by {height} texels: SizeInBytes {} is less than {tiles} tiles", found.size)
-            })?;
-        }
-        Ok("64 KiB tiles".to_owned())
+            })
+        })
     }),
-    check(
-        "swizzle/reserved-refused",
-        "Learn, ID3D12Device::CreateReservedResource, Layout",
-        SWIZZLE,
-        |ctx| {
-            let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
-            ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")
-        },
-    ),
+    check("swizzle/reserved-refused", RESERVED, SWIZZLE, |ctx| {
+        let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
+        ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")
+    }),
     check("swizzle/a-buffer-sees-the-pattern", PATTERN, ALIASED, |ctx| {
         each(&ELEMENTS_2D, |element| {
             aliased(ctx, element, if element.bytes == 4 { [2, 2, 1] } else { [1, 1, 1] })
@@ -168,8 +160,7 @@ pub(super) const CHECKS: &[Check] = &[
         let found = memory::read_from_subresource(&texture, 1, TILE, 512).ok("the second mip")?;
         require(found.iter().all(|&byte| byte == 2), || {
             "ReadFromSubresource returns different texels of the second mip".to_owned()
-        })?;
-        Ok("4 tiles and 1".to_owned())
+        })
     }),
 ];
 
@@ -237,7 +228,7 @@ fn places(element: &Element, tiles: [usize; 3]) -> impl Iterator<Item = (usize, 
 }
 
 /// Fails the check unless each element has the same value in rows and in tiles.
-fn same(element: &Element, tiles: [usize; 3], linear: &[u8], found: &[u8]) -> Result<(), Stop> {
+fn same(element: &Element, tiles: [usize; 3], linear: &[u8], found: &[u8]) -> Verdict {
     let bytes = element.bytes;
     let wrong =
         places(element, tiles).find(|&(from, to)| linear[from..from + bytes] != found[to..to + bytes]);
@@ -271,11 +262,11 @@ fn copied_in(
 }
 
 /// Fails the check unless a buffer over a texture's memory contains the texels in the order of the pattern.
-fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Result<(), Stop> {
+fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Verdict {
     let desc = image(element, tiles);
     let count = tiles.iter().product::<usize>();
     let room = ctx.valid_allocation("standard swizzle", &desc)?.size;
-    let heap = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_SHARED, ..crate::desc::buffer_heap(DEFAULT, room) };
+    let heap = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_SHARED, ..buffer_heap(DEFAULT, room) };
     let heap = ctx.create_heap(&heap).ok("a shared heap")?;
     let texture = ctx.place(&heap, 0, &desc).ok("standard swizzle")?;
     let bytes = ctx.place(&heap, 0, &buffer(small(count * TILE))).ok("a buffer over it")?;

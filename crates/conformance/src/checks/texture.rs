@@ -7,11 +7,7 @@ use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, KIB, MIB, READBACK, UPLOAD, aligned, buffer_heap, depth_buffer,
-    multisampled, properties, render_target, rgba, texture_heap, texture2d, volume, with_flags, with_layout,
-    with_mips, with_samples, with_slices,
-};
+use crate::desc::*;
 
 const DESC: &str = "Learn, D3D12_RESOURCE_DESC, textures";
 const LIMITS: &str = "Learn, Hardware feature levels, maximum dimensions of textures";
@@ -25,6 +21,12 @@ const ONLY_TEXTURES: &str = "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_NON_RT_DS_TEXTU
 const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
 const FAMILY: &str = "vkd3d-proton, test_enhanced_barrier_castable_formats_validation";
 const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, pCastableFormats";
+const ROW_MAJOR: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_ROW_MAJOR";
+const INFO: &str = "Learn, ID3D12Device::GetResourceAllocationInfo";
+const ONLY_BUFFERS: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS";
+const ONLY_TARGETS: &str = "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_RT_DS_TEXTURES";
+const NO_ADDRESS: &str = "Learn, ID3D12Resource::GetGPUVirtualAddress, textures";
+const CLEAR_VALUE: &str = "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue";
 
 const YES: &[Need] = &[Need::Textures];
 
@@ -49,12 +51,10 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("texture/multisampled", SAMPLES, YES, |ctx| taken(ctx, &multisampled(640, 480, 4))),
     check("texture/block-compressed", DESC, YES, |ctx| {
-        for format in
-            [DXGI_FORMAT_BC1_UNORM, DXGI_FORMAT_BC3_UNORM, DXGI_FORMAT_BC5_UNORM, DXGI_FORMAT_BC7_UNORM]
-        {
-            taken(ctx, &texture2d(format, 256, 128))?;
-        }
-        Ok("BC1, BC3, BC5 and BC7".to_owned())
+        each(
+            [DXGI_FORMAT_BC1_UNORM, DXGI_FORMAT_BC3_UNORM, DXGI_FORMAT_BC5_UNORM, DXGI_FORMAT_BC7_UNORM],
+            |format| taken(ctx, &texture2d(format, 256, 128)),
+        )
     }),
     check("texture/block-compressed-with-mips", DESC, YES, |ctx| {
         taken(ctx, &with_mips(texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 9))
@@ -70,49 +70,42 @@ pub(super) const CHECKS: &[Check] = &[
         taken(ctx, &with_flags(depth_buffer(64, 64), D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE))
     }),
     check("texture/mip-levels-0-is-the-full-chain", DESC, YES, |ctx| {
-        for (desc, expected) in
-            [(rgba(1024, 512), 11), (rgba(1, 1), 1), (volume(64, 32, 128), 8), (line(16), 5)]
-        {
-            let desc = with_mips(desc, 0);
-            let resource = ctx.commit(DEFAULT, &desc).holds_bytes("MipLevels 0")?;
-            let what = format!("MipLevels of {} by {} by {}", desc.Width, desc.Height, desc.DepthOrArraySize);
-            require_eq(what, memory::desc(&resource).MipLevels, expected)?;
-        }
-        Ok("11, 1, 8 and 5 levels".to_owned())
+        each(
+            [(rgba(1024, 512), 11), (rgba(1, 1), 1), (volume(64, 32, 128), 8), (line(16), 5)],
+            |(desc, expected)| {
+                let desc = with_mips(desc, 0);
+                let resource = ctx.commit(DEFAULT, &desc).holds_bytes("MipLevels 0")?;
+                let what =
+                    format!("MipLevels of {} by {} by {}", desc.Width, desc.Height, desc.DepthOrArraySize);
+                require_eq(what, memory::desc(&resource).MipLevels, expected)
+            },
+        )
     }),
     check("texture/zero-sizes-refused", DESC, YES, |ctx| {
-        refused(ctx, rgba(0, 64), "Width 0")?;
-        refused(ctx, rgba(64, 0), "Height 0")?;
-        refused(ctx, with_slices(rgba(64, 64), 0), "DepthOrArraySize 0")
+        ctx.refuses(&[rgba(0, 64), rgba(64, 0), with_slices(rgba(64, 64), 0)])
     }),
     check("texture/unknown-format-refused", DESC, YES, |ctx| {
-        refused(ctx, texture2d(DXGI_FORMAT_UNKNOWN, 64, 64), "DXGI_FORMAT_UNKNOWN")
+        ctx.refuses(&[texture2d(DXGI_FORMAT_UNKNOWN, 64, 64)])
     }),
     check("texture/undefined-format-refused", DESC, YES, |ctx| {
-        refused(ctx, texture2d(9999, 64, 64), "format 9999")?;
-        refused(ctx, texture2d(-1, 64, 64), "format -1")
+        ctx.refuses(&[texture2d(9999, 64, 64), texture2d(-1, 64, 64)])
     }),
     check("texture/2d-too-large-refused", LIMITS, YES, |ctx| {
-        refused(ctx, rgba(16_385, 1), "Width 16385")?;
-        refused(ctx, rgba(1, 16_385), "Height 16385")?;
-        refused(ctx, rgba(1 << 32, 1), "Width 2^32")
+        ctx.refuses(&[rgba(16_385, 1), rgba(1, 16_385), rgba(1 << 32, 1)])
     }),
     check("texture/2d-largest", LIMITS, YES, |ctx| {
         taken(ctx, &rgba(16_384, 1))?;
         taken(ctx, &rgba(1, 16_384))
     }),
-    check("texture/1d-too-large-refused", LIMITS, YES, |ctx| refused(ctx, line(16_385), "Width 16385")),
+    check("texture/1d-too-large-refused", LIMITS, YES, |ctx| ctx.refuses(&[line(16_385)])),
     check("texture/1d-height-refused", DESC, YES, |ctx| {
-        refused(ctx, D3D12_RESOURCE_DESC { Height: 2, ..line(64) }, "Height 2")
+        ctx.refuses(&[D3D12_RESOURCE_DESC { Height: 2, ..line(64) }])
     }),
     check("texture/3d-too-large-refused", LIMITS, YES, |ctx| {
-        refused(ctx, volume(2049, 1, 1), "Width 2049")?;
-        refused(ctx, volume(1, 2049, 1), "Height 2049")?;
-        refused(ctx, volume(1, 1, 2049), "DepthOrArraySize 2049")
+        ctx.refuses(&[volume(2049, 1, 1), volume(1, 2049, 1), volume(1, 1, 2049)])
     }),
     check("texture/array-too-large-refused", LIMITS, YES, |ctx| {
-        refused(ctx, with_slices(rgba(1, 1), 2049), "DepthOrArraySize 2049")?;
-        refused(ctx, with_slices(line(1), 2049), "DepthOrArraySize 2049 of a 1D texture")
+        ctx.refuses(&[with_slices(rgba(1, 1), 2049), with_slices(line(1), 2049)])
     }),
     check("texture/mips-beyond-the-chain", VKD3D_PROTON, YES, |ctx| {
         each([with_mips(rgba(32, 32), 10), with_mips(rgba(1, 1), 2)], |desc| {
@@ -122,78 +115,53 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("texture/sample-count-refused", SAMPLES, YES, |ctx| {
-        refused(ctx, multisampled(64, 64, 0), "0 samples")?;
-        refused(ctx, multisampled(64, 64, 3), "3 samples")?;
-        refused(ctx, multisampled(64, 64, 64), "64 samples")
+        ctx.refuses(&[multisampled(64, 64, 0), multisampled(64, 64, 3), multisampled(64, 64, 64)])
     }),
     check("texture/sample-quality-refused", SAMPLES, YES, |ctx| {
         let desc = with_samples(rgba(64, 64), 1, 1);
-        refused(ctx, desc, "Quality 1 of 1 sample")
+        ctx.refuses(&[desc])
     }),
     check("texture/multisampled-mips-refused", SAMPLES, YES, |ctx| {
-        refused(ctx, with_mips(multisampled(64, 64, 4), 2), "2 levels of 4 samples")
+        ctx.refuses(&[with_mips(multisampled(64, 64, 4), 2)])
     }),
     check("texture/multisampled-without-attachment-refused", SAMPLES, YES, |ctx| {
         let desc = D3D12_RESOURCE_DESC { Flags: 0, ..multisampled(64, 64, 4) };
-        refused(ctx, desc, "4 samples of neither a render target nor a depth buffer")
+        ctx.refuses(&[desc])
     }),
     check("texture/multisampled-3d-refused", SAMPLES, YES, |ctx| {
-        refused(ctx, with_samples(with_flags(volume(64, 64, 4), RENDER_TARGET), 4, 0), "4 samples in 3D")
+        ctx.refuses(&[with_samples(with_flags(volume(64, 64, 4), RENDER_TARGET), 4, 0)])
     }),
     check("texture/multisampled-simultaneous-refused", FLAGS, YES, |ctx| {
-        refused(
-            ctx,
-            with_flags(multisampled(64, 64, 4), SIMULTANEOUS),
-            "ALLOW_SIMULTANEOUS_ACCESS of 4 samples",
-        )
+        ctx.refuses(&[with_flags(multisampled(64, 64, 4), SIMULTANEOUS)])
     }),
     check("texture/render-target-and-depth-refused", FLAGS, YES, |ctx| {
-        refused(ctx, with_flags(rgba(64, 64), RENDER_TARGET | DEPTH_STENCIL), "both")?;
-        refused(ctx, with_flags(depth_buffer(64, 64), RENDER_TARGET), "both flags with a depth format")
+        ctx.refuses(&[
+            with_flags(rgba(64, 64), RENDER_TARGET | DEPTH_STENCIL),
+            with_flags(depth_buffer(64, 64), RENDER_TARGET),
+        ])
     }),
     check("texture/depth-of-a-color-format-refused", FLAGS, YES, |ctx| {
-        refused(ctx, with_flags(rgba(64, 64), DEPTH_STENCIL), "ALLOW_DEPTH_STENCIL of R8G8B8A8_UNORM")
+        ctx.refuses(&[with_flags(rgba(64, 64), DEPTH_STENCIL)])
     }),
     check("texture/render-target-of-blocks-refused", FLAGS, YES, |ctx| {
-        refused(
-            ctx,
-            with_flags(texture2d(DXGI_FORMAT_BC1_UNORM, 64, 64), RENDER_TARGET),
-            "ALLOW_RENDER_TARGET of BC1_UNORM",
-        )
+        ctx.refuses(&[with_flags(texture2d(DXGI_FORMAT_BC1_UNORM, 64, 64), RENDER_TARGET)])
     }),
     check("texture/depth-with-unordered-access-refused", FLAGS, YES, |ctx| {
-        refused(ctx, with_flags(depth_buffer(64, 64), UNORDERED), "ALLOW_UNORDERED_ACCESS of a depth buffer")
+        ctx.refuses(&[with_flags(depth_buffer(64, 64), UNORDERED)])
     }),
     check("texture/depth-simultaneous-refused", FLAGS, YES, |ctx| {
-        refused(
-            ctx,
-            with_flags(depth_buffer(64, 64), SIMULTANEOUS),
-            "ALLOW_SIMULTANEOUS_ACCESS of a depth buffer",
-        )
+        ctx.refuses(&[with_flags(depth_buffer(64, 64), SIMULTANEOUS)])
     }),
     check("texture/deny-shader-resource-alone-refused", FLAGS, YES, |ctx| {
         let flag = D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE;
-        refused(ctx, with_flags(rgba(64, 64), flag), "DENY_SHADER_RESOURCE of a colour texture")
+        ctx.refuses(&[with_flags(rgba(64, 64), flag)])
     }),
-    check(
-        "texture/row-major-alone-refused",
-        "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_ROW_MAJOR",
-        YES,
-        |ctx| {
-            refused(
-                ctx,
-                with_layout(rgba(64, 64), D3D12_TEXTURE_LAYOUT_ROW_MAJOR),
-                "ROW_MAJOR without ALLOW_CROSS_ADAPTER",
-            )
-        },
-    ),
-    check("texture/undefined-layout-refused", DESC, YES, |ctx| {
-        refused(ctx, with_layout(rgba(64, 64), 4), "layout 4")
+    check("texture/row-major-alone-refused", ROW_MAJOR, YES, |ctx| {
+        ctx.refuses(&[with_layout(rgba(64, 64), D3D12_TEXTURE_LAYOUT_ROW_MAJOR)])
     }),
+    check("texture/undefined-layout-refused", DESC, YES, |ctx| ctx.refuses(&[with_layout(rgba(64, 64), 4)])),
     check("texture/undefined-alignment-refused", DESC, YES, |ctx| {
-        each([1, 256, 8 * KIB, MIB], |alignment| {
-            refused(ctx, aligned(rgba(64, 64), alignment), &format!("Alignment {alignment}"))
-        })
+        ctx.refuses(&[1, 256, 8 * KIB, MIB].map(|alignment| aligned(rgba(64, 64), alignment)))
     }),
     check("texture/upload-refused", "Learn, D3D12_HEAP_TYPE, D3D12_HEAP_TYPE_UPLOAD", YES, |ctx| {
         ctx.commit(UPLOAD, &rgba(64, 64)).refused("a texture in UPLOAD")
@@ -208,13 +176,12 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("texture/small-alignment", SMALL, YES, |ctx| {
-        for (width, height) in [(1, 1), (32, 32), (64, 64), (128, 128)] {
+        each([(1, 1), (32, 32), (64, 64), (128, 128)], |(width, height)| {
             let found = small(ctx, &rgba(width, height))?;
             require([4 * KIB, 64 * KIB].contains(&found), || {
                 format!("{width} by {height}: expected an Alignment of 4096 or 65536, found {found}")
-            })?;
-        }
-        Ok("4 textures of at most 64 KiB".to_owned())
+            })
+        })
     }),
     check("texture/large-is-not-small", SMALL, YES, |ctx| {
         not_small(ctx, aligned(rgba(256, 256), 4 * KIB), 64 * KIB)
@@ -254,53 +221,44 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(if found.size == u64::MAX { "refused".to_owned() } else { format!("{}", found.alignment) })
     }),
-    check(
-        "texture/size-is-a-multiple-of-the-alignment",
-        "Learn, ID3D12Device::GetResourceAllocationInfo",
-        YES,
-        |ctx| {
-            for desc in [rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)] {
-                let found = ctx.valid_allocation("a texture", &desc)?;
-                require(found.size.is_multiple_of(found.alignment), || {
-                    format!("SizeInBytes {} is not a multiple of Alignment {}", found.size, found.alignment)
-                })?;
-            }
-            Ok("5 textures".to_owned())
-        },
-    ),
-    check("texture/size-holds-the-texels", "Learn, ID3D12Device::GetResourceAllocationInfo", YES, |ctx| {
-        for (desc, bytes) in [
-            (rgba(300, 200), 300 * 200 * 4),
-            (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
-            (volume(64, 64, 64), 64 * 64 * 64 * 4),
-            (texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 256 * 256 / 2),
-            (with_slices(rgba(128, 128), 10), 128 * 128 * 4 * 10),
-            (texture2d(DXGI_FORMAT_R32G32B32A32_FLOAT, 100, 100), 100 * 100 * 16),
-        ] {
-            let found = ctx.valid_allocation("a texture", &desc)?.size;
-            require(found >= bytes, || {
-                format!(
-                    "{} by {}: SizeInBytes {found} is less than {bytes} bytes of texels",
-                    desc.Width, desc.Height
-                )
-            })?;
-        }
-        Ok("6 textures".to_owned())
+    check("texture/size-is-a-multiple-of-the-alignment", INFO, YES, |ctx| {
+        each([rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)], |desc| {
+            let found = ctx.valid_allocation("a texture", &desc)?;
+            require(found.size.is_multiple_of(found.alignment), || {
+                format!("SizeInBytes {} is not a multiple of Alignment {}", found.size, found.alignment)
+            })
+        })
     }),
-    check(
-        "texture/size-grows-with-the-texture",
-        "Learn, ID3D12Device::GetResourceAllocationInfo",
-        YES,
-        |ctx| {
-            let size =
-                |desc: D3D12_RESOURCE_DESC| Ok::<u64, Stop>(ctx.valid_allocation("a texture", &desc)?.size);
-            let plain = size(rgba(512, 512))?;
-            let mips = size(with_mips(rgba(512, 512), 10))?;
-            let array = size(with_slices(rgba(512, 512), 4))?;
-            ensure!(plain < mips && mips < array, "{plain}, with mips {mips}, 4 slices {array}");
-            Ok(format!("{plain}, with mips {mips}, 4 slices {array}"))
-        },
-    ),
+    check("texture/size-holds-the-texels", INFO, YES, |ctx| {
+        each(
+            [
+                (rgba(300, 200), 300 * 200 * 4),
+                (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
+                (volume(64, 64, 64), 64 * 64 * 64 * 4),
+                (texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 256 * 256 / 2),
+                (with_slices(rgba(128, 128), 10), 128 * 128 * 4 * 10),
+                (texture2d(DXGI_FORMAT_R32G32B32A32_FLOAT, 100, 100), 100 * 100 * 16),
+            ],
+            |(desc, bytes)| {
+                let found = ctx.valid_allocation("a texture", &desc)?.size;
+                require(found >= bytes, || {
+                    format!(
+                        "{} by {}: SizeInBytes {found} is less than {bytes} bytes of texels",
+                        desc.Width, desc.Height
+                    )
+                })
+            },
+        )
+    }),
+    check("texture/size-grows-with-the-texture", INFO, YES, |ctx| {
+        let size =
+            |desc: D3D12_RESOURCE_DESC| Ok::<u64, Stop>(ctx.valid_allocation("a texture", &desc)?.size);
+        let plain = size(rgba(512, 512))?;
+        let mips = size(with_mips(rgba(512, 512), 10))?;
+        let array = size(with_slices(rgba(512, 512), 4))?;
+        ensure!(plain < mips && mips < array, "{plain}, with mips {mips}, 4 slices {array}");
+        Ok(format!("{plain}, with mips {mips}, 4 slices {array}"))
+    }),
     check("texture/asking-changes-nothing", "TIGHT, HLK tests, idempotency", YES, |ctx| {
         for desc in [rgba(64, 64), rgba(1000, 1000), multisampled(640, 480, 4), depth_buffer(640, 480)] {
             let first = ctx.valid_allocation("a texture", &desc)?;
@@ -331,17 +289,12 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &rgba(512, 512)).holds_bytes("offset 0")?;
         ctx.place(&heap, found.alignment, &rgba(512, 512)).refused(format!("offset {:#x}", found.alignment))
     }),
-    check(
-        "texture/in-a-buffer-heap-refused",
-        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
-        YES,
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
-            ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
-            ctx.place(&heap, 0, &render_target(64, 64))
-                .refused("a render target in a heap with DENY_RT_DS_TEXTURES")
-        },
-    ),
+    check("texture/in-a-buffer-heap-refused", ONLY_BUFFERS, YES, |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
+        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
+        ctx.place(&heap, 0, &render_target(64, 64))
+            .refused("a render target in a heap with DENY_RT_DS_TEXTURES")
+    }),
     check("texture/render-target-in-a-texture-heap-refused", ONLY_TEXTURES, YES, |ctx| {
         let heap = ctx.create_heap(&texture_heap(4 * MIB)).ok("4 MiB")?;
         ctx.place(&heap, 0, &render_target(64, 64))
@@ -349,19 +302,13 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &depth_buffer(64, 64))
             .refused("a depth buffer in a heap with DENY_RT_DS_TEXTURES")
     }),
-    check(
-        "texture/in-a-render-target-heap-refused",
-        "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_RT_DS_TEXTURES",
-        YES,
-        |ctx| {
-            let desc =
-                D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
-            let heap = ctx.create_heap(&desc).ok("4 MiB")?;
-            ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
-            ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
-            Ok("only render targets are accepted".to_owned())
-        },
-    ),
+    check("texture/in-a-render-target-heap-refused", ONLY_TARGETS, YES, |ctx| {
+        let desc =
+            D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
+        let heap = ctx.create_heap(&desc).ok("4 MiB")?;
+        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
+        ctx.place(&heap, 0, &render_target(64, 64)).taken("a render target")
+    }),
     check("texture/msaa-in-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
         let size = ctx.valid_allocation("4 samples", &desc)?.size;
@@ -371,8 +318,7 @@ pub(super) const CHECKS: &[Check] = &[
             ..texture_heap(size)
         };
         let heap = ctx.create_heap(&heap).ok("alignment 4 MiB")?;
-        ctx.place(&heap, 0, &desc).ok("in a heap of alignment 4 MiB")?;
-        Ok("4 samples".to_owned())
+        ctx.place(&heap, 0, &desc).taken("in a heap of alignment 4 MiB")
     }),
     validation("texture/msaa-needs-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
@@ -385,18 +331,12 @@ pub(super) const CHECKS: &[Check] = &[
         let small = ctx.create_heap(&heap).ok("alignment 64 KiB")?;
         ctx.place(&small, 0, &desc).refused("in a heap of alignment 64 KiB")?;
         let large = ctx.create_heap(&D3D12_HEAP_DESC { Alignment: 4 * MIB, ..heap }).ok("alignment 4 MiB")?;
-        ctx.place(&large, 0, &desc).ok("in a heap of alignment 4 MiB")?;
-        Ok("4 MiB".to_owned())
+        ctx.place(&large, 0, &desc).taken("in a heap of alignment 4 MiB")
     }),
-    check(
-        "texture/has-no-gpu-address",
-        "Learn, ID3D12Resource::GetGPUVirtualAddress, textures",
-        YES,
-        |ctx| {
-            let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
-            require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)
-        },
-    ),
+    check("texture/has-no-gpu-address", NO_ADDRESS, YES, |ctx| {
+        let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
+        require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)
+    }),
     validation("texture/is-not-mapped-in-default", "Learn, ID3D12Resource::Map", YES, |ctx| {
         let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
         memory::map_raw(&texture, 0, None).refused("with a pointer")?;
@@ -416,25 +356,14 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("5 textures".to_owned())
     }),
-    check(
-        "texture/clear-value-of-a-render-target",
-        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
-        YES,
-        |ctx| {
-            clear(ctx, &render_target(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
-                .holds_bytes("of its own format")?;
-            Ok("taken".to_owned())
-        },
-    ),
-    check(
-        "texture/clear-value-of-a-plain-texture-refused",
-        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
-        YES,
-        |ctx| {
-            clear(ctx, &rgba(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
-                .refused("neither a render target nor a depth buffer")
-        },
-    ),
+    check("texture/clear-value-of-a-render-target", CLEAR_VALUE, YES, |ctx| {
+        clear(ctx, &render_target(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM).holds_bytes("of its own format")?;
+        Ok("taken".to_owned())
+    }),
+    check("texture/clear-value-of-a-plain-texture-refused", CLEAR_VALUE, YES, |ctx| {
+        clear(ctx, &rgba(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
+            .refused("neither a render target nor a depth buffer")
+    }),
     check("texture/state-render-target", STATES, YES, |ctx| {
         state(ctx, &render_target(64, 64), D3D12_RESOURCE_STATE_RENDER_TARGET, true)
     }),
@@ -472,12 +401,10 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("texture/initial-layouts", INITIAL_LAYOUT, BY_LAYOUT, |ctx| {
-        for layout in
-            [D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COPY_DEST]
-        {
-            by_layout(ctx, &rgba(64, 64), layout, &[])?.ok(format!("layout {layout}"))?;
-        }
-        Ok("COMMON, UNDEFINED and COPY_DEST".to_owned())
+        each(
+            [D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COPY_DEST],
+            |layout| by_layout(ctx, &rgba(64, 64), layout, &[])?.ok(format!("layout {layout}")),
+        )
     }),
     check("texture/initial-layout-of-another-use-refused", INITIAL_LAYOUT, BY_LAYOUT, |ctx| {
         by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_RENDER_TARGET, &[])?
@@ -502,8 +429,7 @@ pub(super) const CHECKS: &[Check] = &[
             .ok("formats of 4-byte texels")?;
         let blocks = texture2d(DXGI_FORMAT_BC1_UNORM, 64, 64);
         by_layout(ctx, &blocks, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_R32G32_UINT])?
-            .ok("BC1 to R32G32")?;
-        Ok("formats of the same texel size".to_owned())
+            .taken("BC1 to R32G32")
     }),
     check("texture/castable-format-of-another-size-refused", CASTABLE, BY_LAYOUT, |ctx| {
         let wide = [DXGI_FORMAT_R32G32B32A32_FLOAT];
@@ -529,13 +455,6 @@ fn taken(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
     Ok(format!("{what}: {} bytes at {}", found.size, found.alignment))
 }
 
-fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
-    ctx.commit(DEFAULT, &desc).refused(what)?;
-    let found = ctx.allocation(&[desc]).size;
-    ensure!(found == u64::MAX, "GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}");
-    Ok("E_INVALIDARG and UINT64_MAX".to_owned())
-}
-
 fn small(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<u64, Stop> {
     let desc = aligned(*desc, 4 * KIB);
     Ok(ctx.valid_allocation("Alignment 4 KiB", &desc)?.alignment)
@@ -557,8 +476,7 @@ fn clear(
 ) -> crate::answer::Answer<ID3D12Resource> {
     let value =
         D3D12_CLEAR_VALUE { Format: format, Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0, 0.5, 1.0, 1.0] } };
-    let home = properties(DEFAULT);
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(DEFAULT);
     ctx.create_resource(committed, desc, COMMON, Some(&value))
 }
 
@@ -568,8 +486,7 @@ fn state(
     initial: D3D12_RESOURCE_STATES,
     is_allowed: bool,
 ) -> Verdict {
-    let home = properties(DEFAULT);
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(DEFAULT);
     let what = format!("state {initial:#x} of flags {:#x}", desc.Flags);
     let made = ctx.create_resource(committed, desc, initial, None);
     if is_allowed { made.holds_bytes_in(&what, initial).map(|_| what) } else { made.refused(what) }
@@ -582,8 +499,7 @@ fn by_layout(
     castable: &[DXGI_FORMAT],
 ) -> Result<crate::answer::Answer<ID3D12Resource>, Stop> {
     let newer: ID3D12Device10 = ctx.interface("ID3D12Device10")?;
-    let home = properties(DEFAULT);
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+    let committed = Home::of(DEFAULT);
     let made = device::create_resource_by_layout(&newer, committed, &upgrade(desc), layout, castable);
     Ok(made)
 }

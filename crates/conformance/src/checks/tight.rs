@@ -2,16 +2,12 @@
 
 use heapwright_d3d12::*;
 
-use super::buffer::refused;
 use crate::answer::{Verdict, each, ensure, require, require_address, require_eq, skipped};
 use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
 use crate::context::{Context, state_of};
-use crate::desc::{
-    COMMON, DEFAULT, KIB, MIB, UPLOAD, aligned, buffer, buffer_heap, multisampled, render_target, rgba,
-    texture_heap, tight, tight_buffer, with_flags, with_layout,
-};
+use crate::desc::*;
 
 const PLACED: &str = "TIGHT, Placed Resources";
 const COMMITTED: &str = "TIGHT, Committed Resources";
@@ -19,6 +15,7 @@ const VALIDATION: &str = "TIGHT, Validation";
 const HLK: &str = "TIGHT, HLK tests";
 const HEAPS: &str = "TIGHT, FAQ, How does this affect Heap alignment and offsets?";
 const FLAG: &str = "TIGHT, FAQ, Why a Flag instead of a new API?";
+const DEFAULT_BEHAVIOUR: &str = "TIGHT, FAQ, Can this be the default behavior?";
 
 const YES: &[Need] = &[Need::TightAlignment];
 const NO: &[Need] = &[Need::NoTightAlignment];
@@ -89,12 +86,16 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{with} with the flag, {without} as a small resource"))
     }),
     check("tight/never-worse-for-textures", HLK, TEXTURES, |ctx| {
-        for desc in
-            [rgba(1, 1), rgba(100, 100), rgba(1024, 1024), render_target(64, 64), multisampled(1024, 1024, 4)]
-        {
-            never_worse(ctx, &desc)?;
-        }
-        Ok("5 textures".to_owned())
+        each(
+            [
+                rgba(1, 1),
+                rgba(100, 100),
+                rgba(1024, 1024),
+                render_target(64, 64),
+                multisampled(1024, 1024, 4),
+            ],
+            |desc| never_worse(ctx, &desc),
+        )
     }),
     check("tight/asking-changes-nothing", HLK, YES, |ctx| {
         for width in WIDTHS {
@@ -137,10 +138,10 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("Alignment", found, 4 * MIB)
     }),
     check("tight/undefined-swizzle-refused", VALIDATION, TEXTURES, |ctx| {
-        layout_refused(ctx, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE)
+        ctx.refuses(&[with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE)])
     }),
     check("tight/standard-swizzle-refused", VALIDATION, TEXTURES, |ctx| {
-        layout_refused(ctx, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE)
+        ctx.refuses(&[with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE)])
     }),
     check("tight/reserved-textures-refused", VALIDATION, TEXTURES, |ctx| {
         let desc = with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE);
@@ -157,9 +158,9 @@ pub(super) const CHECKS: &[Check] = &[
         )
     }),
     check("tight/explicit-alignment-refused", VALIDATION, YES, |ctx| {
-        each([8, 16, 64, 256, 4 * KIB, 64 * KIB], |alignment| {
-            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment}"))
-        })
+        ctx.refuses(
+            &[8, 16, 64, 256, 4 * KIB, 64 * KIB].map(|alignment| aligned(tight_buffer(1000), alignment)),
+        )
     }),
     validation("tight/explicit-alignment", "TIGHT, Validation; D3D12 headers, SDK 1.619.4", YES, |ctx| {
         // TIGHT refuses any; the headers from 1.619.4 on take a power of two as the least alignment. What is taken must be kept.
@@ -188,18 +189,12 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("tight/explicit-alignment-no-power-of-two-refused", VALIDATION, YES, |ctx| {
-        each([3, 12, 257, 65_535], |alignment| {
-            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment}"))
-        })
+        ctx.refuses(&[3, 12, 257, 65_535].map(|alignment| aligned(tight_buffer(1000), alignment)))
     }),
     check("tight/explicit-alignment-too-large-refused", VALIDATION, YES, |ctx| {
-        each([8 * MIB, 1 << 40], |alignment| {
-            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment:#x}"))
-        })
+        ctx.refuses(&[8 * MIB, 1 << 40].map(|alignment| aligned(tight_buffer(1000), alignment)))
     }),
-    check("tight/flag-without-the-tier-refused", VALIDATION, NO, |ctx| {
-        refused(ctx, tight_buffer(1000), "the flag")
-    }),
+    check("tight/flag-without-the-tier-refused", VALIDATION, NO, |ctx| ctx.refuses(&[tight_buffer(1000)])),
     check("tight/texture-flag-without-the-tier-refused", VALIDATION, NO_TEXTURES, |ctx| {
         ctx.commit(DEFAULT, &tight(rgba(64, 64))).refused("the flag")
     }),
@@ -360,30 +355,15 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused(format!("a heap of alignment {alignment}"))
         })
     }),
-    check(
-        "tight/default-buffers-are-unaffected",
-        "TIGHT, FAQ, Can this be the default behavior?",
-        YES,
-        |ctx| {
-            ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
-            let found = ctx.valid_allocation("a buffer", &buffer(100))?;
-            require_eq(
-                "size and alignment without the flag",
-                (found.size, found.alignment),
-                (64 * KIB, 64 * KIB),
-            )?;
-            Ok("64 KiB without the flag".to_owned())
-        },
-    ),
-    validation(
-        "tight/default-buffers-keep-their-offsets",
-        "TIGHT, FAQ, Can this be the default behavior?",
-        YES,
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-            ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")
-        },
-    ),
+    check("tight/default-buffers-are-unaffected", DEFAULT_BEHAVIOUR, YES, |ctx| {
+        ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
+        let found = ctx.valid_allocation("a buffer", &buffer(100))?;
+        require_eq("size and alignment without the flag", (found.size, found.alignment), (64 * KIB, 64 * KIB))
+    }),
+    validation("tight/default-buffers-keep-their-offsets", DEFAULT_BEHAVIOUR, YES, |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+        ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")
+    }),
     check("tight/the-newer-info-calls-know-it", "TIGHT, Proposed Solution", YES, |ctx| {
         let newer: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let (whole, _) = device::allocation_info2(&newer, &[upgrade(&tight_buffer(1000))]);
@@ -407,8 +387,7 @@ pub(super) const CHECKS: &[Check] = &[
         each([rgba(1, 1), rgba(64, 64), rgba(128, 128)], |desc| within(ctx, &desc, 4 * KIB))
     }),
     check("tight/msaa-alignment-max", PLACED, TEXTURES, |ctx| {
-        within(ctx, &multisampled(2048, 2048, 4), 4 * MIB)?;
-        Ok("at most 4 MiB".to_owned())
+        within(ctx, &multisampled(2048, 2048, 4), 4 * MIB)
     }),
     check("tight/placed-texture", PLACED, TEXTURES, |ctx| {
         let desc = tight(rgba(32, 32));
@@ -426,13 +405,13 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, alignment / 2, &desc).refused(format!("offset {}", alignment / 2))
     }),
     check("tight/committed-texture-alignment", COMMITTED, TEXTURES, |ctx| {
-        for (desc, most) in
-            [(rgba(64, 64), 4 * KIB), (rgba(1024, 1024), 64 * KIB), (multisampled(1024, 1024, 4), 4 * MIB)]
-        {
-            let texture = ctx.commit(DEFAULT, &tight(desc)).holds_bytes("a texture")?;
-            within_described(format!("{} by {}", desc.Width, desc.Height), &texture, most)?;
-        }
-        Ok("3 textures".to_owned())
+        each(
+            [(rgba(64, 64), 4 * KIB), (rgba(1024, 1024), 64 * KIB), (multisampled(1024, 1024, 4), 4 * MIB)],
+            |(desc, most)| {
+                let texture = ctx.commit(DEFAULT, &tight(desc)).holds_bytes("a texture")?;
+                within_described(format!("{} by {}", desc.Width, desc.Height), &texture, most)
+            },
+        )
     }),
 ];
 
@@ -458,24 +437,12 @@ fn never_worse(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
     })?;
     require(with.size <= without.size, || {
         format!("Width {}: SizeInBytes {} with the flag, {} without", desc.Width, with.size, without.size)
-    })?;
-    Ok(String::new())
+    })
 }
 
 fn within(ctx: &Context, desc: &D3D12_RESOURCE_DESC, most: u64) -> Verdict {
     let found = ctx.valid_allocation("a tight texture", &tight(*desc))?.alignment;
     require((MIN..=most).contains(&found) && found.is_power_of_two(), || {
         format!("{} by {}: expected an Alignment of {MIN} to {most}, found {found}", desc.Width, desc.Height)
-    })?;
-    Ok(String::new())
-}
-
-fn layout_refused(ctx: &Context, layout: D3D12_TEXTURE_LAYOUT) -> Verdict {
-    let desc = with_layout(tight(rgba(256, 256)), layout);
-    ctx.commit(DEFAULT, &desc).refused(format!("layout {layout}"))?;
-    let found = ctx.allocation(&[desc]).size;
-    require(found == u64::MAX, || {
-        format!("GetResourceAllocationInfo, layout {layout}: expected UINT64_MAX, found {found:#x}")
-    })?;
-    Ok("E_INVALIDARG and UINT64_MAX".to_owned())
+    })
 }

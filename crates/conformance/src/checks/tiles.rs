@@ -8,10 +8,7 @@ use crate::com::commands::{self, TileUpdate, tile_at, tile_run};
 use crate::com::device::{self, Home};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{
-    COMMON, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, buffer, buffer_heap, rgba, texture2d, with_layout,
-    with_mips,
-};
+use crate::desc::*;
 
 const RESERVED: &str = "Learn, ID3D12Device::CreateReservedResource";
 const TILING: &str = "Learn, ID3D12Device::GetResourceTiling";
@@ -20,6 +17,14 @@ const NOT_MAPPED: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps, 
 const TIER_2: &str = "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_2, null tiles";
 const SHAPE: &str = "Learn, Texture2D and Texture2DArray subresource tiling";
 const NO_DIRECTION: &str = "observed on Windows, CopyTiles with D3D12_TILE_COPY_FLAG_NONE";
+const TEXTURE_LAYOUT: &str = "Learn, ID3D12Device::CreateReservedResource, Layout";
+const NULL: &str = "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_NULL";
+const REUSE: &str = "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE";
+const SKIP: &str = "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_SKIP";
+const OVERLAP: &str = "Learn, ID3D12CommandQueue::CopyTileMappings, overlap";
+const TIER_3: &str = "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3";
+const TIER_4: &str = "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_4";
+const COPY: &str = "Learn, ID3D12GraphicsCommandList::CopyTiles";
 
 const YES: &[Need] = &[Need::TiledResources];
 const TEXTURES: &[Need] = &[Need::TiledResources, Need::Textures];
@@ -46,8 +51,7 @@ pub(super) const CHECKS: &[Check] = &[
         drop(resource);
         require(during < before + 2048 * TILE, || {
             format!("usage rises by {} with 256 MiB reserved", during.saturating_sub(before))
-        })?;
-        Ok("256 MiB reserved".to_owned())
+        })
     }),
     validation("tiles/reserved-is-not-mapped-by-the-cpu", NOT_MAPPED, YES, |ctx| {
         let resource = reserved_buffer(ctx, TILE)?;
@@ -58,13 +62,12 @@ pub(super) const CHECKS: &[Check] = &[
         memory::heap_properties(&resource).fails("a reserved resource")
     }),
     check("tiles/buffer-tiling", TILING, YES, |ctx| {
-        for width in [10 * TILE, 9 * TILE + 1] {
+        each([10 * TILE, 9 * TILE + 1], |width| {
             let found = device::tiling(ctx.device(), &reserved_buffer(ctx, width)?, 1);
             let of_subresource = found.subresources.first().map(|one| one.WidthInTiles);
             let tiles = (found.tile_count, of_subresource);
-            require_eq(format!("tiles of {width} bytes, and of its subresource"), tiles, (10, Some(10)))?;
-        }
-        Ok("10 tiles, the last one in part".to_owned())
+            require_eq(format!("tiles of {width} bytes, and of its subresource"), tiles, (10, Some(10)))
+        })
     }),
     check("tiles/texture-tiling", TILING, TEXTURES, |ctx| {
         let resource = reserved_texture(ctx, &rgba(512, 256))?;
@@ -87,15 +90,10 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("all tiles", found.tile_count, standard + found.packed.NumTilesForPackedMips)?;
         Ok(format!("{} tiles, {} of them packed", found.tile_count, found.packed.NumTilesForPackedMips))
     }),
-    validation(
-        "tiles/layout-of-a-reserved-texture",
-        "Learn, ID3D12Device::CreateReservedResource, Layout",
-        TEXTURES,
-        |ctx| {
-            let state = COMMON;
-            ctx.create_resource(Home::Reserved, &rgba(256, 256), state, None).refused("layout UNKNOWN")
-        },
-    ),
+    validation("tiles/layout-of-a-reserved-texture", TEXTURE_LAYOUT, TEXTURES, |ctx| {
+        let state = COMMON;
+        ctx.create_resource(Home::Reserved, &rgba(256, 256), state, None).refused("layout UNKNOWN")
+    }),
     check("tiles/mapped-tiles-hold-bytes", MAPPINGS, YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
@@ -133,8 +131,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (_, target) = staging(ctx, 1)?;
         ctx.map(&target).ok("a READBACK buffer")?.write(0, &[9; 64]);
         queue.run(|list| list.copy_resource(&target, &resource))?;
-        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
-        Ok("zero".to_owned())
+        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])
     }),
     check("tiles/copied-mappings", "Learn, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
         let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 2)?);
@@ -172,68 +169,50 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(found == expected, "the mapped tile differs from the source");
         Ok("zero, and the other tile's bytes".to_owned())
     }),
-    check(
-        "tiles/mapped-tiles-become-null",
-        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_NULL",
-        NULL_TILES,
-        |ctx| {
-            let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
-            let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
-            // Neither a heap nor offsets are needed.
-            let null = TileUpdate {
-                starts: Some(&[tile_at(1)]),
-                flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
-                ..TileUpdate::default()
-            };
-            require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])?;
-            Ok("the second of 2 reads as zero".to_owned())
-        },
-    ),
-    check(
-        "tiles/one-tile-everywhere",
-        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE",
-        YES,
-        |ctx| {
-            let resource = reserved_buffer(ctx, 4 * TILE)?;
-            let heap = marked(ctx, 2)?;
-            let found = mapped(
-                ctx,
-                &resource,
-                4,
-                &[TileUpdate {
-                    heap: Some(&heap.0),
-                    flags: Some(&[D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE]),
-                    heap_tiles: Some(&[1]),
-                    ..TileUpdate::default()
-                }],
-            )?;
-            require_eq("tiles of the heap", found, vec![1; 4])?;
-            Ok("4 tiles of the resource, 1 of the heap".to_owned())
-        },
-    ),
-    check(
-        "tiles/skipped-tiles-stay",
-        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_SKIP",
-        YES,
-        |ctx| {
-            let resource = reserved_buffer(ctx, 4 * TILE)?;
-            let heap = marked(ctx, 8)?;
-            let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
-            let partly = TileUpdate {
+    check("tiles/mapped-tiles-become-null", NULL, NULL_TILES, |ctx| {
+        let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
+        // Neither a heap nor offsets are needed.
+        let null = TileUpdate {
+            starts: Some(&[tile_at(1)]),
+            flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
+            ..TileUpdate::default()
+        };
+        require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])
+    }),
+    check("tiles/one-tile-everywhere", REUSE, YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 2)?;
+        let found = mapped(
+            ctx,
+            &resource,
+            4,
+            &[TileUpdate {
                 heap: Some(&heap.0),
-                flags: Some(&[
-                    D3D12_TILE_RANGE_FLAG_NONE,
-                    D3D12_TILE_RANGE_FLAG_SKIP,
-                    D3D12_TILE_RANGE_FLAG_NONE,
-                ]),
-                heap_tiles: Some(&[7, 0, 5]),
-                counts: Some(&[1, 2, 1]),
+                flags: Some(&[D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE]),
+                heap_tiles: Some(&[1]),
                 ..TileUpdate::default()
-            };
-            require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])?;
-            Ok("2 of 4 changed".to_owned())
-        },
-    ),
+            }],
+        )?;
+        require_eq("tiles of the heap", found, vec![1; 4])
+    }),
+    check("tiles/skipped-tiles-stay", SKIP, YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 8)?;
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
+        let partly = TileUpdate {
+            heap: Some(&heap.0),
+            flags: Some(&[
+                D3D12_TILE_RANGE_FLAG_NONE,
+                D3D12_TILE_RANGE_FLAG_SKIP,
+                D3D12_TILE_RANGE_FLAG_NONE,
+            ]),
+            heap_tiles: Some(&[7, 0, 5]),
+            counts: Some(&[1, 2, 1]),
+            ..TileUpdate::default()
+        };
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])
+    }),
     check("tiles/null-arrays-have-defaults", MAPPINGS, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
         let heap = marked(ctx, 8)?;
@@ -246,8 +225,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("single tiles", mapped(ctx, &resource, 4, &[single])?, vec![7, 3, 4, 6])?;
         // Sizes without a start begin at the first tile.
         let sized = TileUpdate { sizes: Some(&[tile_run(2)]), heap_tiles: Some(&[0]), ..whole };
-        require_eq("from the first", mapped(ctx, &resource, 4, &[sized])?, vec![0, 1, 4, 6])?;
-        Ok("3 forms".to_owned())
+        require_eq("from the first", mapped(ctx, &resource, 4, &[sized])?, vec![0, 1, 4, 6])
     }),
     check("tiles/later-regions-win", MAPPINGS, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -259,8 +237,7 @@ pub(super) const CHECKS: &[Check] = &[
             heap_tiles: Some(&[0]),
             ..TileUpdate::default()
         };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![0, 1, 4, 5])?;
-        Ok("2 of 4 tiles were mapped twice".to_owned())
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![0, 1, 4, 5])
     }),
     check("tiles/ranges-cross-regions", MAPPINGS, YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -273,48 +250,33 @@ pub(super) const CHECKS: &[Check] = &[
             counts: Some(&[2, 2]),
             ..TileUpdate::default()
         };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![3, 6, 7, 2])?;
-        Ok("regions of 1 and 3, ranges of 2 and 2".to_owned())
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![3, 6, 7, 2])
     }),
-    check(
-        "tiles/overlapping-mappings-are-copied",
-        "Learn, ID3D12CommandQueue::CopyTileMappings, overlap",
-        YES,
-        |ctx| {
-            let resource = reserved_buffer(ctx, 4 * TILE)?;
-            let heap = marked(ctx, 4)?;
-            let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
-            mapped(ctx, &resource, 4, &[whole])?;
-            let queue = ctx.queue(DIRECT)?;
-            commands::copy_tile_mappings(&queue.queue, (&resource, 1), (&resource, 0), 3);
-            queue.run(|_| ())?;
-            require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
-            commands::copy_tile_mappings(&queue.queue, (&resource, 0), (&resource, 1), 3);
-            queue.run(|_| ())?;
-            require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])?;
-            Ok("as through a temporary copy".to_owned())
-        },
-    ),
-    validation(
-        "tiles/the-tier-means-volumes",
-        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
-        TEXTURES,
-        |ctx| by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D"),
-    ),
-    validation(
-        "tiles/the-tier-means-packed-arrays",
-        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_4",
-        TEXTURES,
-        |ctx| {
-            by_tier(
-                ctx,
-                &D3D12_RESOURCE_DESC { MipLevels: 9, DepthOrArraySize: 2, ..rgba(256, 256) },
-                4,
-                "packed mips",
-            )
-        },
-    ),
-    check("tiles/arrays-of-standard-mips", "Learn, ID3D12Device::CreateReservedResource", TEXTURES, |ctx| {
+    check("tiles/overlapping-mappings-are-copied", OVERLAP, YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 4)?;
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
+        mapped(ctx, &resource, 4, &[whole])?;
+        let queue = ctx.queue(DIRECT)?;
+        commands::copy_tile_mappings(&queue.queue, (&resource, 1), (&resource, 0), 3);
+        queue.run(|_| ())?;
+        require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
+        commands::copy_tile_mappings(&queue.queue, (&resource, 0), (&resource, 1), 3);
+        queue.run(|_| ())?;
+        require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])
+    }),
+    validation("tiles/the-tier-means-volumes", TIER_3, TEXTURES, |ctx| {
+        by_tier(ctx, &volume(64, 64, 64), 3, "a TEXTURE3D")
+    }),
+    validation("tiles/the-tier-means-packed-arrays", TIER_4, TEXTURES, |ctx| {
+        by_tier(
+            ctx,
+            &D3D12_RESOURCE_DESC { MipLevels: 9, DepthOrArraySize: 2, ..rgba(256, 256) },
+            4,
+            "packed mips",
+        )
+    }),
+    check("tiles/arrays-of-standard-mips", RESERVED, TEXTURES, |ctx| {
         let desc = D3D12_RESOURCE_DESC { MipLevels: 2, DepthOrArraySize: 3, ..rgba(256, 256) };
         let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 6);
         require_eq("packed mips", found.packed.NumPackedMips, 0)?;
@@ -341,7 +303,7 @@ pub(super) const CHECKS: &[Check] = &[
             if device::feature_of(ctx.device(), levels).ok("tiled")?.NumQualityLevels == 0 {
                 continue;
             }
-            let desc = crate::desc::multisampled(256, 256, count);
+            let desc = multisampled(256, 256, count);
             let tiling = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 1);
             let shape = (tiling.shape.WidthInTexels, tiling.shape.HeightInTexels);
             require_eq(format!("texels of a tile with {count} samples"), shape, (width, height))?;
@@ -353,7 +315,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(format!("{} samples", found.join(", ")))
     }),
-    check("tiles/copied-tiles", "Learn, ID3D12GraphicsCommandList::CopyTiles", YES, |ctx| {
+    check("tiles/copied-tiles", COPY, YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
         let (source, target) = staging(ctx, 2)?;

@@ -4,15 +4,12 @@ use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::answer::{Stop, Verdict, each, ensure, require, require_eq};
+use crate::answer::{Stop, Verdict, each, ensure, failed, require, require_eq, skipped};
 use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home};
 use crate::com::{adapter, memory};
-use crate::context::Context;
-use crate::desc::{
-    COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, GPU_UPLOAD, HEAP_TYPES, KIB, MIB, READBACK, UPLOAD, buffer,
-    buffer_heap, custom, properties, rgba, tight_buffer, with_flags,
-};
+use crate::context::{Context, pageable};
+use crate::desc::*;
 
 const TYPE: &str = "UPLOAD, Support GPU upload heaps with D3D12_HEAP_TYPE_GPU_UPLOAD";
 const CUSTOM: &str = "UPLOAD, Support GPU upload heaps with custom heaps";
@@ -29,6 +26,7 @@ const RESERVATION: &str = "Learn, IDXGIAdapter3::SetVideoMemoryReservation";
 const OVER_BUDGET: &str = "UPLOAD, How to find if GPU upload heaps are supported as a developer, over budget";
 const OPAQUE: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps, opaque textures";
 const SUPPORT: &str = "UPLOAD, Background";
+const STATES: &str = "UPLOAD, Validations; Learn, initial states";
 
 const YES: &[Need] = &[Need::GpuUploadHeaps];
 const NO: &[Need] = &[Need::NoGpuUploadHeaps];
@@ -56,16 +54,14 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).holds_bytes("1000 bytes")?;
         let mapping = ctx.map(&resource).ok("a GPU_UPLOAD buffer")?;
         mapping.write(0, &[3; 1000]);
-        require_eq("bytes", mapping.read(0, 1000), vec![3; 1000])?;
-        Ok("1000 bytes written and read".to_owned())
+        require_eq("bytes", mapping.read(0, 1000), vec![3; 1000])
     }),
     check("upload/placed-buffer-is-mapped", "UPLOAD, How to use this feature", YES, |ctx| {
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, 128 * KIB)).ok("128 KiB")?;
         let resource = ctx.place(&heap, 64 * KIB, &buffer(1000)).holds_bytes("1000 bytes")?;
         let mapping = ctx.map(&resource).ok("a placed GPU_UPLOAD buffer")?;
         mapping.write(0, b"placed");
-        require_eq("bytes", mapping.read(0, 6), b"placed".to_vec())?;
-        Ok("written and read".to_owned())
+        require_eq("bytes", mapping.read(0, 6), b"placed".to_vec())
     }),
     check(
         "upload/new-heap-is-zero",
@@ -97,10 +93,9 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, alignment, &tight_buffer(8)).holds_bytes(format!("offset {alignment}"))?;
         Ok(format!("at offset {alignment}"))
     }),
-    check("upload/initial-states", "UPLOAD, Validations; Learn, initial states", YES, |ctx| {
-        let home = properties(GPU_UPLOAD);
+    check("upload/initial-states", STATES, YES, |ctx| {
         each([COMMON, COPY_SOURCE, COPY_DEST], |state| {
-            let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+            let committed = Home::of(GPU_UPLOAD);
             ctx.create_resource(committed, &buffer(256), state, None).ok(format!("state {state:#x}"))
         })
     }),
@@ -134,8 +129,7 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.place(&heap, 0, &buffer(1000)).holds_bytes("1000 bytes")?;
         let mapping = ctx.map(&resource).ok("a buffer in custom GPU_UPLOAD")?;
         mapping.write(0, b"equivalent");
-        require_eq("bytes", mapping.read(0, 10), b"equivalent".to_vec())?;
-        Ok("a CPU-accessible custom heap".to_owned())
+        require_eq("bytes", mapping.read(0, 10), b"equivalent".to_vec())
     }),
     check("upload/custom-write-combine-in-l1", CUSTOM, &[Need::GpuUploadHeaps, Need::Discrete], |ctx| {
         let home = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L1);
@@ -165,7 +159,7 @@ pub(super) const CHECKS: &[Check] = &[
         let free = free(ctx, LOCAL)?;
         let size = 512 * MIB;
         if free < size {
-            return crate::answer::skipped("less than 512 MiB of the local budget is free");
+            return skipped("less than 512 MiB of the local budget is free");
         }
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, size)).ok("512 MiB")?;
         let resource = ctx.place(&heap, size - 64 * KIB, &buffer(64 * KIB)).holds_bytes("its last 64 KiB")?;
@@ -179,27 +173,23 @@ pub(super) const CHECKS: &[Check] = &[
                 return Ok(found);
             }
         }
-        crate::answer::skipped("the local budget changes too often")
+        skipped("the local budget changes too often")
     }),
     check("upload/uma-has-gpu-upload-heaps", INTEGRATED, UMA, |ctx| {
         // Without developer mode the document has no device support them.
         require(ctx.caps().gpu_upload_heaps, || {
             "GPUUploadHeapSupported is FALSE on UMA; developer mode may be off".to_owned()
-        })?;
-        Ok("GPUUploadHeapSupported".to_owned())
+        })
     }),
     check("upload/falls-back-when-made-resident", LOCKABLE, VIDEO_MEMORY, |ctx| {
         // Evicted, then made resident where video memory has no room left within the budget.
         let (size, step) = (64 * MIB, 256 * MIB);
         let (local, system) = (free(ctx, LOCAL)?, free(ctx, NON_LOCAL)?);
         if local > 64 * 1024 * MIB || system < 2 * size || local < 2 * step {
-            return crate::answer::skipped("too little system memory is free to exceed the local budget");
+            return skipped("too little system memory is free to exceed the local budget");
         }
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, size)).ok("64 MiB")?;
-        let objects = [Some(
-            heap.cast::<ID3D12Pageable>()
-                .or_else(|_| crate::answer::failed("the heap has no ID3D12Pageable"))?,
-        )];
+        let objects = pageable(&heap)?;
         ctx.evict(&objects).ok("a heap")?;
         let mut held = Vec::new();
         // As much as video memory gives, which is a little more than the budget.
@@ -257,7 +247,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (local, system) = (free(ctx, LOCAL)?, free(ctx, NON_LOCAL)?);
         let step = 256 * MIB;
         if local > 64 * 1024 * MIB || system < 2 * step {
-            return crate::answer::skipped("too little system memory is free to exceed the local budget");
+            return skipped("too little system memory is free to exceed the local budget");
         }
         let mut held = Vec::new();
         for _ in 0..=local / step {
@@ -269,8 +259,7 @@ pub(super) const CHECKS: &[Check] = &[
         let texture = ctx.commit(GPU_UPLOAD, &rgba(64, 64)).holds_bytes("64 by 64")?;
         memory::map_without_pointer(&texture, 0).ok("without a pointer")?;
         memory::unmap(&texture, 0);
-        memory::map_raw(&texture, 0, None).refused("an opaque texture with a pointer")?;
-        Ok("S_OK without a pointer, E_INVALIDARG with one".to_owned())
+        memory::map_raw(&texture, 0, None).refused("an opaque texture with a pointer")
     }),
     check("upload/texture-by-write-to-subresource", OPAQUE, TEXTURES, |ctx| {
         let texture = ctx.commit(GPU_UPLOAD, &rgba(16, 16)).holds_bytes("16 by 16")?;
@@ -332,7 +321,7 @@ fn fill_video_memory(ctx: &Context) -> Result<Option<String>, Stop> {
             Ok(heap) => heap,
             Err(E_OUTOFMEMORY) if is_refusable => break,
             Err(hresult) => {
-                return crate::answer::failed(format!(
+                return failed(format!(
                     "a heap after {held_bytes} bytes of the local budget: expected S_OK, found {}",
                     Named(hresult)
                 ));
@@ -371,7 +360,7 @@ fn free(ctx: &Context, group: DXGI_MEMORY_SEGMENT_GROUP) -> Result<u64, Stop> {
 fn charged(ctx: &Context, heap_type: D3D12_HEAP_TYPE, group: DXGI_MEMORY_SEGMENT_GROUP) -> Verdict {
     let size = 64 * MIB;
     if free(ctx, group)? < 2 * size {
-        return crate::answer::skipped("less than 128 MiB of the budget is free");
+        return skipped("less than 128 MiB of the budget is free");
     }
     let before = usage(ctx, group)?;
     let heap = ctx.create_heap(&buffer_heap(heap_type, size)).ok("64 MiB")?;

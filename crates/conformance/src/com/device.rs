@@ -9,6 +9,7 @@ use windows_core::{HRESULT, Interface};
 
 use super::{cast, count, created, done};
 use crate::answer::Answer;
+use crate::desc::properties;
 
 /// A structure of `CheckFeatureSupport`.
 ///
@@ -155,9 +156,16 @@ pub(crate) enum Home<'a> {
     /// The resource is placed in a heap at an offset.
     Placed(&'a ID3D12Heap, u64),
     /// The resource has an implicit heap.
-    Committed(&'a D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
+    Committed(D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
     /// The resource's tiles are mapped later.
     Reserved,
+}
+
+impl Home<'_> {
+    /// A committed resource of this heap type.
+    pub(crate) fn of(heap_type: D3D12_HEAP_TYPE) -> Self {
+        Self::Committed(properties(heap_type), D3D12_HEAP_FLAG_NONE)
+    }
 }
 
 /// Heap flags that a device may lack, by name.
@@ -200,7 +208,7 @@ pub(crate) fn create_resource(
                 device.CreatePlacedResource(heap, offset, desc, state, clear, &mut resource)
             }
             Home::Committed(properties, flags) => {
-                device.CreateCommittedResource(properties, flags, desc, state, clear, &mut resource)
+                device.CreateCommittedResource(&properties, flags, desc, state, clear, &mut resource)
             }
             Home::Reserved => device.CreateReservedResource(desc, state, clear, &mut resource),
         }
@@ -228,7 +236,7 @@ pub(crate) fn create_resource_by_state(
                 device.CreatePlacedResource1(heap, offset, desc, state, None, &mut resource)
             }
             Home::Committed(properties, flags) => {
-                device.CreateCommittedResource2(properties, flags, desc, state, None, None, &mut resource)
+                device.CreateCommittedResource2(&properties, flags, desc, state, None, None, &mut resource)
             }
             Home::Reserved => {
                 device.CreateReservedResource1(&downgrade(desc), state, None, None, &mut resource)
@@ -261,7 +269,7 @@ pub(crate) fn create_resource_by_layout(
                 device.CreatePlacedResource2(heap, offset, desc, layout, None, count, formats, &mut resource)
             }
             Home::Committed(properties, flags) => device.CreateCommittedResource3(
-                properties,
+                &properties,
                 flags,
                 desc,
                 layout,

@@ -1,6 +1,7 @@
 //! Pools of empty heaps between an engine and the device.
 
 use super::engine::EmptyHeaps;
+use super::idle_times::Moment;
 use crate::ByteSize;
 use crate::suballoc::AuditError;
 use crate::sync::{Mutex, lock};
@@ -86,7 +87,7 @@ impl<H> HeapPool<H> {
         if !keeps {
             return Some(heap);
         }
-        lock(&self.state).heaps.insert(size, heap);
+        lock(&self.state).heaps.insert(size, Moment::default(), heap);
         None
     }
 

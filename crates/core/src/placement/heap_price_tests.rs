@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::heap_prices::{CLASSES, class_of, size_of_class};
-use super::{HeapCosts, HeapPrices, HeapRetention, HeapSizing, Keeping, SharedHeapSet};
+use super::{HeapCosts, HeapPrices, HeapRetention, HeapSizing, Keeping, PlacementRequest, SharedHeapSet};
 use crate::{Alignment, ByteSize};
 
 const KEEPING: Keeping = Keeping::Rent { nanos: 90, most: u64::MAX };
@@ -102,11 +102,15 @@ fn an_empty_heap_is_kept_until_its_rent_is_its_price() {
         let (size, small) = (ByteSize::from_mib(mib), ByteSize::from_kib(100));
         note(&prices, ByteSize::from_mib(4), costs);
         note(&prices, size, costs);
-        set.allocate_in_new(ByteSize::from_mib(4), 0, small, Alignment::ONE).expect("room");
+        set.allocate_in_new(ByteSize::from_mib(4), 0, &PlacementRequest::new(small, Alignment::ONE))
+            .expect("room");
         set.insert(size, 1).expect("few heaps");
         let mut pairs = 0;
         loop {
-            let placed = set.allocate(small, Alignment::ONE).expect("a sound size").expect("room");
+            let placed = set
+                .allocate(&PlacementRequest::new(small, Alignment::ONE))
+                .expect("a sound size")
+                .expect("room");
             pairs += 1;
             if set.free(placed.id).expect("it is live") == [1] {
                 return 2 * pairs;
@@ -132,9 +136,14 @@ fn new_heaps_take_at_most_a_frame() {
             Arc::default(),
             Arc::clone(&prices),
         );
-        set.allocate_in_new(ByteSize::from_gib(4), 0, ByteSize::from_gib(4), Alignment::ONE).expect("room");
+        set.allocate_in_new(
+            ByteSize::from_gib(4),
+            0,
+            &PlacementRequest::new(ByteSize::from_gib(4), Alignment::ONE),
+        )
+        .expect("room");
         (0..8).for_each(|log2| note(&prices, ByteSize::from_mib(1 << log2), costs));
-        set.plan(ByteSize::new(1), Alignment::ONE).expect("a sound size").size
+        set.plan(&PlacementRequest::new(ByteSize::new(1), Alignment::ONE)).expect("a sound size").size
     };
     assert_eq!(size(HeapCosts::device_local()), ByteSize::from_mib(64));
     assert_eq!(size(HeapCosts::dedicated()), ByteSize::from_mib(64));

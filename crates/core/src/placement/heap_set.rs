@@ -1,22 +1,21 @@
 //! Heap sets: heaps with a suballocator each.
 
+mod choice;
 mod closing;
 mod idle;
-mod last_resort;
-mod lowest_offset;
-mod own_heap;
 mod ranges;
-mod taking_empty;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+pub(super) use self::choice::HeapChoice;
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
 use self::idle::{IdleLinks, IdleOrder};
 use self::ranges::SlabNotes;
 pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
+use super::idle_times::{FREE_DECAY_LOG2, IdleTimes};
 use super::{HeapPrices, HeapRetention, HeapSizing, HeapTally, PlacementError};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
@@ -54,7 +53,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 #[derive(Debug)]
 pub struct HeapSet<H> {
     sizing: HeapSizing,
-    retention: HeapRetention,
+    pub(super) times: IdleTimes,
     table: Table<H>,
     /// The heaps in use, by their largest free range; one index per class.
     occupied: [HeapIndex; HeapUse::COUNT],
@@ -62,13 +61,6 @@ pub struct HeapSet<H> {
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
     idle: IdleOrder,
-    /// The sums over this set and others.
-    tally: Arc<HeapTally>,
-    /// What heaps of this type cost.
-    prices: Arc<HeapPrices>,
-    /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
-    /// peak.
-    most_held: ByteSize,
     /// Closed heaps whose last allocation was freed.
     drained: Vec<Slot>,
     /// The number of closed heaps.
@@ -288,9 +280,6 @@ impl<H> Default for HeapSet<H> {
     }
 }
 
-/// With each free, `most_held` sinks by 2^-16 of its distance to what is held.
-const FREE_DECAY_LOG2: u32 = 16;
-
 impl<H> HeapSet<H> {
     /// Creates a set without heaps.
     #[must_use]
@@ -307,15 +296,12 @@ impl<H> HeapSet<H> {
     ) -> Self {
         Self {
             sizing,
-            retention,
+            times: IdleTimes::new(retention, tally, prices),
             table: Table { entries: Vec::new(), vacant: Vec::new() },
             occupied: std::array::from_fn(|_| HeapIndex::new()),
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
             idle: IdleOrder::new(),
-            tally,
-            prices,
-            most_held: ByteSize::ZERO,
             drained: Vec::new(),
             closed_count: 0,
             spare: Vec::new(),
@@ -461,22 +447,23 @@ impl<H> HeapSet<H> {
     ///
     /// Returns an error if the size of the heap overflows.
     pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        let heap_size = self.new_heap_size(size)?;
+        self.plan_by_choice(HeapChoice::Shared, size)
+    }
+
+    pub(super) fn plan_by_choice(
+        &mut self,
+        choice: HeapChoice,
+        size: ByteSize,
+    ) -> Result<NewHeap<H>, PlacementError> {
+        let heap_size = self.new_heap_size(choice, size)?;
         Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
     }
 
-    /// Returns the size of the heap that [`plan`](Self::plan) would return.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size of the heap overflows.
-    pub(super) fn new_heap_size(&self, size: ByteSize) -> Result<ByteSize, PlacementError> {
-        let maximum =
-            self.prices.within_frame().map_or(self.sizing.maximum, |most| most.min(self.sizing.maximum));
-        HeapSizing { maximum, ..self.sizing }
-            .heap_size(size, self.most_held)
-            .filter(|&size| size <= Tlsf::MAX_CAPACITY)
-            .ok_or(PlacementError::TooLarge { requested: size })
+    /// Returns the size of a new heap for a request of `size` bytes, or `None` if it overflows.
+    fn usual_heap_size(&self, size: ByteSize) -> Option<ByteSize> {
+        let most = self.times.prices.within_frame().unwrap_or(self.sizing.maximum);
+        let maximum = most.min(self.sizing.maximum);
+        HeapSizing { maximum, ..self.sizing }.heap_size(size, self.times.most_held)
     }
 
     /// Removes the empty heaps that the set would not keep in addition to a new one of `heap_size` bytes.
@@ -484,7 +471,7 @@ impl<H> HeapSet<H> {
     pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
-        while self.totals.reserved.saturating_add(heap_size) > self.most_held {
+        while self.totals.reserved.saturating_add(heap_size) > self.times.most_held {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
                 None => break,
@@ -519,7 +506,7 @@ impl<H> HeapSet<H> {
                     .filter(|&slot| slot < Slot::MAX)
                     .ok_or(PlacementError::TooManyHeaps)?;
                 let (links, next_stamp) = (Links::NONE, Stamp::FIRST);
-                let (idle, in_use_since) = (IdleLinks::NONE, 0);
+                let (idle, in_use_since) = (IdleLinks::none(), 0);
                 let heap = Some(heap);
                 self.table.entries.push(Entry { generation: 0, next_stamp, links, idle, in_use_since, heap });
                 slot
@@ -530,7 +517,7 @@ impl<H> HeapSet<H> {
         self.totals.empty_heap_count += 1;
         self.totals.empty = self.totals.empty.saturating_add(size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
-        self.most_held = self.most_held.max(self.totals.reserved);
+        self.times.note_held(self.totals.reserved);
         Ok(self.table.id(slot))
     }
 
@@ -547,7 +534,7 @@ impl<H> HeapSet<H> {
             return Ok(None);
         }
         let heap = self.table.heap(id.heap);
-        if self.retention == HeapRetention::NONE
+        if self.times.retention == HeapRetention::NONE
             && heap.suballocator.is_empty()
             && heap.class != HeapUse::Closed
         {
@@ -580,7 +567,7 @@ impl<H> HeapSet<H> {
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
         self.count_operations(1);
-        self.forget_most_held(FREE_DECAY_LOG2);
+        self.times.forget_most_held(self.totals.reserved, FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
         Ok(())

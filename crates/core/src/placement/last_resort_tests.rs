@@ -3,9 +3,10 @@
 
 use proptest::prelude::*;
 
-use super::engine::{EngineDesc, HeapEngine, PlacementRequest};
+use super::engine::{EngineDesc, HeapEngine};
 use super::{
-    HeapRetention, HeapSizing, HeapSurvey, ServingHeap, SharedPlaced, SharedPlacementId, SurveyedRange,
+    HeapRetention, HeapSizing, HeapSurvey, PlacementRequest, ServingHeap, SharedPlaced, SharedPlacementId,
+    SurveyedRange,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 

@@ -21,11 +21,11 @@ fn set(lanes: u32) -> Arc<SharedHeapSet<u32>> {
 
 /// Allocates like the resource allocator: in an existing heap, otherwise in one created outside of all locks.
 fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> SharedPlaced<u32> {
-    match set.allocate_on(lane, size, Alignment::ONE).unwrap() {
+    match set.allocate_on(lane, &PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         Some(placed) => placed,
         None => {
-            let wanted = set.plan(size, Alignment::ONE).unwrap();
-            set.allocate_in_new(wanted.size, lane, size, Alignment::ONE).unwrap()
+            let wanted = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
+            set.allocate_in_new(wanted.size, lane, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
         }
     }
 }
@@ -145,7 +145,7 @@ fn loom_some_empty_heaps_are_taken_while_a_slab_is_wanted() {
 #[test]
 fn loom_two_threads_make_heaps_for_a_locked_engine() {
     loom::model(|| {
-        let desc = EngineDesc::SlabBySize(SlabSizing::default());
+        let desc = EngineDesc::SlabBySize { sizing: SlabSizing::default(), retention: HeapRetention::NONE };
         let engine: Arc<HeapEngine<u32>> = Arc::new(HeapEngine::new(&desc));
         let work = |engine: &HeapEngine<u32>, thread| {
             let request = PlacementRequest::new(SMALL, Alignment::ONE);

@@ -24,14 +24,16 @@ mod heap_pool;
 mod heap_prices;
 mod heap_set;
 mod heap_tally;
+mod idle_times;
 mod lane;
 mod placement_error;
+mod request;
 mod retention;
 mod serving_heap;
 mod shared_heap_set;
 mod sizing;
 
-pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SizeCacheCounts, SlabSizing};
+pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, SizeCacheCounts, SlabSizing};
 pub use evacuation::{
     CompletedMove, Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep,
     PlannedMove,
@@ -42,6 +44,7 @@ pub use heap_prices::HeapPrices;
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementId};
 pub use heap_tally::HeapTally;
 pub use placement_error::PlacementError;
+pub use request::PlacementRequest;
 pub use retention::{HeapRetention, Keeping};
 pub use serving_heap::ServingHeap;
 pub use shared_heap_set::{

@@ -107,7 +107,7 @@ impl HeapRetention {
 
     /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
     pub const FEWEST_HITCHES: Self =
-        Self { keeping: Keeping::Rent { nanos: 1, most: 40_000 }, frames: 600, periods: 25 };
+        Self { keeping: Keeping::Rent { nanos: 1, most: 40_000 }, frames: 3_600, periods: 150 };
 
     /// The retention that keeps no empty heap.
     pub const NONE: Self = Self { keeping: Keeping::Operations(0), frames: 0, periods: 0 };

@@ -1,13 +1,8 @@
 //! Heap sets with slabs, for many threads.
 
-mod at_hand;
-mod last_resort;
-mod lowest_offset;
-mod own_heap;
-mod passing_time;
+mod empty_heaps;
 mod probe;
 mod survey;
-mod whole_heaps;
 
 pub(super) use self::survey::SurveyedRanges;
 pub use self::survey::{HeapSurvey, SurveyedRange};
@@ -15,14 +10,16 @@ pub use self::survey::{HeapSurvey, SurveyedRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::heap_set::HeapChoice;
 use super::lane::{Lane, SlabRanges, SlotLimit, Source, correct};
 use super::{
     HeapPrices, HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, NewHeap, Placed,
-    PlacementError, PlacementId,
+    PlacementAlgorithm, PlacementError, PlacementId, PlacementRequest,
 };
-use crate::suballoc::AuditError;
+use crate::suballoc::slab::class::SizeClass;
+use crate::suballoc::{AuditError, FreeRangeChoice};
 use crate::sync::{Mutex, MutexGuard, lock, try_lock};
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::{ByteSize, HeapRange};
 
 /// A [`HeapSet`] with slabs for small sizes, from which many threads can allocate at the same time.
 ///
@@ -53,16 +50,16 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use heapwright_core::placement::SharedHeapSet;
+/// use heapwright_core::placement::{PlacementRequest, SharedHeapSet};
 /// use heapwright_core::{Alignment, ByteSize};
 ///
 /// let heaps: SharedHeapSet<Arc<str>> = SharedHeapSet::default();
-/// let (size, alignment) = (ByteSize::new(200), Alignment::new(256).unwrap());
-/// let placed = match heaps.allocate(size, alignment)? {
+/// let request = PlacementRequest::new(ByteSize::new(200), Alignment::new(256).unwrap());
+/// let placed = match heaps.allocate(&request)? {
 ///     Some(placed) => placed,
 ///     None => {
-///         let wanted = heaps.plan(size, alignment)?;
-///         heaps.allocate_in_new(wanted.size, Arc::from("a heap"), size, alignment)?
+///         let wanted = heaps.plan(&request)?;
+///         heaps.allocate_in_new(wanted.size, Arc::from("a heap"), &request)?
 ///     }
 /// };
 /// assert_eq!(&*placed.heap, "a heap");
@@ -86,6 +83,15 @@ pub struct SharedHeapSet<H> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Alone<T>(T);
+
+/// How a set places a request.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// In a slot of this class.
+    Slot(SizeClass),
+    /// In a range of a heap.
+    Range(HeapChoice),
+}
 
 /// Identifies a live allocation of a [`SharedHeapSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -166,64 +172,152 @@ impl<H: Clone> SharedHeapSet<H> {
         totals
     }
 
-    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1).
+    /// Returns how a request is placed.
+    #[inline]
+    fn way(&self, request: &PlacementRequest) -> Result<Way, PlacementError> {
+        if request.upper {
+            return Err(PlacementError::NoUpperEnd { algorithm: PlacementAlgorithm::Default });
+        }
+        if request.own_heap {
+            return Ok(Way::Range(HeapChoice::Own));
+        }
+        if request.strategy == FreeRangeChoice::MinOffset {
+            return Ok(Way::Range(HeapChoice::Lowest));
+        }
+        let class = self.slots.class_of(request.size, request.alignment);
+        Ok(class.map_or(Way::Range(HeapChoice::Shared), Way::Slot))
+    }
+
+    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1), and at the lowest offset O(n) for n
+    /// ranges of up to 256 heaps.
     ///
     /// # Errors
     ///
-    /// Returns an error if the size is zero.
+    /// Returns an error if the size is zero, or the request asks for the upper end, which these heaps do not have.
     #[inline]
-    pub fn allocate(
-        &self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
-        self.allocate_on(lane_of_thread(), size, alignment)
+    pub fn allocate(&self, request: &PlacementRequest) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        self.allocate_on(lane_of_thread(), request)
     }
 
     /// Places a request on a lane, like [`allocate`](Self::allocate).
     pub(super) fn allocate_on(
         &self,
         lane: u32,
-        size: ByteSize,
-        alignment: Alignment,
+        request: &PlacementRequest,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
-        let Some(class) = self.slots.class_of(size, alignment) else {
-            if let Some(placed) = self.allocate_range(size, alignment)? {
-                return Ok(Some(placed));
-            }
-            // The memory of empty slabs is used before a new heap.
-            let (_, mut lane) = self.lock_lane(lane);
-            let any = lane.give_up_empty(&mut lock(&self.heaps.0));
-            drop(lane);
-            return if any { self.allocate_range(size, alignment) } else { Ok(None) };
+        let choice = match self.way(request)? {
+            Way::Slot(class) => return Ok(self.allocate_slot(lane, class, request.size)),
+            Way::Range(choice) => choice,
         };
+        let placed = self.allocate_range(choice, request)?;
+        if placed.is_some() || choice != HeapChoice::Shared {
+            return Ok(placed);
+        }
+        // The memory of empty slabs is used before a new heap.
+        let any = self.lock_lane(lane).1.give_up_empty(&mut lock(&self.heaps.0));
+        if any { self.allocate_range(choice, request) } else { Ok(None) }
+    }
+
+    fn allocate_slot(&self, lane: u32, class: SizeClass, size: ByteSize) -> Option<SharedPlaced<H>> {
         let (number, mut lane) = self.lock_lane(lane);
         let slot = match lane.allocate(class, size) {
-            Some(slot) => return Ok(Some(placed(number, slot))),
+            Some(slot) => return Some(placed(number, slot)),
             None => {
                 self.lanes_used.fetch_max(number + 1, Ordering::Relaxed);
                 lane.allocate_in_new_slab(&mut lock(&self.heaps.0), Source::AnyHeap, class, size)
             }
         };
         if let Some(slot) = slot {
-            return Ok(Some(placed(number, slot)));
+            return Some(placed(number, slot));
         }
         drop(lane);
         // A free slot of another lane is used before a new heap.
-        Ok((0..).zip(self.used_lanes()).find_map(|(other, lane)| {
+        (0..).zip(self.used_lanes()).find_map(|(other, lane)| {
             let mut lane = try_lock(&lane.0)?;
             Some(placed(other, lane.allocate(class, size)?))
-        }))
+        })
     }
 
     /// Places a request that does not get a slot.
     fn allocate_range(
         &self,
-        size: ByteSize,
-        alignment: Alignment,
+        choice: HeapChoice,
+        request: &PlacementRequest,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         let mut heaps = lock(&self.heaps.0);
-        Ok(heaps.allocate(size, alignment)?.map(directly))
+        let found = heaps.find_by_choice(choice, request.size, request.alignment)?;
+        Ok(found.and_then(|found| heaps.place(found)).map(directly))
+    }
+
+    /// Places a request if the normal path finds room at once: in a free slot of the thread's lane, or for
+    /// requests that get no slot, in a free range of the heaps. Returns `None` otherwise; then call
+    /// [`allocate`](Self::allocate). O(1).
+    ///
+    /// It does not clone the owner's handle of the heap: `heap` is called with a reference to it, and its
+    /// result is returned. The set keeps the heap until the allocation is freed.
+    #[inline]
+    pub fn allocate_at_hand<T>(
+        &self,
+        request: &PlacementRequest,
+        heap: impl FnOnce(&H) -> T,
+    ) -> Option<SharedPlaced<T>> {
+        let PlacementRequest { size, alignment, .. } = *request;
+        match self.way(request).ok()? {
+            Way::Slot(class) => {
+                let (number, mut lane) = self.lock_lane(lane_of_thread());
+                let slot = lane.allocate(class, size)?;
+                let id = SharedPlacementId(PlacementId::of_slot(number, slot.id));
+                Some(SharedPlaced { id, range: slot.range, heap: heap(slot.heap) })
+            }
+            Way::Range(HeapChoice::Shared) => {
+                let mut heaps = lock(&self.heaps.0);
+                let Placed { id, range, heap: found } = heaps.allocate(size, alignment).ok()??;
+                Some(SharedPlaced { id: SharedPlacementId(id), range, heap: heap(found) })
+            }
+            Way::Range(HeapChoice::Lowest | HeapChoice::Own) => None,
+        }
+    }
+
+    /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
+    /// no heap can be created.
+    ///
+    /// It first does what [`allocate`](Self::allocate) does. Then every free range is examined, and free slots
+    /// of slabs are returned to the heaps and count as free. O(n) for n free ranges, and O(1) for each slab that has free slots.
+    /// For a request with a heap of its own, every empty heap is examined, and those that contain only unused slabs.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`allocate`](Self::allocate).
+    pub fn allocate_anywhere(
+        &self,
+        request: &PlacementRequest,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        if let Some(placed) = self.allocate(request)? {
+            return Ok(Some(placed));
+        }
+        let PlacementRequest { size, alignment, own_heap, .. } = *request;
+        let choice = if own_heap { HeapChoice::Own } else { HeapChoice::Shared };
+        let place_anywhere = |heaps: &mut HeapSet<H>| {
+            let found = heaps.find_anywhere(choice, size, alignment)?;
+            Ok(found.and_then(|found| heaps.place(found)).map(directly))
+        };
+        if own_heap {
+            self.give_up_unused_slabs();
+            return place_anywhere(&mut lock(&self.heaps.0));
+        }
+        if let Some(placed) = place_anywhere(&mut lock(&self.heaps.0))? {
+            return Ok(Some(placed));
+        }
+        for lane in self.used_lanes() {
+            let mut lane = lock(&lane.0);
+            let mut heaps = lock(&self.heaps.0);
+            if lane.give_up_free_slots(&mut heaps) {
+                if let Some(placed) = place_anywhere(&mut heaps)? {
+                    return Ok(Some(placed));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`. See
@@ -231,19 +325,19 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the size of the heap overflows.
-    pub fn plan(&self, size: ByteSize, alignment: Alignment) -> Result<NewHeap<H>, PlacementError> {
-        let wanted = self.bytes_wanted(size, alignment);
-        lock(&self.heaps.0).plan(wanted)
+    /// Returns an error if the size of the heap overflows, or the request asks for the upper end.
+    pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
+        let (choice, wanted) = self.bytes_wanted(request)?;
+        lock(&self.heaps.0).plan_by_choice(choice, wanted)
     }
 
     /// Returns the bytes that a heap must have for a request on this thread: those of a slab if the request
     /// gets a slot.
-    fn bytes_wanted(&self, size: ByteSize, alignment: Alignment) -> ByteSize {
-        match self.slots.class_of(size, alignment) {
-            Some(class) => self.lock_lane(lane_of_thread()).1.shape(class).bytes(),
-            None => size,
-        }
+    fn bytes_wanted(&self, request: &PlacementRequest) -> Result<(HeapChoice, ByteSize), PlacementError> {
+        Ok(match self.way(request)? {
+            Way::Slot(class) => (HeapChoice::Shared, self.lock_lane(lane_of_thread()).1.shape(class).bytes()),
+            Way::Range(choice) => (choice, request.size),
+        })
     }
 
     /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can. O(1).
@@ -251,17 +345,21 @@ impl<H: Clone> SharedHeapSet<H> {
     /// # Errors
     ///
     /// Returns an error if the heap size cannot be managed, there are too many heaps, or the request has zero
-    /// bytes. Returns [`PlacementError::TooLarge`] if the request does not fit into the heap, which is in the
+    /// bytes or asks for the upper end. Returns [`PlacementError::TooLarge`] if the request does not fit into the heap, which is in the
     /// set nevertheless.
     pub fn allocate_in_new(
         &self,
         heap_size: ByteSize,
         payload: H,
-        size: ByteSize,
-        alignment: Alignment,
+        request: &PlacementRequest,
     ) -> Result<SharedPlaced<H>, PlacementError> {
-        let Some(class) = self.slots.class_of(size, alignment) else {
-            return self.allocate_range_in_new(heap_size, payload, size, alignment);
+        let PlacementRequest { size, alignment, .. } = *request;
+        let class = match self.way(request)? {
+            Way::Slot(class) => class,
+            Way::Range(choice) => {
+                let mut heaps = lock(&self.heaps.0);
+                return heaps.allocate_in_new(choice, heap_size, payload, size, alignment).map(directly);
+            }
         };
         let (number, mut lane) = self.lock_lane(lane_of_thread());
         self.lanes_used.fetch_max(number + 1, Ordering::Relaxed);

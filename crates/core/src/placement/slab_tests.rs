@@ -1,15 +1,15 @@
 //! Slabs of shared heap sets: which memory is used before a heap is created.
 
-use super::{HeapRetention, HeapSizing, PlacementError, SharedHeapSet, SharedPlaced};
+use super::{HeapRetention, HeapSizing, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced};
 use crate::{Alignment, ByteSize};
 
 /// Allocates in an existing heap, or in a new one.
 fn allocate(set: &SharedHeapSet<ByteSize>, size: ByteSize) -> SharedPlaced<ByteSize> {
-    if let Some(placed) = set.allocate(size, Alignment::ONE).unwrap() {
+    if let Some(placed) = set.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         return placed;
     }
-    let heap_size = set.plan(size, Alignment::ONE).unwrap().size;
-    set.allocate_in_new(heap_size, heap_size, size, Alignment::ONE).unwrap()
+    let heap_size = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap().size;
+    set.allocate_in_new(heap_size, heap_size, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
 }
 
 /// Free slots of one thread's slabs serve another thread before a heap is created.
@@ -29,7 +29,7 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
     let first = allocate(&set, size);
     // Its slab of four slots is the whole heap.
     let second = std::thread::scope(|threads| {
-        threads.spawn(|| set.allocate(size, Alignment::ONE).unwrap()).join().unwrap()
+        threads.spawn(|| set.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap()).join().unwrap()
     });
     assert_eq!(second.map(|placed| placed.heap), Some(first.heap));
 }
@@ -48,9 +48,11 @@ fn memory_of_empty_slabs_is_used_before_a_new_heap() {
             let set: SharedHeapSet<u32> =
                 SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(up_to), lanes);
             let small = ByteSize::from_kib(1);
-            let first = set.allocate_in_new(ByteSize::from_kib(64), 1, small, Alignment::ONE).unwrap();
+            let first = set
+                .allocate_in_new(ByteSize::from_kib(64), 1, &PlacementRequest::new(small, Alignment::ONE))
+                .unwrap();
             let mut ids = vec![first.id];
-            while let Some(placed) = set.allocate(small, Alignment::ONE).unwrap() {
+            while let Some(placed) = set.allocate(&PlacementRequest::new(small, Alignment::ONE)).unwrap() {
                 ids.push(placed.id);
             }
             assert_eq!(ids.len(), 64);
@@ -58,7 +60,10 @@ fn memory_of_empty_slabs_is_used_before_a_new_heap() {
             for &id in &ids[..8] {
                 set.free(id).unwrap();
             }
-            assert!(set.allocate(wanted, Alignment::ONE).unwrap().is_some(), "{wanted}");
+            assert!(
+                set.allocate(&PlacementRequest::new(wanted, Alignment::ONE)).unwrap().is_some(),
+                "{wanted}"
+            );
             set.audit().unwrap();
         }
     }
@@ -68,7 +73,8 @@ fn memory_of_empty_slabs_is_used_before_a_new_heap() {
 fn a_request_that_does_not_fit_its_new_heap_is_an_error() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     for size in [ByteSize::from_kib(8), ByteSize::from_mib(1)] {
-        let refused = set.allocate_in_new(ByteSize::new(100), 1, size, Alignment::ONE);
+        let refused =
+            set.allocate_in_new(ByteSize::new(100), 1, &PlacementRequest::new(size, Alignment::ONE));
         assert_eq!(refused.err(), Some(PlacementError::TooLarge { requested: size }));
     }
     assert_eq!(set.take_empty(), [1, 1]);
@@ -90,8 +96,8 @@ fn heaps_in_which_nothing_but_an_empty_slab_lies_are_empty() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     let (slot, other, size) = (ByteSize::new(200), ByteSize::new(3000), ByteSize::from_kib(64));
     // The lane keeps its surplus slab while something else is live in that lane.
-    let kept = set.allocate_in_new(size, 1, other, Alignment::ONE).unwrap();
-    let gone = set.allocate_in_new(size, 2, slot, Alignment::ONE).unwrap();
+    let kept = set.allocate_in_new(size, 1, &PlacementRequest::new(other, Alignment::ONE)).unwrap();
+    let gone = set.allocate_in_new(size, 2, &PlacementRequest::new(slot, Alignment::ONE)).unwrap();
     assert_eq!(set.free(gone.id), Ok(Vec::new()));
     assert_eq!(set.take_empty(), [2]);
     let mut left = set.free(kept.id).unwrap();

@@ -169,12 +169,6 @@ impl Plan {
         *lists = 0;
         *may_go_on = false;
     }
-
-    /// Returns whether the plan contains no actions.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.evict.is_empty() && self.make_resident.is_empty()
-    }
 }
 
 impl fmt::Display for OverBudget {

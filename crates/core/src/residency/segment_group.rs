@@ -57,8 +57,6 @@ pub struct GroupTotals {
     pub evicted_count: u64,
     /// The total size of the evicted heaps.
     pub evicted: ByteSize,
-    /// The number of heaps of unknown status, which were not used yet.
-    pub unknown_count: u64,
 }
 
 /// The memory of a segment group that is available to heaps.
@@ -108,8 +106,7 @@ impl GroupTotals {
                 self.evicted_count = count(self.evicted_count);
                 self.evicted = bytes(self.evicted, size);
             }
-            Some(Status::Unknown) => self.unknown_count = count(self.unknown_count),
-            None => {}
+            Some(Status::Unknown) | None => {}
         }
     }
 }

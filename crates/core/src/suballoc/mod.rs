@@ -44,7 +44,6 @@ pub mod linear;
 #[cfg(test)]
 mod private_state_tests;
 pub(crate) mod slab;
-mod slots;
 mod strategy;
 mod suballocation;
 pub mod tlsf;

@@ -4,7 +4,6 @@ use std::fmt::Debug;
 
 use proptest::prelude::*;
 
-use super::buddy::Buddy;
 use super::{AuditError, Linear, SuballocError, Suballocation, SuballocationId, Tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -32,7 +31,7 @@ macro_rules! suballocators {
         }
     )*};
 }
-suballocators! { Tlsf Linear Buddy }
+suballocators! { Tlsf Linear }
 
 pub(super) fn put(heap: &mut impl Suballocator, size: u64) -> Suballocation {
     heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()

@@ -128,5 +128,12 @@ fn values_need_neither_debug_nor_clone() {
     let mut ring = Linear::with_values(ByteSize::from_mib(1)).unwrap();
     let one = ring.allocate(ByteSize::new(16), Alignment::ONE).unwrap();
     assert!(ring.set_value(one.id, Some(Plain)).unwrap().is_none());
-    assert!(format!("{heap:?} {ring:?} {:?} {:?}", heap.ranges(), ring.ranges()).contains("Used"));
+    assert!(
+        format!(
+            "{heap:?} {ring:?} {:?} {:?}",
+            heap.ranges().collect::<Vec<_>>(),
+            ring.ranges().collect::<Vec<_>>()
+        )
+        .contains("Used")
+    );
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
+use heapwright_trace::session::Action;
 
 use super::report::LiveEntry;
 use crate::buffers::BufferRange;
@@ -420,8 +421,7 @@ impl ResourceAllocation {
         let user_data = self.user_data();
         let name_in_reports: Arc<str> = Arc::from(name);
         if let Some(recorded) = self.recorded().filter(|_| !name.is_empty()) {
-            let (allocation, name) = (recorded.id(), Arc::clone(&name_in_reports));
-            recorded.recording().push(Event::Name { allocation, name });
+            recorded.recording().act(Action::Name { allocation: recorded.id(), name: name.into() });
         }
         self.set_label(Label { name: Some(name_in_reports), user_data, backing: None });
         match &self.memory {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use heapwright_core::placement::HeapRetention;
 use heapwright_d3d12::*;
+use heapwright_trace::session::Action;
 
 use super::deferred::Deferred;
 use super::pool::Pool;
@@ -16,7 +17,7 @@ use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heaps::{HeapKinds, Owner, Passed, TypedHeaps};
-use crate::recording::{Event, Recording};
+use crate::recording::Recording;
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::source::HeapSource;
@@ -137,7 +138,7 @@ impl Inner {
     pub(crate) fn pass_frame(&self) {
         self.heaps.insert_prefetched();
         if let Some(recording) = &self.heaps.source.recording {
-            recording.call(|instance| Event::Frame { instance });
+            recording.call(|| Action::Frame);
             recording.count(|| self.counters());
         }
         self.told_frame.store(true, Ordering::Relaxed);
@@ -163,7 +164,7 @@ impl Inner {
         let periods = self.heaps.source.clock.take_periods();
         for _ in 0..periods {
             if let Some(recording) = &self.heaps.source.recording {
-                recording.call(|instance| Event::IdlePeriod { instance });
+                recording.call(|| Action::IdlePeriod);
             }
             self.pass(Passed::Period);
         }
@@ -230,7 +231,7 @@ impl Drop for Inner {
         self.heaps.source.idle_thread.end();
         self.deferred.collect();
         if let Some(recording) = &self.heaps.source.recording {
-            recording.call(|instance| Event::DropAllocator { instance });
+            recording.call(|| Action::DropAllocator);
         }
         if !self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK) {
             return;

@@ -10,7 +10,7 @@ use heapwright_d3d12::*;
 use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
-use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc, engine_desc, next_number};
+use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc, next_number};
 use crate::recording::RecordedPool;
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::HeapSource;
@@ -217,15 +217,6 @@ impl Inner {
             Alignment: alignment,
             Flags: flags | source.devices.known_heap_flags(desc.extra_heap_flags),
         };
-        let engine = engine_desc(
-            source,
-            granted.heap_type,
-            source.retention,
-            desc.algorithm,
-            alignment,
-            desc.heap_size,
-            desc.max_heap_count == Some(1),
-        );
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: Some(Arc::from(desc.name.as_str())),
@@ -237,12 +228,11 @@ impl Inner {
             protected_session: desc.protected_session,
             residency_priority: desc.residency_priority,
             heap_size: desc.heap_size.unwrap_or_default(),
-            max_heap_size: source.max_heap_size,
             min_heap_count: u64::from(desc.min_heap_count),
             max_heap_count: desc.max_heap_count.map_or(0, u64::from),
             min_alignment: desc.min_alignment,
             recycling: Recycling::Never,
-            engine,
+            algorithm: desc.algorithm,
         };
         let spare = SpareHeaps::new(HeapPooling::None, &source.accounts);
         let heaps = Striped::new(TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source)));

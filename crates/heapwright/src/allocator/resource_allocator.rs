@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
+use heapwright_trace::session::Action;
 use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
@@ -16,7 +17,7 @@ use super::inner::Inner;
 use super::pool::Pool;
 use super::stats::ResourceAllocatorStats;
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
-use crate::recording::{Event, name_args};
+use crate::recording::name_args;
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType};
 
@@ -317,7 +318,7 @@ impl ResourceAllocator {
         self.inner.heaps.insert_prefetched();
         if let Some(recording) = &self.inner.heaps.source.recording {
             let bytes = bytes.get();
-            recording.call(|instance| Event::ReleaseHeaps { instance, bytes });
+            recording.call(|| Action::ReleaseHeaps { bytes });
         }
         let release = || self.inner.heaps.release(bytes);
         match &self.inner.heaps.source.recording {

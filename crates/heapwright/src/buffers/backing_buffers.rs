@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, PlacementError, ServingHeap,
-    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, PlacementError, PlacementRequest,
+    ServingHeap, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
@@ -226,16 +226,18 @@ impl BackingBuffers {
             ..HeapSizing::default()
         };
         // The memory of an empty buffer is not empty for the pools that keep all empty heaps.
-        let retention = match (source.desc.suballocation_algorithm, source.retention) {
-            (SuballocationAlgorithm::Default, HeapRetention::NONE) => HeapRetention::NONE,
-            (SuballocationAlgorithm::Default, retention) => {
+        let retention = match (source.desc.suballocation_algorithm, source.desc.empty_heap_policy) {
+            _ if source.retention == HeapRetention::NONE => HeapRetention::NONE,
+            (SuballocationAlgorithm::Default, _)
+            | (_, EmptyHeapPolicy::Default | EmptyHeapPolicy::LeastMemory | EmptyHeapPolicy::FewestHitches) =>
+            {
                 let keeping = Keeping::Operations(match source.desc.empty_heap_policy {
                     EmptyHeapPolicy::LeastMemory => 100,
                     EmptyHeapPolicy::FewestHitches => 20_000,
                     _ => 500,
                 });
-                let is_for_ever = retention == HeapRetention::FOR_EVER;
-                let usual = if is_for_ever { HeapRetention::default() } else { retention };
+                let is_for_ever = source.retention == HeapRetention::FOR_EVER;
+                let usual = if is_for_ever { HeapRetention::default() } else { source.retention };
                 HeapRetention { keeping, ..usual }
             }
             // The heaps of other algorithms return to their pool with the last resource, and the statistics cannot tell a heap of empty
@@ -394,32 +396,31 @@ impl BackingBuffers {
         alignment: Alignment,
         source: &BackingSource<'_>,
     ) -> Result<SharedPlaced<BackingRef>, Refusal> {
-        match self.set.allocate(size, alignment).map_err(refused)? {
+        let request = PlacementRequest::new(size, alignment);
+        match self.set.allocate(&request).map_err(refused)? {
             Some(placed) => Ok(placed),
-            None => self.allocate_in_new(size, alignment, source),
+            None => self.allocate_in_new(&request, source),
         }
     }
 
     #[cold]
     fn allocate_in_new(
         &self,
-        size: ByteSize,
-        alignment: Alignment,
+        request: &PlacementRequest,
         source: &BackingSource<'_>,
     ) -> Result<SharedPlaced<BackingRef>, Refusal> {
-        let wanted = self.set.plan(size, alignment).map_err(refused)?;
+        let wanted = self.set.plan(request).map_err(refused)?;
         release(wanted.release);
-        let made = BackingSource::or_least(wanted.size, size, |size| source.create(size));
+        let made = BackingSource::or_least(wanted.size, request.size, |size| source.create(size));
         let (buffer_size, buffer) = match made {
             Ok(made) => made,
             Err(refusal) if refusal.is_shortage() => {
-                let any = self.set.allocate_anywhere(size, alignment).map_err(refused)?;
-                return any.ok_or(refusal);
+                return self.set.allocate_anywhere(request).map_err(refused)?.ok_or(refusal);
             }
             Err(refusal) => return Err(refusal),
         };
         let reference = BackingRef::new(buffer);
-        let placed = self.set.allocate_in_new(buffer_size, reference, size, alignment);
+        let placed = self.set.allocate_in_new(buffer_size, reference, request);
         placed.map_err(|error| {
             if !matches!(error, PlacementError::TooLarge { .. }) {
                 // SAFETY: the set refused it, so it is not in there, and nobody else has it.
@@ -436,7 +437,9 @@ impl BackingBuffers {
         alignment: Alignment,
         source: &BackingSource<'_>,
     ) -> Result<PredictedMemory, Refusal> {
-        let ServingHeap::New { size: buffer } = self.set.probe(size, alignment).map_err(refused)? else {
+        let ServingHeap::New { size: buffer } =
+            self.set.probe(&PlacementRequest::new(size, alignment)).map_err(refused)?
+        else {
             return Ok(PredictedMemory::Held);
         };
         let probe = |size| {
@@ -457,10 +460,11 @@ impl Striped<BackingBuffers> {
         alignment: Alignment,
         source: &BackingSource<'_>,
     ) -> Result<BufferRange, Refusal> {
-        let placed = match self.set.allocate_at_hand(size, alignment, |&buffer| buffer) {
-            Some(placed) => placed,
-            None => self.allocate(size, alignment, source)?,
-        };
+        let placed =
+            match self.set.allocate_at_hand(&PlacementRequest::new(size, alignment), |&buffer| buffer) {
+                Some(placed) => placed,
+                None => self.allocate(size, alignment, source)?,
+            };
         let SharedPlaced { id, range, heap: buffer } = placed;
         Ok(BufferRange { buffers: self.reference(), buffer, id, range, alignment })
     }

@@ -133,19 +133,19 @@ impl fmt::Display for SuballocationAlgorithm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EmptyHeapPolicy {
-    /// With [`SuballocationAlgorithm::Default`], keeps an empty heap for as long as keeping it is cheaper than creating
+    /// Keeps an empty heap for as long as keeping it is cheaper than creating
     /// it again. What heaps cost is learned from the device's calls that create and free them: each MiB may be empty for one
     /// operation for each 90 ns of the heap's price, for at most 5,000 operations. So a heap of 64 MiB is kept for about 430
     /// operations where it takes 2.5 ms, and for 46 where it takes 0.26 ms. As many operations as two frames have do not
     /// release it (up to 40 times as many), but 120 frames do, or 0.4 to 0.8 seconds (while ten frames pass in a second, they are
-    /// counted instead). With other algorithms, the same as `SegmentedPool`.
+    /// counted instead). With other algorithms than [`SuballocationAlgorithm::Default`], the sizes of new heaps are theirs.
     #[default]
     Default,
     /// As `Default`, but an empty heap is kept for a fifth of that, at most 1,000 operations, 30 frames, or 0.4 to 0.8
     /// seconds. New heaps are a 64th of the memory that was held instead of a tenth, and the smallest has 64 KiB. Least
     /// memory, more hitches.
     LeastMemory,
-    /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 600 frames, or ten seconds. New heaps are
+    /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 3,600 frames, or a minute. New heaps are
     /// an eighth of the memory that was held instead of a tenth, at most 128 MiB instead of 64. Fewest hitches, more memory.
     FewestHitches,
     /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others. Without

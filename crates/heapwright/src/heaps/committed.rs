@@ -9,10 +9,7 @@ use super::heap_kinds::{GivenBack, HeapKinds};
 use super::typed_heaps::TypedHeaps;
 use crate::error::{MemorySource, Obstacle};
 use crate::request::{Constraints, ResourceRequest, ResourceRequirements};
-use crate::source::{
-    Account, Charge, Charged, HeapSource, NewMemory, OwnHeap, Refusal, Refused, create_committed,
-    create_managed,
-};
+use crate::source::{Account, Charge, Charged, HeapSource, NewMemory, OwnHeap, Refusal, create_committed};
 
 /// A resource that is not in a heap of the allocator.
 pub(crate) struct OwnResource {
@@ -66,7 +63,6 @@ impl HeapKinds {
         let &ResourceRequirements { desc, size, alignment } = requirements;
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
-        let refuse = |obstacle| Refusal::of(committed, obstacle);
         let properties = self.families.properties(request.granted.family);
         let mut flags = source.devices.known_heap_flags(request.allocation.extra_required_heap_flags)
             | source.extra_heap_flags;
@@ -74,28 +70,16 @@ impl HeapKinds {
             // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
         }
-        let of_device = |refused: Refused| match refused.hresult {
-            E_OUTOFMEMORY => refuse(Obstacle::Device(refused.hresult)),
-            _ => refused.into_error().into(),
-        };
-        let create = || {
-            let call = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
-            source.timers.of(heap_type).time(call).map(|(made, _)| made)
-        };
-        let charge = || source.accounts.charge(account, Charged::Committed, size).map_err(refuse);
+        let new =
+            NewMemory { source: committed, account, what: Charged::Committed, size, flags, priority: None };
         let attempt = || {
-            let Some(manager) = source.manager_for(constraints) else {
-                let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
-                let charge = charge()?;
-                return create().map(|made| (made, None, charge)).map_err(of_device);
-            };
-            let charge = charge()?;
-            let within_budget = constraints.within_budget;
-            let new = NewMemory { group, size, flags, within_budget, priority: None };
-            let (made, managed) = create_managed(manager, new, create)
-                .map_err(|not_created| not_created.into_refusal(committed, of_device))?;
-            let managed = source.own_memory.enter(&made, managed)?;
-            Ok((made, Some(managed), charge))
+            let refuse = |obstacle| Refusal::of(committed, obstacle);
+            let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
+            source.make(&new, constraints, || {
+                let call = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
+                let made = source.timers.of(heap_type).time(call);
+                made.map(|(made, _)| made).map_err(|refused| refused.into_refusal(committed))
+            })
         };
         self.give_back_for(account, size, &source.budget(group, flags, constraints));
         let mut made = attempt();
@@ -105,6 +89,7 @@ impl HeapKinds {
             made = attempt();
         }
         let (resource, residency, charge) = made?;
+        let residency = residency.map(|heap| source.own_memory.enter(&resource, heap)).transpose()?;
         let source = Arc::clone(source);
         Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source })
     }

@@ -3,6 +3,7 @@
 use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
 use heapwright_core::{Alignment, ByteSize};
 
+use super::typed_heaps::{Recycling, TypedHeapsDesc};
 use crate::HeapType;
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, SuballocationAlgorithm};
 use crate::source::HeapSource;
@@ -18,25 +19,18 @@ const LEAST_MEMORY_FRACTION: u32 = 64;
 const FEWEST_HITCHES_FRACTION: u32 = 8;
 const FEWEST_HITCHES_MAXIMUM: ByteSize = ByteSize::from_mib(128);
 
-/// Returns the parameters of an algorithm.
-///
-/// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `one_heap` (at most one heap) are a pool's.
-pub(crate) fn engine_desc(
-    source: &HeapSource,
-    heap_type: HeapType,
-    retention: HeapRetention,
-    algorithm: SuballocationAlgorithm,
-    heap_alignment: u64,
-    heap_size: Option<ByteSize>,
-    one_heap: bool,
-) -> EngineDesc {
+/// Returns the parameters of the algorithm that divides heaps.
+pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> EngineDesc {
     let (desc, max_heap_size) = (&source.desc, source.max_heap_size);
-    let granularity = granularity_of(heap_alignment);
+    // A pool of empty heaps keeps those that do not stay.
+    let retention = if heaps.recycling == Recycling::Never { source.retention } else { HeapRetention::NONE };
+    let granularity = granularity_of(heaps.heap.Alignment);
+    let heap_size = Some(heaps.heap_size).filter(|size| !size.is_zero());
     let preferred = heap_size.or(desc.preferred_heap_size);
     let minimum = least_heap(preferred, granularity);
-    match algorithm {
+    match heaps.algorithm {
         SuballocationAlgorithm::Default => {
-            let usual = match heap_type {
+            let usual = match heaps.heap_type {
                 HeapType::Upload | HeapType::Readback => HeapSizing::HOST_VISIBLE,
                 HeapType::Default | HeapType::GpuUpload => HeapSizing::DEVICE_LOCAL,
             };
@@ -58,28 +52,30 @@ pub(crate) fn engine_desc(
                 lanes: SharedHeapSet::<()>::LANES,
             }
         }
-        SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity },
+        SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity, retention },
         SuballocationAlgorithm::Slab => {
             let usual = SlabSizing::default();
-            EngineDesc::SlabBySize(SlabSizing {
+            let sizing = SlabSizing {
                 minimum,
                 maximum: max_heap_size,
                 granularity,
                 fragmentation_limit: desc.heap_fragmentation_limit.unwrap_or(usual.fragmentation_limit),
                 growth_factor: desc.heap_growth_factor.unwrap_or(usual.growth_factor),
-            })
+            };
+            EngineDesc::SlabBySize { sizing, retention }
         }
         SuballocationAlgorithm::BuddySystem => {
-            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity }
+            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity, retention }
         }
         SuballocationAlgorithm::Linear => {
             let heap_size = if preferred.is_none() { LINEAR_HEAP } else { minimum };
-            EngineDesc::Linear { heap_size: heap_size.min(max_heap_size), one_heap }
+            let heap_size = heap_size.min(max_heap_size);
+            EngineDesc::Linear { heap_size, one_heap: heaps.max_heap_count == 1, retention }
         }
     }
 }
 
-fn granularity_of(heap_alignment: u64) -> Alignment {
+pub(super) fn granularity_of(heap_alignment: u64) -> Alignment {
     Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY)
 }
 

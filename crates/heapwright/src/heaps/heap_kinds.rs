@@ -2,20 +2,16 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use heapwright_core::placement::{HeapRetention, PlacementAlgorithm, PlacementRequest};
+use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::engine_desc::engine_desc;
 use super::labels::next_number;
 use super::nesting::{Nesting, Owner, SharedKind};
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
 use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
-use crate::desc::{
-    EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,
-    SuballocationAlgorithm,
-};
+use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
 use crate::source::{Account, Budget, Heap, HeapSource, Refusal};
@@ -76,7 +72,6 @@ impl HeapKinds {
         let kind = HeapKind::of(index, &self.families, &self.caps);
         let HeapKind { family, heap_type, class } = kind;
         let source = &self.source;
-        let alignment = class.heap_alignment();
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: None,
@@ -88,32 +83,18 @@ impl HeapKinds {
             protected_session: None,
             residency_priority: None,
             heap_size: ByteSize::ZERO,
-            max_heap_size: source.max_heap_size,
             min_heap_count: 0,
             max_heap_count: 0,
             min_alignment: Alignment::ONE,
             recycling: recycling(&source.desc),
-            engine: engine_desc(
-                source,
-                heap_type,
-                // A pool keeps the heaps that do not stay.
-                if recycling(&source.desc) == Recycling::Never {
-                    source.retention
-                } else {
-                    HeapRetention::NONE
-                },
-                source.desc.suballocation_algorithm,
-                alignment,
-                None,
-                false,
-            ),
+            algorithm: source.desc.suballocation_algorithm,
         };
         // The outermost allocator counts the heaps in the shared pool, so it has heaps of every kind that a nested one
         // has.
         if let Some(root) = self.nesting.root_of(&self.source.owner) {
             root.make_kind(index);
         }
-        let SharedKind { spare, siblings } = self.nesting.kind(index, alignment);
+        let SharedKind { spare, siblings } = self.nesting.kind(index, class.heap_alignment());
         Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
     }
 
@@ -333,7 +314,9 @@ impl HeapKinds {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {
-            heaps.shared().give_up_unused_slabs();
+            if let Some(set) = heaps.shared().as_default() {
+                set.give_up_unused_slabs();
+            }
         }
     }
 
@@ -477,8 +460,7 @@ impl HeapKind {
 
 fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
     let keeps_by_retention =
-        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool)
-            && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
+        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool);
     if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
         Recycling::Never
     } else {

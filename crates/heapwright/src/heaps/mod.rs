@@ -22,7 +22,6 @@ mod take;
 mod typed_heaps;
 
 pub(crate) use self::committed::OwnResource;
-pub(crate) use self::engine_desc::engine_desc;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};

@@ -3,18 +3,16 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use heapwright_core::placement::{PlacementError, PlacementRequest, SharedPlaced, SharedPlacementId};
+use heapwright_core::placement::{SharedPlaced, SharedPlacementId};
 use heapwright_core::{Alignment, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
-use super::heap_kinds::HeapKinds;
 use super::labels::AllocationId;
-use super::striped::{Stripe, Striped};
-use super::take::{HeapRequest, PredictedMemory};
+use super::striped::Stripe;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::ResourceDesc;
-use crate::error::{MemorySource, Obstacle};
-use crate::request::{ResourceRequest, ResourceRequirements};
+use crate::error::MemorySource;
+use crate::request::ResourceRequirements;
 use crate::source::{Heap, Refusal, create_placed, place_resident};
 
 /// A range of a heap that belongs to one allocation until dropped.
@@ -116,92 +114,10 @@ impl Drop for PlacedRange {
         }
         match self.heaps.engine(self.sharing).free(self.id) {
             Ok(left) if left.is_empty() => {}
-            Ok(left) => self.heaps.recycle(left),
+            Ok(left) => self.heaps.recycle_own(left, self.sharing),
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
         self.heaps.source.look_after_empty();
-    }
-}
-
-/// Returns the address of the heap in which something is placed.
-fn addressed(placed: SharedPlaced<Arc<Heap>>) -> SharedPlaced<NonNull<Heap>> {
-    SharedPlaced { id: placed.id, range: placed.range, heap: NonNull::from(&*placed.heap) }
-}
-
-impl HeapRequest<'_> {
-    /// Allocates a range that is found at once, usually in a heap that is not empty. Takes no reference to the heap.
-    #[inline]
-    pub(super) fn find_at_hand(&self) -> Option<PlacedRange> {
-        let engine = self.heaps.engine(self.sharing);
-        Some(self.placed(engine.allocate_at_hand(self.placement, |heap| NonNull::from(&**heap))?))
-    }
-
-    /// Allocates a range in the existing heaps.
-    pub(super) fn find(&self) -> Result<Option<PlacedRange>, PlacementError> {
-        let found = self.heaps.engine(self.sharing).allocate(self.placement)?;
-        Ok(found.map(|placed| self.placed(addressed(placed))))
-    }
-
-    /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
-    pub(super) fn find_anywhere(&self) -> Result<Option<PlacedRange>, PlacementError> {
-        let found = self.heaps.engine(self.sharing).allocate_anywhere(self.placement)?;
-        Ok(found.map(|placed| self.placed(addressed(placed))))
-    }
-
-    /// Allocates a range in a heap that is added to the others.
-    pub(super) fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
-        let placed = self.heaps.engine(self.sharing).allocate_in_new(heap.size(), heap, self.placement);
-        Ok(self.placed(addressed(placed?)))
-    }
-
-    #[inline]
-    fn placed(&self, placed: SharedPlaced<NonNull<Heap>>) -> PlacedRange {
-        PlacedRange::new(self.heaps.reference(), self.sharing, placed, self.placement.alignment)
-    }
-}
-
-impl HeapKinds {
-    /// Places a resource in a shared heap or in one of its own.
-    #[inline]
-    pub(crate) fn place(
-        &self,
-        heaps: &Striped<TypedHeaps>,
-        request: &ResourceRequest<'_>,
-        placed: &ResourceRequirements,
-        own_heap: bool,
-    ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
-        let sharing = self.sharing(request, own_heap);
-        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
-        let constraints = request.constraints;
-        let range = HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.take()?;
-        self.prefetch_after(heaps, sharing, &placement, request.allocation.flags);
-        let resource = range.create_resource_at(HeapOffset::ZERO, request.resource, placed)?;
-        Ok((resource, range))
-    }
-
-    /// Returns the request of [`place`](Self::place) to the heaps, and the predicted source of the memory.
-    pub(crate) fn probe(
-        &self,
-        heaps: &Striped<TypedHeaps>,
-        request: &ResourceRequest<'_>,
-        placed: &ResourceRequirements,
-        own_heap: bool,
-    ) -> Result<(PlacementRequest, PredictedMemory), Refusal> {
-        let sharing = self.sharing(request, own_heap);
-        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
-        let constraints = request.constraints;
-        let memory =
-            HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.probe()?;
-        Ok((placement, memory))
-    }
-
-    #[inline]
-    fn sharing(&self, request: &ResourceRequest<'_>, own_heap: bool) -> Sharing {
-        match own_heap {
-            _ if request.constraints.never_resident && self.source.residency.is_some() => Sharing::Unmanaged,
-            true => Sharing::Own,
-            false => Sharing::Shared,
-        }
     }
 }
 
@@ -221,11 +137,6 @@ impl PlacedRange {
         let offset = HeapOffset::new(self.range().start().get() + offset.get());
         let desc = &placed.desc;
         let place = || create_placed(devices, heap_type, heap.d3d12(), offset, resource, desc);
-        place_resident(heap, place).map_err(|refused| {
-            if refused.hresult == E_OUTOFMEMORY {
-                return Refusal::of(MemorySource::Placing, Obstacle::Device(refused.hresult));
-            }
-            refused.into_error().into()
-        })
+        place_resident(heap, place).map_err(|refused| refused.into_refusal(MemorySource::Placing))
     }
 }

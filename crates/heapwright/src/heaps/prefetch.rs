@@ -10,7 +10,6 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::Error;
 use crate::request::Constraints;
 use crate::source::Refusal;
 
@@ -116,7 +115,7 @@ impl Job {
         if source.recording.is_none() {
             return heaps.insert_prefetched(sharing, size, constraints, create);
         }
-        let heap = create().map_err(|hresult| Error::device("ID3D12Device::CreateHeap", hresult))?;
+        let heap = create()?;
         heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap });
         created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));
         Ok(())

@@ -17,8 +17,14 @@
 //! keep a new heap within the budget, after empty heaps are released. `NEVER_RESIDENT` allocations never use a heap
 //! that is held, and with `NEVER_OVER_ALLOCATE` no heap is released.
 
-use heapwright_core::ByteSize;
-use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest, ServingHeap};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use heapwright_core::placement::{
+    PlacementAlgorithm, PlacementError, PlacementRequest, ServingHeap, SharedPlaced,
+};
+use heapwright_core::{ByteSize, HeapOffset};
+use heapwright_d3d12::*;
 
 use super::heap_kinds::{GivenBack, HeapKinds};
 use super::placed_range::PlacedRange;
@@ -26,8 +32,8 @@ use super::striped::Striped;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::HEAP_GRANULARITY;
 use crate::error::{MemorySource, Obstacle};
-use crate::request::Constraints;
-use crate::source::{Account, Budget, Refusal};
+use crate::request::{Constraints, ResourceRequest, ResourceRequirements};
+use crate::source::{Account, Budget, Heap, Refusal};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -68,6 +74,51 @@ struct Shortage {
     is_refused: bool,
     budget: Budget,
     refusal: Refusal,
+}
+
+impl HeapKinds {
+    /// Places a resource in a shared heap or in one of its own.
+    #[inline]
+    pub(crate) fn place(
+        &self,
+        heaps: &Striped<TypedHeaps>,
+        request: &ResourceRequest<'_>,
+        placed: &ResourceRequirements,
+        own_heap: bool,
+    ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
+        let constraints = request.constraints;
+        let range = HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.take()?;
+        self.prefetch_after(heaps, sharing, &placement, request.allocation.flags);
+        let resource = range.create_resource_at(HeapOffset::ZERO, request.resource, placed)?;
+        Ok((resource, range))
+    }
+
+    /// Returns the request of [`place`](Self::place) to the heaps, and the predicted source of the memory.
+    pub(crate) fn probe(
+        &self,
+        heaps: &Striped<TypedHeaps>,
+        request: &ResourceRequest<'_>,
+        placed: &ResourceRequirements,
+        own_heap: bool,
+    ) -> Result<(PlacementRequest, PredictedMemory), Refusal> {
+        let sharing = self.sharing(request, own_heap);
+        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
+        let constraints = request.constraints;
+        let memory =
+            HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.probe()?;
+        Ok((placement, memory))
+    }
+
+    #[inline]
+    fn sharing(&self, request: &ResourceRequest<'_>, own_heap: bool) -> Sharing {
+        match own_heap {
+            _ if request.constraints.never_resident && self.source.residency.is_some() => Sharing::Unmanaged,
+            true => Sharing::Own,
+            false => Sharing::Shared,
+        }
+    }
 }
 
 impl HeapRequest<'_> {
@@ -116,7 +167,7 @@ impl HeapRequest<'_> {
         }
         let Shortage { sizes, may_create, budget, mut refusal, .. } = self.shortage()?;
         let HeapSizes { wanted, least } = sizes;
-        if self.may_be_held() && self.heaps.has_spare(least, wanted) {
+        if self.may_be_held() && self.heaps.has_spare(self.sharing, least, wanted) {
             return Ok(PredictedMemory::Held);
         }
         for size in sizes.distinct().filter(|_| may_create) {
@@ -126,7 +177,7 @@ impl HeapRequest<'_> {
                 Err(other) => refusal.append(other),
             }
         }
-        let is_held = self.may_be_held() && self.heaps.has_spare(least, ByteSize::MAX);
+        let is_held = self.may_be_held() && self.heaps.has_spare(self.sharing, least, ByteSize::MAX);
         if is_held { Ok(PredictedMemory::Held) } else { Err(refusal) }
     }
 
@@ -217,7 +268,7 @@ impl HeapRequest<'_> {
     }
 
     fn in_spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
-        let spare = if self.may_be_held() { self.heaps.take_spare(least, most) } else { None };
+        let spare = if self.may_be_held() { self.heaps.take_spare(self.sharing, least, most) } else { None };
         spare.map(|heap| self.in_new(heap)).transpose()
     }
 
@@ -247,7 +298,7 @@ impl HeapRequest<'_> {
     /// Returns the possible sizes of a new heap.
     fn shortage(&self) -> Result<Shortage, Refusal> {
         let least = self.heaps.least_heap_size(self.sharing, self.placement);
-        let limit = self.heaps.desc.max_heap_size;
+        let limit = self.heaps.source.max_heap_size;
         let planned = self.heaps.new_heap_size(self.sharing, self.placement)?.min(limit);
         let sizes = HeapSizes { wanted: least, least };
         let budget = self.heaps.budget(self.constraints);
@@ -323,5 +374,42 @@ impl HeapRequest<'_> {
 impl HeapSizes {
     fn distinct(self) -> impl Iterator<Item = ByteSize> + use<> {
         std::iter::once(self.wanted).chain((self.least < self.wanted).then_some(self.least))
+    }
+}
+
+/// Returns the address of the heap in which something is placed.
+fn addressed(placed: SharedPlaced<Arc<Heap>>) -> SharedPlaced<NonNull<Heap>> {
+    SharedPlaced { id: placed.id, range: placed.range, heap: NonNull::from(&*placed.heap) }
+}
+
+impl HeapRequest<'_> {
+    /// Allocates a range that is found at once, usually in a heap that is not empty. Takes no reference to the heap.
+    #[inline]
+    fn find_at_hand(&self) -> Option<PlacedRange> {
+        let engine = self.heaps.engine(self.sharing);
+        Some(self.placed(engine.allocate_at_hand(self.placement, |heap| NonNull::from(&**heap))?))
+    }
+
+    /// Allocates a range in the existing heaps.
+    fn find(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        let found = self.heaps.engine(self.sharing).allocate(self.placement)?;
+        Ok(found.map(|placed| self.placed(addressed(placed))))
+    }
+
+    /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
+    fn find_anywhere(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        let found = self.heaps.engine(self.sharing).allocate_anywhere(self.placement)?;
+        Ok(found.map(|placed| self.placed(addressed(placed))))
+    }
+
+    /// Allocates a range in a heap that is added to the others.
+    fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
+        let placed = self.heaps.engine(self.sharing).allocate_in_new(heap.size(), heap, self.placement);
+        Ok(self.placed(addressed(placed?)))
+    }
+
+    #[inline]
+    fn placed(&self, placed: SharedPlaced<NonNull<Heap>>) -> PlacedRange {
+        PlacedRange::new(self.heaps.reference(), self.sharing, placed, self.placement.alignment)
     }
 }

@@ -3,25 +3,26 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use heapwright_core::placement::{
-    EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
-    ServingHeap, SharedHeapSet,
+    EngineDesc, HeapEngine, HeapPool, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
+    PlacementRequest, ServingHeap, SharedHeapSet,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
-use windows_core::HRESULT;
+use heapwright_trace::session::Action;
 
+use super::engine_desc::{engine_desc, granularity_of};
 use super::labels::Labels;
 use super::nesting::{Siblings, SpareHeaps};
 use super::prefetch::{CreatedHeap, Prefetch};
-use crate::desc::HEAP_GRANULARITY;
+use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle};
-use crate::recording::{Event, RecordedPool};
+use crate::recording::RecordedPool;
 use crate::request::{Constraints, ResourceClass};
 use crate::source::{
-    Account, Budget, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps, Refusal,
-    TimedHeap, create_managed,
+    Account, Budget, CREATE_HEAP, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps,
+    Refusal, Refused, TimedHeap,
 };
-use crate::{Error, HeapType, SegmentGroup};
+use crate::{HeapType, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
 ///
@@ -65,11 +66,11 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
     /// Zero lets requests determine the size.
     pub(crate) heap_size: ByteSize,
-    pub(crate) max_heap_size: ByteSize,
     pub(crate) min_heap_count: u64,
     pub(crate) max_heap_count: u64,
     pub(crate) min_alignment: Alignment,
-    pub(crate) engine: EngineDesc,
+    /// The algorithm that divides the heaps.
+    pub(crate) algorithm: SuballocationAlgorithm,
     /// The treatment of empty heaps that an engine gives up.
     pub(crate) recycling: Recycling,
 }
@@ -119,14 +120,16 @@ impl TypedHeaps {
         siblings: Arc<Siblings<Self>>,
         source: Arc<HeapSource>,
     ) -> Arc<Self> {
-        let granularity =
-            Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
-        let dedicated = EngineDesc::Dedicated { granularity };
+        // Its heaps are kept with the shared ones.
+        let dedicated = EngineDesc::Dedicated {
+            granularity: granularity_of(desc.heap.Alignment),
+            retention: HeapRetention::NONE,
+        };
         let timer = Arc::clone(source.timers.of(desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
             shared: HeapEngine::with_shared(
-                &desc.engine,
+                &engine_desc(&source, &desc),
                 Arc::clone(&source.tally),
                 Arc::clone(timer.prices()),
             ),
@@ -175,6 +178,9 @@ impl TypedHeaps {
     ) -> Result<(), PlacementError> {
         let planned = self.engine(sharing).plan(request)?;
         self.recycle(planned.release);
+        if !self.is_in_shared_engine(sharing) {
+            self.recycle(self.shared.make_way(planned.size));
+        }
         if self.desc.recycling == Recycling::IntoPool {
             let members = self.siblings.members();
             let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
@@ -206,8 +212,19 @@ impl TypedHeaps {
         self.engine(sharing).new_heap_size(request)
     }
 
-    /// Takes an empty heap of a suitable size that is already held: pooled, or held by a nested allocator.
-    pub(crate) fn take_spare(&self, least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
+    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, pooled, or held by a nested
+    /// allocator.
+    pub(crate) fn take_spare(
+        &self,
+        sharing: Sharing,
+        least: ByteSize,
+        wanted: ByteSize,
+    ) -> Option<Arc<Heap>> {
+        if !self.is_in_shared_engine(sharing) {
+            if let Some((_, heap)) = self.shared.take_empty_fitting(least, wanted) {
+                return Some(heap);
+            }
+        }
         if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
             match heap.transfer_to(&self.source.accounts) {
                 Ok(()) => return Some(heap),
@@ -246,7 +263,10 @@ impl TypedHeaps {
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
-    pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
+    pub(crate) fn has_spare(&self, sharing: Sharing, least: ByteSize, wanted: ByteSize) -> bool {
+        if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
+            return true;
+        }
         let permitted = {
             let Account { heap_type, group } = self.desc.account();
             let accounts = &self.source.accounts;
@@ -313,30 +333,17 @@ impl TypedHeaps {
         size: ByteSize,
         constraints: Constraints,
         permit: Option<HeapPermit>,
-        create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
+        create: impl FnOnce() -> Result<ID3D12Heap, Refusal>,
     ) -> Result<Arc<Heap>, Refusal> {
-        let new_heap = MemorySource::NewHeap(size);
-        let refuse = |obstacle| Refusal::of(new_heap, obstacle);
-        let of_device = |hresult| match hresult {
-            E_OUTOFMEMORY => refuse(Obstacle::Device(hresult)),
-            _ => Error::device("ID3D12Device::CreateHeap", hresult).into(),
+        let new = NewMemory {
+            source: MemorySource::NewHeap(size),
+            account: self.desc.account(),
+            what: Charged::Heap,
+            size,
+            flags: self.desc.heap.Flags,
+            priority: self.desc.residency_priority,
         };
-        let charge = self.source.accounts.charge(self.desc.account(), Charged::Heap, size).map_err(refuse)?;
-        let (heap, residency) = match self.source.manager_for(constraints) {
-            None => (create().map_err(of_device)?, None),
-            Some(manager) => {
-                let new = NewMemory {
-                    group: self.desc.segment_group,
-                    size,
-                    flags: self.desc.heap.Flags,
-                    within_budget: constraints.within_budget,
-                    priority: self.desc.residency_priority,
-                };
-                let made = create_managed(manager, new, create);
-                let (heap, residency) = made.map_err(|not| not.into_refusal(new_heap, of_device))?;
-                (heap, Some(residency))
-            }
-        };
+        let (heap, residency, charge) = self.source.make(&new, constraints, create)?;
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
@@ -344,7 +351,7 @@ impl TypedHeaps {
         Ok(Heap::new(TimedHeap::new(heap, residency, size, timer), charge, permit))
     }
 
-    pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
+    pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, Refusal> {
         let devices = &self.source.devices;
         let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
         let mut heap: Option<ID3D12Heap> = None;
@@ -361,8 +368,9 @@ impl TypedHeaps {
                 unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
             }
         };
-        self.timer.create(size, call)?;
-        let heap = heap.ok_or(E_POINTER)?;
+        let made = self.timer.create(size, call).and_then(|()| heap.ok_or(E_POINTER));
+        let refused = |hresult| Refused { call: CREATE_HEAP, hresult };
+        let heap = made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
         // A manager sets the priority itself.
         let priority = self.desc.residency_priority.filter(|_| self.source.residency.is_none());
         if let (Some(priority), Some(device)) = (priority, &devices.device1) {
@@ -388,7 +396,7 @@ impl TypedHeaps {
         sharing: Sharing,
         size: ByteSize,
         constraints: Constraints,
-        create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
+        create: impl FnOnce() -> Result<ID3D12Heap, Refusal>,
     ) -> Result<(), Refusal> {
         let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, create)?;
         heap.mark_prefetched();
@@ -403,12 +411,7 @@ impl TypedHeaps {
             if let Some(id) = heap.id_in(recording) {
                 // The pool is held until the event is recorded, because none may name it after it was dropped.
                 let (of_pool, is_shared) = (pool.as_ref().map(|pool| pool.id()), sharing == Sharing::Shared);
-                recording.call(|instance| Event::PrefetchHeap {
-                    instance,
-                    heap: id,
-                    pool: of_pool,
-                    is_shared,
-                });
+                recording.call(|| Action::PrefetchHeap { heap: id, pool: of_pool, is_shared });
             }
         }
         let _refused = self.engine(sharing).insert(heap.size(), heap);
@@ -436,6 +439,19 @@ impl TypedHeaps {
         if self.desc.recycling == Recycling::IntoPool {
             left.into_iter().filter(|heap| self.is_usable(heap)).for_each(|heap| self.spare.put(heap));
         }
+    }
+
+    /// Keeps, pools or releases heaps that became empty when allocations of their own were freed.
+    pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
+        let keeps = self.desc.recycling == Recycling::Never && self.source.retention != HeapRetention::NONE;
+        if keeps && !self.is_in_shared_engine(sharing) {
+            for heap in heaps.extract_if(.., |heap| self.is_usable(heap)) {
+                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+                let _refused = self.insert_empty(heap);
+            }
+            heaps.extend(self.shared.pass_operations());
+        }
+        self.recycle(heaps);
     }
 
     /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.

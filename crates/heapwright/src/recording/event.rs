@@ -1,8 +1,6 @@
 //! Events on their way to the writer.
 
-use std::sync::Arc;
-
-use heapwright_trace::session::{Counter, Description, Heap, HeapType, ResourceKind};
+use heapwright_trace::session::{Action, Counter, Description, Heap, ResourceKind};
 
 use crate::ClearValue;
 
@@ -29,39 +27,12 @@ pub(crate) enum Event {
         instance: u64,
         kind: InstanceKind,
     },
-    /// The last handle of an allocator is dropped.
-    DropAllocator {
-        instance: u64,
-    },
-    CreatePool {
-        instance: u64,
-        pool: u64,
-        options: Vec<(&'static str, String)>,
-    },
-    /// The last handle of a pool is dropped.
-    DropPool {
-        pool: u64,
-    },
-    ReleasePool {
-        pool: u64,
-    },
-    /// A call for a heap of the allocator took so long.
-    HeapTime {
-        instance: u64,
-        heap_type: HeapType,
-        is_free: bool,
-        nanoseconds: u64,
-    },
-    PrefetchHeap {
-        instance: u64,
-        heap: u64,
-        pool: Option<u64>,
-        is_shared: bool,
+    /// What a session has a record of: an action of an allocator, or of an object that knows its allocator.
+    Action {
+        allocator: Option<u64>,
+        action: Action,
     },
     Allocate(Box<Allocated>),
-    Free {
-        allocation: u64,
-    },
     Move {
         allocation: u64,
         heap: u64,
@@ -69,35 +40,13 @@ pub(crate) enum Event {
         /// GPU virtual address and recorded size of a buffer.
         address: Option<(u64, u64)>,
     },
-    Name {
-        allocation: u64,
-        name: Arc<str>,
-    },
     /// The contents of a buffer are recorded. In a session, their bytes follow.
     RecordContents {
         allocation: u64,
         size: u64,
     },
-    Contents {
-        allocation: u64,
-        offset: u64,
-        bytes: Vec<u8>,
-    },
     /// With the arguments of `CreateResidencyHeap`, in a Chrome trace with calls.
     CreateHeap(Box<Heap>, Option<String>),
-    DestroyHeap {
-        heap: u64,
-    },
-    Frame {
-        instance: u64,
-    },
-    IdlePeriod {
-        instance: u64,
-    },
-    ReleaseHeaps {
-        instance: u64,
-        bytes: u64,
-    },
     /// The heaps of each list.
     Submit {
         queue: u64,
@@ -131,7 +80,7 @@ impl Event {
     pub(super) fn held_bytes(&self) -> usize {
         let of_ids = |ids: &[u64]| size_of_val(ids);
         match self {
-            Self::Contents { bytes, .. } => bytes.len(),
+            Self::Action { action: Action::Contents { bytes, .. }, .. } => bytes.len(),
             Self::Submit { lists, .. } => lists.iter().map(|heaps| of_ids(heaps)).sum(),
             Self::MakeResident { heaps } | Self::Evict { heaps } => of_ids(heaps),
             _ => 0,

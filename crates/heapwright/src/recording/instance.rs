@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
-use heapwright_trace::session::{Counter, Heap, HeapType, MAX_CONTENTS_LEN};
+use heapwright_trace::session::{Action, Counter, Heap, HeapType, MAX_CONTENTS_LEN};
 
 use super::event::{Event, InstanceKind, Settings};
 use super::recorder::Recorder;
@@ -87,11 +87,21 @@ impl Recording {
         self.recorder.push(event);
     }
 
-    /// Records a call if calls are recorded.
-    pub(crate) fn call(&self, event: impl FnOnce(u64) -> Event) {
+    /// Records an action of the instance if calls are recorded.
+    pub(crate) fn call(&self, action: impl FnOnce() -> Action) {
+        self.event(|| Event::Action { allocator: Some(self.instance), action: action() });
+    }
+
+    /// Records an event if calls are recorded.
+    pub(crate) fn event(&self, event: impl FnOnce() -> Event) {
         if self.records(RecordFlags::API_CALLS) {
-            self.push(event(self.instance));
+            self.push(event());
         }
+    }
+
+    /// Records an action of an object.
+    pub(crate) fn act(&self, action: Action) {
+        self.push(Event::Action { allocator: None, action });
     }
 
     /// Records a call in a Chrome trace, if calls are recorded.
@@ -173,8 +183,9 @@ impl Recording {
         if !self.records(RecordFlags::API_CALLS) {
             return None;
         }
-        let (pool, instance) = (self.recorder.next_id(), self.instance);
-        self.push(Event::CreatePool { instance, pool, options });
+        let pool = self.recorder.next_id();
+        let options = options.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        self.call(|| Action::CreatePool { pool, options });
         Some(Arc::new(RecordedPool { recording: Arc::clone(self), id: pool }))
     }
 
@@ -195,7 +206,7 @@ impl Recording {
         while offset < end {
             let len = usize::try_from(end - offset).unwrap_or(usize::MAX).min(MAX_CONTENTS_LEN);
             let bytes = read(offset, len)?;
-            self.push(Event::Contents { allocation, offset, bytes });
+            self.act(Action::Contents { allocation, offset, bytes });
             offset += len as u64;
         }
         Ok(())
@@ -245,7 +256,7 @@ impl RecordedHeap {
 
 impl Drop for RecordedHeap {
     fn drop(&mut self) {
-        self.recording.push(Event::DestroyHeap { heap: self.id });
+        self.recording.act(Action::DestroyHeap { heap: self.id });
     }
 }
 
@@ -263,13 +274,13 @@ impl RecordedPool {
 
     /// Records that the application releases the pool's empty heaps.
     pub(crate) fn release(&self) {
-        self.recording.push(Event::ReleasePool { pool: self.id });
+        self.recording.act(Action::ReleasePool { pool: self.id });
     }
 }
 
 impl Drop for RecordedPool {
     fn drop(&mut self) {
-        self.recording.push(Event::DropPool { pool: self.id });
+        self.recording.act(Action::DropPool { pool: self.id });
     }
 }
 
@@ -304,6 +315,6 @@ impl RecordedAllocation {
 
 impl Drop for RecordedAllocation {
     fn drop(&mut self) {
-        self.recording.push(Event::Free { allocation: self.id });
+        self.recording.act(Action::Free { allocation: self.id });
     }
 }

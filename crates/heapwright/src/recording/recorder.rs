@@ -10,7 +10,7 @@ use std::{fmt, io, mem};
 
 use heapwright_trace::session::WriteError;
 
-use super::chrome::ChromeTrace;
+use super::chrome::ChromeEvents;
 use super::event::{Entry, Event};
 use super::session::Session;
 use crate::{Error, RecordScope};
@@ -402,7 +402,7 @@ fn create_numbered() -> io::Result<(PathBuf, File)> {
 /// The file in its format.
 enum Output {
     Session(Box<Session<File>>),
-    Chrome(ChromeTrace<File>),
+    Chrome(ChromeEvents<File>),
 }
 
 impl fmt::Debug for Output {
@@ -418,7 +418,7 @@ impl Output {
     fn new(path: &Path, file: File) -> io::Result<Self> {
         let mut output = match is_session(path) {
             true => Self::Session(Box::new(Session::new(file)?)),
-            false => Self::Chrome(ChromeTrace::new(file)?),
+            false => Self::Chrome(ChromeEvents::new(file)?),
         };
         output.checkpoint()?;
         Ok(output)
@@ -461,9 +461,13 @@ fn thread_number() -> u32 {
 #[cfg(test)]
 mod tests {
     use heapwright_trace::RecordReader;
-    use heapwright_trace::session::{Heap, HeapType, MAX_LIVE};
+    use heapwright_trace::session::{Action, Heap, HeapType, MAX_LIVE};
 
     use super::*;
+
+    fn action(action: Action) -> Event {
+        Event::Action { allocator: None, action }
+    }
 
     /// A recording that reaches a limit of its format stops, and readers accept the file.
     #[test]
@@ -477,7 +481,7 @@ mod tests {
             recorder.push(Event::CreateHeap(Box::new(heap), None));
         }
         recorder.flush();
-        recorder.push(Event::DestroyHeap { heap: 0 });
+        recorder.push(action(Action::DestroyHeap { heap: 0 }));
         recorder.remove_user();
         let mut reader = RecordReader::new(&path, File::open(&path).expect("written")).expect("a session");
         let count = reader.by_ref().inspect(|record| assert!(record.is_ok(), "{record:?}")).count();
@@ -507,7 +511,7 @@ mod tests {
             first.push(Event::CreateHeap(Box::new(heap), None));
             first.remove_user();
             assert!(has_writer(&first));
-            second.push(Event::DestroyHeap { heap: id });
+            second.push(action(Action::DestroyHeap { heap: id }));
             second.remove_user();
             assert!(!has_writer(&second));
             assert_eq!(records(), 2 * round);
@@ -541,7 +545,7 @@ mod tests {
     }
 
     fn contents(len: usize) -> Event {
-        Event::Contents { allocation: 1, offset: 0, bytes: vec![0; len] }
+        action(Action::Contents { allocation: 1, offset: 0, bytes: vec![0; len] })
     }
 
     #[test]
@@ -560,7 +564,7 @@ mod tests {
         assert!(push(Event::Submit { queue: 0, fence_value: 1, lists: vec![vec![7; 5], vec![7]] }).0);
         assert!(!push(contents(CAPACITY_BYTES - WAKE_AT_BYTES - 47)).0);
         assert!(push(contents(CAPACITY_BYTES - WAKE_AT_BYTES - 48)).0);
-        assert!(push(Event::Frame { instance: 0 }).0);
+        assert!(push(action(Action::Frame)).0);
         assert!(!push(Event::MakeResident { heaps: vec![7] }).0);
         let mut entries = Vec::new();
         queue.take(&mut entries);

@@ -68,48 +68,26 @@ impl<W: Write + Seek> Session<W> {
             | Event::RecordContents { .. }
             | Event::Call { .. }
             | Event::Timing { .. } => Ok(()),
-            Event::DropAllocator { instance } => {
-                self.of_allocator(instance, Action::DropAllocator)?;
-                // It cannot be selected any more.
-                self.selected = None;
-                Ok(())
-            }
-            Event::CreatePool { instance, pool, options } => {
-                let options = options.into_iter().map(|(name, value)| (name.into(), value.into()));
-                self.of_allocator(instance, Action::CreatePool { pool, options: options.collect() })
-            }
-            Event::DropPool { pool } => self.record(Action::DropPool { pool }),
-            Event::ReleasePool { pool } => self.record(Action::ReleasePool { pool }),
-            Event::HeapTime { instance, heap_type, is_free, nanoseconds } => {
-                self.of_allocator(instance, Action::HeapTime { heap_type, is_free, nanoseconds })
-            }
-            Event::PrefetchHeap { instance, heap, pool, is_shared } => {
-                self.of_allocator(instance, Action::PrefetchHeap { heap, pool, is_shared })
+            Event::Action { allocator, action } => {
+                if let Some(allocator) = allocator {
+                    self.select(allocator)?;
+                }
+                match &action {
+                    Action::DestroyHeap { heap } => drop(self.live_heaps.remove(heap)),
+                    // It cannot be selected any more.
+                    Action::DropAllocator => self.selected = None,
+                    _ => {}
+                }
+                self.record(action)
             }
             Event::Allocate(allocated) => self.allocate(*allocated),
-            Event::Free { allocation } => self.record(Action::Free { allocation }),
             Event::Move { allocation, heap, offset, address } => {
                 self.record(Action::Place { allocation, heap, offset })?;
                 self.address(allocation, address)
             }
-            Event::Name { allocation, name } => {
-                self.record(Action::Name { allocation, name: (*name).into() })
-            }
-            Event::Contents { allocation, offset, bytes } => {
-                self.record(Action::Contents { allocation, offset, bytes })
-            }
             Event::CreateHeap(heap, _) => {
                 self.live_heaps.insert(heap.id);
                 self.record(Action::CreateHeap(*heap))
-            }
-            Event::DestroyHeap { heap } => {
-                self.live_heaps.remove(&heap);
-                self.record(Action::DestroyHeap { heap })
-            }
-            Event::Frame { instance } => self.of_allocator(instance, Action::Frame),
-            Event::IdlePeriod { instance } => self.of_allocator(instance, Action::IdlePeriod),
-            Event::ReleaseHeaps { instance, bytes } => {
-                self.of_allocator(instance, Action::ReleaseHeaps { bytes })
             }
             Event::Submit { queue, fence_value, lists } => self.submit(queue, fence_value, lists),
             Event::MakeResident { heaps } => self.for_live(heaps, |heap| Action::MakeResident { heap }),
@@ -132,7 +110,8 @@ impl<W: Write + Seek> Session<W> {
         // A size of 0 is not possible in D3D12.
         let size = size.max(1);
         let allocation = Allocation { id, size, kind, heap_type, flags: resource_flags, name: None };
-        self.of_allocator(instance, Action::Allocate(allocation))?;
+        self.select(instance)?;
+        self.record(Action::Allocate(allocation))?;
         if let Some(description) = allocated.description {
             self.record(Action::Describe(description))?;
         }
@@ -200,11 +179,6 @@ impl<W: Write + Seek> Session<W> {
         Ok(set)
     }
 
-    fn of_allocator(&mut self, instance: u64, action: Action) -> io::Result<()> {
-        self.select(instance)?;
-        self.record(action)
-    }
-
     fn select(&mut self, allocator: u64) -> io::Result<()> {
         if self.selected == Some(allocator) {
             return Ok(());
@@ -253,7 +227,7 @@ mod tests {
         let found = actions_of(vec![
             new_heap(5),
             new_heap(6),
-            Event::DestroyHeap { heap: 5 },
+            Event::Action { allocator: None, action: Action::DestroyHeap { heap: 5 } },
             Event::Evict { heaps: vec![5, 6] },
             Event::MakeResident { heaps: vec![5, 6] },
             Event::Submit { queue: 0, fence_value: 1, lists: vec![vec![5, 6], vec![5]] },

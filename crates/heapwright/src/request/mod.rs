@@ -3,21 +3,18 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `resource_request` | [`ResourceRequest`]: a resource, its options, and the heaps that were granted for it |
-//! | `part` | which buffers may be parts of others, and their size and alignment there |
-//! | `placement` | the placements that a request may have, in order; the decision for one of them, and its reason |
+//! | `resource_request` | [`ResourceRequest`]: a resource, its options, and the heaps that were granted for it; whether it may be a part of a buffer, and its placements in order |
+//! | `placement` | the decision for a placement, and its reason |
 //! | `heap_type`, `heap_family`, `granted_heaps` | heap types; D3D12's heap properties; the heaps that a device grants for a heap type |
 //! | `resource_class` | classes of resources that share heaps; initial states, and the heap types that they fit |
-//! | `requirements`, `requirements_query`, `remembered_buffers` | the description that a resource is created with, and its size; the device's results; a cache of them |
+//! | `requirements`, `requirements_query` | the description that a resource is created with, and its size; the device's results, and a cache of them |
 //! | `alignment`, `standard_tiles` | alignments; the sizes of a texture in tiles and in bytes |
 
 mod alignment;
 mod granted_heaps;
 mod heap_family;
 mod heap_type;
-mod part;
 mod placement;
-mod remembered_buffers;
 mod requirements;
 mod requirements_query;
 mod resource_class;
@@ -29,12 +26,12 @@ pub(crate) use self::granted_heaps::{GrantedHeaps, HeapFamilies};
 pub(crate) use self::heap_family::HeapFamily;
 pub use self::heap_family::NodeMasks;
 pub use self::heap_type::{HeapType, HeapTypePreference};
-pub(crate) use self::part::{BELOW, canonical_state, part_of};
-pub(crate) use self::placement::order;
 pub use self::placement::{Placement, PlacementDecision, PlacementReason};
 pub(crate) use self::requirements::{Creation, RequestedResource, RequirementsOptions, ResourceRequirements};
 pub(crate) use self::requirements_query::{RequirementsQuery, with_mip_region};
 pub use self::resource_class::InitialState;
 pub(crate) use self::resource_class::{ResourceClass, check_initial_state, infer_heap_type};
-pub(crate) use self::resource_request::{Constraints, ResourceRequest, foreign_heap_flags};
+pub(crate) use self::resource_request::{
+    BELOW, Constraints, ResourceRequest, canonical_state, foreign_heap_flags, order, part_of,
+};
 pub(crate) use self::standard_tiles::{Block, texel_block, texel_bytes};

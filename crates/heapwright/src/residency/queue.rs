@@ -196,23 +196,7 @@ impl ManagedQueues {
 
     /// Locks the table. Until the result is dropped, each slot stays with its queue: another queue may get the slot of
     /// one that is removed, and its fence begins anew.
-    pub(super) fn read(&self) -> QueueTable<'_> {
-        QueueTable(self.queues.read().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// The locked table of queues.
-#[derive(Debug)]
-pub(super) struct QueueTable<'a>(RwLockReadGuard<'a, Vec<Arc<ManagedQueue>>>);
-
-impl QueueTable<'_> {
-    /// Iterates over the queues.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &ManagedQueue> {
-        self.0.iter().map(|queue| &**queue)
-    }
-
-    /// Returns the queue in a slot.
-    pub(super) fn in_slot(&self, slot: QueueSlot) -> Option<Arc<ManagedQueue>> {
-        self.0.iter().find(|known| known.slot == slot).map(Arc::clone)
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, Vec<Arc<ManagedQueue>>> {
+        self.queues.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,15 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use heapwright_core::FenceValue;
 use heapwright_core::residency::ManagedHeapId;
 use heapwright_d3d12::*;
+use heapwright_trace::chrome::submit_args;
 use heapwright_trace::session::Counter;
 use windows_core::Interface;
 
 use super::books::Books;
 use super::desc::ResidencyManagerDesc;
 use super::list::ResidencyList;
-use crate::recording::{
-    Event, HeapMemory, InstanceKind, RecordedHeap, Recording, Settings, manager_fields, submit_args,
-};
+use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording, Settings, manager_fields};
 use crate::{Error, SegmentGroup};
 
 /// The recording of a residency manager.
@@ -82,11 +81,11 @@ impl ManagerRecording {
     }
 
     pub(super) fn evicted(&self, heaps: &[ManagedHeapId]) {
-        self.recording.call(|_| Event::Evict { heaps: self.ids(heaps) });
+        self.recording.event(|| Event::Evict { heaps: self.ids(heaps) });
     }
 
     pub(super) fn made_resident(&self, heaps: &[ManagedHeapId]) {
-        self.recording.call(|_| Event::MakeResident { heaps: self.ids(heaps) });
+        self.recording.event(|| Event::MakeResident { heaps: self.ids(heaps) });
     }
 
     fn ids(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
@@ -122,7 +121,7 @@ impl ManagerRecording {
             self.recording.note("ResidencyManager.ExecuteCommandLists", || submit_args(&heaps));
         })?;
         let pointer = queue.as_raw().addr();
-        self.recording.call(|_| {
+        self.recording.event(|| {
             let queues = &mut self.numbers().queues;
             let number = queues.iter().position(|&known| known == pointer).unwrap_or_else(|| {
                 queues.push(pointer);

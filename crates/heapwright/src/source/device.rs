@@ -4,8 +4,13 @@ use heapwright_core::HeapOffset;
 use heapwright_d3d12::{ID3D12Object, PCWSTR, *};
 use windows_core::{HRESULT, Interface};
 
+use super::heap::Heap;
+use super::managed::KeptResident;
+use super::refusal::Refusal;
 use crate::desc::{ClearValue, ResourceDesc};
+use crate::error::{MemorySource, Obstacle};
 use crate::request::with_mip_region;
+use crate::residency::ResidencyHeapStatus;
 use crate::{DeviceCaps, Error, InitialState};
 
 /// A device with each interface that may create a resource. `None` if the device does not support it.
@@ -52,7 +57,9 @@ impl Devices {
     }
 }
 
-/// The error of a call that did not create a resource.
+pub(crate) const CREATE_HEAP: &str = "ID3D12Device::CreateHeap";
+
+/// The error of a call that did not create a heap or a resource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused {
     pub(crate) call: &'static str,
@@ -60,11 +67,19 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// Converts to an error. E_INVALIDARG names the fields that can still be wrong after the device accepted the
+    /// Converts to a refusal of a source of memory.
+    pub(crate) fn into_refusal(self, source: MemorySource) -> Refusal {
+        match self.hresult {
+            E_OUTOFMEMORY => Refusal::of(source, Obstacle::Device(self.hresult)),
+            _ => self.into_error().into(),
+        }
+    }
+
+    /// Converts to an error. For a resource, E_INVALIDARG names the fields that can still be wrong after the device accepted the
     /// description.
     pub(crate) fn into_error(self) -> Error {
         let Self { call, hresult } = self;
-        if hresult == E_INVALIDARG {
+        if hresult == E_INVALIDARG && call != CREATE_HEAP {
             let field = if call.contains("Committed") {
                 "initial_state, clear_value or extra_required_heap_flags"
             } else {
@@ -142,6 +157,28 @@ fn route<'a>(
     }
     let device = devices.device8.as_ref().ok_or(missing)?;
     Ok(Route::States1(device, with_mip_region(desc, region)))
+}
+
+/// Places a resource in a heap. If the device refuses and the heap is evicted, tries again with the heap resident.
+///
+/// D3D12 does not specify whether the heap must be resident, and some devices require it. A shortage and a removed
+/// device are not such refusals.
+pub(crate) fn place_resident(
+    heap: &Heap,
+    place: impl Fn() -> Result<ID3D12Resource, Refused>,
+) -> Result<ID3D12Resource, Refused> {
+    let refused = match place() {
+        Err(refused) if refused.hresult == E_INVALIDARG => refused,
+        other => return other,
+    };
+    let Some(memory) = heap.residency() else { return Err(refused) };
+    if memory.info().status == ResidencyHeapStatus::Resident {
+        return Err(refused);
+    }
+    match KeptResident::new(memory) {
+        Ok(_kept) => place(),
+        Err(_) => Err(refused),
+    }
 }
 
 /// Places a resource with `desc`, which was derived from `resource`, in a heap of the type.

@@ -272,7 +272,7 @@ impl Drop for BudgetCharge {
     }
 }
 
-/// Returns how the heaps of the default algorithm keep empty heaps.
+/// Returns how long empty heaps are kept where they are in use.
 fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
     match desc.empty_heap_policy {
         _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapRetention::NONE,

@@ -9,13 +9,13 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapPrices;
 use heapwright_d3d12::heap_clock::IHeapwrightHeapClock;
 use heapwright_d3d12::*;
-use heapwright_trace::session::HeapType as RecordedHeapType;
+use heapwright_trace::session::{Action, HeapType as RecordedHeapType};
 use windows_core::Interface;
 
 use super::accounts::Accounts;
 use crate::HeapType;
 use crate::heaps::Owner;
-use crate::recording::{Event, Recording};
+use crate::recording::Recording;
 
 /// The clock by which the device's calls are timed.
 #[derive(Clone)]
@@ -195,7 +195,7 @@ impl HeapTimer {
                 u8::try_from(self.heap_type.to_d3d12()).ok().and_then(RecordedHeapType::from_d3d12);
             let heap_type = heap_type.unwrap_or(RecordedHeapType::Unknown);
             let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-            recording.call(|instance| Event::HeapTime { instance, heap_type, is_free, nanoseconds });
+            recording.call(|| Action::HeapTime { heap_type, is_free, nanoseconds });
         }
     }
 }

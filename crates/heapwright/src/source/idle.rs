@@ -14,7 +14,7 @@ pub(super) const PERIOD: Duration = Duration::from_millis(PERIOD_MS);
 const PERIOD_MS: u64 = 400;
 
 /// The largest number of periods that matters: that of `HeapRetention::FEWEST_HITCHES`.
-pub(super) const MOST_PERIODS: u64 = 25;
+pub(super) const MOST_PERIODS: u64 = 150;
 
 /// Frames that are farther apart than this are too few to be counted instead of time.
 const LONG_FRAME_MS: u64 = 100;

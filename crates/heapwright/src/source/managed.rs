@@ -13,88 +13,74 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
-use super::device::Refused;
-use super::heap::Heap;
+use super::accounts::{Account, Charge, Charged};
+use super::heap_source::HeapSource;
 use super::refusal::Refusal;
+use crate::Error;
 use crate::error::{MemorySource, Obstacle};
-use crate::residency::{
-    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManager,
-};
-use crate::{Error, SegmentGroup};
+use crate::request::Constraints;
+use crate::residency::{ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags};
 
-/// Memory to be created, as passed to a manager.
+/// Memory to be created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewMemory {
-    pub(crate) group: SegmentGroup,
+    pub(crate) source: MemorySource,
+    pub(crate) account: Account,
+    pub(crate) what: Charged,
     pub(crate) size: ByteSize,
     /// The flags with which it is created.
     pub(crate) flags: D3D12_HEAP_FLAGS,
-    pub(crate) within_budget: bool,
     pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
 }
 
-/// The reason why memory was not created.
-#[derive(Debug)]
-pub(crate) enum NotCreated<E> {
-    /// The device refused it.
-    Device(E),
-    /// The manager could not make memory available.
-    NoRoom(Obstacle),
-    /// The manager returned another error.
-    Failed(Error),
-}
-
-impl<E> NotCreated<E> {
-    /// Converts to a refusal of `source`; `of_device` converts the device's error.
-    pub(crate) fn into_refusal(self, source: MemorySource, of_device: impl FnOnce(E) -> Refusal) -> Refusal {
-        match self {
-            Self::Device(answer) => of_device(answer),
-            Self::NoRoom(obstacle) => Refusal::of(source, obstacle),
-            Self::Failed(error) => error.into(),
+impl HeapSource {
+    /// Creates memory that is charged to the limits, after a residency manager, if there is one for it, has made memory
+    /// available. Memory that is created evicted needs no budget.
+    pub(crate) fn make<T>(
+        &self,
+        new: &NewMemory,
+        constraints: Constraints,
+        create: impl FnOnce() -> Result<T, Refusal>,
+    ) -> Result<(T, Option<ResidencyHeap>, Charge), Refusal>
+    where
+        T: Clone + Into<ID3D12Pageable>,
+    {
+        let refuse = |obstacle| Refusal::of(new.source, obstacle);
+        let charge = self.accounts.charge(new.account, new.what, new.size).map_err(refuse)?;
+        let Some(manager) = self.manager_for(constraints) else {
+            return Ok((create()?, None, charge));
+        };
+        let (group, begins_evicted) = (new.account.group, begins_evicted(new.flags));
+        let within_budget = constraints.within_budget;
+        let desc = ResidencyHeapDesc {
+            // Given group and size, the manager makes memory available first. Memory that is created evicted needs none.
+            segment_group: (!begins_evicted).then_some(group),
+            size: if begins_evicted { ByteSize::ZERO } else { new.size },
+            flags: if within_budget {
+                ResidencyHeapFlags::CREATE_IN_BUDGET
+            } else {
+                ResidencyHeapFlags::empty()
+            },
+            // The device has refused a value that is not one of D3D12's levels, with a warning.
+            priority: new.priority.filter(|&priority| crate::residency::level(priority).is_some()),
+            ..Default::default()
+        };
+        let mut made = None;
+        let managed = manager.create_heap(&desc, || {
+            let object = made.insert(create()).as_ref().map(|object| object.clone().into());
+            // The error is in `made`.
+            object.map_err(|_| E_FAIL.into())
+        });
+        match (made, managed) {
+            (Some(Err(refusal)), _) => Err(refusal),
+            (Some(Ok(object)), Ok(managed)) => Ok((object, Some(managed), charge)),
+            (_, Err(error)) if error.is_out_of_memory() => {
+                let (usage, budget) = manager.usage_and_budget(group);
+                Err(refuse(Obstacle::Budget { group, budget, usage }))
+            }
+            (_, Err(error)) => Err(error.into()),
+            (None, Ok(_)) => Err(Error::device("ResidencyManager::create_heap", E_FAIL).into()),
         }
-    }
-}
-
-/// Creates memory that a manager manages, after the manager has made memory available.
-///
-/// Memory that is created evicted needs no budget.
-pub(crate) fn create_managed<T, E>(
-    manager: &ResidencyManager,
-    new: NewMemory,
-    create: impl FnOnce() -> Result<T, E>,
-) -> Result<(T, ResidencyHeap), NotCreated<E>>
-where
-    T: Clone + Into<ID3D12Pageable>,
-{
-    let begins_evicted = begins_evicted(new.flags);
-    let desc = ResidencyHeapDesc {
-        // Given group and size, the manager makes memory available first. Memory that is created evicted needs none.
-        segment_group: (!begins_evicted).then_some(new.group),
-        size: if begins_evicted { ByteSize::ZERO } else { new.size },
-        flags: if new.within_budget {
-            ResidencyHeapFlags::CREATE_IN_BUDGET
-        } else {
-            ResidencyHeapFlags::empty()
-        },
-        // The device has refused a value that is not one of D3D12's levels, with a warning.
-        priority: new.priority.filter(|&priority| crate::residency::level(priority).is_some()),
-        ..Default::default()
-    };
-    let mut made = None;
-    let managed = manager.create_heap(&desc, || {
-        let object = made.insert(create()).as_ref().map(|object| object.clone().into());
-        // The error is in `made`.
-        object.map_err(|_| E_FAIL.into())
-    });
-    match (made, managed) {
-        (Some(Err(answer)), _) => Err(NotCreated::Device(answer)),
-        (Some(Ok(object)), Ok(managed)) => Ok((object, managed)),
-        (_, Err(error)) if error.is_out_of_memory() => {
-            let (usage, budget) = manager.usage_and_budget(new.group);
-            Err(NotCreated::NoRoom(Obstacle::Budget { group: new.group, budget, usage }))
-        }
-        (_, Err(error)) => Err(NotCreated::Failed(error)),
-        (None, Ok(_)) => Err(NotCreated::Failed(Error::device("ResidencyManager::create_heap", E_FAIL))),
     }
 }
 
@@ -212,28 +198,6 @@ impl Drop for OwnHeap {
         }
         drop(known);
         drop(last);
-    }
-}
-
-/// Places a resource in a heap. If the device refuses and the heap is evicted, tries again with the heap resident.
-///
-/// D3D12 does not specify whether the heap must be resident, and some devices require it. A shortage and a removed
-/// device are not such refusals.
-pub(crate) fn place_resident(
-    heap: &Heap,
-    place: impl Fn() -> Result<ID3D12Resource, Refused>,
-) -> Result<ID3D12Resource, Refused> {
-    let refused = match place() {
-        Err(refused) if refused.hresult == E_INVALIDARG => refused,
-        other => return other,
-    };
-    let Some(memory) = heap.residency() else { return Err(refused) };
-    if memory.info().status == ResidencyHeapStatus::Resident {
-        return Err(refused);
-    }
-    match KeptResident::new(memory) {
-        Ok(_kept) => place(),
-        Err(_) => Err(refused),
     }
 }
 

@@ -56,11 +56,9 @@
 //! Resources whose contents outlive a frame are created by [`ResourceAllocator`](crate::ResourceAllocator). Barriers of
 //! other resources are the program's own.
 
-mod enhanced_barriers;
+mod barriers;
 mod frame;
 mod heaps;
-mod legacy_barriers;
-mod recording;
 mod resources;
 mod scopes;
 mod states;

@@ -319,3 +319,49 @@ fn on_demand_a_pool_keeps_its_minimum_alone() {
     drop(buffer(&allocator, &in_pool(&pool), 70_000));
     assert_eq!(allocator.reserved(), ByteSize::from_kib(64));
 }
+
+/// The heaps of every algorithm, of the allocator and of a pool, and those of resources that have one of their own.
+#[test]
+fn the_policy_reaches_every_algorithm() {
+    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Linear, Slab};
+    let gpu = open("discrete");
+    for algorithm in [Sets, Slab, BuddySystem, Dedicated, Linear] {
+        for (empty_heap_policy, frames) in
+            [(EmptyHeapPolicy::Default, 120), (EmptyHeapPolicy::LeastMemory, 30)]
+        {
+            let of_allocator = if algorithm == Linear { Sets } else { algorithm };
+            let desc = ResourceAllocatorDesc { empty_heap_policy, ..with_algorithm(of_allocator) };
+            let allocator = allocator(&gpu, desc);
+            let pool = new_pool(&allocator, PoolDesc { algorithm, ..Default::default() });
+            let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+            let fill = || {
+                drop(local(&allocator, 3 * MIB));
+                drop(buffer(&allocator, &in_pool(&pool), 5 * MIB));
+                let own = ResourceAllocationDesc { flags: own, ..Default::default() };
+                drop(try_buffer(&allocator, &own, 7 * MIB).expect("there is memory"));
+            };
+            let is_held = || [allocator.reserved(), pool.totals().reserved].map(|held| !held.is_zero());
+            allocator.on_time(Duration::ZERO);
+            fill();
+            assert_eq!(is_held(), [true; 2], "{algorithm:?}, {empty_heap_policy:?}");
+            for _ in 0..frames - 1 {
+                allocator.end_frame();
+            }
+            assert_eq!(is_held(), [true; 2], "{algorithm:?}, {empty_heap_policy:?}");
+            (0..20).for_each(|_| allocator.end_frame());
+            assert_eq!(is_held(), [false; 2], "frames: {algorithm:?}, {empty_heap_policy:?}");
+            fill();
+            allocator.on_time(Duration::from_millis(1_500));
+            assert_eq!(is_held(), [false; 2], "time: {algorithm:?}, {empty_heap_policy:?}");
+            allocator.audit().expect("consistent");
+        }
+        // What was kept serves again.
+        let allocator = allocator(&gpu, with_algorithm(if algorithm == Linear { Sets } else { algorithm }));
+        allocator.on_time(Duration::ZERO);
+        drop(local(&allocator, 3 * MIB));
+        let kept = allocator.reserved();
+        let again = local(&allocator, 3 * MIB);
+        assert!(!kept.is_zero() && allocator.reserved() == kept, "{algorithm:?}");
+        drop(again);
+    }
+}

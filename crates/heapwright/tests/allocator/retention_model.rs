@@ -151,7 +151,7 @@ proptest! {
         let (policy, operations, frames, seconds) = [
             (EmptyHeapPolicy::Default, 10_000, 120, 1),
             (EmptyHeapPolicy::LeastMemory, 2_000, 30, 1),
-            (EmptyHeapPolicy::FewestHitches, 0, 600, 10),
+            (EmptyHeapPolicy::FewestHitches, 0, 3_600, 60),
         ][policy];
         let mut world = World::new(policy, ResourceAllocatorFlags::empty());
         for step in &steps {

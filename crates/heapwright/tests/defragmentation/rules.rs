@@ -290,3 +290,16 @@ fn an_unfinished_run_blocks_no_memory() {
     }
     drop(run);
 }
+
+#[test]
+fn a_heap_whose_last_resource_is_freed_while_it_moves_is_released() {
+    let mut scene = thin(Default::default());
+    let mut run = run_of(&scene);
+    let moves = some_moves(&mut run);
+    scene.things.clear();
+    // The moves hold the memory of their targets, and not that of their sources, which no report would list.
+    let report = scene.allocator.report();
+    let listed: u64 = report.heaps.iter().map(|heap| heap.size.get()).sum();
+    assert_eq!(listed, scene.allocator.reserved().get());
+    drop(moves);
+}

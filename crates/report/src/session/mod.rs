@@ -21,5 +21,5 @@ pub use builder::{HistoryBuilder, HistoryError};
 pub use history::{
     Block, HeapLife, Paging, PagingEvent, PlacementSource, SessionHistory, SessionSummary, Submission,
 };
-pub use of_report::write_html;
+pub use of_report::{history_of, write_html};
 pub use page::{Fact, SessionTitle, write_session_html};

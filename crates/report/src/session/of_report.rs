@@ -30,11 +30,12 @@ pub fn write_html(report: &AllocatorReport, writer: impl Write) -> io::Result<()
         is_truncated: false,
         facts: &facts(report),
     };
-    write_session_html(&title, &history(report), writer)
+    write_session_html(&title, &history_of(report), writer)
 }
 
 /// Returns the history of the report's moment. Committed and imported resources are outside of the heaps.
-fn history(report: &AllocatorReport) -> SessionHistory {
+#[must_use]
+pub fn history_of(report: &AllocatorReport) -> SessionHistory {
     let pools: Vec<Box<str>> = report.pools.iter().map(|pool| pool.name.as_str().into()).collect();
     let heaps: Vec<HeapLife> = (0..)
         .zip(&report.heaps)

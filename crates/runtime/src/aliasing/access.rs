@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 
 use super::shape::{Piece, Shape};
 use crate::ddi::command::{Command, TexelLocation};
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::rules::views::{View, ViewPart};
 
 /// The kind of an access.

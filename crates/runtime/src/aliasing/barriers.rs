@@ -20,7 +20,7 @@ use super::resource::{Home, ResourceId, TrackedResource};
 use super::state::BarrierState;
 use super::submission::Submission;
 use super::usage::discard_piece;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 
 /// Accesses that write, which a following barrier flushes.
 const WRITES: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_RENDER_TARGET

@@ -19,7 +19,7 @@ use super::submission::Submission;
 use super::violation::{Subject, Violation};
 use crate::ddi::DriverHeap;
 use crate::ddi::command::Command;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 use crate::fence::clock::Clock;
 
 /// The options of tracking.
@@ -35,7 +35,7 @@ pub(super) struct TrackingOptions {
 /// A heap in which resources are placed or to which tiles are mapped.
 pub(super) struct TrackedHeap {
     /// Keeps the address, by which resources find the heap, from being reused.
-    driver: Weak<dyn DriverHeap>,
+    driver: Weak<DriverHeap>,
     label: Arc<Label>,
     gpu_address: u64,
     pub(super) is_shared: bool,
@@ -122,7 +122,7 @@ impl Judge {
     /// Returns the id of a driver's heap, which is added if it is not known yet.
     pub(super) fn heap(
         &mut self,
-        driver: &Arc<dyn DriverHeap>,
+        driver: &Arc<DriverHeap>,
         label: &Arc<Label>,
         flags: Option<D3D12_HEAP_FLAGS>,
     ) -> HeapId {

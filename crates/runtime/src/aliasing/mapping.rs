@@ -53,7 +53,7 @@ impl Judge {
         }
     }
 
-    fn heap_of_tiles(&mut self, heap: &Arc<dyn DriverHeap>) -> HeapId {
+    fn heap_of_tiles(&mut self, heap: &Arc<DriverHeap>) -> HeapId {
         self.heap(heap, &Arc::new(Label::default()), None)
     }
 

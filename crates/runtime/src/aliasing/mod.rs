@@ -34,7 +34,7 @@
 //! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`: ordering by barriers; `clock`: ordering by fences.
 //! * `laws`: the laws that the judge enforces, each of which tests can disable; `prohibitions`: the tables of what violates them.
 //! * `rule`, `violation`, `options`: the public types; `interface`: the same over COM.
-//! * `stream`: [`CommandStream`], the same rules for commands without a device; `stub`: its heaps and resources.
+//! * `stream`: [`CommandStream`], the same rules for commands without a device.
 //!
 //! # Where the documents are not clear
 //!
@@ -97,7 +97,6 @@ mod shape;
 mod skipped;
 mod state;
 mod stream;
-mod stub;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -113,11 +112,12 @@ pub(crate) use self::note::{
 pub use self::options::{AliasingTracking, Strictness, UsageModel};
 pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
+#[cfg(test)]
+#[cfg(test)]
+pub(crate) use self::stream::resource_apart;
 pub use self::stream::{
     CommandStream, StreamCommand, StreamError, StreamHeap, StreamQueue, StreamResource, StreamResourceKind,
     StreamSignal,
 };
-#[cfg(test)]
-pub(crate) use self::stub::resource_apart;
 pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

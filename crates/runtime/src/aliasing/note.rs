@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use heapwright_d3d12::*;
 
 use super::access::ResourcePart;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 
 /// A call recorded while the tracker was on.
 #[derive(Clone)]

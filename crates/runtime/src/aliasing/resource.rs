@@ -10,7 +10,7 @@ use super::coverage::{Coverage, Part, Region};
 use super::runs::Runs;
 use super::shape::{Piece, Shape};
 use super::state::BarrierState;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 use crate::fence::clock::Epoch;
 
 /// The number of a tracked resource, from 1 on; never reused.

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::coverage::{Part, Region};
 use super::granularity::{Granularity, KIB_64};
-use crate::ddi::driver_resource::TexelRegion;
 use crate::ddi::{
     Extent, ResourceAllocation, ResourceArgs, ResourceKind, SubresourceTiles, TextureArgs,
     TextureMemoryLayout, TileGrid,
 };
+use crate::drivers::resource::TexelRegion;
 
 /// Alignment of the row pitch of a ROW_MAJOR texture, in bytes, as in a copyable footprint.
 const ROW_PITCH_ALIGNMENT: u64 = 256;

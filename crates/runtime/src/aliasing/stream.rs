@@ -10,16 +10,15 @@ use heapwright_d3d12::*;
 use super::note::{Note, RecordedCall, RenderedView, Skipped, Subresources};
 use super::options::AliasingTracking;
 use super::resource::{Identity, Label};
-use super::stub::{Stub, resource_apart};
 use super::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use super::violation::Violation;
 use crate::ddi::command::Command;
-use crate::ddi::driver_resource::DriverResource;
 use crate::ddi::{
     DriverHeap, Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
     TextureMemoryLayout, TextureUsage,
 };
 use crate::debug::MessageLog;
+use crate::drivers::resource::DriverResource;
 use crate::fence::Fence;
 use crate::rules::initial::Initial;
 
@@ -128,7 +127,7 @@ impl std::error::Error for StreamError {}
 /// ```
 pub struct CommandStream {
     tracker: Arc<AliasingTracker>,
-    heaps: Vec<(Arc<dyn DriverHeap>, Arc<Label>)>,
+    heaps: Vec<(Arc<DriverHeap>, Arc<Label>)>,
     resources: Vec<Placed>,
     queues: BTreeSet<u32>,
     /// A fence for each signal, which no other signal changes.
@@ -167,7 +166,7 @@ impl CommandStream {
 
     /// Adds a heap without flags, of any size.
     pub fn add_heap(&mut self) -> StreamHeap {
-        let heap: (Arc<dyn DriverHeap>, Arc<Label>) = (Arc::new(Stub::new()), Arc::default());
+        let heap: (Arc<DriverHeap>, Arc<Label>) = (DriverHeap::apart(), Arc::default());
         self.tracker.heap_created(&heap.0, &heap.1, D3D12_HEAP_FLAG_NONE);
         self.heaps.push(heap);
         StreamHeap(self.heaps.len() - 1)
@@ -388,4 +387,17 @@ fn desc(kind: StreamResourceKind, size: ByteSize) -> D3D12_RESOURCE_DESC1 {
         Flags: flags,
         ..Default::default()
     }
+}
+
+/// Creates a resource in a heap that contains nothing else.
+pub(crate) fn resource_apart() -> Arc<DriverResource> {
+    let args = ResourceArgs {
+        kind: ResourceKind::Buffer { width: ByteSize::new(1) },
+        tight_alignment: false,
+        alignment_restriction: Alignment::ONE,
+        create_at: None,
+    };
+    let allocation = ResourceAllocation { size: ByteSize::new(1), alignment: Alignment::ONE };
+    let resource = DriverResource::placed(&args, allocation, DriverHeap::apart(), 0);
+    Arc::new(resource.expect("the heap is not at the end of the address space"))
 }

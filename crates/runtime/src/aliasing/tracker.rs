@@ -20,9 +20,9 @@ use super::submission::Submission;
 use super::usage::Usage;
 use super::violation::{Place, Severity, Violation};
 use crate::ddi::command::{Command, Question, TileMapping};
-use crate::ddi::driver_resource::DriverResource;
 use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
 use crate::debug::MessageLog;
+use crate::drivers::resource::DriverResource;
 use crate::fence::clock::{CPU, Clock};
 use crate::fence::{Fence, FenceWait};
 use crate::rules::initial::Initial;
@@ -79,7 +79,7 @@ pub(crate) enum CreatedHome<'a> {
     /// The implicit heap of a shared resource that the device opened. Its contents are another device's.
     Opened,
     Placed {
-        heap: &'a Arc<dyn DriverHeap>,
+        heap: &'a Arc<DriverHeap>,
         label: &'a Arc<Label>,
         flags: D3D12_HEAP_FLAGS,
         offset: u64,
@@ -206,12 +206,7 @@ impl AliasingTracker {
     }
 
     /// Reports the creation of a heap.
-    pub(crate) fn heap_created(
-        &self,
-        heap: &Arc<dyn DriverHeap>,
-        label: &Arc<Label>,
-        flags: D3D12_HEAP_FLAGS,
-    ) {
+    pub(crate) fn heap_created(&self, heap: &Arc<DriverHeap>, label: &Arc<Label>, flags: D3D12_HEAP_FLAGS) {
         self.judge("CreateHeap", |judge| {
             judge.heap(heap, label, Some(flags));
         });

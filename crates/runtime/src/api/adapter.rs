@@ -19,14 +19,14 @@ use crate::rules::Refusal;
 /// An adapter object, as returned by its factory.
 #[implement(IDXGIAdapter4)]
 pub(crate) struct Adapter {
-    driver: Arc<dyn Driver>,
+    driver: Arc<Driver>,
     factory: ComObject<Factory>,
     private_data: PrivateData,
     budget_notifications: BudgetNotifications,
 }
 
 impl Adapter {
-    pub(crate) fn create(driver: Arc<dyn Driver>, factory: ComObject<Factory>) -> ComObject<Self> {
+    pub(crate) fn create(driver: Arc<Driver>, factory: ComObject<Factory>) -> ComObject<Self> {
         ComObject::new(Self {
             driver,
             factory,
@@ -35,7 +35,7 @@ impl Adapter {
         })
     }
 
-    pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
+    pub(crate) fn driver(&self) -> &Arc<Driver> {
         &self.driver
     }
 
@@ -202,7 +202,7 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
         let name = "IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent";
         call::run(MessageLog::unattached(), name, || {
             // SAFETY: by DXGI's contract, the handle refers to an event.
-            unsafe { self.budget_notifications.register(&*self.driver, hevent) }
+            unsafe { self.budget_notifications.register(&self.driver, hevent) }
         })
     }
 

@@ -28,7 +28,7 @@ impl BudgetNotifications {
     /// # Safety
     ///
     /// `event` is the handle of an event, or is not an open handle.
-    pub(super) unsafe fn register(&self, driver: &dyn Driver, event: HANDLE) -> Result<u32, Refusal> {
+    pub(super) unsafe fn register(&self, driver: &Driver, event: HANDLE) -> Result<u32, Refusal> {
         // SAFETY: by the contract of RegisterVideoMemoryBudgetChangeNotificationEvent, the handle refers to an event.
         let signal = unsafe { EventSignal::new(event) }
             .map_err(|error| Refusal::invalid(format!("hEvent is not a valid event handle: {error}")))?;

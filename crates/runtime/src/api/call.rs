@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use heapwright_d3d12::{DXGI_ERROR_DEVICE_REMOVED, E_FAIL, ID3D12Device, S_FALSE};
+use heapwright_d3d12::{DXGI_ERROR_DEVICE_REMOVED, E_FAIL, ID3D12Device, PCWSTR, S_FALSE};
 use windows_core::{ComObject, ComObjectInner, Error, GUID, HRESULT, IUnknownImpl, Interface};
 
 use crate::ddi::DriverError;
@@ -165,4 +165,23 @@ impl From<DriverError> for Refusal {
             | DriverError::ReservationTooLarge { .. } => Self::invalid(error.to_string()),
         }
     }
+}
+
+/// Returns the UTF-16 units of `string` before its terminating zero. Returns an empty vector for a null pointer.
+///
+/// # Safety
+///
+/// `string` is null or a zero-terminated UTF-16 string. It may be unaligned.
+pub(super) unsafe fn read_wide(string: PCWSTR) -> Vec<u16> {
+    if string.is_null() {
+        return Vec::new();
+    }
+    (0..)
+        .map(|index| {
+            // SAFETY: the caller guarantees a terminating zero, and no earlier unit was it: `take_while` requests no
+            // unit after it.
+            unsafe { string.0.add(index).read_unaligned() }
+        })
+        .take_while(|&unit| unit != 0)
+        .collect()
 }

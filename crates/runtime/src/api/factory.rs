@@ -18,13 +18,13 @@ use crate::rules::Refusal;
 /// A DXGI factory that enumerates a fixed list of adapters.
 #[implement(IDXGIFactory6)]
 pub(crate) struct Factory {
-    drivers: Vec<Arc<dyn Driver>>,
+    drivers: Vec<Arc<Driver>>,
     flags: u32,
     private_data: PrivateData,
 }
 
 impl Factory {
-    pub(crate) fn create(drivers: Vec<Arc<dyn Driver>>, flags: u32) -> ComObject<Self> {
+    pub(crate) fn create(drivers: Vec<Arc<Driver>>, flags: u32) -> ComObject<Self> {
         ComObject::new(Self { drivers, flags, private_data: PrivateData::default() })
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct HeapInner {
     desc: D3D12_HEAP_DESC,
     /// Whether the application chose the heap's address (DirectX-Specs, *Recreate At GPUVA*).
     has_address: bool,
-    memory: Arc<dyn DriverHeap>,
+    memory: Arc<DriverHeap>,
     /// The name, for the aliasing tracker, if it is on.
     label: Option<Arc<Label>>,
     /// Counts the heap for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
@@ -55,7 +55,7 @@ impl Heap {
     /// application chose the address.
     pub(super) fn opened(
         device: ComObject<Device>,
-        memory: Arc<dyn DriverHeap>,
+        memory: Arc<DriverHeap>,
         desc: D3D12_HEAP_DESC,
         has_address: bool,
     ) -> Self {
@@ -78,7 +78,7 @@ impl Heap {
         &self.inner.desc
     }
 
-    pub(super) fn memory(&self) -> &Arc<dyn DriverHeap> {
+    pub(super) fn memory(&self) -> &Arc<DriverHeap> {
         &self.inner.memory
     }
 
@@ -108,7 +108,7 @@ impl HeapInner {
         self.has_address
     }
 
-    pub(super) fn memory(&self) -> &Arc<dyn DriverHeap> {
+    pub(super) fn memory(&self) -> &Arc<DriverHeap> {
         &self.memory
     }
 

@@ -36,14 +36,13 @@ mod shared_handle;
 mod tile_mappings;
 mod tools;
 mod trim_notification;
-mod wide_string;
 
 use std::sync::Arc;
 
 use heapwright_d3d12::ID3D12Resource;
 
 use self::device::Device;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 use crate::rules::Refusal;
 
 /// Returns the driver's part of a resource of `device` that the application passed as `name`.

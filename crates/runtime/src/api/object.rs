@@ -19,7 +19,7 @@ pub(super) struct Child {
     pub(super) device: ComObject<Device>,
     pub(super) private_data: PrivateData,
     /// Memory of the object's own. Messages about the memory contain the object's name.
-    memory: Option<Arc<dyn DriverHeap>>,
+    memory: Option<Arc<DriverHeap>>,
     /// Residency record of a pageable object without memory. The residency ledger stores the object's name.
     residency: Option<Arc<PageableRecord>>,
     /// The object's name, for the aliasing tracker.
@@ -42,7 +42,7 @@ impl Child {
     }
 
     /// Creates a child with memory of its own.
-    pub(super) fn with_memory(device: ComObject<Device>, memory: Arc<dyn DriverHeap>) -> Self {
+    pub(super) fn with_memory(device: ComObject<Device>, memory: Arc<DriverHeap>) -> Self {
         Self { memory: Some(memory), ..Self::new(device) }
     }
 
@@ -57,7 +57,7 @@ impl Child {
     }
 
     /// Returns the memory of the object's own, to which `MakeResident` and `Evict` apply.
-    pub(super) fn memory(&self) -> Option<&Arc<dyn DriverHeap>> {
+    pub(super) fn memory(&self) -> Option<&Arc<DriverHeap>> {
         self.memory.as_ref()
     }
 

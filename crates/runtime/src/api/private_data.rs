@@ -9,8 +9,8 @@ use heapwright_d3d12::{
 };
 use windows_core::{GUID, IUnknown, Interface, Ref};
 
+use super::call;
 use super::destruction_callbacks::DestructionCallbacks;
-use super::{call, wide_string};
 use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
@@ -99,7 +99,7 @@ impl PrivateData {
             return Ok(());
         }
         // SAFETY: by the COM contract, a name that is not null is a zero-terminated UTF-16 string.
-        let units = unsafe { wide_string::read(name) };
+        let units = unsafe { call::read_wide(name) };
         // GetPrivateData returns the terminating zero as well.
         let bytes = units.into_iter().chain([0]).flat_map(u16::to_ne_bytes).collect();
         self.replace(WKPDID_D3DDebugObjectNameW, Some(Datum::Bytes(bytes)));

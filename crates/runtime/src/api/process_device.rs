@@ -6,10 +6,10 @@ use heapwright_d3d12::*;
 
 use crate::aliasing::{AliasingTracking, Strictness};
 use crate::ddi::Driver;
-use crate::drivers::host::HostDriver;
+use crate::drivers::host;
 use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]
-use crate::drivers::vulkan::{VulkanDriver, VulkanGpu};
+use crate::drivers::vulkan::{self, VulkanGpu};
 use crate::rules::{Options, Refusal};
 
 /// The environment variables that choose the process's device, equivalent to `HeapwrightChooseDevice`.
@@ -21,7 +21,7 @@ const OPTIONS: &str = "alignment-is-floor, aliasing=advanced, aliasing=simple, s
 
 /// The process's adapter, and the options of the devices created on it.
 pub(crate) struct ProcessDevice {
-    pub(crate) adapters: Vec<Arc<dyn Driver>>,
+    pub(crate) adapters: Vec<Arc<Driver>>,
     pub(super) options: Options,
     pub(super) aliasing: Option<AliasingTracking>,
 }
@@ -69,17 +69,17 @@ impl ProcessDevice {
 
 /// Opens the GPU with a name: a profile, or `vulkan` or `vulkan:INDEX` with the feature `vulkan`. The empty name is the
 /// default profile's.
-fn adapter(name: &str) -> Result<Arc<dyn Driver>, Refusal> {
+fn adapter(name: &str) -> Result<Arc<Driver>, Refusal> {
     let profile = match name {
         "" => Some(HostProfile::default_profile()),
         name => HostProfile::find(name),
     };
     if let Some(profile) = profile {
-        return Ok(Arc::new(HostDriver::new(profile)));
+        return Ok(Arc::new(host::driver(profile)));
     }
     #[cfg(feature = "vulkan")]
     if let Some(index) = VulkanGpu::parse_name(name) {
-        let opened = VulkanDriver::open(index);
+        let opened = vulkan::driver(index);
         return Ok(Arc::new(opened.map_err(|error| Refusal::new(E_FAIL, error.to_string()))?));
     }
     Err(Refusal::invalid(format!("'{name}' is not a profile")))

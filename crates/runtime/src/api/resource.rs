@@ -14,9 +14,9 @@ use super::heap::{self, HeapInner};
 use super::object::{Child, implement_pageable, implement_pageable_tools, own};
 use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::{CreatedHome, CreatedResource, Identity, Label, ResourcePart};
-use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
 use crate::ddi::{DriverHeap, GpuVirtualAddressRange, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
+use crate::drivers::resource::{DriverResource, TexelRegion, TexelRows};
 use crate::rules::creation::{Home, Plan, Request};
 use crate::rules::initial::Initial;
 use crate::rules::operand::Operand;
@@ -83,7 +83,7 @@ impl Placement {
 /// A committed resource as referenced by shared handles, which keep its memory alive.
 pub(super) struct SharedResource {
     facts: Facts,
-    memory: Arc<dyn DriverHeap>,
+    memory: Arc<DriverHeap>,
     /// The flags of the resource's implicit heap.
     pub(super) heap_flags: D3D12_HEAP_FLAGS,
 }

@@ -30,12 +30,12 @@ use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, Interface as _};
 
+use super::call;
 use super::device::Device;
 use super::fence::Fence;
 use super::heap::Heap;
 use super::object::Owned as _;
 use super::resource::{Resource, SharedResource};
-use super::{call, wide_string};
 use crate::ddi::DriverHeap;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
@@ -82,7 +82,7 @@ struct SharedObject {
 /// The memory or fence value that a handle keeps alive. It refers to no COM object and so to no device.
 enum Shared {
     /// Description, whether the application chose the address, and the memory.
-    Heap(D3D12_HEAP_DESC, bool, Arc<dyn DriverHeap>),
+    Heap(D3D12_HEAP_DESC, bool, Arc<DriverHeap>),
     Resource(Box<SharedResource>),
     /// The value counts this reference as one of its objects, because the application can open another one and signal
     /// it.
@@ -112,7 +112,7 @@ pub(super) unsafe fn create(
         let content = Shared::of(device, object)?;
         check_access(access)?;
         // SAFETY: guaranteed by the caller.
-        let name = if name.is_null() { None } else { Some(check_name(unsafe { wide_string::read(name) })?) };
+        let name = if name.is_null() { None } else { Some(check_name(unsafe { call::read_wide(name) })?) };
         Ok((content, name))
     };
     let (content, name) = check()
@@ -176,7 +176,7 @@ pub(super) unsafe fn open(
 pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) -> Result<HANDLE, Refusal> {
     check_access(access)?;
     // SAFETY: guaranteed by the caller. A null name is read as an empty name, which is refused.
-    let name = check_name(unsafe { wide_string::read(name) })?;
+    let name = check_name(unsafe { call::read_wide(name) })?;
     release_closed();
     let mut registry = registry();
     let object = registry.named(&name).cloned().ok_or_else(|| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use heapwright_core::GpuVirtualAddress;
 use windows_core::HRESULT;
 
-use super::driver_resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::fence::{Fence, FenceWait};
 pub(crate) use crate::format::{Resolver, TexelValue};
 
@@ -151,14 +151,14 @@ pub(crate) enum TileMemory {
     /// Consecutive tiles of a heap.
     Heap {
         /// The heap.
-        heap: Arc<dyn super::DriverHeap>,
+        heap: Arc<super::DriverHeap>,
         /// The first tile of the heap.
         first: u32,
     },
     /// A single tile of a heap, mapped to all tiles of the range.
     Repeated {
         /// The heap.
-        heap: Arc<dyn super::DriverHeap>,
+        heap: Arc<super::DriverHeap>,
         /// The tile of the heap.
         tile: u32,
     },

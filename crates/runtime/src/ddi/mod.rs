@@ -5,256 +5,59 @@
 //! foresee (out of memory). Names follow the DDI: *caps*, *create device*, *check resource allocation info*, *create
 //! heap*.
 //!
-//! * `driver_resource`: resources, which are the same on all drivers, and texels in CPU memory. A driver provides heaps, the
-//!   addresses of reserved resources, and the access of queues to memory.
+//! The driver itself, with its heaps, resources and queues, is the same for all GPUs (`drivers`). GPUs differ in a `Backend`.
+//!
 //! * `command`: commands and other work for queues.
 
 pub(crate) mod command;
-mod device;
-pub(crate) mod driver_resource;
 mod resource;
 mod tiles;
 
-use std::any::Any;
-use std::collections::VecDeque;
-use std::ptr::NonNull;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::fmt;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-pub use self::device::GpuVirtualAddressRange;
-pub(crate) use self::device::{DeviceArgs, DriverDevice};
 pub(crate) use self::resource::{
     Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
     TextureUsage,
 };
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
 pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
-use crate::drivers::gpu_memory::GpuMemory;
-use crate::drivers::tiles::ReservedMemory;
-use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
+pub(crate) use crate::drivers::driver::{Driver, DriverDevice};
+pub(crate) use crate::drivers::heap::DriverHeap;
+pub(crate) use crate::drivers::paging_work::PagingWork;
+use crate::residency::PageableKind;
 
-/// An adapter and its driver, shared by the devices created on the adapter.
-pub(crate) trait Driver: Send + Sync {
-    /// The adapter's identity, for DXGI's descriptions.
-    fn identity(&self) -> &AdapterIdentity;
-
-    /// The driver's capabilities. They never change.
-    fn caps(&self) -> &DriverCaps;
-
-    /// Creates a device (the DDI's `CreateDevice`) and reserves the given ranges of GPU virtual addresses until the
-    /// returned value is dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]. Nothing is reserved then.
-    fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError>;
-
-    /// Returns whether memory that is resident is mapped to a GPU virtual address. O(log objects).
-    fn has_memory_at(&self, address: GpuVirtualAddress) -> bool;
-
-    /// Returns DXGI's four numbers for a segment group at this moment. Cost: O(1), atomic loads.
-    fn video_memory(&self, group: SegmentGroup) -> VideoMemory;
-
-    /// Reserves memory of a segment group for this process.
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::ReservationTooLarge`] if `reservation` exceeds the amount available for reservation.
-    fn reserve_video_memory(&self, group: SegmentGroup, reservation: ByteSize) -> Result<(), DriverError>;
-
-    /// The ledger of the memory resident on the adapter. The runtime records `MakeResident` and `Evict`; the driver
-    /// records what it creates.
-    fn residency(&self) -> &Arc<ResidencyLedger>;
-
-    /// Returns the time that creating and freeing heaps has taken, if it is modelled: on a simulated GPU.
-    fn modelled_heap_time(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Returns the size and alignment of a valid resource (the DDI's `CheckResourceAllocationInfo`).
-    ///
-    /// Pure: the same arguments give the same result for the life of the adapter.
-    fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation;
-
-    /// Creates resident memory for a device (the heap part of the DDI's `CreateHeapAndResource`).
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::OutOfMemory`], [`DriverError::OutOfDeviceMemory`], [`DriverError::HostOutOfMemory`] or
-    /// [`DriverError::OutOfAddressSpace`]; [`DriverError::DeviceLost`]; [`DriverError::CannotCreateAt`] if an address was given. Nothing is allocated then.
-    fn create_heap(
-        &self,
-        device: &dyn DriverDevice,
-        args: &HeapArgs,
-    ) -> Result<Arc<dyn DriverHeap>, DriverError>;
-
-    /// Reserves addresses for a reserved resource of a device: the given ones, or any.
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::OutOfAddressSpace`]; [`DriverError::CannotCreateAt`] for an address. Nothing is reserved then.
-    fn reserve(
-        &self,
-        device: &dyn DriverDevice,
-        allocation: ResourceAllocation,
-        create_at: Option<GpuVirtualAddress>,
-    ) -> Result<Box<dyn ReservedMemory>, DriverError>;
-
-    /// Returns a new queue's access to memory.
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::OutOfDeviceMemory`] or [`DriverError::HostOutOfMemory`].
-    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError>;
-
-    /// Sets the budget of the process, as demand from other programs would. On a real GPU, it is a limit of the
-    /// operating system's budget.
-    fn set_budget(&self, group: SegmentGroup, budget: ByteSize);
-
-    /// Registers `listener` to be called after each change of a budget, until the returned value is dropped.
-    fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync>;
-}
-
-/// The work of paging memory in or out: the action at its beginning, its duration and the action at its end. Both actions may
-/// fail.
-pub(crate) struct PagingWork {
-    begin: Option<PagingAction>,
-    /// The result of the beginning.
-    begun: Result<(), DriverError>,
-    time: Duration,
-    complete: PagingAction,
-}
-
-/// Number of works that have begun and are not complete: enough for a GPU to copy all the time, and few enough for memory that is
-/// evicted to be freed meanwhile.
-const BEGUN_AHEAD: usize = 8;
-
-type PagingAction = Box<dyn FnOnce() -> Result<(), DriverError> + Send>;
-
-impl PagingWork {
-    /// Creates work that takes `time` and then runs `complete`.
-    pub(crate) fn new(
-        time: Duration,
-        complete: impl FnOnce() -> Result<(), DriverError> + Send + 'static,
-    ) -> Self {
-        Self { begin: None, begun: Ok(()), time, complete: Box::new(complete) }
-    }
-
-    /// Adds the action at the beginning, which has the GPU move contents. If it fails, the action at the
-    /// end is omitted.
-    #[cfg_attr(
-        not(any(feature = "vulkan", test)),
-        expect(dead_code, reason = "only a real GPU's work begins so")
-    )]
-    pub(crate) fn with_beginning(
-        self,
-        begin: impl FnOnce() -> Result<(), DriverError> + Send + 'static,
-    ) -> Self {
-        Self { begin: Some(Box::new(begin)), ..self }
-    }
-
-    /// Begins works that have not begun. Returns the first error; the works after it begin nevertheless.
-    ///
-    /// They must be [run](Self::run_all) in both cases, as others may wait for their end.
-    pub(crate) fn begin_all(works: &mut [Self]) -> Result<(), DriverError> {
-        let mut result = Ok(());
-        for work in works {
-            result = result.and(work.begin());
-        }
-        result
-    }
-
-    fn begin(&mut self) -> Result<(), DriverError> {
-        if let Some(begin) = self.begin.take() {
-            self.begun = begin();
-        }
-        self.begun
-    }
-
-    /// Begins works, a few ahead of the one to be completed, and completes them one after the other, like an engine that began
-    /// at `start`. Returns the time at which it ended, and the first error; the works after it run nevertheless.
-    ///
-    /// The end times are computed from `start`, so a thread that once sleeps too long does not delay the works after
-    /// it.
-    pub(crate) fn run_all(
-        works: impl IntoIterator<Item = Self>,
-        start: Instant,
-    ) -> (Instant, Result<(), DriverError>) {
-        let mut works = works.into_iter();
-        let mut begun = VecDeque::with_capacity(BEGUN_AHEAD);
-        let (mut end, mut result) = (start, Ok(()));
-        loop {
-            begun.extend(works.by_ref().take(BEGUN_AHEAD - begun.len()).map(|mut work| {
-                // The error is kept in the work.
-                let _ = work.begin();
-                work
-            }));
-            let Some(work) = begun.pop_front() else { return (end, result) };
-            end += work.time;
-            std::thread::sleep(end.saturating_duration_since(Instant::now()));
-            result = result.and(work.begun.and_then(|()| (work.complete)()));
-        }
-    }
-}
-
-/// A heap of a driver. Dropping the last reference frees its memory.
+/// The arguments of device creation (the DDI's `D3D12DDIARG_CREATEDEVICE_0109`).
 ///
-/// Residency is a count, as in D3D12: it starts at one, or at zero if the heap is created not resident.
-pub(crate) trait DriverHeap: Send + Sync {
-    /// The GPU virtual address of the first byte.
-    fn gpu_virtual_address(&self) -> GpuVirtualAddress;
+/// Only the members that a driver in Rust needs are here. References and trait objects replace the DDI's handles and
+/// callback tables, and there is only one version: this crate's.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DeviceArgs<'a> {
+    /// `pReserveRanges` and `NumReserveRanges` (Recreate-at-GPUVA specification): GPU virtual addresses that no object
+    /// gets during the device's life, unless it is created at one of them.
+    ///
+    /// The ranges are as the application recorded them: in any order, not aligned, possibly empty, and possibly
+    /// overlapping, like the range of a placed buffer and that of its heap. A driver reserves enough around each range
+    /// that the original object can be created there again.
+    pub(crate) reserve_ranges: &'a [GpuVirtualAddressRange],
+}
 
-    /// The size of the heap in bytes, at least the requested one (the DDI's `CheckExistingResourceAllocation` of a
-    /// heap).
-    fn size(&self) -> ByteSize;
+/// A range of GPU virtual addresses (the DDI's `D3D12DDI_GPU_VIRTUAL_ADDRESS_RANGE`).
+///
+/// The range is as the application specified it: the size may be zero, and the end may exceed 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GpuVirtualAddressRange {
+    /// The first address.
+    pub start: GpuVirtualAddress,
+    /// Size of the range, in bytes.
+    pub size: ByteSize,
+}
 
-    /// Makes `size` bytes from `offset` on accessible to the CPU and returns a pointer to the first of them.
-    ///
-    /// The runtime has checked that the range lies within the heap. The pointer stays valid until the heap is
-    /// dropped, and the same byte always has the same address.
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::HostOutOfMemory`] if the
-    /// operating system cannot commit memory for the range.
-    fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError>;
-
-    /// The heap's record in the [ledger](Driver::residency).
-    fn record(&self) -> &PageableRecord;
-
-    /// The segment group that the heap is charged to, or was charged to when it was last resident.
-    ///
-    /// The group may change whenever the heap becomes resident: CPU-visible video memory falls back to system memory
-    /// (GPU upload heaps specification).
-    fn segment_group(&self) -> SegmentGroup;
-
-    /// Increments the residency count.
-    ///
-    /// If the count was zero, the heap joins a segment group, and the returned work pages it in; memory is allocated when the
-    /// work begins, without the ledger's lock, and GPU accesses to the heap fault until the work has run. If the count was not zero, returns `None` if the heap is already paged in,
-    /// and otherwise work that waits until it is paged in or evicted again, or, if paging in failed, tries it again. Work
-    /// that fails leaves the count to the caller.
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::OutOfMemory`] if no segment group that the heap may be in has room. The count is unchanged then.
-    fn make_resident(&self) -> Result<Option<PagingWork>, DriverError>;
-
-    /// Decrements the residency count. At zero, GPU accesses to the heap fault, and it leaves its segment group, at once
-    /// or by the returned work, which may wait for the GPU and therefore runs without the ledger's lock.
-    ///
-    /// # Errors
-    ///
-    /// [`DriverError::NotResident`] if the count is already zero.
-    fn evict(&self) -> Result<Option<PagingWork>, DriverError>;
-
-    /// Sets the priority of the heap's memory over other memory, from 0 to 1. Only a hint; a simulated GPU ignores it.
-    fn set_priority(&self, _priority: f32) {}
-
-    /// Sets the heap's name for messages about page faults.
-    fn set_name(&self, name: Option<&str>);
+impl fmt::Display for GpuVirtualAddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of GPU virtual addresses starting at {}", self.size, self.start)
+    }
 }
 
 /// An error of a driver.
@@ -264,7 +67,10 @@ pub(crate) enum DriverError {
     OutOfMemory { requested: ByteSize, usage: ByteSize, capacity: ByteSize },
     /// A real GPU's driver refused, for reasons of its own.
     #[error("the GPU's driver could not allocate {requested}")]
-    #[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "no simulated GPU fails like this"))]
+    #[cfg_attr(
+        not(any(feature = "vulkan", test)),
+        expect(dead_code, reason = "no simulated GPU fails like this")
+    )]
     OutOfDeviceMemory { requested: ByteSize },
     #[error("the GPU is lost: {call} failed")]
     #[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "no simulated GPU fails like this"))]

@@ -83,7 +83,7 @@ impl AddressOwners {
     /// O(log n).
     pub(super) fn take_at(
         &mut self,
-        reservation: Option<ReservationId>,
+        reservation: ReservationId,
         start: GpuVirtualAddress,
         size: ByteSize,
         alignment: Alignment,
@@ -97,7 +97,7 @@ impl AddressOwners {
             .map(|end| Interval { start: start.get(), end: end.get() })
             .filter(|wanted| self.whole.contains(*wanted))
             .ok_or(CreateAtFault::OutsideAddressSpace)?;
-        let Some(reservation) = reservation.and_then(|id| self.reservations.get_mut(&id)) else {
+        let Some(reservation) = self.reservations.get_mut(&reservation) else {
             return Err(CreateAtFault::NotReserved { address: start });
         };
         // No address of the space is zero.

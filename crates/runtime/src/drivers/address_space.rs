@@ -7,40 +7,40 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::address_owners::{AddressOwners, ReservationId};
 use super::free_addresses::Interval;
+use super::heap::DriverHeap;
 use super::page_fault::{FaultCause, PageFault};
 use super::tiles::{TILE_SIZE, TileTable};
-use crate::ddi::{DriverError, DriverHeap, GpuVirtualAddressRange};
+use crate::ddi::{DriverError, GpuVirtualAddressRange};
 
-/// The address space of one GPU, with its page table: addresses mean what it says, to all queues of the driver. `H` is the
-/// driver's type of heaps.
-pub(super) struct AddressSpace<H> {
+/// The address space of one GPU, with its page table: addresses mean what it says, to all queues of the driver.
+pub(super) struct AddressSpace {
     owners: Mutex<AddressOwners>,
     /// Objects have whole pages of this size, if the application does not choose their addresses.
     large_page: Alignment,
     /// The page table, by the first address of each range.
-    pages: RwLock<BTreeMap<u64, Entry<H>>>,
+    pages: RwLock<BTreeMap<u64, Entry>>,
 }
 
-struct Entry<H> {
+struct Entry {
     size: u64,
-    target: Target<H>,
+    target: Target,
 }
 
 /// The target of a range. It is weak, so that accesses fault once the owner is gone.
-pub(super) enum Target<H> {
-    Heap(Weak<H>),
+pub(super) enum Target {
+    Heap(Weak<DriverHeap>),
     Tiles(Weak<TileTable>),
 }
 
 /// A contiguous range of bytes behind an address.
-pub(super) enum Span<H> {
+pub(super) enum Span {
     /// Memory of a heap from an offset on. The span keeps the heap alive.
-    Memory { heap: Arc<H>, offset: u64, size: u64 },
+    Memory { heap: Arc<DriverHeap>, offset: u64, size: u64 },
     /// A tile without memory: reads return zero, and writes are discarded.
     Null { size: u64 },
 }
 
-impl<H> Span<H> {
+impl Span {
     pub(super) fn size(&self) -> u64 {
         match self {
             Self::Memory { size, .. } | Self::Null { size } => *size,
@@ -48,14 +48,14 @@ impl<H> Span<H> {
     }
 }
 
-impl<H: DriverHeap> AddressSpace<H> {
+impl AddressSpace {
     /// Creates an address space over `owners`, with large pages of a size.
     pub(super) fn new(owners: AddressOwners, large_page: Alignment) -> Self {
         Self { owners: Mutex::new(owners), large_page, pages: RwLock::new(BTreeMap::new()) }
     }
 
     /// Translates `address` to at most `size` contiguous bytes, whether or not they are resident. O(log ranges).
-    pub(super) fn translate(&self, address: u64, size: u64) -> Result<Span<H>, PageFault> {
+    pub(super) fn translate(&self, address: u64, size: u64) -> Result<Span, PageFault> {
         let fault = || PageFault::new(address, FaultCause::Unmapped);
         let (start, entry_size, target) = self.entry(address).ok_or_else(fault)?;
         let offset = address - start;
@@ -68,21 +68,14 @@ impl<H: DriverHeap> AddressSpace<H> {
             }
             Target::Tiles(tiles) => {
                 let size = size.min(TILE_SIZE - offset % TILE_SIZE);
-                let Some((heap, offset)) = tiles.upgrade().ok_or_else(fault)?.locate(address, offset)? else {
-                    return Ok(Span::Null { size });
-                };
-                // A heap is mapped for as long as it lives.
-                let Some((_, _, Target::Heap(own))) = self.entry(heap.gpu_virtual_address().get()) else {
-                    return Err(fault());
-                };
-                let heap = own.upgrade().ok_or_else(fault)?;
-                Ok(Span::Memory { heap, offset, size })
+                let place = tiles.upgrade().ok_or_else(fault)?.locate(address, offset)?;
+                Ok(place.map_or(Span::Null { size }, |(heap, offset)| Span::Memory { heap, offset, size }))
             }
         }
     }
 
     /// Returns the last range that begins at `address` or before: its first address, size and target.
-    fn entry(&self, address: u64) -> Option<(u64, u64, Target<H>)> {
+    fn entry(&self, address: u64) -> Option<(u64, u64, Target)> {
         let pages = self.pages.read().unwrap_or_else(PoisonError::into_inner);
         let (&start, Entry { size, target }) = pages.range(..=address).next_back()?;
         let target = match target {
@@ -96,11 +89,9 @@ impl<H: DriverHeap> AddressSpace<H> {
     fn room(&self, size: ByteSize, alignment: Alignment) -> Option<(ByteSize, Alignment)> {
         Some((size.align_up(self.large_page)?, alignment.max(self.large_page)))
     }
-}
 
-impl<H> AddressSpace<H> {
     /// Returns the number of addresses that are free and reserved by no device. O(n).
-    #[cfg(test)]
+    #[cfg(all(test, feature = "vulkan"))]
     pub(super) fn free_size(&self) -> ByteSize {
         self.owners().free_size()
     }
@@ -111,8 +102,8 @@ impl<H> AddressSpace<H> {
 }
 
 /// Addresses that belong to one object until dropped.
-pub(super) struct AddressRange<H> {
-    space: Arc<AddressSpace<H>>,
+pub(super) struct AddressRange {
+    space: Arc<AddressSpace>,
     /// The allocated addresses, in whole pages.
     pages: Interval,
     /// The reservation that the addresses belong to.
@@ -122,14 +113,14 @@ pub(super) struct AddressRange<H> {
     size: ByteSize,
 }
 
-impl<H: DriverHeap> AddressRange<H> {
+impl AddressRange {
     /// Allocates addresses for `size` bytes, not zero: anywhere, or at `at`.
     ///
     /// # Errors
     ///
     /// [`DriverError::OutOfAddressSpace`], or [`DriverError::CannotCreateAt`] if `at` is given.
     pub(super) fn new(
-        space: &Arc<AddressSpace<H>>,
+        space: &Arc<AddressSpace>,
         size: ByteSize,
         alignment: Alignment,
         at: Option<CreateAt>,
@@ -143,7 +134,7 @@ impl<H: DriverHeap> AddressRange<H> {
                 let taken = space.owners().take_at(reservation, address, size, alignment);
                 let range = GpuVirtualAddressRange { start: address, size };
                 let pages = taken.map_err(|fault| DriverError::CannotCreateAt { range, fault })?;
-                (Some(pages), reservation)
+                (Some(pages), Some(reservation))
             }
         };
         let none = DriverError::OutOfAddressSpace { requested: size };
@@ -160,14 +151,18 @@ impl<H: DriverHeap> AddressRange<H> {
         self.size
     }
 
+    pub(super) fn range(&self) -> GpuVirtualAddressRange {
+        GpuVirtualAddressRange { start: self.start, size: self.size }
+    }
+
     /// Maps the addresses to a target.
-    pub(super) fn map_to(&self, target: Target<H>) {
+    pub(super) fn map_to(&self, target: Target) {
         let mut pages = self.space.pages.write().unwrap_or_else(PoisonError::into_inner);
         pages.insert(self.start.get(), Entry { size: self.size.get(), target });
     }
 }
 
-impl<H> Drop for AddressRange<H> {
+impl Drop for AddressRange {
     fn drop(&mut self) {
         self.space.pages.write().unwrap_or_else(PoisonError::into_inner).remove(&self.start.get());
         self.space.owners().give_back(self.pages, self.reservation);
@@ -178,24 +173,23 @@ impl<H> Drop for AddressRange<H> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CreateAt {
     pub(super) address: GpuVirtualAddress,
-    /// `None` stands for a device without a reservation.
-    pub(super) reservation: Option<ReservationId>,
+    pub(super) reservation: ReservationId,
 }
 
 /// Addresses reserved by one device until dropped, at which it can create objects.
-pub(super) struct ReservedAddresses<H> {
-    space: Arc<AddressSpace<H>>,
+pub(super) struct ReservedAddresses {
+    space: Arc<AddressSpace>,
     id: ReservationId,
 }
 
-impl<H> ReservedAddresses<H> {
+impl ReservedAddresses {
     /// Reserves the pages of `ranges`, which are as the application recorded them. O(n log n) in the number of ranges.
     ///
     /// # Errors
     ///
     /// [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]. Nothing is reserved then.
     pub(super) fn new(
-        space: &Arc<AddressSpace<H>>,
+        space: &Arc<AddressSpace>,
         ranges: &[GpuVirtualAddressRange],
     ) -> Result<Self, DriverError> {
         let id = space.owners().reserve(ranges)?;
@@ -208,7 +202,7 @@ impl<H> ReservedAddresses<H> {
     }
 }
 
-impl<H> Drop for ReservedAddresses<H> {
+impl Drop for ReservedAddresses {
     fn drop(&mut self) {
         self.space.owners().release(self.id);
     }

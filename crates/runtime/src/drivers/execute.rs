@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::gpu_memory::GpuMemory;
+use super::driver::GpuMemory;
 use super::page_fault::PageFault;
 use super::texels;
 use super::tiles::TILE_SIZE;
 use crate::ddi::command::{Command, TileMapping};
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 
 /// Executes a command, which the runtime has checked.
 pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(), PageFault> {

@@ -1,30 +1,34 @@
-//! Drivers, which implement the [`ddi`](crate::ddi).
+//! The driver of an adapter, which is the same over all memory, and the memory of GPUs.
+//!
+//! * `driver`: adapters and devices, over a `Backend`: what GPUs differ in; `GpuMemory`: a queue's access to memory.
+//! * `heap`: heaps and their residency, over `HeapMemory`. `paging_work`: what is left to do when a call has counted.
+//! * `free_addresses`, `address_owners`, `address_space`: GPU virtual addresses: free ones, their owners, and what they mean.
+//! * `segment`: usage of the segment groups, with capacity and budget.
+//! * `resource`, `tiles`, `reserved`: resources, the tiles of reserved ones, and their addresses.
+//! * [`layout`]: the layout of textures.
+//! * `queue`: queues' threads.
+//! * `execute`, `texels`: execution of commands, by means of a GPU's `GpuMemory`.
+//! * `page_fault`: accesses that the GPU could not perform.
+//! * `reservation`: address space of the host.
+//!
+//! The backends:
 //!
 //! * [`host`]: a simulated GPU whose memory is the host's.
 #![cfg_attr(feature = "vulkan", doc = "* [`vulkan`]: GPUs with a Vulkan driver.")]
-//!
-//! The drivers share what does not depend on where memory is:
-//!
-//! * [`layout`]: the layout of textures.
-//! * `free_addresses`, `address_owners`, `address_space`: GPU virtual addresses: free ones, their owners, and what they mean.
-//! * `resource`, `tiles`, `reserved`: resources, the tiles of reserved ones, and their addresses.
-//! * `segment`: usage of the segment groups, with capacity and budget.
-//! * `queue`: queues' threads.
-//! * `reservation`: address space of the host.
-//! * `execute`, `texels`: execution of commands, by means of a driver's `gpu_memory`.
-//! * `page_fault`: accesses that the GPU could not perform.
 
 mod address_owners;
 mod address_space;
+pub(crate) mod driver;
 mod execute;
 mod free_addresses;
-pub(crate) mod gpu_memory;
+pub(crate) mod heap;
 pub(crate) mod host;
 pub(crate) mod layout;
 mod page_fault;
+pub(crate) mod paging_work;
 pub(crate) mod queue;
 mod reservation;
-mod reserved;
+pub(crate) mod reserved;
 pub(crate) mod resource;
 mod segment;
 mod texels;

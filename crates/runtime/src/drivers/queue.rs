@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
 
+use super::driver::GpuMemory;
 use super::execute;
-use super::gpu_memory::GpuMemory;
 use super::page_fault::PageFault;
 use crate::ddi::DriverError;
 use crate::ddi::command::{Command, RemovalSink, Work};

@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use super::KIB_64;
 use super::address_space::{AddressRange, AddressSpace, CreateAt, Target};
-use super::tiles::{NullAccess, ReservedMemory, TILE_SIZE, TileTable};
-use crate::ddi::{DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation};
+use super::tiles::{NullAccess, TILE_SIZE, TileTable};
+use crate::ddi::{DriverError, GpuVirtualAddressRange, ResourceAllocation};
 
-/// Addresses of a reserved resource, mapped tile by tile.
-pub(super) struct TiledAddresses<H: DriverHeap> {
+/// The memory of a reserved resource: addresses of its own, mapped tile by tile.
+pub(crate) struct ReservedMemory {
     tiles: Arc<TileTable>,
-    addresses: AddressRange<H>,
+    addresses: AddressRange,
 }
 
-impl<H: DriverHeap> TiledAddresses<H> {
+impl ReservedMemory {
     pub(super) fn new(
         allocation: ResourceAllocation,
-        space: &Arc<AddressSpace<H>>,
+        space: &Arc<AddressSpace>,
         null_access: NullAccess,
         at: Option<CreateAt>,
     ) -> Result<Self, DriverError> {
@@ -30,14 +30,14 @@ impl<H: DriverHeap> TiledAddresses<H> {
         addresses.map_to(Target::Tiles(Arc::downgrade(&tiles)));
         Ok(Self { tiles, addresses })
     }
-}
 
-impl<H: DriverHeap> ReservedMemory for TiledAddresses<H> {
-    fn addresses(&self) -> GpuVirtualAddressRange {
-        GpuVirtualAddressRange { start: self.addresses.start(), size: self.addresses.size() }
+    /// The addresses.
+    pub(super) fn addresses(&self) -> GpuVirtualAddressRange {
+        self.addresses.range()
     }
 
-    fn tiles(&self) -> &TileTable {
+    /// The mappings of the tiles.
+    pub(super) fn tiles(&self) -> &TileTable {
         &self.tiles
     }
 }
@@ -48,6 +48,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ddi::DriverHeap;
     use crate::ddi::command::{TileMapping, TileMemory};
     use crate::drivers::host::tests::{MakeHeap as _, driver, video};
 
@@ -141,7 +142,7 @@ mod tests {
             for tile in 0..TILES + 4 {
                 let found = table.get(tile.into()).map(|backing| {
                     let heap = backing.heap.upgrade().expect("alive");
-                    let is_it = |known: &Arc<dyn DriverHeap>| Arc::ptr_eq(known, &heap);
+                    let is_it = |known: &Arc<DriverHeap>| Arc::ptr_eq(known, &heap);
                     (heaps.iter().position(is_it).expect("one of both"), backing.tile)
                 });
                 prop_assert_eq!(found, array.get(tile as usize).copied().flatten(), "tile {}", tile);

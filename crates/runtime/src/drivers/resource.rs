@@ -1,4 +1,4 @@
-//! Resources in a heap or in addresses of their own.
+//! Resources in a heap or in addresses of their own, and texels in CPU memory.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::DXGI_FORMAT_R24G8_TYPELESS;
 
+use super::heap::DriverHeap;
 use super::layout::TextureLayout;
+use super::reserved::ReservedMemory;
 use super::texels;
-use super::tiles::{ReservedMemory, TileTable};
-use crate::ddi::driver_resource::{TexelRegion, TexelRows};
+use super::tiles::TileTable;
 use crate::ddi::{
-    CreateAtFault, DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation, ResourceArgs,
-    ResourceKind,
+    CreateAtFault, DriverError, GpuVirtualAddressRange, ResourceAllocation, ResourceArgs, ResourceKind,
 };
 
 /// A resource: its range of addresses and the layout of its texels. Dropping the last reference releases what it holds.
@@ -27,9 +27,9 @@ pub(crate) struct DriverResource {
 
 enum Memory {
     /// A range of a heap from an offset on.
-    Heap { heap: Arc<dyn DriverHeap>, offset: u64 },
+    Heap { heap: Arc<DriverHeap>, offset: u64 },
     /// Addresses of its own, mapped tile by tile.
-    Reserved(Box<dyn ReservedMemory>),
+    Reserved(ReservedMemory),
 }
 
 impl DriverResource {
@@ -41,7 +41,7 @@ impl DriverResource {
     pub(crate) fn placed(
         args: &ResourceArgs,
         allocation: ResourceAllocation,
-        heap: Arc<dyn DriverHeap>,
+        heap: Arc<DriverHeap>,
         offset: u64,
     ) -> Result<Self, DriverError> {
         let start = heap
@@ -68,7 +68,7 @@ impl DriverResource {
     pub(crate) fn reserved(
         args: &ResourceArgs,
         allocation: ResourceAllocation,
-        memory: Box<dyn ReservedMemory>,
+        memory: ReservedMemory,
     ) -> Self {
         let start = memory.addresses().start;
         Self { args: *args, layout: layout(args), allocation, start, memory: Memory::Reserved(memory) }
@@ -212,6 +212,26 @@ impl DriverResource {
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), rows.start.add(offset), len) };
         })
     }
+}
+
+/// A box of texels: half-open, not empty, within the subresource, and on block boundaries of its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TexelRegion {
+    /// The first texel in x, y and z.
+    pub(crate) start: [u32; 3],
+    /// The number of texels in x, y and z.
+    pub(crate) size: [u32; 3],
+}
+
+/// Rows of texel blocks in linear memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TexelRows<P> {
+    /// The first block.
+    pub(crate) start: P,
+    /// Distance between rows of blocks, in bytes.
+    pub(crate) row_pitch: usize,
+    /// Distance between depth slices, in bytes.
+    pub(crate) slice_pitch: usize,
 }
 
 /// Computes the layout of a resource's texels; `None` for a buffer.

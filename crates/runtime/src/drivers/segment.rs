@@ -143,6 +143,13 @@ pub(super) enum Residence {
     LocalOrSystem,
 }
 
+/// Where a heap is charged, and for how many bytes.
+pub(super) struct Account {
+    pub(super) segments: Arc<Segments>,
+    pub(super) residence: Residence,
+    pub(super) size: ByteSize,
+}
+
 /// Bytes charged to a segment group until dropped.
 pub(super) struct Charge {
     segments: Arc<Segments>,
@@ -150,34 +157,34 @@ pub(super) struct Charge {
     size: ByteSize,
 }
 
-impl Charge {
-    pub(super) fn new(
-        segments: &Arc<Segments>,
-        group: SegmentGroup,
-        size: ByteSize,
-    ) -> Result<Self, DriverError> {
-        segments.get(group).charge(size)?;
-        Ok(Self { segments: Arc::clone(segments), group, size })
-    }
-
-    /// Charges a heap that becomes resident to a group that currently has room.
-    pub(super) fn of_resident(
-        segments: &Arc<Segments>,
-        residence: Residence,
-        size: ByteSize,
-    ) -> Result<Self, DriverError> {
-        let (local, system) = (SegmentGroup::Local, SegmentGroup::NonLocal);
-        match residence {
-            Residence::In(group) => Self::new(segments, group, size),
-            Residence::LocalOrSystem if segments.get(local).fits_budget(size) => {
-                Self::new(segments, local, size).or_else(|_| Self::new(segments, system, size))
-            }
-            // If system memory is full as well, video memory above the budget is the last resort.
-            Residence::LocalOrSystem => Self::new(segments, system, size)
-                .or_else(|error| Self::new(segments, local, size).map_err(|_| error)),
+impl Account {
+    /// The segment group that is charged if it has room.
+    pub(super) fn usual_group(&self) -> SegmentGroup {
+        match self.residence {
+            Residence::In(group) => group,
+            Residence::LocalOrSystem => SegmentGroup::Local,
         }
     }
 
+    /// Charges a segment group that currently has room.
+    pub(super) fn charge(&self) -> Result<Charge, DriverError> {
+        let charge = |group| {
+            self.segments.get(group).charge(self.size)?;
+            Ok(Charge { segments: Arc::clone(&self.segments), group, size: self.size })
+        };
+        let (local, system) = (SegmentGroup::Local, SegmentGroup::NonLocal);
+        match self.residence {
+            Residence::In(group) => charge(group),
+            Residence::LocalOrSystem if self.segments.get(local).fits_budget(self.size) => {
+                charge(local).or_else(|_: DriverError| charge(system))
+            }
+            // If system memory is full as well, video memory above the budget is the last resort.
+            Residence::LocalOrSystem => charge(system).or_else(|error| charge(local).map_err(|_| error)),
+        }
+    }
+}
+
+impl Charge {
     /// The segment group that is charged.
     pub(super) fn group(&self) -> SegmentGroup {
         self.group

@@ -1,11 +1,11 @@
 //! Copies, fills and resolves of texels, one row of blocks at a time.
 
-use super::gpu_memory::GpuMemory;
+use super::driver::GpuMemory;
 use super::layout::SubresourceLayout;
 use super::page_fault::{FaultCause, PageFault};
 use crate::ddi::DriverError;
 use crate::ddi::command::TexelLocation;
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::format::Resolver;
 
 /// Blocks of texels in the address space.

@@ -4,24 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
+use super::heap::DriverHeap;
 use super::page_fault::{FaultCause, PageFault};
 use crate::ddi::command::{TileMapping, TileMemory};
-use crate::ddi::{DriverHeap, GpuVirtualAddressRange};
 
 /// Size of a D3D12 tile, in bytes.
 pub(super) const TILE_SIZE: u64 = 64 * 1024;
 
-/// The memory of a reserved resource: addresses of its own, mapped tile by tile.
-pub(crate) trait ReservedMemory: Send + Sync {
-    /// The addresses.
-    fn addresses(&self) -> GpuVirtualAddressRange;
-
-    /// The mappings of the tiles.
-    fn tiles(&self) -> &TileTable;
-}
-
 /// A heap, and an offset in it.
-pub(super) type Place = (Arc<dyn DriverHeap>, u64);
+pub(super) type Place = (Arc<DriverHeap>, u64);
 
 /// The mappings of one reserved resource's tiles. Only mapped tiles take memory, and consecutive ones little.
 pub(crate) struct TileTable {
@@ -36,7 +27,7 @@ pub(crate) struct TileTable {
 struct Run {
     /// The tile after the last one.
     end: u64,
-    heap: Weak<dyn DriverHeap>,
+    heap: Weak<DriverHeap>,
     /// The heap's tile to which the run's first tile is mapped.
     heap_tile: u64,
     /// Whether all tiles are mapped to `heap_tile`.
@@ -63,7 +54,7 @@ impl NullAccess {
 /// A tile of a heap.
 #[derive(Clone)]
 pub(super) struct Backing {
-    pub(super) heap: Weak<dyn DriverHeap>,
+    pub(super) heap: Weak<DriverHeap>,
     /// The tile's index in the heap.
     pub(super) tile: u64,
 }
@@ -129,7 +120,7 @@ impl TileTable {
     }
 
     /// Replaces the mappings of `tiles` by a run of a heap from a tile on, repeated or not, or by nothing.
-    fn replace(&self, tiles: Range<u64>, memory: Option<(Weak<dyn DriverHeap>, u64, bool)>) {
+    fn replace(&self, tiles: Range<u64>, memory: Option<(Weak<DriverHeap>, u64, bool)>) {
         let Range { start, end } = tiles.start..tiles.end.min(self.count);
         if start >= end {
             return;
@@ -165,6 +156,6 @@ fn split(runs: &mut BTreeMap<u64, Run>, tile: u64) {
 }
 
 /// Returns the number of whole tiles of a heap.
-fn tiles_of(heap: &Arc<dyn DriverHeap>) -> u64 {
+fn tiles_of(heap: &Arc<DriverHeap>) -> u64 {
     heap.size().get() / TILE_SIZE
 }

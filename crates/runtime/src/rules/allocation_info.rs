@@ -19,7 +19,7 @@ const fn minimum(bytes: u64) -> Alignment {
 }
 
 /// Returns the driver's size and alignment of a resource that is placed in a heap.
-pub(crate) fn of_placed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
+pub(crate) fn of_placed(resource: &Resource, driver: &Driver) -> ResourceAllocation {
     driver.check_resource_allocation_info(&placed_args(resource))
 }
 
@@ -84,7 +84,7 @@ impl StructureLayout {
 /// in both cases.
 pub(crate) fn of_several(
     resources: impl Iterator<Item = Result<Resource, Refusal>>,
-    driver: &dyn Driver,
+    driver: &Driver,
     mut each: impl FnMut(usize, D3D12_RESOURCE_ALLOCATION_INFO1),
 ) -> Result<D3D12_RESOURCE_ALLOCATION_INFO, Refusal> {
     let overflow = || Refusal::invalid("the total size overflows 64 bits");

@@ -56,7 +56,7 @@ pub(crate) struct Plan {
 pub(crate) fn check(
     request: &Request<'_>,
     home: Home<'_>,
-    driver: &dyn Driver,
+    driver: &Driver,
     options: &Options,
 ) -> Result<Plan, Refusal> {
     let (caps, desc) = (driver.caps(), request.desc);

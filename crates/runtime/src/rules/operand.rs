@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use super::Refusal;
 use super::resource::Resource;
 use crate::ddi::TextureArgs;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 use crate::format;
 
 /// A resource that a command works on or that a view shows.

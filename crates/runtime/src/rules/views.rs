@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 
 use super::Refusal;
 use super::operand::{Operand, extents, plane_count};
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 use crate::format;
 
 /// The contents of a written descriptor.

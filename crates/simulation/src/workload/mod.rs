@@ -22,7 +22,7 @@ use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 pub use self::expand::{TooMuch, expand};
 pub use self::from_session::{NoWorkload, from_session};
 pub use self::from_trace::{CannotDerive, from_trace};
-pub use self::generated::{Generated, Shape, UnknownGenerated};
+pub use self::generated::{GeneratedWorkload, WorkloadShape};
 pub use self::random::Random;
 
 /// Frames of submissions, with the heaps that each submission uses.

@@ -22,7 +22,11 @@ impl Random {
     /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
+        Self::mix(self.0)
+    }
+
+    /// Returns the bits that follow from a state.
+    pub(crate) fn mix(mut mixed: u64) -> u64 {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ (mixed >> 31)

@@ -4,7 +4,8 @@
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    EVICT_AHEAD, Generated, Outcome, Policy, Shape, Workload, offline_bound, simulate,
+    EVICT_AHEAD, FIRST_EVALUATION_SEED, GeneratedWorkload, Outcome, Policy, Shape as _, Workload,
+    WorkloadShape, offline_bound, simulate,
 };
 
 fn run(workload: &Workload, policy: impl Into<Policy>, evict_ahead: ByteSize) -> Outcome {
@@ -12,8 +13,8 @@ fn run(workload: &Workload, policy: impl Into<Policy>, evict_ahead: ByteSize) ->
     simulate(workload, policy.into(), evict_ahead, &mut |_| {}).expect("the planner and the device agree")
 }
 
-fn workload(shape: Shape, seed: u32) -> Workload {
-    Generated { shape, seed }.workload()
+fn workload(shape: WorkloadShape, seed: u32) -> Workload {
+    GeneratedWorkload { shape, seed }.workload()
 }
 
 fn geometric_mean(ratios: &[f64]) -> f64 {
@@ -25,8 +26,8 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
 #[test]
 fn the_default_is_never_much_worse_than_lru() {
     let mut ratios = Vec::new();
-    for shape in Shape::ALL {
-        let workload = workload(shape, Generated::FIRST_EVALUATION_SEED);
+    for &shape in WorkloadShape::ALL {
+        let workload = workload(shape, FIRST_EVALUATION_SEED);
         let [default, lru] = [PolicyKind::default(), PolicyKind::Lru]
             .map(|kind| run(&workload, kind, ByteSize::ZERO).bytes_in.get() as f64);
         // Where little is paged in, a few heaps make a large ratio.
@@ -43,7 +44,7 @@ fn the_default_is_never_much_worse_than_lru() {
 fn what_goes_ahead_of_need_is_hardly_missed() {
     let mut ahead = ByteSize::ZERO;
     let mut ratios = Vec::new();
-    for shape in Shape::ALL {
+    for &shape in WorkloadShape::ALL {
         let workload = workload(shape, 3);
         let with = run(&workload, PolicyKind::NextUse, EVICT_AHEAD);
         let without = run(&workload, PolicyKind::NextUse, ByteSize::ZERO);
@@ -62,7 +63,7 @@ fn what_goes_ahead_of_need_is_hardly_missed() {
 /// Whatever a policy chooses, planner and device agree, and no result is below the bound.
 #[test]
 fn every_policy_is_above_the_bound() {
-    for shape in [Shape::Serving, Shape::TwoQueues, Shape::Budgets] {
+    for shape in [WorkloadShape::Serving, WorkloadShape::TwoQueues, WorkloadShape::Budgets] {
         let workload = workload(shape, 8);
         let bound = offline_bound(&workload).bytes_in;
         assert!(!bound.is_zero(), "{} pages nothing", workload.name);

@@ -1,5 +1,6 @@
-//! Eviction policies: their contract, textbook implementations, and their results in generated workloads.
+//! Eviction policies: their contract, textbook implementations, and their results in generated workloads; generated traces.
 
 mod bound;
 mod contract;
 mod textbook;
+mod traces;

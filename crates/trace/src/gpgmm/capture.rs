@@ -7,13 +7,11 @@ use super::event::{
     AllocationSnapshot, AllocatorSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc,
     HeapSnapshot, Id,
 };
-use super::fault::CaptureFault;
 use super::json::Objects;
-use crate::error::TraceErrorKind;
-use crate::location::Position;
+use crate::error::{Fault, Position};
 use crate::session::{Action, Allocation, Heap, HeapType, MAX_LIST_LEN, Record, ResourceKind};
 use crate::source::Source;
-use crate::text::Snippet;
+use crate::text::quoted;
 use crate::trace::Trace;
 
 /// The records of a capture.
@@ -81,24 +79,6 @@ impl Subject {
     }
 }
 
-/// An error of an event.
-enum EventError {
-    Json(serde_json::Error),
-    Fault(CaptureFault),
-}
-
-impl From<serde_json::Error> for EventError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Json(error)
-    }
-}
-
-impl From<CaptureFault> for EventError {
-    fn from(fault: CaptureFault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
 impl<R: Read> Capture<R> {
     pub(crate) fn new(source: Source<R>) -> Self {
         Self { objects: Objects::new(source), is_in_object: false, error_offset: 0, state: State::default() }
@@ -114,7 +94,7 @@ impl<R: Read> Capture<R> {
     }
 
     /// Returns the next record, or `None` at the end.
-    pub(crate) fn next_record(&mut self) -> Result<Option<Record>, TraceErrorKind> {
+    pub(crate) fn next_record(&mut self) -> Result<Option<Record>, Fault> {
         loop {
             if let Some(record) = self.state.records.pop_front() {
                 return Ok(Some(record));
@@ -122,31 +102,27 @@ impl<R: Read> Capture<R> {
             self.is_in_object = false;
             if !self.objects.advance()? {
                 let is_gpgmm = self.state.has_gpgmm;
-                return if is_gpgmm { Ok(None) } else { Err(CaptureFault::NotGpgmm.into()) };
+                return if is_gpgmm { Ok(None) } else { Err(NOT_GPGMM.into()) };
             }
             self.is_in_object = true;
             self.error_offset = 0;
-            let object = self.objects.object();
-            let event = serde_json::from_slice::<Event<'_>>(object);
-            match event.map_err(|error| (true, error.into())).and_then(|event| {
-                // The offset of an error in arguments is relative to them.
-                self.state.event(&event).map_err(|error| (false, error))
-            }) {
-                Ok(()) => {}
-                Err((_, EventError::Fault(fault))) => return Err(fault.into()),
-                Err((has_offset, EventError::Json(error))) => {
-                    if has_offset && error.line() == 1 {
-                        self.error_offset = error.column().saturating_sub(1) as u64;
-                    }
-                    return Err(CaptureFault::Json(message(&error)).into());
+            let event = serde_json::from_slice::<Event<'_>>(self.objects.object()).map_err(|error| {
+                if error.line() == 1 {
+                    self.error_offset = error.column().saturating_sub(1) as u64;
                 }
-            }
+                invalid_json(&error)
+            });
+            // The offset of an error in arguments is that of their event.
+            self.state.event(&event?)?;
         }
     }
 }
 
-/// Returns the message as one line of limited length, without line and column, which are relative to the event.
-fn message(error: &serde_json::Error) -> String {
+const NOT_GPGMM: &str =
+    "no event is GPGMM's; the capture needs its recording flags for API objects and API calls";
+
+/// Returns the error as one line of limited length, without line and column, which are relative to the event.
+pub(super) fn invalid_json(error: &serde_json::Error) -> Fault {
     // The message may quote text of the file, of any length.
     const MAX_CHARS: usize = 120;
     let message = error.to_string();
@@ -157,12 +133,12 @@ fn message(error: &serde_json::Error) -> String {
     if characters.next().is_some() {
         text.push('…');
     }
-    text
+    format!("invalid JSON: {text}").into()
 }
 
 impl State {
     /// Adds the records of an event.
-    fn event(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let Some(subject) = Subject::of(&event.name) else { return Ok(()) };
         self.has_gpgmm = true;
         self.time_us = self.time_us.max(event.time_us());
@@ -192,7 +168,7 @@ impl State {
     }
 
     /// Adds the options of the first allocator; others have none of their own in a capture's records.
-    fn allocator_snapshot(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+    fn allocator_snapshot(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         if std::mem::replace(&mut self.has_options, true) {
             return Ok(());
         }
@@ -231,13 +207,13 @@ impl State {
         Ok(())
     }
 
-    fn create_resource(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+    fn create_resource(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let Some(args) = event.args::<CreateResource>()? else { return Ok(()) };
         // A message with this name has no description.
         let Some(resource) = args.resource_descriptor else { return Ok(()) };
         let allocation = Allocation {
             id: 0,
-            size: resource.size()?,
+            size: resource.size().map_err(|rule| format!("resourceDescriptor: {rule}"))?,
             kind: resource.kind(),
             heap_type: args
                 .allocation_descriptor
@@ -248,16 +224,16 @@ impl State {
         };
         // The previous call of the thread, if it is still here, has failed.
         self.resource_calls.insert(event.thread(), allocation);
-        Ok(check_count(self.resource_calls.len())?)
+        check_count(self.resource_calls.len())
     }
 
-    fn new_allocation(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+    fn new_allocation(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let id = id_of(event)?;
         let call = self.resource_calls.remove(&event.thread());
         let number = call.map(|call| self.allocate(call));
         match self.allocations.insert(id, number) {
             None => check_count(self.allocations.len()),
-            Some(_) => Err(CaptureFault::CreatedTwice { name: name_of(event), id }),
+            Some(_) => Err(of_object(event, id, "created although it exists")),
         }
     }
 
@@ -268,7 +244,7 @@ impl State {
         id
     }
 
-    fn allocation_snapshot(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+    fn allocation_snapshot(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let id = id_of(event)?;
         let (Some(&number), Some(snapshot)) =
             (self.allocations.get(&id), event.snapshot::<AllocationSnapshot>()?)
@@ -300,27 +276,27 @@ impl State {
         Ok(())
     }
 
-    fn delete_allocation(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+    fn delete_allocation(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let id = id_of(event)?;
         match self.allocations.remove(&id) {
             Some(Some(allocation)) => self.record(Action::Free { allocation }),
             // Its size is unknown.
             Some(None) => {}
-            None => return Err(CaptureFault::DeletedTwice { name: name_of(event), id }),
+            None => return Err(of_object(event, id, "deleted although it does not exist")),
         }
         Ok(())
     }
 
-    fn new_heap(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+    fn new_heap(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let id = id_of(event)?;
         let desc = self.heap_calls.remove(&event.thread());
         match self.heaps.insert(id, LiveHeap { number: None, desc }) {
             None => check_count(self.heaps.len()),
-            Some(_) => Err(CaptureFault::CreatedTwice { name: name_of(event), id }),
+            Some(_) => Err(of_object(event, id, "created although it exists")),
         }
     }
 
-    fn heap_snapshot(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+    fn heap_snapshot(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let id = id_of(event)?;
         let Some(heap) = self.heaps.get_mut(&id).filter(|heap| heap.number.is_none()) else { return Ok(()) };
         let Some(snapshot) = event.snapshot::<HeapSnapshot>()? else { return Ok(()) };
@@ -342,7 +318,7 @@ impl State {
         Ok(())
     }
 
-    fn delete_heap(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+    fn delete_heap(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let heap = self.heaps.remove(&id_of(event)?);
         // GPGMM at some versions writes no event for a new heap.
         if let Some(LiveHeap { number: Some(heap), .. }) = heap {
@@ -351,7 +327,7 @@ impl State {
         Ok(())
     }
 
-    fn execute(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+    fn execute(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let Some(args) = event.args::<ExecuteCommandLists>()? else { return Ok(()) };
         let mut sets = Vec::new();
         for list in &args.residency_lists {
@@ -370,27 +346,30 @@ impl State {
     }
 }
 
-fn id_of(event: &Event<'_>) -> Result<u64, CaptureFault> {
-    event.id.map(|Id(id)| id).ok_or_else(|| CaptureFault::NoId { name: name_of(event) })
+fn id_of(event: &Event<'_>) -> Result<u64, Fault> {
+    let no_id = || format!("event {} has no id", quoted(event.name.as_bytes()));
+    Ok(event.id.map(|Id(id)| id).ok_or_else(no_id)?)
 }
 
-fn name_of(event: &Event<'_>) -> Snippet {
-    Snippet::new(event.name.as_bytes())
+/// Returns the error that an object does not exist, or exists.
+fn of_object(event: &Event<'_>, id: u64, rule: &str) -> Fault {
+    format!("{} {id:#x} is {rule}", quoted(event.name.as_bytes())).into()
 }
 
 /// Bounds the memory for malicious captures.
-fn check_count(count: usize) -> Result<(), CaptureFault> {
+fn check_count(count: usize) -> Result<(), Fault> {
     let limit = Trace::MAX_LIVE;
-    if u32::try_from(count).is_ok_and(|count| count <= limit) {
+    if count <= limit as usize {
         Ok(())
     } else {
-        Err(CaptureFault::TooManyObjects { limit })
+        Err(format!("more than {limit} objects exist at the same time").into())
     }
 }
 
-fn check_list(len: usize) -> Result<(), CaptureFault> {
-    if len > MAX_LIST_LEN {
-        return Err(CaptureFault::TooLong { what: "a list of heaps or residency sets", limit: MAX_LIST_LEN });
+fn check_list(len: usize) -> Result<(), Fault> {
+    if len <= MAX_LIST_LEN {
+        Ok(())
+    } else {
+        Err(format!("a list of heaps or residency sets exceeds the limit of {MAX_LIST_LEN}").into())
     }
-    Ok(())
 }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, from_str};
 
+use super::capture::invalid_json;
+use crate::error::Fault;
+
 /// Phase, name and arguments of an event. Arguments are parsed for known names only.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event<'a> {
@@ -36,7 +39,7 @@ impl Event<'_> {
     }
 
     /// Returns the snapshot of an object.
-    pub(super) fn snapshot<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<Option<T>> {
+    pub(super) fn snapshot<'a, T: Deserialize<'a>>(&'a self) -> Result<Option<T>, Fault> {
         #[derive(Deserialize)]
         #[serde(bound(deserialize = "T: Deserialize<'de>"))]
         struct Args<T> {
@@ -46,8 +49,8 @@ impl Event<'_> {
     }
 
     /// Returns the arguments of a call.
-    pub(super) fn args<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<Option<T>> {
-        self.args.map(|args| from_str(args.get())).transpose()
+    pub(super) fn args<'a, T: Deserialize<'a>>(&'a self) -> Result<Option<T>, Fault> {
+        self.args.map(|args| from_str(args.get()).map_err(|error| invalid_json(&error))).transpose()
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::io::Read;
 
-use super::fault::CaptureFault;
-use crate::error::TraceErrorKind;
-use crate::format::BYTE_ORDER_MARK;
+use crate::error::Fault;
+use crate::records::BYTE_ORDER_MARK;
 use crate::source::Source;
-use crate::text::Snippet;
+use crate::text::quoted;
 
 /// The objects in the array `traceEvents` of an object, or in an array.
 ///
@@ -36,6 +35,9 @@ enum State {
 }
 
 const BUFFER_LEN: usize = 64 << 10;
+
+const NO_EVENTS: &str = "the JSON object has no array traceEvents; it is not a capture of GPGMM";
+const TRUNCATED: &str = "unexpected end of the JSON; the file may be truncated";
 
 /// Maximum length of an object, in bytes.
 const MAX_OBJECT_LEN: usize = 4 << 20;
@@ -73,7 +75,7 @@ impl<R: Read> Objects<R> {
     }
 
     /// Advances to the next object. Returns `false` at the end.
-    pub(super) fn advance(&mut self) -> Result<bool, TraceErrorKind> {
+    pub(super) fn advance(&mut self) -> Result<bool, Fault> {
         if self.state == State::Start {
             self.state = self.start()?;
         }
@@ -99,7 +101,7 @@ impl<R: Read> Objects<R> {
         let read = self.value(|bytes| {
             object.extend_from_slice(bytes);
             if object.len() > MAX_OBJECT_LEN {
-                return Err(CaptureFault::TooLong { what: "the event", limit: MAX_OBJECT_LEN });
+                return Err(format!("the event exceeds the limit of {MAX_OBJECT_LEN} bytes").into());
             }
             Ok(())
         });
@@ -108,7 +110,7 @@ impl<R: Read> Objects<R> {
     }
 
     /// Reads up to the first element.
-    fn start(&mut self) -> Result<State, TraceErrorKind> {
+    fn start(&mut self) -> Result<State, Fault> {
         if self.peek()? == Some(BYTE_ORDER_MARK[0]) {
             for &byte in BYTE_ORDER_MARK {
                 self.expect(byte, "a JSON object")?;
@@ -120,7 +122,7 @@ impl<R: Read> Objects<R> {
         }
         self.expect(b'{', "a JSON object or array")?;
         if self.token()? == b'}' {
-            return Err(CaptureFault::NoEvents.into());
+            return Err(NO_EVENTS.into());
         }
         loop {
             let is_events = self.name()? == b"\"traceEvents\"";
@@ -130,14 +132,14 @@ impl<R: Read> Objects<R> {
             }
             self.value(|_| Ok(()))?;
             if self.token()? == b'}' {
-                return Err(CaptureFault::NoEvents.into());
+                return Err(NO_EVENTS.into());
             }
             self.expect(b',', "a comma or }")?;
         }
     }
 
     /// Reads from the end of the array to the end of the file.
-    fn finish(&mut self, is_member: bool) -> Result<(), TraceErrorKind> {
+    fn finish(&mut self, is_member: bool) -> Result<(), Fault> {
         if is_member {
             while self.token()? != b'}' {
                 self.expect(b',', "a comma or }")?;
@@ -155,7 +157,7 @@ impl<R: Read> Objects<R> {
     }
 
     /// Reads the name of a member with its quotes, and the colon.
-    fn name(&mut self) -> Result<Vec<u8>, TraceErrorKind> {
+    fn name(&mut self) -> Result<Vec<u8>, Fault> {
         if self.token()? != b'"' {
             return Err(self.unexpected("the name of a member"));
         }
@@ -163,7 +165,7 @@ impl<R: Read> Objects<R> {
         self.value(|bytes| {
             name.extend_from_slice(bytes);
             if name.len() > MAX_NAME_LEN {
-                return Err(CaptureFault::TooLong { what: "the name of a member", limit: MAX_NAME_LEN });
+                return Err(format!("the name of a member exceeds the limit of {MAX_NAME_LEN} bytes").into());
             }
             Ok(())
         })?;
@@ -173,15 +175,12 @@ impl<R: Read> Objects<R> {
     }
 
     /// Reads a value, whose first byte is next, and passes its parts on.
-    fn value(
-        &mut self,
-        mut part: impl FnMut(&[u8]) -> Result<(), CaptureFault>,
-    ) -> Result<(), TraceErrorKind> {
+    fn value(&mut self, mut part: impl FnMut(&[u8]) -> Result<(), Fault>) -> Result<(), Fault> {
         let is_scalar = !matches!(self.token()?, b'{' | b'[' | b'"');
         let (mut depth, mut in_string, mut is_escaped) = (0_u32, false, false);
         loop {
             if self.peek()?.is_none() {
-                return Err(CaptureFault::Truncated.into());
+                return Err(TRUNCATED.into());
             }
             let bytes = &self.buffer[self.next..self.end];
             let mut len = None;
@@ -221,39 +220,40 @@ impl<R: Read> Objects<R> {
     }
 
     /// Skips white space and returns the next byte, which stays next.
-    fn token(&mut self) -> Result<u8, TraceErrorKind> {
+    fn token(&mut self) -> Result<u8, Fault> {
         self.skip_space()?;
-        self.peek()?.ok_or_else(|| CaptureFault::Truncated.into())
+        self.peek()?.ok_or_else(|| TRUNCATED.into())
     }
 
-    fn skip_space(&mut self) -> Result<(), TraceErrorKind> {
+    fn skip_space(&mut self) -> Result<(), Fault> {
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek()? {
             self.take();
         }
         Ok(())
     }
 
-    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), TraceErrorKind> {
+    fn expect(&mut self, byte: u8, expected: &str) -> Result<(), Fault> {
         match self.peek()? {
             Some(found) if found == byte => {
                 self.take();
                 Ok(())
             }
             Some(_) => Err(self.unexpected(expected)),
-            None => Err(CaptureFault::Truncated.into()),
+            None => Err(TRUNCATED.into()),
         }
     }
 
-    fn unexpected(&self, expected: &'static str) -> TraceErrorKind {
+    fn unexpected(&self, expected: &str) -> Fault {
         // The only byte that is in the buffer for certain.
-        CaptureFault::Unexpected { expected, found: Snippet::new(&self.buffer[self.next..][..1]) }.into()
+        let found = quoted(&self.buffer[self.next..][..1]);
+        format!("invalid JSON: expected {expected}, found {found}").into()
     }
 
     fn take(&mut self) {
         self.next += 1;
     }
 
-    fn peek(&mut self) -> Result<Option<u8>, TraceErrorKind> {
+    fn peek(&mut self) -> Result<Option<u8>, Fault> {
         if self.next == self.end {
             self.offset += self.end as u64;
             (self.next, self.end) = (0, 0);

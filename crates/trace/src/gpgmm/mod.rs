@@ -26,12 +26,10 @@
 
 mod capture;
 mod event;
-mod fault;
 mod json;
 mod size;
 mod writer;
 
-pub use fault::CaptureFault;
 pub use writer::CaptureWriter;
 
 pub(crate) use capture::Capture;

@@ -1,7 +1,6 @@
 //! Sizes of resources from their descriptions.
 
 use super::event::ResourceDescriptor;
-use super::fault::CaptureFault;
 use crate::session::ResourceKind;
 
 // Values of D3D12_RESOURCE_DIMENSION.
@@ -15,20 +14,17 @@ impl ResourceDescriptor {
     }
 
     /// Returns the size in bytes: the width of a buffer, or the bytes of a texture's texels.
-    pub(super) fn size(&self) -> Result<u64, CaptureFault> {
+    pub(super) fn size(&self) -> Result<u64, &'static str> {
         match self.dimension {
-            BUFFER if self.width == 0 => {
-                Err(CaptureFault::ResourceSize("Width is 0, but must be at least 1"))
-            }
+            BUFFER if self.width == 0 => Err("Width is 0, but must be at least 1"),
             BUFFER => Ok(self.width),
             TEXTURE_1D..=TEXTURE_3D => self.texture_size(),
-            _ => Err(CaptureFault::ResourceSize("Dimension must be 1 to 4")),
+            _ => Err("Dimension must be 1 to 4"),
         }
     }
 
-    fn texture_size(&self) -> Result<u64, CaptureFault> {
-        let (bits, block) =
-            texel_bits(self.format).ok_or(CaptureFault::ResourceSize("Format has no known size"))?;
+    fn texture_size(&self) -> Result<u64, &'static str> {
+        let (bits, block) = texel_bits(self.format).ok_or("Format has no known size")?;
         let array_or_depth = u64::from(self.depth_or_array_size.max(1));
         let samples = self.sample_desc.as_ref().map_or(1, |samples| samples.count.max(1));
         let (mut width, mut height) = (self.width.max(1), u64::from(self.height.max(1)));
@@ -38,9 +34,8 @@ impl ResourceDescriptor {
         let levels = if self.mip_levels == 0 { u16::MAX } else { self.mip_levels };
         let mut bits_of_slice: u128 = 0;
         for _ in 0..levels {
-            let texels = u128::from(width.next_multiple_of_or_max(block))
-                * u128::from(height.next_multiple_of_or_max(block))
-                * u128::from(depth);
+            let in_blocks = |length: u64| length.checked_next_multiple_of(block).unwrap_or(u64::MAX);
+            let texels = u128::from(in_blocks(width)) * u128::from(in_blocks(height)) * u128::from(depth);
             // The product of 64, 32 and 16 bits fits, and so does the sum of the levels in the end.
             bits_of_slice = bits_of_slice.saturating_add(texels.saturating_mul(bits.into()));
             if (width, height, depth) == (1, 1, 1) {
@@ -49,18 +44,7 @@ impl ResourceDescriptor {
             [width, height, depth] = [width, height, depth].map(|length| (length / 2).max(1));
         }
         let bits = bits_of_slice.saturating_mul(slices.into()).saturating_mul(samples.into());
-        u64::try_from(bits.div_ceil(8))
-            .map_err(|_| CaptureFault::ResourceSize("the size of the texture exceeds 64 bits"))
-    }
-}
-
-trait NextMultiple {
-    fn next_multiple_of_or_max(self, block: u64) -> u64;
-}
-
-impl NextMultiple for u64 {
-    fn next_multiple_of_or_max(self, block: u64) -> u64 {
-        self.checked_next_multiple_of(block).unwrap_or(Self::MAX)
+        u64::try_from(bits.div_ceil(8)).map_err(|_| "the size of the texture exceeds 64 bits")
     }
 }
 

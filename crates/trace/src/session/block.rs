@@ -1,7 +1,7 @@
 //! Header of a session and headers of blocks.
 
 #[cfg(feature = "read")]
-use super::fault::SessionFault;
+use crate::error::Fault;
 
 /// Version of the format.
 pub const VERSION: u16 = 1;
@@ -26,20 +26,22 @@ pub(super) fn header() -> [u8; HEADER_LEN] {
 
 /// Checks the header of a session.
 #[cfg(feature = "read")]
-pub(super) fn check_header(header: &[u8]) -> Result<(), SessionFault> {
+pub(super) fn check_header(header: &[u8]) -> Result<(), Fault> {
     let Ok(header) = <&[u8; HEADER_LEN]>::try_from(header) else {
-        return Err(SessionFault::HeaderTruncated);
+        return Err("the session ends within its header".into());
     };
     if header[..8] != MAGIC {
-        return Err(SessionFault::WrongMagic);
+        return Err("the first 8 bytes are not those of a session; the file is corrupted".into());
     }
     if crc32fast::hash(&header[..12]).to_le_bytes() != header[12..] {
-        return Err(SessionFault::HeaderChecksum);
+        return Err("the session's header does not match its checksum; the file is corrupted".into());
     }
     match (u16::from_le_bytes([header[8], header[9]]), u16::from_le_bytes([header[10], header[11]])) {
         (VERSION, 0) => Ok(()),
-        (VERSION, found) => Err(SessionFault::Reserved { found }),
-        (found, _) => Err(SessionFault::Version { found }),
+        (VERSION, found) => {
+            Err(format!("the reserved field of the session's header is {found}, but must be 0").into())
+        }
+        (found, _) => Err(format!("session version {found} is not supported; expected {VERSION}").into()),
     }
 }
 
@@ -69,23 +71,26 @@ pub(super) struct BlockHeader {
 
 #[cfg(feature = "read")]
 impl BlockHeader {
-    pub(super) fn parse(bytes: [u8; BLOCK_HEADER_LEN]) -> Result<Self, SessionFault> {
+    pub(super) fn parse(bytes: [u8; BLOCK_HEADER_LEN]) -> Result<Self, Fault> {
         let [len, count, checksum] =
             [0, 4, 8].map(|at| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
         // Before the length is used, because the bytes have not been checked.
         let is_possible = if len == 0 { count == 0 } else { (1..=len).contains(&count) };
         match usize::try_from(len) {
             Ok(len) if is_possible && len <= MAX_BLOCK_LEN => Ok(Self { len, count, checksum }),
-            _ => Err(SessionFault::BlockHeader { len, count }),
+            _ => Err(format!(
+                "a block of {len} bytes with {count} records is impossible; the limit is {MAX_BLOCK_LEN} bytes"
+            )
+            .into()),
         }
     }
 
     /// Checks the checksum of the header and the records.
-    pub(super) fn check(self, header: &[u8; BLOCK_HEADER_LEN], records: &[u8]) -> Result<(), SessionFault> {
+    pub(super) fn check(self, header: &[u8; BLOCK_HEADER_LEN], records: &[u8]) -> Result<(), Fault> {
         if checksum(&header[..8], records) == self.checksum {
             Ok(())
         } else {
-            Err(SessionFault::BlockChecksum)
+            Err("the block does not match its checksum; the file is corrupted".into())
         }
     }
 }

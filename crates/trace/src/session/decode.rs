@@ -1,19 +1,19 @@
 //! Records from bytes.
 
 use super::encode::{Previous, tag};
-use super::fault::SessionFault;
 use super::record::{
     Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
 };
-use super::varint::{add, take};
+use super::varint::{NOT_FILLED, add, take, too_large};
 use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
-use crate::error::TraceErrorKind;
+use crate::csv::ZERO_SIZE;
+use crate::error::Fault;
 
 /// Removes a record from the start of `bytes`.
-pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Record, TraceErrorKind> {
+pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Record, Fault> {
     let tag = take_byte(bytes)?;
     let elapsed = take(bytes)?;
-    let time_us = previous.time_us.checked_add(elapsed).ok_or(SessionFault::IntegerTooLarge { bits: 64 })?;
+    let time_us = previous.time_us.checked_add(elapsed).ok_or_else(|| too_large(64))?;
     previous.time_us = time_us;
     let Previous { allocation: last_allocation, heap: last_heap, set: last_set, .. } = previous;
     let action = match tag {
@@ -21,11 +21,10 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
             let id = take_id(bytes, last_allocation)?;
             let size = take(bytes)?;
             if size == 0 {
-                return Err(TraceErrorKind::ZeroSize);
+                return Err(ZERO_SIZE.into());
             }
             let kind = take_byte(bytes)?;
-            let kind = ResourceKind::from_byte(kind)
-                .ok_or(SessionFault::UnknownValue { what: "resource kind", value: kind })?;
+            let kind = ResourceKind::from_byte(kind).ok_or_else(|| unknown("resource kind", kind))?;
             let heap_type = take_heap_type(bytes)?;
             let (flags, name) = (take_u32(bytes)?, take_name(bytes)?);
             Action::Allocate(Allocation { id, size, kind, heap_type, flags, name })
@@ -85,10 +84,9 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
         tag::EVICT => Action::Evict { heap: take_id(bytes, last_heap)? },
         tag::COUNT => {
             let counter = take_byte(bytes)?;
-            let counter = Counter::ALL
-                .get(usize::from(counter))
-                .ok_or(SessionFault::UnknownValue { what: "counter", value: counter })?;
-            Action::Count { counter: *counter, value: take(bytes)? }
+            let found = Counter::ALL.get(usize::from(counter)).copied();
+            let counter = found.ok_or_else(|| unknown("counter", counter))?;
+            Action::Count { counter, value: take(bytes)? }
         }
         tag::NEST_ALLOCATOR => Action::NestAllocator { parent: take(bytes)? },
         tag::DROP_ALLOCATOR => Action::DropAllocator,
@@ -106,18 +104,17 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
             is_shared: take_bool(bytes)?,
             pool: if take_bool(bytes)? { Some(take(bytes)?) } else { None },
         },
-        value => return Err(SessionFault::UnknownValue { what: "action", value }.into()),
+        value => return Err(unknown("action", value)),
     };
     Ok(Record { time_us, action })
 }
 
-fn take_description(bytes: &mut &[u8], last_allocation: &mut u64) -> Result<Description, SessionFault> {
+fn take_description(bytes: &mut &[u8], last_allocation: &mut u64) -> Result<Description, Fault> {
     let allocation = take_id(bytes, last_allocation)?;
     let placement = take_byte(bytes)?;
     Ok(Description {
         allocation,
-        placement: PlacementKind::from_byte(placement)
-            .ok_or(SessionFault::UnknownValue { what: "placement", value: placement })?,
+        placement: PlacementKind::from_byte(placement).ok_or_else(|| unknown("placement", placement))?,
         allocation_flags: take_u32(bytes)?,
         heap_flags: take_u32(bytes)?,
         padding: take(bytes)?,
@@ -138,56 +135,59 @@ fn take_description(bytes: &mut &[u8], last_allocation: &mut u64) -> Result<Desc
 
 type Options = Vec<(Box<str>, Box<str>)>;
 
-fn take_options(bytes: &mut &[u8]) -> Result<Options, SessionFault> {
+fn take_options(bytes: &mut &[u8]) -> Result<Options, Fault> {
     let len = take_len(bytes, "a list of options", MAX_OPTIONS)?;
     (0..len)
         .map(|_| Ok((take_name(bytes)?.unwrap_or_default(), take_name(bytes)?.unwrap_or_default())))
         .collect()
 }
 
-fn take_bool(bytes: &mut &[u8]) -> Result<bool, SessionFault> {
+fn take_bool(bytes: &mut &[u8]) -> Result<bool, Fault> {
     match take_byte(bytes)? {
         0 => Ok(false),
         1 => Ok(true),
-        value => Err(SessionFault::UnknownValue { what: "truth value", value }),
+        value => Err(unknown("truth value", value)),
     }
 }
 
-fn take_u16(bytes: &mut &[u8]) -> Result<u16, SessionFault> {
-    u16::try_from(take(bytes)?).map_err(|_| SessionFault::IntegerTooLarge { bits: 16 })
+fn unknown(what: &str, value: u8) -> Fault {
+    format!("unknown {what} {value}").into()
 }
 
-fn take_byte(bytes: &mut &[u8]) -> Result<u8, SessionFault> {
-    let (&first, rest) = bytes.split_first().ok_or(SessionFault::BlockLength)?;
+fn take_byte(bytes: &mut &[u8]) -> Result<u8, Fault> {
+    take_bytes(bytes, 1).map(|first| first[0])
+}
+
+fn take_bytes<'a>(bytes: &mut &'a [u8], len: usize) -> Result<&'a [u8], Fault> {
+    let (first, rest) = bytes.split_at_checked(len).ok_or(NOT_FILLED)?;
     *bytes = rest;
     Ok(first)
 }
 
-fn take_bytes<'a>(bytes: &mut &'a [u8], len: usize) -> Result<&'a [u8], SessionFault> {
-    let (first, rest) = bytes.split_at_checked(len).ok_or(SessionFault::BlockLength)?;
-    *bytes = rest;
-    Ok(first)
+fn take_u16(bytes: &mut &[u8]) -> Result<u16, Fault> {
+    take(bytes)?.try_into().map_err(|_| too_large(16))
 }
 
-fn take_u32(bytes: &mut &[u8]) -> Result<u32, SessionFault> {
-    u32::try_from(take(bytes)?).map_err(|_| SessionFault::IntegerTooLarge { bits: 32 })
+fn take_u32(bytes: &mut &[u8]) -> Result<u32, Fault> {
+    take(bytes)?.try_into().map_err(|_| too_large(32))
 }
 
-fn take_len(bytes: &mut &[u8], what: &'static str, limit: usize) -> Result<usize, SessionFault> {
+fn take_len(bytes: &mut &[u8], what: &str, limit: usize) -> Result<usize, Fault> {
     let len = take(bytes)?;
-    usize::try_from(len).ok().filter(|&len| len <= limit).ok_or(SessionFault::TooLong { what, len, limit })
+    let within = usize::try_from(len).ok().filter(|&len| len <= limit);
+    within.ok_or_else(|| format!("{what} has length {len}, which exceeds the limit of {limit}").into())
 }
 
-fn take_id(bytes: &mut &[u8], previous: &mut u64) -> Result<u64, SessionFault> {
+fn take_id(bytes: &mut &[u8], previous: &mut u64) -> Result<u64, Fault> {
     *previous = add(*previous, take(bytes)?);
     Ok(*previous)
 }
 
-fn take_ids(bytes: &mut &[u8], previous: &mut u64) -> Result<Vec<u64>, SessionFault> {
+fn take_ids(bytes: &mut &[u8], previous: &mut u64) -> Result<Vec<u64>, Fault> {
     let len = take_len(bytes, "a list", MAX_LIST_LEN)?;
     // Every id has at least one byte, so that a wrong length allocates no more than the block.
     if len > bytes.len() {
-        return Err(SessionFault::BlockLength);
+        return Err(NOT_FILLED.into());
     }
     // Collecting results would not reserve the memory.
     let mut ids = Vec::with_capacity(len);
@@ -197,13 +197,13 @@ fn take_ids(bytes: &mut &[u8], previous: &mut u64) -> Result<Vec<u64>, SessionFa
     Ok(ids)
 }
 
-fn take_heap_type(bytes: &mut &[u8]) -> Result<HeapType, SessionFault> {
+fn take_heap_type(bytes: &mut &[u8]) -> Result<HeapType, Fault> {
     let value = take_byte(bytes)?;
-    HeapType::from_d3d12(value).ok_or(SessionFault::UnknownValue { what: "heap type", value })
+    HeapType::from_d3d12(value).ok_or_else(|| unknown("heap type", value))
 }
 
-fn take_name(bytes: &mut &[u8]) -> Result<Option<Box<str>>, SessionFault> {
+fn take_name(bytes: &mut &[u8]) -> Result<Option<Box<str>>, Fault> {
     let len = take_len(bytes, "a name", MAX_NAME_LEN)?;
-    let name = str::from_utf8(take_bytes(bytes, len)?).map_err(|_| SessionFault::NameNotUtf8)?;
+    let name = str::from_utf8(take_bytes(bytes, len)?).map_err(|_| "a name is not valid UTF-8")?;
     Ok((!name.is_empty()).then(|| name.into()))
 }

@@ -177,40 +177,20 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
 }
 
 fn push_description(bytes: &mut Vec<u8>, last_allocation: &mut u64, description: &Description) {
-    let Description {
-        allocation,
-        placement,
-        allocation_flags,
-        heap_flags,
-        padding,
-        strategy,
-        initial_state,
-        dimension,
-        alignment,
-        width,
-        height,
-        depth_or_array_size,
-        mip_levels,
-        format,
-        sample_count,
-        sample_quality,
-        layout,
-    } = *description;
-    push_id(bytes, last_allocation, allocation);
-    bytes.push(placement as u8);
-    push(bytes, allocation_flags.into());
-    push(bytes, heap_flags.into());
-    push(bytes, padding);
-    bytes.push(strategy);
-    push(bytes, initial_state.into());
-    push(bytes, dimension.into());
-    push(bytes, alignment);
-    push(bytes, width);
-    push(bytes, height.into());
-    for value in [depth_or_array_size, mip_levels] {
+    let it = description;
+    push_id(bytes, last_allocation, it.allocation);
+    bytes.push(it.placement as u8);
+    for value in [it.allocation_flags.into(), it.heap_flags.into(), it.padding] {
+        push(bytes, value);
+    }
+    bytes.push(it.strategy);
+    for value in [it.initial_state.into(), it.dimension.into(), it.alignment, it.width, it.height.into()] {
+        push(bytes, value);
+    }
+    for value in [it.depth_or_array_size, it.mip_levels] {
         push(bytes, value.into());
     }
-    for value in [format, sample_count, sample_quality, layout] {
+    for value in [it.format, it.sample_count, it.sample_quality, it.layout] {
         push(bytes, value.into());
     }
 }

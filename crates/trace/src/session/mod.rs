@@ -101,8 +101,6 @@ mod counts;
 mod decode;
 mod encode;
 #[cfg(feature = "read")]
-mod fault;
-#[cfg(feature = "read")]
 mod reader;
 mod record;
 #[cfg(feature = "read")]
@@ -113,8 +111,6 @@ mod writer;
 
 pub use block::{MAX_BLOCK_LEN, VERSION};
 #[cfg(feature = "read")]
-pub use fault::SessionFault;
-#[cfg(feature = "read")]
 pub use reader::SessionReader;
 pub use record::{
     Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
@@ -122,7 +118,7 @@ pub use record::{
 pub use writer::{SessionWriter, WriteError};
 
 #[cfg(feature = "read")]
-pub(crate) use {block::MAGIC, reader::Stream, references::References};
+pub(crate) use {block::MAGIC, references::References};
 
 /// Maximum length of a name, in bytes. A writer cuts off longer names.
 pub const MAX_NAME_LEN: usize = 1024;

@@ -1,66 +1,23 @@
 //! Reads a session block by block.
 
 use std::io::Read;
-use std::iter::FusedIterator;
 use std::path::{Path, PathBuf};
 
 use super::block::{BLOCK_HEADER_LEN, BlockHeader, HEADER_LEN, check_header};
 use super::decode::decode;
 use super::encode::Previous;
-use super::fault::SessionFault;
 use super::record::Record;
-use crate::error::{TraceError, TraceErrorKind};
-use crate::location::Position;
+use super::varint::NOT_FILLED;
+use crate::error::{Fault, Position, TraceError};
+use crate::rules::time_goes_back;
 use crate::source::Source;
 
 /// An iterator over the records of a session, which holds one block in memory.
 ///
-/// The form of every record is checked. That ids name existing objects is not; [`RecordReader`](crate::RecordReader) checks it for
-/// allocations. The iterator ends after an error.
+/// The form of every record is checked. That ids name existing objects is not; [`RecordReader`](crate::RecordReader) checks it.
+/// The iterator ends after an error.
 pub struct SessionReader<R> {
     path: PathBuf,
-    stream: Stream<R>,
-    is_done: bool,
-}
-
-impl<R: Read> SessionReader<R> {
-    /// Creates a reader for `input`, plain or gzip, and reads the header. `path` is used in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if `input` cannot be read or has no valid header.
-    pub fn new(path: impl AsRef<Path>, input: R) -> Result<Self, TraceError> {
-        let path = path.as_ref();
-        let stream = Source::new(input).and_then(Stream::new);
-        let stream = stream.map_err(|kind| TraceError::at(path, Position::Byte(0), kind))?;
-        Ok(Self { path: path.to_owned(), stream, is_done: false })
-    }
-
-    /// Returns the offset of the first incomplete block, in bytes, if the session has no end and all complete blocks have been
-    /// read. The program that wrote it has ended without [`finish`](super::SessionWriter::finish).
-    #[must_use]
-    pub fn truncated_at(&self) -> Option<u64> {
-        self.stream.truncated_at()
-    }
-}
-
-impl<R: Read> Iterator for SessionReader<R> {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_done {
-            return None;
-        }
-        let record = self.stream.next_record();
-        self.is_done = !matches!(record, Ok(Some(_)));
-        record.map_err(|kind| TraceError::at(&self.path, self.stream.position(), kind)).transpose()
-    }
-}
-
-impl<R: Read> FusedIterator for SessionReader<R> {}
-
-/// The records of a [`Source`].
-pub(crate) struct Stream<R> {
     source: Source<R>,
     /// Records of the current block.
     block: Vec<u8>,
@@ -76,6 +33,7 @@ pub(crate) struct Stream<R> {
     /// Offset of the next block in the file.
     next_offset: u64,
     ending: Option<Ending>,
+    has_failed: bool,
 }
 
 /// How a session ends.
@@ -85,14 +43,26 @@ enum Ending {
     Truncated,
 }
 
-impl<R: Read> Stream<R> {
+impl<R: Read> SessionReader<R> {
+    /// Creates a reader for `input`, plain or gzip, and reads the header. `path` is used in error messages.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `input` cannot be read or has no valid header.
+    pub fn new(path: impl AsRef<Path>, input: R) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let reader = Source::new(input).and_then(|source| Self::of_source(path, source));
+        reader.map_err(|fault| TraceError::at(path, Position::Byte(0), fault))
+    }
+
     /// Reads the header.
-    pub(crate) fn new(mut source: Source<R>) -> Result<Self, TraceErrorKind> {
+    pub(crate) fn of_source(path: &Path, mut source: Source<R>) -> Result<Self, Fault> {
         let mut header = [0; HEADER_LEN];
         let len = source.read_full(&mut header)?;
         check_header(&header[..len])?;
         let offset = HEADER_LEN as u64;
         Ok(Self {
+            path: path.to_owned(),
             source,
             block: Vec::new(),
             next: 0,
@@ -102,20 +72,24 @@ impl<R: Read> Stream<R> {
             block_offset: offset,
             next_offset: offset,
             ending: None,
+            has_failed: false,
         })
     }
 
-    pub(crate) fn truncated_at(&self) -> Option<u64> {
+    /// Returns the offset of the first incomplete block, in bytes, if the session has no end and all complete blocks have been
+    /// read. The program that wrote it has ended without [`finish`](super::SessionWriter::finish).
+    #[must_use]
+    pub fn truncated_at(&self) -> Option<u64> {
         (self.ending == Some(Ending::Truncated)).then_some(self.block_offset)
     }
 
     /// Returns the position of the current block.
-    pub(crate) fn position(&self) -> Position {
+    pub(crate) fn block_position(&self) -> Position {
         Position::Byte(self.block_offset)
     }
 
     /// Returns the next record, or `None` at the end.
-    pub(crate) fn next_record(&mut self) -> Result<Option<Record>, TraceErrorKind> {
+    pub(crate) fn next_record(&mut self) -> Result<Option<Record>, Fault> {
         if self.remaining == 0 && !self.next_block()? {
             return Ok(None);
         }
@@ -124,17 +98,17 @@ impl<R: Read> Stream<R> {
         self.next = self.block.len() - rest.len();
         self.remaining -= 1;
         if self.remaining == 0 && self.next != self.block.len() {
-            return Err(SessionFault::BlockLength.into());
+            return Err(NOT_FILLED.into());
         }
         if record.time_us < self.time_us {
-            return Err(TraceErrorKind::TimeGoesBack { previous: self.time_us, found: record.time_us });
+            return Err(time_goes_back(self.time_us, record.time_us));
         }
         self.time_us = record.time_us;
         Ok(Some(record))
     }
 
     /// Reads and checks the next block. Returns `false` at the end.
-    fn next_block(&mut self) -> Result<bool, TraceErrorKind> {
+    fn next_block(&mut self) -> Result<bool, Fault> {
         if self.ending.is_some() {
             return Ok(false);
         }
@@ -156,7 +130,7 @@ impl<R: Read> Stream<R> {
         header.check(&bytes, &self.block)?;
         if header.len == 0 {
             if self.source.read(&mut [0])? != 0 {
-                return Err(SessionFault::TrailingBytes.into());
+                return Err("there are bytes after the end of the session".into());
             }
             self.ending = Some(Ending::Complete);
             return Ok(false);
@@ -169,11 +143,24 @@ impl<R: Read> Stream<R> {
     }
 
     /// Reads bytes until `buffer` is full or the input ends, also if compressed data end early.
-    fn read_full_or_truncated(&mut self, buffer: &mut [u8]) -> Result<usize, TraceErrorKind> {
+    fn read_full_or_truncated(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         match self.source.read_full(buffer) {
             // Blocks are checked one by one, so that those before a truncation are valid.
-            Err(TraceErrorKind::GzipTruncated) => Ok(0),
+            Err(Fault::GzipTruncated) => Ok(0),
             result => result,
         }
+    }
+}
+
+impl<R: Read> Iterator for SessionReader<R> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let record = self.next_record();
+        self.has_failed = record.is_err();
+        record.map_err(|fault| TraceError::at(&self.path, self.block_position(), fault)).transpose()
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::MAX_LIVE;
-use super::fault::SessionFault;
 use super::record::{Action, Record};
 use super::totals::{TooMuch, Totals};
 
@@ -26,9 +25,9 @@ pub(crate) struct References {
 
 impl References {
     /// Checks a record, and takes notice of what it creates and destroys.
-    pub(crate) fn check(&mut self, record: &Record) -> Result<(), SessionFault> {
+    pub(crate) fn check(&mut self, record: &Record) -> Result<(), String> {
         let added = self.totals.add(&record.action);
-        added.map_err(|TooMuch { what, limit }| SessionFault::TooManyObjects { what, limit })?;
+        added.map_err(|TooMuch { what, limit }| too_many(what, limit))?;
         match &record.action {
             Action::Allocate(allocation) => {
                 self.selected()?;
@@ -39,7 +38,7 @@ impl References {
             }
             Action::CreateHeap(heap) => {
                 if !self.heaps.insert(heap.id) {
-                    return Err(SessionFault::CreatedTwice { what: "heap", id: heap.id });
+                    return Err(created_twice("heap", heap.id));
                 }
                 check_count("heaps", self.heaps.len())?;
             }
@@ -55,7 +54,9 @@ impl References {
                 let size = self.allocation(*allocation)?;
                 let end = offset.saturating_add(bytes.len() as u64);
                 if end > size {
-                    return Err(SessionFault::ContentsBeyondEnd { allocation: *allocation, end, size });
+                    return Err(format!(
+                        "contents of allocation {allocation} end at {end}, beyond its size of {size}"
+                    ));
                 }
             }
             Action::DefineSet { set: _, heaps } => {
@@ -64,9 +65,7 @@ impl References {
             }
             // The heaps of a set may be gone by now.
             Action::Submit { sets, .. } => {
-                if let Some(&set) = sets.iter().find(|&&set| !self.totals.has_set(set)) {
-                    return Err(SessionFault::NoSuchObject { what: "residency set", id: set });
-                }
+                sets.iter().try_for_each(|&set| expect(self.totals.has_set(set), "residency set", set))?;
             }
             Action::HeapAddress { heap, .. } | Action::MakeResident { heap } | Action::Evict { heap } => {
                 self.heap(*heap)?;
@@ -85,9 +84,8 @@ impl References {
             }
             Action::NestAllocator { parent } => {
                 self.selected()?;
-                if self.allocators.get(&Some(*parent)) != Some(&false) {
-                    return Err(SessionFault::NoSuchObject { what: "live allocator", id: *parent });
-                }
+                let is_live = self.allocators.get(&Some(*parent)) == Some(&false);
+                expect(is_live, "live allocator", *parent)?;
             }
             Action::DropAllocator => {
                 self.selected()?;
@@ -96,7 +94,7 @@ impl References {
             Action::CreatePool { pool, options: _ } => {
                 self.selected()?;
                 if !self.pools.insert(*pool) {
-                    return Err(SessionFault::CreatedTwice { what: "pool", id: *pool });
+                    return Err(created_twice("pool", *pool));
                 }
                 check_count("pools", self.pools.len())?;
             }
@@ -126,42 +124,39 @@ impl References {
         Ok(())
     }
 
-    fn allocation(&self, id: u64) -> Result<u64, SessionFault> {
-        self.allocations.get(&id).copied().ok_or(SessionFault::NoSuchObject { what: "live allocation", id })
+    fn allocation(&self, id: u64) -> Result<u64, String> {
+        let size = self.allocations.get(&id).copied();
+        expect(size.is_some(), "live allocation", id).map(|()| size.unwrap_or_default())
     }
 
     /// Checks that the selected allocator has not been dropped.
-    fn selected(&self) -> Result<(), SessionFault> {
-        match (self.allocators.get(&self.selected), self.selected) {
-            (Some(true), id) => {
-                Err(SessionFault::NoSuchObject { what: "live allocator", id: id.unwrap_or_default() })
-            }
-            _ => Ok(()),
-        }
+    fn selected(&self) -> Result<(), String> {
+        let is_dropped = self.allocators.get(&self.selected) == Some(&true);
+        expect(!is_dropped, "live allocator", self.selected.unwrap_or_default())
     }
 
-    fn pool(&self, id: u64) -> Result<(), SessionFault> {
-        if self.pools.contains(&id) {
-            Ok(())
-        } else {
-            Err(SessionFault::NoSuchObject { what: "live pool", id })
-        }
+    fn pool(&self, id: u64) -> Result<(), String> {
+        expect(self.pools.contains(&id), "live pool", id)
     }
 
-    fn heap(&self, id: u64) -> Result<(), SessionFault> {
-        if self.heaps.contains(&id) {
-            Ok(())
-        } else {
-            Err(SessionFault::NoSuchObject { what: "live heap", id })
-        }
+    fn heap(&self, id: u64) -> Result<(), String> {
+        expect(self.heaps.contains(&id), "live heap", id)
     }
 }
 
+fn expect(exists: bool, what: &str, id: u64) -> Result<(), String> {
+    if exists { Ok(()) } else { Err(format!("there is no {what} {id}")) }
+}
+
+fn created_twice(what: &str, id: u64) -> String {
+    format!("{what} {id} is created a second time")
+}
+
+fn too_many(what: &str, limit: u32) -> String {
+    format!("there are more than {limit} {what}")
+}
+
 /// Bounds the memory for malicious sessions.
-fn check_count(what: &'static str, count: usize) -> Result<(), SessionFault> {
-    if u32::try_from(count).is_ok_and(|count| count <= MAX_LIVE) {
-        Ok(())
-    } else {
-        Err(SessionFault::TooManyObjects { what, limit: MAX_LIVE })
-    }
+fn check_count(what: &str, count: usize) -> Result<(), String> {
+    if count <= MAX_LIVE as usize { Ok(()) } else { Err(too_many(what, MAX_LIVE)) }
 }

@@ -1,7 +1,7 @@
 //! LEB128 and zigzag integers.
 
 #[cfg(feature = "read")]
-use super::fault::SessionFault;
+use crate::error::Fault;
 
 /// Appends an integer.
 pub(super) fn push(bytes: &mut Vec<u8>, mut value: u64) {
@@ -18,7 +18,7 @@ pub(super) fn push(bytes: &mut Vec<u8>, mut value: u64) {
 /// Removes an integer from the start of `bytes`.
 #[cfg(feature = "read")]
 #[inline]
-pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
+pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, Fault> {
     match **bytes {
         [byte, ref rest @ ..] if byte < 0x80 => {
             *bytes = rest;
@@ -29,13 +29,13 @@ pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
 }
 
 #[cfg(feature = "read")]
-fn take_long(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
+fn take_long(bytes: &mut &[u8]) -> Result<u64, Fault> {
     let mut value = 0;
     for (place, &byte) in bytes.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);
         // The tenth byte holds bit 63 only.
         if place == 9 && byte > 1 {
-            return Err(SessionFault::IntegerTooLarge { bits: 64 });
+            return Err(too_large(64));
         }
         value |= bits << (7 * place);
         if byte & 0x80 == 0 {
@@ -43,7 +43,16 @@ fn take_long(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
             return Ok(value);
         }
     }
-    Err(SessionFault::BlockLength)
+    Err(NOT_FILLED.into())
+}
+
+/// The rule about the length of blocks.
+#[cfg(feature = "read")]
+pub(super) const NOT_FILLED: &str = "the records do not fill the block exactly";
+
+#[cfg(feature = "read")]
+pub(super) fn too_large(bits: u32) -> Fault {
+    format!("an integer does not fit in {bits} bits").into()
 }
 
 /// Returns the difference from `from` to `to` as a zigzag integer. Differences wrap, so any two ids have one.
@@ -77,17 +86,18 @@ mod tests {
             let mut bytes = Vec::new();
             push(&mut bytes, value);
             let mut rest = &bytes[..];
-            assert_eq!(take(&mut rest), Ok(value));
+            assert_eq!(take(&mut rest).unwrap(), value);
             assert!(rest.is_empty());
-            assert_eq!(take(&mut &bytes[..bytes.len() - 1]), Err(SessionFault::BlockLength));
+            assert_eq!(take(&mut &bytes[..bytes.len() - 1]).unwrap_err().to_string(), NOT_FILLED);
         }
     }
 
     #[test]
     fn more_than_64_bits_are_refused() {
-        let too_large = Err(SessionFault::IntegerTooLarge { bits: 64 });
-        assert_eq!(take(&mut &[&[0xff; 9][..], &[2]].concat()[..]), too_large);
-        assert_eq!(take(&mut &[0xff; 11][..]), too_large);
+        for bytes in [&[&[0xff; 9][..], &[2]].concat()[..], &[0xff; 11]] {
+            let error = take(&mut &*bytes).unwrap_err().to_string();
+            assert_eq!(error, "an integer does not fit in 64 bits");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Traces: any input of the readers, damaged files, the traces and captures in the repository, sessions and workloads.
+//! Traces: any input of the readers, damaged files, the traces and captures in the repository, and sessions.
 #![allow(missing_docs, reason = "a test")]
 
 mod captures;
@@ -7,4 +7,3 @@ mod files;
 mod properties;
 mod recorded;
 mod sessions;
-mod workload;

@@ -6,7 +6,6 @@
 //! that a simulated device does not need memory for the rest.
 
 mod address_map;
-mod fault;
 mod pattern;
 #[cfg(test)]
 mod tests;
@@ -15,8 +14,6 @@ use heapwright::{Alignment, ByteSize, GpuVirtualAddress};
 use heapwright_trace::{AllocationIndex, Trace};
 
 use self::address_map::AddressMap;
-pub(super) use self::fault::Fault;
-use self::fault::Seen;
 
 /// A buffer to be checked.
 pub(super) trait Buffer {
@@ -48,7 +45,7 @@ pub(super) struct Verifier<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The first errors, each with the index of the event that created the buffer.
-    pub(super) faults: Vec<(usize, Fault)>,
+    pub(super) faults: Vec<(usize, String)>,
     /// Number of further errors.
     pub(super) unlisted: u64,
 }
@@ -57,7 +54,7 @@ impl Found {
     /// Maximum number of listed errors. A single bug tends to affect many buffers.
     const MAX_LISTED: usize = 10;
 
-    fn push(&mut self, event_index: usize, fault: Fault) {
+    fn push(&mut self, event_index: usize, fault: String) {
         if self.faults.len() < Self::MAX_LISTED {
             self.faults.push((event_index, fault));
         } else {
@@ -88,7 +85,7 @@ impl<'a> Verifier<'a> {
         if pattern::is_sampled(id) {
             let written = pattern::write(id, event.size, |offset, bytes| buffer.write(offset, bytes));
             if let Err(reason) = written {
-                self.found.push(event_index, Fault::Unwritable { id, reason });
+                self.found.push(event_index, format!("id {id} cannot be written through Map: {reason}"));
             }
         }
     }
@@ -96,12 +93,13 @@ impl<'a> Verifier<'a> {
     /// Checks a buffer that the event is about to free.
     pub(super) fn before_free(&mut self, event_index: usize, buffer: &mut impl Buffer) {
         let allocation = self.trace.events()[event_index].allocation;
-        self.retire(allocation, Seen::BeforeFree { position: self.trace.position(event_index) }, buffer);
+        let seen = format!("before its free on {}", self.trace.position(event_index));
+        self.retire(allocation, &seen, buffer);
     }
 
     /// Checks a buffer that is live when the trace ends.
     pub(super) fn at_end(&mut self, allocation: AllocationIndex, buffer: &mut impl Buffer) {
-        self.retire(allocation, Seen::AtEnd, buffer);
+        self.retire(allocation, "at the end of the trace", buffer);
     }
 
     pub(super) fn into_found(self) -> Found {
@@ -113,32 +111,32 @@ impl<'a> Verifier<'a> {
         allocation: AllocationIndex,
         requested: ByteSize,
         buffer: &impl Buffer,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), String> {
         let id = self.trace.id(allocation);
         let granted = buffer.size();
+        let size = granted.get();
         if granted < requested {
-            return Err(Fault::TooSmall { id, requested, granted });
+            return Err(format!("id {id} has {size} bytes, but {} were requested", requested.get()));
         }
-        let address = buffer.gpu_virtual_address().ok_or(Fault::NoAddress { id })?;
-        if !address.get().is_multiple_of(self.alignment.get()) {
-            return Err(Fault::Misaligned { id, address, alignment: self.alignment });
+        let address = buffer.gpu_virtual_address().ok_or_else(|| format!("id {id} has no GPU address"))?;
+        let alignment = self.alignment.get();
+        if !address.get().is_multiple_of(alignment) {
+            return Err(format!(
+                "id {id} is at GPU address {address}, which is not a multiple of {alignment}"
+            ));
         }
         // A buffer that overlaps another is not inserted, so the ranges in the map never overlap.
         self.live.insert(allocation, address, granted).map_err(|other| {
-            let other_event = self.alloc_events[other.allocation.as_usize()];
-            Fault::Overlap {
-                id,
-                address,
-                size: granted,
-                other_id: self.trace.id(other.allocation),
-                other_position: self.trace.position(other_event),
-                other_address: other.address,
-                other_size: other.size,
-            }
+            let other_id = self.trace.id(other.allocation);
+            let position = self.trace.position(self.alloc_events[other.allocation.as_usize()]);
+            let (other_size, other_address) = (other.size.get(), other.address);
+            format!(
+                "id {id} ({size} bytes at {address}) overlaps id {other_id} of {position} ({other_size} bytes at {other_address})"
+            )
         })
     }
 
-    fn retire(&mut self, allocation: AllocationIndex, seen: Seen, buffer: &mut impl Buffer) {
+    fn retire(&mut self, allocation: AllocationIndex, seen: &str, buffer: &mut impl Buffer) {
         if let Some(address) = buffer.gpu_virtual_address() {
             self.live.remove(allocation, address);
         }
@@ -150,8 +148,14 @@ impl<'a> Verifier<'a> {
         let size = self.trace.events()[event_index].size;
         match pattern::check(id, size, |offset, bytes| buffer.read(offset, bytes)) {
             Ok(None) => {}
-            Ok(Some(damage)) => self.found.push(event_index, Fault::Damaged { id, damage, seen }),
-            Err(reason) => self.found.push(event_index, Fault::Unreadable { id, reason, seen }),
+            Ok(Some(damage)) => {
+                let fault = format!("the content of id {id} changed: {damage}, detected {seen}");
+                self.found.push(event_index, fault);
+            }
+            Err(reason) => {
+                let fault = format!("id {id} cannot be read through Map {seen}: {reason}");
+                self.found.push(event_index, fault);
+            }
         }
     }
 }

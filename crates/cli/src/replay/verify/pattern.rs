@@ -3,7 +3,6 @@
 //! A pattern covers the first, middle and last bytes of a buffer. Each byte depends on the buffer's id and on its
 //! offset, so zeros and bytes of another buffer or offset are detected.
 
-use std::fmt;
 use std::ops::Range;
 
 use heapwright::ByteSize;
@@ -13,22 +12,6 @@ pub(super) const SAMPLING: u64 = 8;
 
 /// Number of bytes at each of the three places.
 const WINDOW: u64 = 32;
-
-/// A difference between a buffer's content and its pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Damage {
-    /// Offset of the first byte that differs.
-    offset: u64,
-    expected: u8,
-    found: u8,
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { offset, expected, found } = self;
-        write!(f, "byte {offset} is {found:#04x} instead of {expected:#04x}")
-    }
-}
 
 /// Returns whether the buffer with this id is in the sample. The decision uses a hash of the id, so the sample is the same
 /// in every run and independent of patterns in the order of ids.
@@ -45,12 +28,12 @@ pub(super) fn write(
     windows(size.get()).try_for_each(|window| write(window.start, &expected(id, window)))
 }
 
-/// Compares a buffer of `size` bytes with the pattern.
+/// Compares a buffer of `size` bytes with the pattern. Returns the first difference.
 pub(super) fn check(
     id: u64,
     size: ByteSize,
     mut read: impl FnMut(u64, &mut [u8]) -> Result<(), String>,
-) -> Result<Option<Damage>, String> {
+) -> Result<Option<String>, String> {
     for window in windows(size.get()) {
         let expected = expected(id, window.clone());
         // Every byte is wrong initially, in case `read` does not write to it.
@@ -58,7 +41,7 @@ pub(super) fn check(
         read(window.start, &mut found)?;
         let mut bytes = window.zip(expected.into_iter().zip(found));
         if let Some((offset, (expected, found))) = bytes.find(|(_, (expected, found))| expected != found) {
-            return Ok(Some(Damage { offset, expected, found }));
+            return Ok(Some(format!("byte {offset} is {found:#04x} instead of {expected:#04x}")));
         }
     }
     Ok(None)
@@ -104,7 +87,7 @@ mod tests {
         memory
     }
 
-    fn checked(id: u64, memory: &mut [u8]) -> Option<Damage> {
+    fn checked(id: u64, memory: &mut [u8]) -> Option<String> {
         let size = ByteSize::new(memory.len() as u64);
         let result = check(id, size, |offset, bytes| {
             bytes.copy_from_slice(place(memory, offset, bytes.len()));
@@ -139,7 +122,8 @@ mod tests {
                 let expected = *byte;
                 *byte ^= 0x10;
                 let found = *byte;
-                assert_eq!(checked(9, &mut memory), Some(Damage { offset, expected, found }));
+                let damage = format!("byte {offset} is {found:#04x} instead of {expected:#04x}");
+                assert_eq!(checked(9, &mut memory), Some(damage));
             }
         }
     }

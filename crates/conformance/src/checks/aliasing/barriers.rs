@@ -2,9 +2,9 @@
 
 use heapwright_d3d12::*;
 
-use super::{WITH_TEXTURES, accepted_scene, refused_scene};
+use super::WITH_TEXTURES;
 use crate::answer::Stop;
-use crate::check::Check;
+use crate::check::{Check, scene, validation_scene};
 use crate::com::barriers::Barrier;
 use crate::com::commands;
 use crate::com::passes::Pass;
@@ -16,7 +16,7 @@ const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource, usage models";
 const NULL: &str = "Learn, D3D12_RESOURCE_ALIASING_BARRIER";
 const RENDER_PASS: &str = "DirectX-Specs, RenderPasses.md";
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    accepted_scene("aliasing/b-1-barrier-between", "B-1", ALIAS, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-1-barrier-between", ALIAS, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -27,14 +27,14 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/b-2-two-calls", "B-2", PLACED, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-2-two-calls", PLACED, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         // Not waited for in between: the order of the queue is enough.
         scene.queue.submit_together(&[&|list| scene.write(list, &one, 0)])?;
         scene.run_together(&[&|list| scene.write(list, &other, 0)])?;
         scene.returns(&other, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-3-names-none-in-the-advanced-model", "B-3", PLACED, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-3-names-none-in-the-advanced-model", PLACED, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -43,7 +43,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&other, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-4-null-is-any", "B-4", NULL, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-4-null-is-any", NULL, WITH_TEXTURES, |scene| {
         let [one, other, both] = overlapping(scene)?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -55,7 +55,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&one, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-4-one-barrier-for-each", "B-4", NULL, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-4-one-barrier-for-each", NULL, WITH_TEXTURES, |scene| {
         let [one, other, both] = overlapping(scene)?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -68,7 +68,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&both, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-5-after-the-last-access", "B-5", PLACED, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-5-after-the-last-access", PLACED, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -78,7 +78,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&other, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-6-barrier-then-transition", "B-6", NULL, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-6-barrier-then-transition", NULL, WITH_TEXTURES, |scene| {
         let (one, other) = to_be_transitioned(scene)?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -90,7 +90,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&other, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-7-state-of-the-last-use", "B-7", PLACED, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-7-state-of-the-last-use", PLACED, WITH_TEXTURES, |scene| {
         let (one, other) =
             scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
         scene.run(|list| {
@@ -106,7 +106,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&other, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-9-fence-between-queues", "B-9", PLACED, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-9-fence-between-queues", PLACED, WITH_TEXTURES, |scene| {
         let (one, other) = scene.pair(TEXTURES, (&square(), COMMON), (&tall(), COPY_DEST))?;
         let copies = scene.ctx.queue(COPY)?;
         let written = copies.submit_together(&[&|list| scene.write(list, &one, 0)])?;
@@ -116,14 +116,14 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         copies.wait(written)?;
         scene.returns(&other, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-9-cpu-between-queues", "B-9", PLACED, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-9-cpu-between-queues", PLACED, WITH_TEXTURES, |scene| {
         let (one, other) = scene.pair(TEXTURES, (&square(), COMMON), (&tall(), COPY_DEST))?;
         let copies = scene.ctx.queue(COPY)?;
         copies.wait(copies.submit_together(&[&|list| scene.write(list, &one, 0)])?)?;
         scene.run(|list| scene.write(list, &other, 0))?;
         scene.returns(&other, 0, COPY_DEST)
     }),
-    accepted_scene("aliasing/b-10-barrier-before-the-pass", "B-10", RENDER_PASS, WITH_TEXTURES, |scene| {
+    scene("aliasing/b-10-barrier-before-the-pass", RENDER_PASS, WITH_TEXTURES, |scene| {
         let (one, other) =
             scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), RENDER_TARGET))?;
         let view = scene.target_view(&other, 0, 0)?;
@@ -136,7 +136,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns_color(&other, 0, RENDER_TARGET, [255; 4])
     }),
-    refused_scene("aliasing/b-10-barrier-in-the-pass", "B-10", RENDER_PASS, WITH_TEXTURES, |scene| {
+    validation_scene("aliasing/b-10-barrier-in-the-pass", RENDER_PASS, WITH_TEXTURES, |scene| {
         let (one, other) =
             scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), RENDER_TARGET))?;
         let view = scene.target_view(&other, 0, 0)?;

@@ -2,9 +2,8 @@
 
 use heapwright_d3d12::*;
 
-use super::{accepted_scene, refused_scene};
 use crate::answer::{Answer, Stop, Verdict, each, require_eq};
-use crate::check::{Check, Need};
+use crate::check::{Check, Need, scene, validation_scene};
 use crate::com::barriers::{Enhanced, Scope};
 use crate::desc::{COMMON, COPY_DEST, COPY_SOURCE, RENDER_TARGET, buffer, rgba};
 use crate::scene::{ALL, BUFFERS, GRANULE, RED, RED_TEXEL, Scene, TARGETS, square, tall, target};
@@ -31,7 +30,7 @@ const LAYOUT_TARGET: D3D12_BARRIER_LAYOUT = D3D12_BARRIER_LAYOUT_RENDER_TARGET;
 
 const WHOLE: (u64, u64) = (0, u64::MAX);
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    accepted_scene("aliasing/e-1-waits-for-the-copy", "E-1", SPEC, BUFFER, |scene| {
+    scene("aliasing/e-1-waits-for-the-copy", SPEC, BUFFER, |scene| {
         let (one, other) = buffers(scene)?;
         scene.wipe()?;
         scene.run(|list| {
@@ -42,23 +41,22 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/e-1-nothing-between-calls", "E-1", SPEC, BUFFER, |scene| {
+    scene("aliasing/e-1-nothing-between-calls", SPEC, BUFFER, |scene| {
         let (one, other) = buffers(scene)?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.read(list, &other, 0))?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/e-2-activation-from-undefined", "E-2", SPEC, TEXTURE, |scene| {
+    scene("aliasing/e-2-activation-from-undefined", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
-        closes(scene, &activation(&texture, NOTHING, false))?.ok("NO_ACCESS and UNDEFINED")?;
-        Ok("closed".to_owned())
+        closes(scene, &activation(&texture, NOTHING, false))?.taken("NO_ACCESS and UNDEFINED")
     }),
-    refused_scene("aliasing/e-2-undefined-with-an-access", "E-2", SPEC, TEXTURE, |scene| {
+    validation_scene("aliasing/e-2-undefined-with-an-access", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
         let barrier = activation(&texture, TO_COPY, false);
         scene.ctx.reported("UNDEFINED with AccessBefore COPY_DEST", || closes(scene, &barrier))
     }),
-    accepted_scene("aliasing/e-3-discard-initialises", "E-3", SPEC, TEXTURE, |scene| {
+    scene("aliasing/e-3-discard-initialises", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
         scene.wipe()?;
         scene.run(|list| {
@@ -75,7 +73,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         require_eq("the texel", scene.brought(4)?, scene.written(4))
     }),
-    accepted_scene("aliasing/e-3-clear-initialises", "E-3", SPEC, TEXTURE, |scene| {
+    scene("aliasing/e-3-clear-initialises", SPEC, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
         let view = scene.target_view(&texture, 0, 0)?;
         scene.run(|list| {
@@ -90,7 +88,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.first_texel_came(RED_TEXEL)
     }),
-    refused_scene("aliasing/e-3-discard-of-a-defined-layout", "E-3", BARRIER, TEXTURE, |scene| {
+    validation_scene("aliasing/e-3-discard-of-a-defined-layout", BARRIER, TEXTURE, |scene| {
         let texture = placed_target(scene)?;
         let barrier = Enhanced::Texture {
             resource: &texture,
@@ -101,7 +99,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         };
         scene.ctx.reported("DISCARD with LayoutBefore RENDER_TARGET", || closes(scene, &barrier))
     }),
-    accepted_scene("aliasing/e-4-back-from-no-access", "E-4", SPEC, BUFFER, |scene| {
+    scene("aliasing/e-4-back-from-no-access", SPEC, BUFFER, |scene| {
         let (one, _) = buffers(scene)?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -112,13 +110,13 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&one, 0, COPY_SOURCE)
     }),
-    accepted_scene("aliasing/e-5-discard-in-a-call-of-its-own", "E-5", SPEC, TEXTURE, |scene| {
+    scene("aliasing/e-5-discard-in-a-call-of-its-own", SPEC, TEXTURE, |scene| {
         succession(scene, LAYOUT_COPY_DEST, true)
     }),
-    accepted_scene("aliasing/e-6-changes-in-two-calls", "E-6", SPEC, TEXTURE, |scene| {
+    scene("aliasing/e-6-changes-in-two-calls", SPEC, TEXTURE, |scene| {
         succession(scene, LAYOUT_COPY_SOURCE, false)
     }),
-    accepted_scene("aliasing/e-7-sync-none-comes-first", "E-7", BARRIER, BUFFER, |scene| {
+    scene("aliasing/e-7-sync-none-comes-first", BARRIER, BUFFER, |scene| {
         let (one, _) = buffers(scene)?;
         scene.run(|list| {
             scene.enhanced(list, &[whole(&one, (NOTHING, TO_COPY))])?;
@@ -127,21 +125,21 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns(&one, 0, COPY_SOURCE)
     }),
-    accepted_scene("aliasing/e-8-whole-buffer", "E-8", BARRIER, BUFFER, |scene| {
+    scene("aliasing/e-8-whole-buffer", BARRIER, BUFFER, |scene| {
         let (one, _) = buffers(scene)?;
         each([WHOLE, (0, GRANULE)], |range| {
             let barrier = Enhanced::Buffer { resource: &one, scopes: (TO_COPY, FROM_COPY), range };
             closes(scene, &barrier)?.ok("the whole buffer")
         })
     }),
-    refused_scene("aliasing/e-8-part-of-a-buffer", "E-8", BARRIER, BUFFER, |scene| {
+    validation_scene("aliasing/e-8-part-of-a-buffer", BARRIER, BUFFER, |scene| {
         let (one, _) = buffers(scene)?;
         each([(256, GRANULE - 256), (0, 256)], |range| {
             let barrier = Enhanced::Buffer { resource: &one, scopes: (TO_COPY, FROM_COPY), range };
             scene.ctx.reported("a part of the buffer", || closes(scene, &barrier))
         })
     }),
-    accepted_scene("aliasing/e-9-the-example", "E-9", SPEC, BOTH, |scene| {
+    scene("aliasing/e-9-the-example", SPEC, BOTH, |scene| {
         // An index buffer goes, a texture comes, in one call.
         let heap = scene.heap(8, ALL)?;
         let indices = scene.place(&heap, 0, &buffer(GRANULE), COMMON)?;

@@ -2,16 +2,13 @@
 
 use heapwright_d3d12::*;
 
-use super::{TILED, WITH_TEXTURES, accepted_scene};
+use super::{TILED, WITH_TEXTURES};
 use crate::answer::{Stop, Verdict, ensure, require_eq, skipped};
-use crate::check::{Check, Need};
+use crate::check::{Check, Need, scene};
 use crate::com::barriers::Barrier;
-use crate::desc::{
-    COMMON, COPY_DEST, COPY_SOURCE, RENDER_TARGET, buffer, rgba, with_flags, with_format, with_layout,
-    with_mips,
-};
+use crate::desc::*;
 use crate::scene::{
-    ALL, BUFFERS, GRANULE, RED, RED_TEXEL, SHARED, Scene, TARGETS, TEXTURES, square, target, tiled,
+    ALL, BUFFERS, GRANULE, RED, RED_TEXEL, Rect, SHARED, Scene, TARGETS, TEXTURES, square, target, tiled,
 };
 
 const ALIAS: &str = "ALIAS, Data Inheritance";
@@ -22,16 +19,16 @@ const HIDDEN: &str = "ALIAS, extra memory";
 const SWIZZLED: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need::StandardSwizzle];
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    accepted_scene("aliasing/h-1-identical-in-a-shared-heap", "H-1", ALIAS, WITH_TEXTURES, |scene| {
+    scene("aliasing/h-1-identical-in-a-shared-heap", ALIAS, WITH_TEXTURES, |scene| {
         inherits(scene, &Hand { flags: TEXTURES | SHARED, ..HAND })
     }),
-    accepted_scene("aliasing/h-1-other-initial-state", "H-1", ALIAS, WITH_TEXTURES, |scene| {
+    scene("aliasing/h-1-other-initial-state", ALIAS, WITH_TEXTURES, |scene| {
         let (one, other) = scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COPY_SOURCE))?;
         scene.run(|list| list.transition(&other, COPY_SOURCE, COMMON))?;
         hand_over(scene, (&one, COPY_DEST, COMMON), (&other, COMMON))?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/h-1-same-clear-value", "H-1", ALIAS, WITH_TEXTURES, |scene| {
+    scene("aliasing/h-1-same-clear-value", ALIAS, WITH_TEXTURES, |scene| {
         let heap = scene.heap(8, TARGETS | SHARED)?;
         let desc = target_square();
         let clear = D3D12_CLEAR_VALUE { Format: desc.Format, Anonymous: D3D12_CLEAR_VALUE_0 { Color: RED } };
@@ -40,10 +37,10 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         hand_over(scene, (&one, COPY_DEST, COMMON), (&other, COMMON))?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/h-2-tiles-in-a-heap-that-is-not-shared", "H-2", ALIAS, TILED, |scene| {
+    scene("aliasing/h-2-tiles-in-a-heap-that-is-not-shared", ALIAS, TILED, |scene| {
         inherits(scene, &Hand { from: tiled_square, to: tiled_square, ..HAND })
     }),
-    accepted_scene("aliasing/h-2-buffers", "H-2", ALIAS, &[], |scene| {
+    scene("aliasing/h-2-buffers", ALIAS, &[], |scene| {
         let heap = scene.heap(2, BUFFERS)?;
         let one = scene.place(&heap, 0, &buffer(2 * GRANULE), COMMON)?;
         let other = scene.place(&heap, 1, &buffer(GRANULE), COMMON)?;
@@ -52,41 +49,29 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         ensure!(scene.granule_came(1)?, "the copied bytes differ from the source");
         Ok("64 KiB".to_owned())
     }),
-    accepted_scene("aliasing/h-3-tile-in-both", "H-3", ALIAS, TILED, |scene| {
+    scene("aliasing/h-3-tile-in-both", ALIAS, TILED, |scene| {
         let [one, other] = reserved_pair(scene, &tiled_square())?;
         hand_over(scene, (&one, COPY_DEST, COMMON), (&other, COMMON))?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/h-3-tile-of-another-index", "H-3", ALIAS, TILED, |scene| {
+    scene("aliasing/h-3-tile-of-another-index", ALIAS, TILED, |scene| {
         let heap = scene.heap(4, TEXTURES)?;
         let one = scene.reserve(&tiled_square(), COPY_DEST)?;
         let other = scene.reserve(&tiled(rgba(256, 128)), COMMON)?;
         scene.map_tiles(&one, 1, &heap, 1);
         scene.map_tiles(&other, 2, &heap, 0);
-        scene.run(|list| {
-            scene.write(list, &one, 0);
-            list.transition(&one, COPY_DEST, COMMON);
-            list.alias(Some(&one), Some(&other));
-            list.transition(&other, COMMON, COPY_SOURCE);
-            scene.read_box(list, &other, 0, [128, 0, 256, 128]);
-        })?;
+        hand_over_tile(scene, &one, &other, [128, 0, 256, 128])?;
         scene.carried(&one, 0)
     }),
-    accepted_scene("aliasing/h-3-placed-tile-of-another-index", "H-3", ALIAS, TILED, |scene| {
+    scene("aliasing/h-3-placed-tile-of-another-index", ALIAS, TILED, |scene| {
         // Placed textures inherit no less than reserved ones.
         let heap = scene.heap(4, TEXTURES)?;
         let one = scene.place(&heap, 1, &tiled_square(), COPY_DEST)?;
         let other = scene.place(&heap, 0, &tiled(rgba(256, 128)), COMMON)?;
-        scene.run(|list| {
-            scene.write(list, &one, 0);
-            list.transition(&one, COPY_DEST, COMMON);
-            list.alias(Some(&one), Some(&other));
-            list.transition(&other, COMMON, COPY_SOURCE);
-            scene.read_box(list, &other, 0, [128, 0, 256, 128]);
-        })?;
+        hand_over_tile(scene, &one, &other, [128, 0, 256, 128])?;
         scene.carried(&one, 0)
     }),
-    accepted_scene("aliasing/h-4-simultaneous-access", "H-4", STATES, WITH_TEXTURES, |scene| {
+    scene("aliasing/h-4-simultaneous-access", STATES, WITH_TEXTURES, |scene| {
         inherits(
             scene,
             &Hand {
@@ -98,16 +83,16 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             },
         )
     }),
-    accepted_scene("aliasing/h-5-tiles-in-common", "H-5", STATES, TILED, |scene| {
+    scene("aliasing/h-5-tiles-in-common", STATES, TILED, |scene| {
         // Not the same description: what is in the tile is, and both are in COMMON.
         let [one, other] = reserved_pair(scene, &tiled(rgba(128, 256)))?;
-        hand_over_tile(scene, &one, &other)?;
+        hand_over_tile(scene, &one, &other, [0, 0, 128, 128])?;
         scene.carried(&one, 0)
     }),
-    accepted_scene("aliasing/h-6-both-render-targets", "H-6", STATES, WITH_TEXTURES, |scene| {
+    scene("aliasing/h-6-both-render-targets", STATES, WITH_TEXTURES, |scene| {
         inherits(scene, &Hand { leaves: RENDER_TARGET, begins: RENDER_TARGET, ..TARGET_HAND })
     }),
-    accepted_scene("aliasing/h-6-one-subresource-in-common", "H-6", STATES, WITH_TEXTURES, |scene| {
+    scene("aliasing/h-6-one-subresource-in-common", STATES, WITH_TEXTURES, |scene| {
         let other = two_states(scene)?;
         scene.run(|list| {
             list.transition(&other, COMMON, COPY_SOURCE);
@@ -115,7 +100,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/h-7-standard-swizzle-from-a-buffer", "H-7", SWIZZLE, SWIZZLED, |scene| {
+    scene("aliasing/h-7-standard-swizzle-from-a-buffer", SWIZZLE, SWIZZLED, |scene| {
         let desc = standard(square());
         let (texture, bytes) = scene.pair(ALL, (&desc, COMMON), (&buffer(GRANULE), COMMON))?;
         scene.run(|list| scene.write(list, &bytes, 0))?;
@@ -126,20 +111,20 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         // The standard swizzle of 4-byte texels keeps 4 texels of a row side by side.
         require_eq("the first 4 texels", scene.brought(16)?, scene.written(16))
     }),
-    accepted_scene("aliasing/h-7-standard-swizzle-to-a-buffer", "H-7", SWIZZLE, SWIZZLED, |scene| {
+    scene("aliasing/h-7-standard-swizzle-to-a-buffer", SWIZZLE, SWIZZLED, |scene| {
         let desc = standard(square());
         let (texture, bytes) = scene.pair(ALL, (&desc, COPY_DEST), (&buffer(GRANULE), COMMON))?;
         hand_over_to_buffer(scene, &texture, &bytes)?;
         require_eq("the first 4 texels", scene.brought(16)?, scene.written(16))
     }),
-    accepted_scene("aliasing/h-7-standard-swizzle-to-another-texture", "H-7", SWIZZLE, SWIZZLED, |scene| {
+    scene("aliasing/h-7-standard-swizzle-to-another-texture", SWIZZLE, SWIZZLED, |scene| {
         // What a buffer between the two would hand on goes over without it.
         let other = with_format(standard(square()), DXGI_FORMAT_R32_UINT);
         let (one, other) = scene.pair(ALL, (&standard(square()), COPY_DEST), (&other, COMMON))?;
         hand_over(scene, (&one, COPY_DEST, COMMON), (&other, COMMON))?;
         scene.carried(&one, 0)
     }),
-    accepted_scene("aliasing/h-8-hidden-memory-is-left-alone", "H-8", HIDDEN, TILED, |scene| {
+    scene("aliasing/h-8-hidden-memory-is-left-alone", HIDDEN, TILED, |scene| {
         // Two identical tiled render targets.
         let desc = tiled(target(rgba(512, 512)));
         let size = scene.ctx.valid_allocation("16 tiles", &desc)?.size;
@@ -153,7 +138,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| list.clear_target(view, RED, &[]))?;
         scene.returns_texels(&other, 0, RENDER_TARGET, [256, 384, 512, 512], RED_TEXEL)
     }),
-    accepted_scene("aliasing/h-9-barrier-and-bytes", "H-9", ALIAS, &[], |scene| {
+    scene("aliasing/h-9-barrier-and-bytes", ALIAS, &[], |scene| {
         let (one, other) = scene.pair(BUFFERS, (&buffer(GRANULE), COMMON), (&buffer(GRANULE), COMMON))?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -227,15 +212,20 @@ fn reserved_pair(scene: &Scene<'_>, desc: &D3D12_RESOURCE_DESC) -> Result<[ID3D1
     Ok([one, other])
 }
 
-/// As [`hand_over`], with both resources in COMMON at the barrier; reads the first tile of the second.
-fn hand_over_tile(scene: &Scene<'_>, one: &ID3D12Resource, other: &ID3D12Resource) -> Result<(), Stop> {
+/// As [`hand_over`], with both resources in COMMON at the barrier; reads a tile of the second.
+fn hand_over_tile(
+    scene: &Scene<'_>,
+    one: &ID3D12Resource,
+    other: &ID3D12Resource,
+    tile: Rect,
+) -> Result<(), Stop> {
     scene.wipe()?;
     scene.run(|list| {
         scene.write(list, one, 0);
         list.transition(one, COPY_DEST, COMMON);
         list.alias(Some(one), Some(other));
         list.transition(other, COMMON, COPY_SOURCE);
-        scene.read_box(list, other, 0, [0, 0, 128, 128]);
+        scene.read_box(list, other, 0, tile);
     })
 }
 

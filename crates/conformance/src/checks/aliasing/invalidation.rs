@@ -2,14 +2,11 @@
 
 use heapwright_d3d12::*;
 
-use super::{MIXED_TILED, TILED, WITH_TEXTURES, accepted_scene};
+use super::{MIXED_TILED, TILED, WITH_TEXTURES};
 use crate::answer::{Stop, Verdict, require_eq, skipped};
-use crate::check::{Check, Need};
+use crate::check::{Check, Need, scene};
 use crate::com::commands::List;
-use crate::desc::{
-    COMMON, COPY_DEST, COPY_SOURCE, RENDER_TARGET, buffer, rgba, with_flags, with_layout, with_mips,
-    with_slices,
-};
+use crate::desc::*;
 use crate::scene::{
     ALL, GRANULE, RED, RED_TEXEL, SHARED, Scene, TARGETS, TEXTURES, square, tall, target, tiled,
 };
@@ -21,6 +18,7 @@ const TILES: &str = "ALIAS, Tile-initialization";
 const SCOPE: &str = "ALIAS, Overlapping invalidations";
 const HIDDEN: &str = "ALIAS, extra memory";
 const DISCARD: &str = "Learn, ID3D12GraphicsCommandList::DiscardResource";
+const MAPPINGS: &str = "Learn, ID3D12CommandQueue::UpdateTileMappings";
 
 /// Needs of checks with row-major textures and buffers in one heap.
 const ROWS: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need::CrossAdapterRowMajor];
@@ -29,7 +27,7 @@ const ROWS: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need:
 const TEXEL: [u32; 4] = [0, 0, 1, 1];
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    accepted_scene("aliasing/i-1-elsewhere-stays-valid", "I-1", INVALID, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-1-elsewhere-stays-valid", INVALID, WITH_TEXTURES, |scene| {
         let heap = scene.heap(2, TEXTURES)?;
         let one = scene.place(&heap, 0, &square(), COPY_DEST)?;
         let other = scene.place(&heap, 1, &tall(), COPY_DEST)?;
@@ -38,14 +36,14 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| read(scene, list, &one))?;
         scene.carried(&one, 0)
     }),
-    accepted_scene("aliasing/i-2-valid-is-read", "I-2", INVALID, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-2-valid-is-read", INVALID, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.write(list, &other, 0))?;
         scene.run(|list| read(scene, list, &other))?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/i-3-partial-write-of-a-texture", "I-3", WRITES, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-3-partial-write-of-a-texture", WRITES, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| scene.write(list, &other, 0))?;
         scene.run(|list| scene.write(list, &one, 0))?;
@@ -54,7 +52,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns_box(&other, 0, COPY_DEST, [0, 0, 32, 32])
     }),
-    accepted_scene("aliasing/i-3-whole-write-of-a-render-target", "I-3", WRITES, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-3-whole-write-of-a-render-target", WRITES, WITH_TEXTURES, |scene| {
         let other = invalid_target(scene)?;
         scene.run(|list| {
             scene.write(list, &other, 0);
@@ -63,7 +61,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.carried(&other, 0)
     }),
-    accepted_scene("aliasing/i-4-clear-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-4-clear-first", INITIALISE, WITH_TEXTURES, |scene| {
         let (texture, view) = cleared_target(scene, &target(square()))?;
         scene.run(|list| {
             list.clear_target(view, RED, &[]);
@@ -72,7 +70,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         require_eq("texels", scene.brought(4)?, RED_TEXEL.to_vec())
     }),
-    accepted_scene("aliasing/i-3-a-part-of-an-invalid-texture", "I-3", INITIALISE, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-3-a-part-of-an-invalid-texture", INITIALISE, WITH_TEXTURES, |scene| {
         // The reference asks for whole subresources of render targets and depth stencils alone.
         let (one, other) = scene.strangers()?;
         scene.run(|list| scene.write(list, &one, 0))?;
@@ -80,7 +78,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| scene.write_box(list, &one, 0, TEXEL))?;
         scene.returns_box(&one, 0, COPY_DEST, TEXEL)
     }),
-    accepted_scene("aliasing/i-4-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-4-copy-first", INITIALISE, WITH_TEXTURES, |scene| {
         let heap = scene.heap(8, TARGETS)?;
         let texture = scene.place(&heap, 0, &target(square()), COPY_DEST)?;
         scene.run(|list| {
@@ -90,7 +88,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.carried(&texture, 0)
     }),
-    accepted_scene("aliasing/i-5-barrier-then-clear", "I-5", INITIALISE, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-5-barrier-then-clear", INITIALISE, WITH_TEXTURES, |scene| {
         let (texture, view) = cleared_target(scene, &target(square()))?;
         scene.run(|list| {
             list.alias(None, Some(&texture));
@@ -98,7 +96,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns_color(&texture, 0, RENDER_TARGET, RED_TEXEL)
     }),
-    accepted_scene("aliasing/i-6-a-tile-of-a-tiled-layout", "I-6", TILES, TILED, |scene| {
+    scene("aliasing/i-6-a-tile-of-a-tiled-layout", TILES, TILED, |scene| {
         let heap = scene.heap(16, TARGETS)?;
         let texture = scene.place(&heap, 0, &tiled(target(rgba(256, 256))), COPY_DEST)?;
         scene.run(|list| {
@@ -106,13 +104,13 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns_box(&texture, 0, COPY_DEST, [128, 0, 256, 128])
     }),
-    accepted_scene("aliasing/i-7-each-mip-is-cleared", "I-7", INITIALISE, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-7-each-mip-is-cleared", INITIALISE, WITH_TEXTURES, |scene| {
         let (texture, views) = two_mips(scene)?;
         scene.run(|list| views.into_iter().for_each(|view| list.clear_target(view, RED, &[])))?;
         scene.returns_color(&texture, 0, RENDER_TARGET, RED_TEXEL)?;
         scene.returns_color(&texture, 1, COPY_SOURCE, RED_TEXEL)
     }),
-    accepted_scene("aliasing/i-8-discard-then-write", "I-8", DISCARD, WITH_TEXTURES, |scene| {
+    scene("aliasing/i-8-discard-then-write", DISCARD, WITH_TEXTURES, |scene| {
         let (texture, _) = cleared_target(scene, &target(square()))?;
         scene.run(|list| {
             list.discard(&texture, None);
@@ -121,7 +119,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.returns_box(&texture, 0, COPY_DEST, [0, 0, 32, 32])
     }),
-    accepted_scene("aliasing/i-9-tiles-beside-stay-valid", "I-9", SCOPE, MIXED_TILED, |scene| {
+    scene("aliasing/i-9-tiles-beside-stay-valid", SCOPE, MIXED_TILED, |scene| {
         // The buffer overlaps the second of two tiles.
         let heap = scene.heap(8, ALL)?;
         let texture = scene.place(&heap, 0, &tiled(rgba(256, 128)), COPY_DEST)?;
@@ -133,11 +131,11 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| scene.write(list, &bytes, 0))?;
         scene.returns_part(&texture, 0, COMMON, [0, 0, 128, 128])
     }),
-    accepted_scene("aliasing/i-10-slice-1-of-the-example", "I-10", SCOPE, MIXED_TILED, |scene| {
+    scene("aliasing/i-10-slice-1-of-the-example", SCOPE, MIXED_TILED, |scene| {
         let texture = example(scene, (0, 100))?;
         scene.returns_texels(&texture, 1, COMMON, [0, 0, 256, 128], RED_TEXEL)
     }),
-    accepted_scene("aliasing/i-10-a-tile-of-the-example-is-copied", "I-10", SCOPE, MIXED_TILED, |scene| {
+    scene("aliasing/i-10-a-tile-of-the-example-is-copied", SCOPE, MIXED_TILED, |scene| {
         let texture = example(scene, (100, 1))?;
         scene.run(|list| {
             list.transition(&texture, COMMON, COPY_DEST);
@@ -146,17 +144,17 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.returns_box(&texture, 1, COPY_DEST, [0, 0, 128, 128])?;
         scene.returns_texels(&texture, 1, COPY_SOURCE, [128, 0, 256, 128], RED_TEXEL)
     }),
-    accepted_scene("aliasing/i-11-behind-the-allocation", "I-11", HIDDEN, MIXED_TILED, |scene| {
+    scene("aliasing/i-11-behind-the-allocation", HIDDEN, MIXED_TILED, |scene| {
         let desc = tiled(target(rgba(512, 512)));
         buffer_behind(scene, ALL, &desc, D3D12_RESOURCE_FLAG_NONE)
     }),
-    accepted_scene("aliasing/i-11-rows-with-nothing-in-their-hidden-memory", "I-11", HIDDEN, ROWS, |scene| {
+    scene("aliasing/i-11-rows-with-nothing-in-their-hidden-memory", HIDDEN, ROWS, |scene| {
         let across = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
         let rows = with_layout(target(rgba(512, 512)), D3D12_TEXTURE_LAYOUT_ROW_MAJOR);
         let flags = ALL | SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
         buffer_behind(scene, flags, &with_flags(rows, across), across)
     }),
-    accepted_scene("aliasing/i-11-mips-before-the-packed-ones", "I-11", HIDDEN, MIXED_TILED, |scene| {
+    scene("aliasing/i-11-mips-before-the-packed-ones", HIDDEN, MIXED_TILED, |scene| {
         let texture = packed_mips(scene, &rgba(256, 256), 4)?;
         scene.run(|list| {
             list.transition(&texture, COMMON, COPY_SOURCE);
@@ -164,19 +162,13 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.carried(&texture, 0)
     }),
-    accepted_scene(
-        "aliasing/i-14-new-tile-is-copied-whole",
-        "I-14",
-        "Learn, ID3D12CommandQueue::UpdateTileMappings",
-        TILED,
-        |scene| {
-            let texture = remapped(scene)?;
-            scene.run(|list| {
-                scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
-            })?;
-            scene.returns_box(&texture, 0, COPY_DEST, [0, 0, 128, 128])
-        },
-    ),
+    scene("aliasing/i-14-new-tile-is-copied-whole", MAPPINGS, TILED, |scene| {
+        let texture = remapped(scene)?;
+        scene.run(|list| {
+            scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
+        })?;
+        scene.returns_box(&texture, 0, COPY_DEST, [0, 0, 128, 128])
+    }),
 ];
 
 /// Transitions a texture from COPY_DEST to COPY_SOURCE and reads it.

@@ -11,10 +11,7 @@ pub(super) mod granularity;
 pub(super) mod inheritance;
 pub(super) mod invalidation;
 
-use crate::answer::Verdict;
-use crate::check::{Body, Check, Need, check, check_by};
-use crate::context::Context;
-use crate::scene::Scene;
+use crate::check::Need;
 
 /// Needs of checks with textures.
 const WITH_TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
@@ -24,47 +21,3 @@ const MIXED: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2];
 const TILED: &[Need] = &[Need::Textures, Need::Footprints, Need::TiledResources];
 /// Needs of checks with textures in 64 KiB tiles and buffers in one heap.
 const MIXED_TILED: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need::TiledResources];
-
-/// A check that follows `rule`.
-const fn accepted(
-    id: &'static str,
-    rule: &'static str,
-    spec: &'static str,
-    needs: &'static [Need],
-    body: fn(&Context) -> Verdict,
-) -> Check {
-    check(id, spec, needs, body).accepts(rule)
-}
-
-/// As [`accepted`], with a scene.
-const fn accepted_scene(
-    id: &'static str,
-    rule: &'static str,
-    spec: &'static str,
-    needs: &'static [Need],
-    body: fn(&Scene<'_>) -> Verdict,
-) -> Check {
-    check_by(id, spec, needs, Body::Scene(body)).accepts(rule)
-}
-
-/// A check that violates `rule`.
-const fn refused(
-    id: &'static str,
-    rule: &'static str,
-    spec: &'static str,
-    needs: &'static [Need],
-    body: fn(&Context) -> Verdict,
-) -> Check {
-    check(id, spec, needs, body).refuses(rule)
-}
-
-/// As [`refused`], with a scene.
-const fn refused_scene(
-    id: &'static str,
-    rule: &'static str,
-    spec: &'static str,
-    needs: &'static [Need],
-    body: fn(&Scene<'_>) -> Verdict,
-) -> Check {
-    check_by(id, spec, needs, Body::Scene(body)).refuses(rule)
-}

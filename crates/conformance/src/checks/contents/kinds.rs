@@ -4,10 +4,7 @@ use heapwright_d3d12::*;
 
 use super::{between_neighbours, copied_whole, far_from_the_beginning, on_a_queue, paged, twin};
 use crate::check::{Check, Need, check};
-use crate::desc::{
-    COMPUTE, COPY, KIB, aligned, buffer, depth_buffer, multisampled, render_target, rgba, texture2d, tight,
-    tight_buffer, volume, with_flags, with_mips, with_slices,
-};
+use crate::desc::*;
 
 const PLACE: &str = "Learn, ID3D12Device::CreatePlacedResource, HeapOffset";
 const PAGING: &str = "Learn, ID3D12Device::Evict and MakeResident, contents are kept";
@@ -55,12 +52,10 @@ macro_rules! kinds {
             check(concat!("copies/", $name, "-whole"), WHOLE, $needs, |ctx| copied_whole(ctx, &$desc)),
         )*];
         pub(in crate::checks) const ALIASING: &[Check] = &[$(
-            check(concat!("aliasing/h-1-", $name, "-to-its-twin"), TWIN, $needs, |ctx| twin(ctx, &$desc, true))
-                .accepts("H-1"),
+            check(concat!("aliasing/h-1-", $name, "-to-its-twin"), TWIN, $needs, |ctx| twin(ctx, &$desc, true)),
             check(concat!("aliasing/h-1-", $name, "-to-its-twin-between-calls"), TWIN, $needs, |ctx| {
                 twin(ctx, &$desc, false)
-            })
-            .accepts("H-1"),
+            }),
         )*];
     };
 }

@@ -10,9 +10,9 @@ use heapwright_d3d12::*;
 
 pub(super) use self::kinds::{ALIASING, COPIES, PLACEMENT, QUEUES, RESIDENCY};
 use self::stage::Stage;
-use crate::answer::{Stop, Verdict, failed};
-use crate::com::{cast, commands, object};
-use crate::context::Context;
+use crate::answer::{Stop, Verdict};
+use crate::com::{commands, object};
+use crate::context::{Context, pageable};
 use crate::desc::{COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, MIB, properties};
 
 /// Creates a heap for resources of a description.
@@ -89,10 +89,7 @@ fn paged(ctx: &Context, desc: &D3D12_RESOURCE_DESC, is_enqueued: bool) -> Verdic
     let heap = heap_for(ctx, desc, size, D3D12_HEAP_FLAG_NONE)?;
     let resource = place(ctx, &heap, 0, desc)?;
     stage.write(0, &resource)?;
-    let Ok(pageable) = cast::<ID3D12Pageable>(&heap) else {
-        return failed("the heap has no ID3D12Pageable");
-    };
-    let objects = [Some(pageable)];
+    let objects = pageable(&heap)?;
     ctx.evict(&objects).ok("a heap")?;
     let other = heap_for(ctx, desc, size, D3D12_HEAP_FLAG_NONE)?;
     let beside = place(ctx, &other, 0, desc)?;
@@ -107,8 +104,7 @@ fn paged(ctx: &Context, desc: &D3D12_RESOURCE_DESC, is_enqueued: bool) -> Verdic
         ctx.make_resident(&objects).ok("a heap")?;
     }
     stage.expect(0, &resource)?;
-    stage.expect(1, &beside)?;
-    Ok("its bytes are kept".to_owned())
+    stage.expect(1, &beside)
 }
 
 /// Copies all of a resource to another one with `CopyResource`.
@@ -127,8 +123,7 @@ fn copied_whole(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
         list.transition(&to, COPY_DEST, COMMON);
     })?;
     stage.expect(0, &from)?;
-    stage.expect(0, &to)?;
-    Ok("both have the bytes of the source".to_owned())
+    stage.expect(0, &to)
 }
 
 /// Writes and reads a resource on a queue of a type.
@@ -137,8 +132,7 @@ fn on_a_queue(ctx: &Context, desc: &D3D12_RESOURCE_DESC, queue: D3D12_COMMAND_LI
     let resource = place(ctx, &heap, 0, desc)?;
     let stage = Stage::new(ctx, desc, 1, queue)?;
     stage.write(0, &resource)?;
-    stage.expect(0, &resource)?;
-    Ok("written and read".to_owned())
+    stage.expect(0, &resource)
 }
 
 /// Writes a resource in a shared heap and reads another one of the same description at the same place.

@@ -10,37 +10,21 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 
 /// Suballocates the blocks of a heap. The bytes after the last whole block, the *tail*, are never used.
 ///
-/// O(1). The block freed last is taken; if no block is free, the first that was never used. Takes 16 bytes of
-/// host memory for each block that was ever used.
+/// O(1). The block freed last is taken; if no block is free, the first that was never used.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     capacity: ByteSize,
     block_size: ByteSize,
     /// The number of blocks in the heap, at least 1.
     block_count: u32,
-    live: u32,
     /// The sum of the requested sizes.
     used: ByteSize,
-    /// The blocks that were ever used, in address order.
-    blocks: Vec<Block>,
-    /// The block that was freed last.
-    first_free: Option<u32>,
+    /// The blocks that were ever used, in address order, with the requested size of each that is in use.
+    blocks: Vec<Option<(Stamp, ByteSize)>>,
+    /// Those of them that are free, the one that was freed last at the end.
+    free: Vec<u32>,
     next_stamp: Stamp,
 }
-
-#[derive(Debug, Clone, Copy)]
-enum Block {
-    Live {
-        stamp: Stamp,
-        /// The requested size.
-        size: ByteSize,
-    },
-    Free {
-        next: Option<u32>,
-    },
-}
-
-const _: () = assert!(size_of::<Block>() == 16);
 
 /// The largest number of blocks: a block number plus one has 31 bits in an id.
 const MAX_BLOCKS: u32 = (1 << 31) - 2;
@@ -55,10 +39,9 @@ impl Blocks {
             capacity,
             block_size,
             block_count,
-            live: 0,
             used: ByteSize::ZERO,
             blocks: Vec::new(),
-            first_free: None,
+            free: Vec::new(),
             next_stamp: Stamp::FIRST,
         })
     }
@@ -67,54 +50,39 @@ impl Blocks {
         self.block_count
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.live < self.block_count
-    }
-
-    /// Allocates a block for a request that is no larger than a block.
-    pub(super) fn allocate(&mut self, size: ByteSize) -> Result<Suballocation, SuballocError> {
-        let stamp = self.next_stamp;
-        let block = if size <= self.block_size { self.take(Block::Live { stamp, size }) } else { None };
-        let range = block.and_then(|number| Some((number, HeapRange::new(self.start_of(number), size)?)));
-        let Some((number, range)) = range else {
-            return Err(SuballocError::LargerThanCapacity { requested: size, capacity: self.block_size });
-        };
-        self.next_stamp = stamp.next();
-        self.live += 1;
-        self.used = self.used.saturating_add(size);
-        Ok(Suballocation { id: id_of(number, stamp), range })
-    }
-
-    fn take(&mut self, block: Block) -> Option<u32> {
-        match self.first_free {
-            Some(number) => {
-                let Block::Free { next } = std::mem::replace(&mut self.blocks[number as usize], block) else {
-                    return None;
-                };
-                self.first_free = next;
-                Some(number)
-            }
-            None => {
-                let number = u32::try_from(self.blocks.len()).ok().filter(|&n| n < self.block_count)?;
-                self.blocks.push(block);
-                Some(number)
-            }
+    /// Allocates a block for a request, or returns `None` if no block is free or the request is larger than a block.
+    pub(super) fn allocate(&mut self, size: ByteSize) -> Option<Suballocation> {
+        if size > self.largest_free_range() {
+            return None;
         }
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None => u32::try_from(self.blocks.len()).ok()?,
+        };
+        if number as usize == self.blocks.len() {
+            self.blocks.push(None);
+        }
+        let stamp = self.next_stamp;
+        self.blocks[number as usize] = Some((stamp, size));
+        self.next_stamp = stamp.next();
+        self.used = self.used.saturating_add(size);
+        Some(self.suballocation(number, stamp, size))
     }
 
     /// Frees a block and returns the range of its request.
     pub(super) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        let stale = SuballocError::StaleId { id };
         let number = id.slot().get() - 1;
-        let start = self.start_of(number);
-        let block = self.blocks.get_mut(number as usize).ok_or(stale)?;
-        let Block::Live { stamp, size } = *block else { return Err(stale) };
-        let range = HeapRange::new(start, size).filter(|_| stamp == id.stamp()).ok_or(stale)?;
-        *block = Block::Free { next: self.first_free };
-        self.first_free = Some(number);
-        self.live -= 1;
+        let block = self.blocks.get_mut(number as usize);
+        let block = block.filter(|block| block.is_some_and(|(stamp, _)| stamp == id.stamp()));
+        let (stamp, size) = block.and_then(Option::take).ok_or(SuballocError::StaleId { id })?;
+        self.free.push(number);
         self.used = self.used.saturating_sub(size);
-        Ok(range)
+        Ok(self.suballocation(number, stamp, size).range)
+    }
+
+    fn suballocation(&self, number: u32, stamp: Stamp, size: ByteSize) -> Suballocation {
+        let range = HeapRange::new(self.start_of(number), size).expect("blocks end at or below 2^63");
+        Suballocation { id: SuballocationId::new(NonZeroU32::MIN.saturating_add(number), stamp), range }
     }
 
     pub(super) fn capacity(&self) -> ByteSize {
@@ -126,12 +94,13 @@ impl Blocks {
     }
 
     pub(super) fn allocation_count(&self) -> u64 {
-        u64::from(self.live)
+        ByteSize::from_usize(self.blocks.len() - self.free.len()).get()
     }
 
     /// Returns the block size if a block is free, and zero otherwise.
     pub(super) fn largest_free_range(&self) -> ByteSize {
-        if self.has_room() { self.block_size } else { ByteSize::ZERO }
+        let has_room = self.allocation_count() < u64::from(self.block_count);
+        if has_room { self.block_size } else { ByteSize::ZERO }
     }
 
     pub(super) fn continue_stamps(&mut self, next: Stamp) {
@@ -146,62 +115,36 @@ impl Blocks {
         HeapOffset::new(u64::from(number).saturating_mul(self.block_size.get()))
     }
 
+    /// Returns the blocks in use, in address order.
+    fn live(&self) -> impl Iterator<Item = Suballocation> {
+        let numbered = (0..).zip(&self.blocks);
+        numbered
+            .filter_map(|(number, block)| block.map(|(stamp, size)| self.suballocation(number, stamp, size)))
+    }
+
     /// Returns all ranges but the tail of the heap with this number.
-    pub(super) fn survey(&self, number: u32) -> SurveyedRanges {
-        let mut ranges = SurveyedRanges::with_capacity(2 * self.live as usize + 2);
-        for (block, at) in self.blocks.iter().zip(0_u32..) {
-            if let Block::Live { stamp, size } = *block {
-                if let Some(range) = HeapRange::new(self.start_of(at), size) {
-                    let id = SharedPlacementId(PlacementId::new(number, id_of(at, stamp)));
-                    ranges.push_used(id, range, SurveyedRange::InSlab);
-                }
-            }
+    pub(super) fn survey(&self, heap: u32) -> SurveyedRanges {
+        let mut ranges = SurveyedRanges::with_capacity(2 * self.blocks.len() + 2);
+        for Suballocation { id, range } in self.live() {
+            ranges.push_used(SharedPlacementId(PlacementId::new(heap, id)), range, SurveyedRange::InSlab);
         }
         ranges.fill_to(self.start_of(self.block_count), SurveyedRange::InSlab);
         ranges
     }
 
-    /// Checks the blocks. O(n) for the blocks that were ever used.
+    /// Checks the blocks. O(n log n) for the blocks that were ever used.
     pub(super) fn audit(&self) -> Result<(), AuditError> {
-        let (mut live, mut used) = (0_u32, ByteSize::ZERO);
-        for block in &self.blocks {
-            if let Block::Live { stamp, size } = *block {
-                if stamp >= self.next_stamp || size > self.block_size {
-                    return Err(AuditError::new(format!(
-                        "{block:?} is invalid for blocks of {}",
-                        self.block_size
-                    )));
-                }
-                (live, used) = (live + 1, used.saturating_add(size));
-            }
-        }
-        let (mut free, mut next) = (0, self.first_free);
-        while let Some(number) = next {
-            match self.blocks.get(number as usize) {
-                Some(Block::Free { next: after }) if free < self.blocks.len() => next = *after,
-                other => {
-                    return Err(AuditError::new(format!(
-                        "{other:?} is in the list of free blocks but not free"
-                    )));
-                }
-            }
-            free += 1;
-        }
-        let end = u64::from(self.block_count).checked_mul(self.block_size.get());
-        if (live, used) != (self.live, self.used)
-            || free + live as usize != self.blocks.len()
-            || self.blocks.len() > self.block_count as usize
-            || end.is_none_or(|end| end > self.capacity.get())
+        let used = self.live().fold(ByteSize::ZERO, |sum, live| sum.saturating_add(live.range.size()));
+        let is_sound =
+            self.live().all(|live| live.range.size() <= self.block_size && live.id.stamp() < self.next_stamp);
+        let unused = (0..).zip(&self.blocks).filter(|(_, block)| block.is_none()).map(|(number, _)| number);
+        let mut free = self.free.clone();
+        free.sort_unstable();
+        if used == self.used && is_sound && unused.eq(free) && self.blocks.len() <= self.block_count as usize
         {
-            let noted = (self.live, self.used, self.block_count);
-            return Err(AuditError::new(format!(
-                "counted {live} live blocks of {used} and {free} free blocks, recorded {noted:?}"
-            )));
+            Ok(())
+        } else {
+            Err(AuditError::new(format!("{used} of the blocks are used, recorded {self:?}")))
         }
-        Ok(())
     }
-}
-
-fn id_of(block: u32, stamp: Stamp) -> SuballocationId {
-    SuballocationId::new(NonZeroU32::MIN.saturating_add(block), stamp)
 }

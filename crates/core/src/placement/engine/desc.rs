@@ -26,7 +26,7 @@ pub enum EngineDesc {
     Default {
         /// The sizes of new heaps.
         sizing: HeapSizing,
-        /// The number of bytes of empty heaps that are kept.
+        /// How long empty heaps are kept.
         retention: HeapRetention,
         /// See [`SharedHeapSet::new`].
         slots_up_to: ByteSize,
@@ -34,7 +34,12 @@ pub enum EngineDesc {
         lanes: u32,
     },
     /// Heaps of blocks of one size: GPGMM's slab allocator.
-    SlabBySize(SlabSizing),
+    SlabBySize {
+        /// The sizes of new heaps.
+        sizing: SlabSizing,
+        /// How long empty heaps are kept.
+        retention: HeapRetention,
+    },
     /// Heaps of one size, a power of two, in blocks of powers of two: GPGMM's buddy system.
     BuddySystem {
         /// The size of a heap, in bytes: this value, at least the granularity, rounded up to a power of two.
@@ -43,6 +48,8 @@ pub enum EngineDesc {
         maximum: ByteSize,
         /// The unit of heap sizes.
         granularity: Alignment,
+        /// How long empty heaps are kept.
+        retention: HeapRetention,
     },
     /// Heaps with sequential allocation: D3D12MA's linear algorithm.
     Linear {
@@ -51,11 +58,15 @@ pub enum EngineDesc {
         /// Limits the engine to one heap, whose upper end can be used as well: a
         /// [`Linear`](crate::suballoc::Linear) suballocator.
         one_heap: bool,
+        /// How long empty heaps are kept.
+        retention: HeapRetention,
     },
     /// One heap per request.
     Dedicated {
         /// The unit of heap sizes: 64 KiB in D3D12, 4 MiB for multisampled textures.
         granularity: Alignment,
+        /// How long empty heaps are kept.
+        retention: HeapRetention,
     },
 }
 
@@ -76,7 +87,7 @@ impl EngineDesc {
     pub const fn algorithm(&self) -> PlacementAlgorithm {
         match self {
             Self::Default { .. } => PlacementAlgorithm::Default,
-            Self::SlabBySize(_) => PlacementAlgorithm::SlabBySize,
+            Self::SlabBySize { .. } => PlacementAlgorithm::SlabBySize,
             Self::BuddySystem { .. } => PlacementAlgorithm::BuddySystem,
             Self::Linear { .. } => PlacementAlgorithm::Linear,
             Self::Dedicated { .. } => PlacementAlgorithm::Dedicated,

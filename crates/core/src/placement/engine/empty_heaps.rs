@@ -1,18 +1,19 @@
 //! Empty heaps, by size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
+use crate::placement::idle_times::Moment;
 use crate::placement::{HeapSurvey, SurveyedRange};
 use crate::suballoc::AuditError;
 use crate::{ByteSize, HeapOffset, HeapRange};
 
-/// A stack of empty heaps for each size: the heap added last is taken first.
+/// A stack of empty heaps for each size: the heap added last is taken first, and the one added first leaves first.
 ///
 /// All calls are O(log n) for n distinct sizes; totals are O(1).
 #[derive(Clone, Debug)]
-pub(in super::super) struct EmptyHeaps<H> {
+pub(in crate::placement) struct EmptyHeaps<H> {
     /// The stacks by heap size. No stack is empty.
-    by_size: BTreeMap<ByteSize, Vec<H>>,
+    by_size: BTreeMap<ByteSize, VecDeque<(Moment, H)>>,
     count: u64,
     bytes: ByteSize,
 }
@@ -25,35 +26,42 @@ impl<H> Default for EmptyHeaps<H> {
 
 impl<H> EmptyHeaps<H> {
     /// Returns the number of heaps.
-    pub(in super::super) fn count(&self) -> u64 {
+    pub(in crate::placement) fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the total size of the heaps.
-    pub(in super::super) fn bytes(&self) -> ByteSize {
+    pub(in crate::placement) fn bytes(&self) -> ByteSize {
         self.bytes
     }
 
-    pub(in super::super) fn insert(&mut self, size: ByteSize, heap: H) {
-        self.by_size.entry(size).or_default().push(heap);
+    pub(in crate::placement) fn insert(&mut self, size: ByteSize, since: Moment, heap: H) {
+        self.by_size.entry(size).or_default().push_back((since, heap));
         self.count += 1;
         self.bytes = self.bytes.saturating_add(size);
     }
 
     /// Returns the size of each heap, in ascending order.
-    pub(in super::super) fn sizes(&self) -> Vec<ByteSize> {
-        let each = |(&size, heaps): (&ByteSize, &Vec<H>)| std::iter::repeat_n(size, heaps.len());
-        self.by_size.iter().flat_map(each).collect()
+    pub(in crate::placement) fn sizes(&self) -> Vec<ByteSize> {
+        self.by_size.iter().flat_map(|(&size, heaps)| std::iter::repeat_n(size, heaps.len())).collect()
     }
 
     pub(super) fn heaps(&self) -> impl Iterator<Item = &H> {
-        self.by_size.values().flatten()
+        self.by_size.values().flatten().map(|(_, heap)| heap)
     }
 
-    /// Takes a heap of exactly this size.
-    pub(in super::super) fn take(&mut self, size: ByteSize) -> Option<H> {
+    /// Takes the heap of exactly this size that was added last.
+    pub(in crate::placement) fn take(&mut self, size: ByteSize) -> Option<H> {
+        self.take_by(size, VecDeque::pop_back)
+    }
+
+    fn take_by(
+        &mut self,
+        size: ByteSize,
+        pop: impl FnOnce(&mut VecDeque<(Moment, H)>) -> Option<(Moment, H)>,
+    ) -> Option<H> {
         let stack = self.by_size.get_mut(&size)?;
-        let heap = stack.pop()?;
+        let (_, heap) = pop(stack)?;
         if stack.is_empty() {
             self.by_size.remove(&size);
         }
@@ -62,8 +70,23 @@ impl<H> EmptyHeaps<H> {
         Some(heap)
     }
 
+    /// Takes up to `most` heaps, of each size those that are empty for longest, if `is_over` says so of their size and
+    /// the moment since when they are empty. O(log n) each, and O(n) for n distinct sizes.
+    pub(super) fn take_idle(&mut self, most: u64, is_over: impl Fn(ByteSize, Moment) -> bool) -> Vec<H> {
+        let mut taken = Vec::new();
+        while ByteSize::from_usize(taken.len()).get() < most {
+            let mut longest = self.by_size.iter().filter_map(|(&size, heaps)| Some((size, heaps.front()?.0)));
+            let over = longest.find(|&(size, since)| is_over(size, since));
+            let Some(heap) = over.and_then(|(size, _)| self.take_by(size, VecDeque::pop_front)) else {
+                break;
+            };
+            taken.push(heap);
+        }
+        taken
+    }
+
     /// Takes a smallest heap of `at_least` to `at_most` bytes.
-    pub(in super::super) fn take_fitting(
+    pub(in crate::placement) fn take_fitting(
         &mut self,
         at_least: ByteSize,
         at_most: ByteSize,
@@ -74,7 +97,7 @@ impl<H> EmptyHeaps<H> {
 
     /// Takes heaps until their total size is `up_to`, or none are left. To take as few as possible, it takes
     /// the largest heaps first, and last the smallest that suffices.
-    pub(in super::super) fn take_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+    pub(in crate::placement) fn take_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {
             let missing = up_to.saturating_sub(bytes);
@@ -92,17 +115,17 @@ impl<H> EmptyHeaps<H> {
     }
 
     /// Returns the size of the smallest heap of at least `at_least` bytes.
-    pub(in super::super) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
+    pub(in crate::placement) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
         self.by_size.range(at_least..).next().map(|(&size, _)| size)
     }
 
     /// Returns the size of the largest heap.
-    pub(in super::super) fn largest(&self) -> Option<ByteSize> {
+    pub(in crate::placement) fn largest(&self) -> Option<ByteSize> {
         self.by_size.last_key_value().map(|(&size, _)| size)
     }
 
     /// Checks the totals. O(n).
-    pub(in super::super) fn audit(&self) -> Result<(), AuditError> {
+    pub(in crate::placement) fn audit(&self) -> Result<(), AuditError> {
         let (mut count, mut bytes) = (0, ByteSize::ZERO);
         for (&size, stack) in &self.by_size {
             if stack.is_empty() {
@@ -125,7 +148,8 @@ impl<H> EmptyHeaps<H> {
 impl<H: Clone> EmptyHeaps<H> {
     /// Returns a survey of all heaps in ascending order of size. O(n).
     pub(super) fn survey(&self) -> impl Iterator<Item = HeapSurvey<H>> {
-        let each = self.by_size.iter().flat_map(|(&size, stack)| stack.iter().map(move |heap| (size, heap)));
+        let each =
+            self.by_size.iter().flat_map(|(&size, stack)| stack.iter().map(move |(_, heap)| (size, heap)));
         each.map(|(size, heap)| HeapSurvey {
             heap: heap.clone(),
             size,

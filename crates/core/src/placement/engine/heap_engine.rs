@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::heaps::Heaps;
 use super::rule::Rule;
-use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
+use super::{EngineDesc, PlacementAlgorithm};
+use crate::placement::idle_times::IdleTimes;
 use crate::placement::{
-    HeapPrices, HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, ServingHeap, SharedHeapSet,
-    SharedPlaced, SharedPlacementId,
+    HeapPrices, HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, PlacementRequest, ServingHeap,
+    SharedHeapSet, SharedPlaced, SharedPlacementId,
 };
-use crate::suballoc::{AuditError, FreeRangeChoice};
+use crate::suballoc::AuditError;
 use crate::sync::{Mutex, lock};
 use crate::{Alignment, ByteSize};
 
@@ -81,23 +82,26 @@ impl<H: Clone> HeapEngine<H> {
         Self::with_shared(desc, Arc::default(), Arc::default())
     }
 
-    /// Creates an engine that shares a tally and prices with others: see [`SharedHeapSet::with_shared`]. The other algorithms keep no
-    /// empty heaps by themselves, and count nothing.
+    /// Creates an engine that shares a tally and prices with others: see [`SharedHeapSet::with_shared`].
     #[must_use]
     pub fn with_shared(desc: &EngineDesc, tally: Arc<HeapTally>, prices: Arc<HeapPrices>) -> Self {
-        let rule = match *desc {
+        let (rule, retention) = match *desc {
             EngineDesc::Default { sizing, retention, slots_up_to, lanes } => {
                 let set = SharedHeapSet::with_shared(sizing, retention, slots_up_to, lanes, tally, prices);
                 return Self(Inner::Default(set));
             }
-            EngineDesc::SlabBySize(sizing) => Rule::SlabBySize(sizing),
-            EngineDesc::BuddySystem { preferred, maximum, granularity } => {
-                Rule::BuddySystem { heap_size: buddy_heap_size(preferred, maximum, granularity) }
+            EngineDesc::SlabBySize { sizing, retention } => (Rule::SlabBySize(sizing), retention),
+            EngineDesc::BuddySystem { preferred, maximum, granularity, retention } => {
+                let heap_size = buddy_heap_size(preferred, maximum, granularity);
+                (Rule::BuddySystem { heap_size }, retention)
             }
-            EngineDesc::Linear { heap_size, one_heap } => Rule::Linear { heap_size, one_heap },
-            EngineDesc::Dedicated { granularity } => Rule::Dedicated { granularity },
+            EngineDesc::Linear { heap_size, one_heap, retention } => {
+                (Rule::Linear { heap_size, one_heap }, retention)
+            }
+            EngineDesc::Dedicated { granularity, retention } => (Rule::Dedicated { granularity }, retention),
         };
-        Self(Inner::Locked(rule.algorithm(), Mutex::new(Heaps::new(rule))))
+        let times = IdleTimes::new(retention, tally, prices);
+        Self(Inner::Locked(rule.algorithm(), Mutex::new(Heaps::new(rule, times))))
     }
 
     /// Returns the algorithm chosen at creation. O(1), no lock.
@@ -121,16 +125,13 @@ impl<H: Clone> HeapEngine<H> {
     #[inline]
     pub fn allocate(&self, request: &PlacementRequest) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         match &self.0 {
-            Inner::Default(set) if is_plain(request) => set.allocate(request.size, request.alignment),
-            Inner::Default(set) => allocate_special(set, request),
+            Inner::Default(set) => set.allocate(request),
             Inner::Locked(_, locked) => lock(locked).allocate(request),
         }
     }
 
-    /// Places a request in any heap with a free range for it. Use it when no heap can be created.
-    ///
-    /// With the default algorithm it returns `None` only if no free range of any heap holds the request; see
-    /// [`SharedHeapSet::allocate_anywhere`]. With the others it is the same as [`allocate`](Self::allocate).
+    /// Places a request in any heap with a free range for it. Use it when no heap can be created. See
+    /// [`SharedHeapSet::allocate_anywhere`]; with the other algorithms it is the same as [`allocate`](Self::allocate).
     ///
     /// # Errors
     ///
@@ -139,11 +140,9 @@ impl<H: Clone> HeapEngine<H> {
         &self,
         request: &PlacementRequest,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
-        let PlacementRequest { size, alignment, own_heap, .. } = *request;
-        match (self.allocate(request)?, &self.0) {
-            (None, Inner::Default(set)) if own_heap => set.allocate_alone_anywhere(size, alignment),
-            (None, Inner::Default(set)) => set.allocate_anywhere(size, alignment),
-            (placed, _) => Ok(placed),
+        match &self.0 {
+            Inner::Default(set) => set.allocate_anywhere(request),
+            Inner::Locked(_, locked) => lock(locked).allocate(request),
         }
     }
 
@@ -155,18 +154,12 @@ impl<H: Clone> HeapEngine<H> {
         request: &PlacementRequest,
         heap: impl FnOnce(&H) -> T,
     ) -> Option<SharedPlaced<T>> {
-        match &self.0 {
-            Inner::Default(set) if is_plain(request) => {
-                set.allocate_at_hand(request.size, request.alignment, heap)
-            }
-            Inner::Default(_) | Inner::Locked(..) => None,
-        }
+        self.as_default()?.allocate_at_hand(request, heap)
     }
 
     /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`.
     ///
-    /// The default algorithm may also return empty heaps to release first, which it has removed. See
-    /// [`HeapSet::plan`](crate::placement::HeapSet::plan). The other algorithms release none.
+    /// It may also return empty heaps to release first, which it has removed.
     ///
     /// # Errors
     ///
@@ -174,14 +167,17 @@ impl<H: Clone> HeapEngine<H> {
     /// is limited to one heap and has it.
     pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
         match &self.0 {
-            Inner::Default(_) if request.upper => Err(self.no_upper_end()),
-            Inner::Default(set) if request.own_heap => set.plan_alone(request.size),
-            Inner::Default(set) if is_plain(request) => set.plan(request.size, request.alignment),
-            Inner::Default(set) => set.plan_range(request.size),
-            Inner::Locked(_, locked) => {
-                let size = lock(locked).heap_size(request)?;
-                Ok(NewHeap { size, release: Vec::new() })
-            }
+            Inner::Default(set) => set.plan(request),
+            Inner::Locked(_, locked) => lock(locked).plan(request),
+        }
+    }
+
+    /// Removes the empty heaps that are not kept in addition to a heap of `heap_size` bytes that the owner creates for other
+    /// purposes. The default algorithm keeps them all.
+    pub fn make_way(&self, heap_size: ByteSize) -> Vec<H> {
+        match &self.0 {
+            Inner::Default(_) => Vec::new(),
+            Inner::Locked(_, locked) => lock(locked).make_way(heap_size),
         }
     }
 
@@ -189,34 +185,15 @@ impl<H: Clone> HeapEngine<H> {
     /// Places nothing.
     ///
     /// The result is [`ServingHeap::Existing`] if `allocate` would place the request, and otherwise the size that `plan`
-    /// would return. It is exact while no other thread calls; with the default algorithm, for the calling
-    /// thread, whose [lane](SharedHeapSet) it examines.
-    ///
-    /// With the default algorithm it is O(1), and O(lanes) before it returns that a heap is needed: see
-    /// [`SharedHeapSet::probe`]; with [`FreeRangeChoice::MinOffset`] O(n) for n ranges of up to 256 heaps. With
-    /// the others it is O(log n), for n heaps or n distinct sizes. It locks like `allocate`.
+    /// would return. It is exact while no other thread calls; with the default algorithm, see [`SharedHeapSet::probe`]. With
+    /// the others it is O(log n), for n heaps or n distinct sizes.
     ///
     /// # Errors
     ///
     /// Returns the errors of these two.
-    ///
-    /// ```
-    /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, ServingHeap};
-    /// use heapwright_core::{Alignment, ByteSize};
-    ///
-    /// let heaps: HeapEngine<&str> = HeapEngine::new(&EngineDesc::default());
-    /// let request = PlacementRequest::new(ByteSize::from_kib(80), Alignment::ONE);
-    /// let ServingHeap::New { size } = heaps.probe(&request)? else { panic!("there is no heap yet") };
-    /// heaps.insert(size, "a heap")?;
-    /// assert_eq!(heaps.probe(&request)?, ServingHeap::Existing);
-    /// # Ok::<(), heapwright_core::placement::PlacementError>(())
-    /// ```
     pub fn probe(&self, request: &PlacementRequest) -> Result<ServingHeap, PlacementError> {
         match &self.0 {
-            Inner::Default(_) if request.upper => Err(self.no_upper_end()),
-            Inner::Default(set) if request.own_heap => set.probe_alone(request.size),
-            Inner::Default(set) if is_plain(request) => set.probe(request.size, request.alignment),
-            Inner::Default(set) => set.probe_lowest(request.size, request.alignment),
+            Inner::Default(set) => set.probe(request),
             Inner::Locked(_, locked) => {
                 let heaps = lock(locked);
                 if heaps.has_room(request)? {
@@ -233,24 +210,6 @@ impl<H: Clone> HeapEngine<H> {
     /// unused blocks and the rest of used blocks are [`InSlab`](crate::placement::SurveyedRange::InSlab), and
     /// the bytes after the last block are padding. O(n) for all ranges, under the engine's lock; for the
     /// default algorithm see there.
-    ///
-    /// ```
-    /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, SurveyedRange};
-    /// use heapwright_core::{Alignment, ByteSize};
-    ///
-    /// let buddy = EngineDesc::BuddySystem {
-    ///     preferred: ByteSize::from_mib(1),
-    ///     maximum: ByteSize::from_mib(64),
-    ///     granularity: Alignment::new(65_536).unwrap(),
-    /// };
-    /// let heaps: HeapEngine<&str> = HeapEngine::new(&buddy);
-    /// let request = PlacementRequest::new(ByteSize::from_kib(80), Alignment::ONE);
-    /// let placed = heaps.allocate_in_new(ByteSize::from_mib(1), "a heap", &request)?;
-    /// let survey = heaps.survey();
-    /// assert_eq!(survey[0].ranges[0], SurveyedRange::Used { id: placed.id, range: placed.range });
-    /// assert!(matches!(survey[0].ranges[1], SurveyedRange::Padding(_)), "its block has 128 KiB");
-    /// # Ok::<(), heapwright_core::placement::PlacementError>(())
-    /// ```
     #[must_use]
     pub fn survey(&self) -> Vec<HeapSurvey<H>> {
         match &self.0 {
@@ -275,14 +234,8 @@ impl<H: Clone> HeapEngine<H> {
         heap: H,
         request: &PlacementRequest,
     ) -> Result<SharedPlaced<H>, PlacementError> {
-        let PlacementRequest { size, alignment, .. } = *request;
         match &self.0 {
-            Inner::Default(_) if request.upper => Err(self.no_upper_end()),
-            Inner::Default(set) if request.own_heap => {
-                set.allocate_alone_in_new(heap_size, heap, size, alignment)
-            }
-            Inner::Default(set) if is_plain(request) => set.allocate_in_new(heap_size, heap, size, alignment),
-            Inner::Default(set) => set.allocate_range_in_new(heap_size, heap, size, alignment),
+            Inner::Default(set) => set.allocate_in_new(heap_size, heap, request),
             Inner::Locked(_, locked) => lock(locked).allocate_in_new(heap_size, heap, request),
         }
     }
@@ -313,7 +266,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn free(&self, id: SharedPlacementId) -> Result<Vec<H>, PlacementError> {
         match &self.0 {
             Inner::Default(set) => set.free(id),
-            Inner::Locked(_, locked) => Ok(lock(locked).free(id.0)?.into_iter().collect()),
+            Inner::Locked(_, locked) => lock(locked).free(id.0),
         }
     }
 
@@ -360,30 +313,29 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Returns the memory of slabs without used slots to the heaps. No effect in algorithms without slabs.
-    /// O(lanes).
-    pub fn give_up_unused_slabs(&self) {
-        if let Inner::Default(set) = &self.0 {
-            set.give_up_unused_slabs();
+    /// Removes heaps that are not worth keeping, because of operations and heaps of this engine and of those that share its
+    /// tally. See [`SharedHeapSet::pass_operations`].
+    pub fn pass_operations(&self) -> Vec<H> {
+        match &self.0 {
+            Inner::Default(set) => set.pass_operations(),
+            Inner::Locked(_, locked) => lock(locked).take_expired(u64::MAX),
         }
     }
 
-    /// Removes heaps that are not worth keeping: see [`SharedHeapSet::pass_operations`]. No effect in the other
-    /// algorithms.
-    pub fn pass_operations(&self) -> Vec<H> {
-        self.as_default().map(SharedHeapSet::pass_operations).unwrap_or_default()
-    }
-
-    /// Counts a frame, and removes heaps that have been empty for too long: see
-    /// [`SharedHeapSet::pass_frame`]. No effect in the other algorithms, which keep no empty heaps by time.
+    /// Counts a frame, and removes heaps that have been empty for too many. See [`SharedHeapSet::pass_frame`].
     pub fn pass_frame(&self) -> Vec<H> {
-        self.as_default().map(SharedHeapSet::pass_frame).unwrap_or_default()
+        match &self.0 {
+            Inner::Default(set) => set.pass_frame(),
+            Inner::Locked(_, locked) => lock(locked).pass_frame(),
+        }
     }
 
-    /// Counts a period, and removes heaps that were empty for too many: see [`SharedHeapSet::pass_period`]. No effect in
-    /// the other algorithms.
+    /// Counts a period, and removes heaps that were empty for too many. See [`SharedHeapSet::pass_period`].
     pub fn pass_period(&self) -> Vec<H> {
-        self.as_default().map(SharedHeapSet::pass_period).unwrap_or_default()
+        match &self.0 {
+            Inner::Default(set) => set.pass_period(),
+            Inner::Locked(_, locked) => lock(locked).pass_period(),
+        }
     }
 
     /// Returns the totals of the engine. O(lanes) with the default algorithm, otherwise O(1).
@@ -402,8 +354,7 @@ impl<H: Clone> HeapEngine<H> {
     /// Returns the errors of [`plan`](Self::plan).
     pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
         match &self.0 {
-            Inner::Default(set) if request.own_heap => set.new_heap_size_alone(request.size),
-            Inner::Default(set) => set.new_heap_size(request.size, request.alignment),
+            Inner::Default(set) => set.new_heap_size(request),
             Inner::Locked(_, locked) => lock(locked).heap_size(request),
         }
     }
@@ -443,17 +394,6 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Keeps the data of a size from now on, like a request with [`PlacementRequest::cache_size`], but
-    /// without a request.
-    ///
-    /// It counts as neither a hit nor a miss. O(log n) for n distinct sizes. No effect in algorithms that
-    /// keep no sizes.
-    pub fn remember_size(&self, request: &PlacementRequest) {
-        if let Inner::Locked(_, locked) = &self.0 {
-            lock(locked).remember_size(request);
-        }
-    }
-
     /// Returns how often the size of a request was known; zero in algorithms that keep no sizes. O(1).
     #[must_use]
     pub fn size_cache(&self) -> SizeCacheCounts {
@@ -474,10 +414,6 @@ impl<H: Clone> HeapEngine<H> {
             Inner::Locked(_, locked) => lock(locked).audit(),
         }
     }
-
-    fn no_upper_end(&self) -> PlacementError {
-        PlacementError::NoUpperEnd { algorithm: self.algorithm() }
-    }
 }
 
 /// Returns the size of all heaps of a buddy system, a power of two.
@@ -485,24 +421,4 @@ fn buddy_heap_size(preferred: ByteSize, maximum: ByteSize, granularity: Alignmen
     let wanted = preferred.get().max(granularity.get()).checked_next_power_of_two().unwrap_or(1 << 63);
     let largest = maximum.get().checked_ilog2().map_or(0, |log2| 1 << log2);
     ByteSize::new(wanted.min(largest))
-}
-
-/// Returns whether a shared set serves the request on its normal path.
-#[inline]
-fn is_plain(request: &PlacementRequest) -> bool {
-    request.strategy != FreeRangeChoice::MinOffset && !request.upper && !request.own_heap
-}
-
-#[cold]
-fn allocate_special<H: Clone>(
-    set: &SharedHeapSet<H>,
-    request: &PlacementRequest,
-) -> Result<Option<SharedPlaced<H>>, PlacementError> {
-    if request.upper {
-        return Err(PlacementError::NoUpperEnd { algorithm: PlacementAlgorithm::Default });
-    }
-    if request.own_heap {
-        return set.allocate_alone(request.size, request.alignment);
-    }
-    set.allocate_lowest(request.size, request.alignment)
 }

@@ -5,23 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::heap_table::{HeapTable, InUse};
 use super::ranges::Ranges;
 use super::rule::{LARGEST_HEAP, Rule};
-use super::{EmptyHeaps, PlacementRequest, SizeCacheCounts};
+use super::{EmptyHeaps, SizeCacheCounts};
 use crate::ByteSize;
+use crate::placement::heap_prices::class_of;
 use crate::placement::heap_set::PlacementId;
-use crate::placement::{HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced, SharedPlacementId};
+use crate::placement::idle_times::{FREE_DECAY_LOG2, IdleTimes};
+use crate::placement::{
+    HeapRetention, HeapSetTotals, HeapSurvey, NewHeap, PlacementError, PlacementRequest, SharedPlaced,
+    SharedPlacementId,
+};
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
 
 /// Heaps shared by the requests of one group, found by their largest free range. With slabs, a group is a
 /// block size; the other algorithms have one group.
 ///
 /// A request is placed in the heap in use with the smallest sufficient free range, among equals the one with
-/// the lowest number; then in an empty heap, then in a new one. A heap whose last request is freed is
-/// returned to the owner at once. Empty heaps are therefore those that were inserted and not used since.
+/// the lowest number; then in an empty heap, then in a new one. A heap whose last request is freed is kept as the retention says.
 ///
 /// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator.
 #[derive(Clone, Debug)]
 pub(super) struct Heaps<H> {
     rule: Rule,
+    times: IdleTimes,
     heaps: HeapTable<Heap<H>>,
     /// Heaps in use: group, largest free range, number.
     by_room: BTreeSet<(ByteSize, ByteSize, u32)>,
@@ -53,9 +58,10 @@ struct BlockSize {
 }
 
 impl<H: Clone> Heaps<H> {
-    pub(super) fn new(rule: Rule) -> Self {
+    pub(super) fn new(rule: Rule, times: IdleTimes) -> Self {
         Self {
             rule,
+            times,
             heaps: HeapTable::default(),
             by_room: BTreeSet::new(),
             empty: EmptyHeaps::default(),
@@ -73,7 +79,8 @@ impl<H: Clone> Heaps<H> {
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         let group = self.rule.group_of(request)?;
         self.count_size(group, request);
-        if let Some(placed) = self.allocate_in_used(group, request)? {
+        self.times.count_operations(1);
+        if let Some(placed) = self.allocate_in_used(group, request) {
             return Ok(Some(placed));
         }
         let Some(heap_size) = self.empty_for(group, request)? else { return Ok(None) };
@@ -81,7 +88,7 @@ impl<H: Clone> Heaps<H> {
         match self.allocate_in_fresh(group, heap_size, heap, request) {
             Ok(placed) => Ok(Some(placed)),
             Err(heap) => {
-                self.empty.insert(heap_size, heap);
+                self.insert_empty(heap_size, heap);
                 Ok(None)
             }
         }
@@ -109,24 +116,25 @@ impl<H: Clone> Heaps<H> {
         let group = match self.rule.group_of(request) {
             Ok(group) => group,
             Err(refused) => {
-                self.empty.insert(heap_size, heap);
+                self.insert_empty(heap_size, heap);
                 return Err(refused);
             }
         };
         if !self.may_have_another() {
-            self.empty.insert(heap_size, heap);
+            self.insert_empty(heap_size, heap);
             let full = PlacementError::OneHeapFull { requested: request.size };
-            return self.allocate_in_used(group, request)?.ok_or(full);
+            return self.allocate_in_used(group, request).ok_or(full);
         }
         self.heaps.next_number()?;
         self.allocate_in_fresh(group, heap_size, heap, request).map_err(|heap| {
-            self.empty.insert(heap_size, heap);
+            self.insert_empty(heap_size, heap);
             PlacementError::TooLarge { requested: request.size }
         })
     }
 
-    /// Frees an allocation, and returns its heap if that is now empty.
-    pub(super) fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
+    /// Frees an allocation, and returns heaps that are not worth keeping. Only a heap that becomes empty lets others leave,
+    /// so that a free is O(log n).
+    pub(super) fn free(&mut self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
         let number = id.heap();
         let heap = self.heaps.get_mut(number).ok_or(PlacementError::UnknownHeap)?;
         let room = heap.ranges.largest_free_range();
@@ -134,19 +142,91 @@ impl<H: Clone> Heaps<H> {
         let is_empty = heap.ranges.allocation_count() == 0;
         let (group, left, size) = (heap.group, heap.ranges.largest_free_range(), heap.ranges.capacity());
         self.in_use.freed(range.size());
+        self.times.count_operations(1);
         self.note_room(number, (group, size), Some(room), if is_empty { None } else { Some(left) });
         if !is_empty {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let Some(gone) = self.heaps.remove(number) else { return Ok(None) };
+        let Some(gone) = self.heaps.remove(number) else { return Ok(Vec::new()) };
         self.next_stamp = self.next_stamp.max(gone.ranges.next_stamp());
         self.in_use.reserved = self.in_use.reserved.saturating_sub(size);
-        Ok(Some(gone.heap))
+        if !self.keeps_heaps() {
+            // Not one that was empty before, which the owner needs.
+            return Ok(vec![gone.heap]);
+        }
+        self.times.forget_most_held(self.held(), FREE_DECAY_LOG2);
+        self.insert_empty(size, gone.heap);
+        Ok(self.take_expired(1))
+    }
+
+    /// Returns whether heaps stay here when they become empty. Otherwise only those are here that the owner inserted, which stay.
+    fn keeps_heaps(&self) -> bool {
+        self.times.retention != HeapRetention::NONE
+    }
+
+    fn held(&self) -> ByteSize {
+        self.in_use.reserved.saturating_add(self.empty.bytes())
+    }
+
+    fn insert_empty(&mut self, size: ByteSize, heap: H) {
+        self.times.note_empty();
+        self.empty.insert(size, self.times.now(), heap);
+        self.times.note_held(self.held());
+    }
+
+    /// Removes up to `most` heaps that operations do not let be kept.
+    pub(super) fn take_expired(&mut self, most: u64) -> Vec<H> {
+        if !self.keeps_heaps() {
+            return Vec::new();
+        }
+        let (times, operation) = (&self.times, self.times.operation());
+        self.empty.take_idle(most, |size, since| operation >= times.expiry(class_of(size), since))
+    }
+
+    /// Counts a frame, and removes heaps that have been empty for too many; at most a 16th of them, so that no frame pays for
+    /// all.
+    pub(super) fn pass_frame(&mut self) -> Vec<H> {
+        if !self.keeps_heaps() {
+            return Vec::new();
+        }
+        self.times.begin_frame();
+        let (times, most) = (&self.times, self.empty.count().div_ceil(16));
+        let removed = self.empty.take_idle(most, |_, since| times.is_over_frames(since));
+        self.times.end_frame(self.held());
+        removed
+    }
+
+    /// Counts a period, and removes heaps that were empty for too many.
+    pub(super) fn pass_period(&mut self) -> Vec<H> {
+        if !self.keeps_heaps() {
+            return Vec::new();
+        }
+        self.times.begin_period();
+        let times = &self.times;
+        let removed = self.empty.take_idle(u64::MAX, |_, since| times.is_over_periods(since));
+        self.times.end_period(self.held());
+        removed
+    }
+
+    /// Returns the heap that a request needs, and the empty heaps that are not kept in addition to it.
+    pub(super) fn plan(&mut self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
+        let size = self.heap_size(request)?;
+        Ok(NewHeap { size, release: self.make_way(size) })
+    }
+
+    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes.
+    pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
+        let mut release = Vec::new();
+        while self.keeps_heaps() && self.held().saturating_add(heap_size) > self.times.most_held {
+            let Some(largest) = self.empty.largest() else { break };
+            release.extend(self.empty.take(largest));
+        }
+        release
     }
 
     pub(super) fn insert(&mut self, heap_size: ByteSize, heap: H) -> Result<(), PlacementError> {
         check_heap_size(heap_size)?;
-        self.empty.insert(heap_size, heap);
+        self.insert_empty(heap_size, heap);
         Ok(())
     }
 
@@ -206,13 +286,6 @@ impl<H: Clone> Heaps<H> {
 
     pub(super) fn size_cache(&self) -> SizeCacheCounts {
         self.size_cache
-    }
-
-    /// See [`HeapEngine::remember_size`](super::HeapEngine::remember_size).
-    pub(super) fn remember_size(&mut self, request: &PlacementRequest) {
-        if let (Rule::SlabBySize(_), Ok(block_size)) = (self.rule, self.rule.group_of(request)) {
-            self.sizes.entry(block_size).or_default().is_remembered = true;
-        }
     }
 
     /// See [`HeapEngine::next_heap`](super::HeapEngine::next_heap).
@@ -297,7 +370,7 @@ impl<H: Clone> Heaps<H> {
             None => self.size_cache.misses += 1,
         }
         if request.cache_size {
-            self.remember_size(request);
+            self.sizes.entry(group).or_default().is_remembered = true;
         }
     }
 
@@ -318,26 +391,18 @@ impl<H: Clone> Heaps<H> {
         [Some(likely), certain.filter(|&certain| certain != likely)]
     }
 
-    fn allocate_in_used(
-        &mut self,
-        group: ByteSize,
-        request: &PlacementRequest,
-    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+    fn allocate_in_used(&mut self, group: ByteSize, request: &PlacementRequest) -> Option<SharedPlaced<H>> {
         for number in self.candidates(group, request).into_iter().flatten() {
             let Some(heap) = self.heaps.get_mut(number) else { continue };
             let room = heap.ranges.largest_free_range();
-            let suballocation = match heap.ranges.allocate(request) {
-                Ok(suballocation) => suballocation,
-                Err(error) if error.is_out_of_space() => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let Some(suballocation) = heap.ranges.allocate(request) else { continue };
             let payload = heap.heap.clone();
             let (left, size) = (heap.ranges.largest_free_range(), heap.ranges.capacity());
             self.note_room(number, (group, size), Some(room), Some(left));
             self.in_use.allocated(request.size);
-            return Ok(Some(placed(number, suballocation, payload)));
+            return Some(placed(number, suballocation, payload));
         }
-        Ok(None)
+        None
     }
 
     /// Returns the size of an empty heap to use, if there is one and another heap may be in use.
@@ -365,7 +430,7 @@ impl<H: Clone> Heaps<H> {
         let ranges = self.rule.ranges(heap_size, group, request);
         let (Ok(number), Some(mut ranges)) = (self.heaps.next_number(), ranges) else { return Err(heap) };
         ranges.continue_stamps(self.next_stamp);
-        let Ok(suballocation) = ranges.allocate(request) else { return Err(heap) };
+        let Some(suballocation) = ranges.allocate(request) else { return Err(heap) };
         if matches!(self.rule, Rule::SlabBySize(_)) {
             let by_rule = self.heap_size(request).ok();
             let known = self.sizes.entry(group).or_default();
@@ -376,6 +441,7 @@ impl<H: Clone> Heaps<H> {
         self.in_use.allocated(request.size);
         self.in_use.reserved = self.in_use.reserved.saturating_add(heap_size);
         self.heaps.insert(Heap { heap: heap.clone(), group, ranges });
+        self.times.note_held(self.held());
         Ok(placed(number, suballocation, heap))
     }
 

@@ -1,14 +1,15 @@
 //! Engines: one type for a family of heaps, independent of the placement algorithm.
 //!
-//! | algorithm | from | content of a heap | an empty heap |
-//! |---|---|---|---|
-//! | [`Default`](PlacementAlgorithm::Default) | | requests of many sizes, good fit, with slabs for small ones | is kept for a while |
-//! | [`SlabBySize`](PlacementAlgorithm::SlabBySize) | GPGMM | blocks of one size | leaves at once |
-//! | [`BuddySystem`](PlacementAlgorithm::BuddySystem) | GPGMM | blocks of powers of two | leaves at once |
-//! | [`Dedicated`](PlacementAlgorithm::Dedicated) | GPGMM | one request | leaves at once |
-//! | [`Linear`](PlacementAlgorithm::Linear) | D3D12MA | sequential requests | leaves at once |
+//! | algorithm | from | content of a heap |
+//! |---|---|---|
+//! | [`Default`](PlacementAlgorithm::Default) | | requests of many sizes, good fit, with slabs for small ones |
+//! | [`SlabBySize`](PlacementAlgorithm::SlabBySize) | GPGMM | blocks of one size |
+//! | [`BuddySystem`](PlacementAlgorithm::BuddySystem) | GPGMM | blocks of powers of two |
+//! | [`Dedicated`](PlacementAlgorithm::Dedicated) | GPGMM | one request |
+//! | [`Linear`](PlacementAlgorithm::Linear) | D3D12MA | sequential requests |
 //!
-//! A heap that leaves is returned to its owner, who may put it into a [`HeapPool`](super::HeapPool).
+//! All keep empty heaps by the same [rule](super::HeapRetention). A heap that leaves is returned to its owner, who may put it
+//! into a [`HeapPool`](super::HeapPool).
 
 mod blocks;
 mod desc;
@@ -17,7 +18,6 @@ mod heap_engine;
 mod heap_table;
 mod heaps;
 mod ranges;
-mod request;
 mod rule;
 mod slab_sizing;
 #[cfg(all(test, not(loom)))]
@@ -28,5 +28,4 @@ mod tests;
 pub use desc::{EngineDesc, PlacementAlgorithm};
 pub(super) use empty_heaps::EmptyHeaps;
 pub use heap_engine::{HeapEngine, SizeCacheCounts};
-pub use request::PlacementRequest;
 pub use slab_sizing::SlabSizing;

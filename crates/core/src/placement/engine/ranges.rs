@@ -1,10 +1,9 @@
 //! The suballocator of one heap of GPGMM's and D3D12MA's algorithms.
 
-use super::PlacementRequest;
 use super::blocks::Blocks;
 use crate::placement::heap_set::PlacementId;
 use crate::placement::shared_heap_set::SurveyedRanges;
-use crate::placement::{HeapSurvey, SharedPlacementId, SurveyedRange};
+use crate::placement::{HeapSurvey, PlacementRequest, SharedPlacementId, SurveyedRange};
 use crate::suballoc::{
     AuditError, Buddy, Linear, RangeUse, Stamp, SuballocError, Suballocation, SuballocationId,
 };
@@ -29,23 +28,23 @@ macro_rules! each {
 }
 
 impl Ranges {
-    pub(super) fn allocate(&mut self, request: &PlacementRequest) -> Result<Suballocation, SuballocError> {
+    /// Allocates a range, or returns `None` if there is no room.
+    pub(super) fn allocate(&mut self, request: &PlacementRequest) -> Option<Suballocation> {
         let PlacementRequest { size, alignment, upper, .. } = *request;
         match self {
             Self::Blocks(blocks) => blocks.allocate(size),
             Self::Buddy(buddy) => buddy.allocate(size, alignment),
-            Self::Linear(linear) if upper => linear.allocate_upper(size, alignment),
-            Self::Linear(linear) => linear.allocate(size, alignment),
+            Self::Linear(linear) if upper => linear.allocate_upper(size, alignment).ok(),
+            Self::Linear(linear) => linear.allocate(size, alignment).ok(),
         }
     }
 
-    /// Returns whether [`allocate`](Self::allocate) would succeed, ignoring the limit on the number of
-    /// ranges.
+    /// Returns whether [`allocate`](Self::allocate) would succeed.
     pub(super) fn would_fit(&self, request: &PlacementRequest) -> bool {
         let PlacementRequest { size, alignment, upper, .. } = *request;
         match self {
             Self::Blocks(blocks) => blocks.largest_free_range() >= size,
-            Self::Buddy(buddy) => buddy.find(size, alignment).is_ok(),
+            Self::Buddy(buddy) => buddy.find(size, alignment).is_some(),
             Self::Linear(linear) if upper => linear.find_upper(size, alignment).is_ok(),
             Self::Linear(linear) => linear.find(size, alignment).is_ok(),
         }
@@ -85,16 +84,15 @@ impl Ranges {
 
     /// Returns all ranges of the heap with this number and this handle. O(n).
     pub(super) fn survey<H>(&self, number: u32, heap: H) -> HeapSurvey<H> {
-        let of_uses =
-            |uses: &mut dyn Iterator<Item = RangeUse>| uses.map(|range| surveyed(number, range)).collect();
         let ranges = match self {
             Self::Blocks(blocks) => {
                 let ranges: SurveyedRanges = blocks.survey(number);
                 return ranges.into_heap(heap, blocks.capacity(), SurveyedRange::Padding);
             }
-            Self::Buddy(buddy) => of_uses(&mut buddy.ranges()),
-            Self::Linear(linear) => of_uses(&mut linear.ranges()),
+            Self::Buddy(buddy) => buddy.ranges(),
+            Self::Linear(linear) => linear.ranges().collect(),
         };
+        let ranges = ranges.into_iter().map(|range| surveyed(number, range)).collect();
         HeapSurvey { heap, size: self.capacity(), is_closed: false, ranges }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::blocks::Blocks;
 use super::ranges::Ranges;
-use super::{EmptyHeaps, PlacementAlgorithm, PlacementRequest, SlabSizing};
-use crate::placement::PlacementError;
+use super::{EmptyHeaps, PlacementAlgorithm, SlabSizing};
+use crate::placement::{PlacementError, PlacementRequest};
 use crate::suballoc::{Buddy, Linear, SuballocError};
 use crate::{Alignment, ByteSize};
 
@@ -79,7 +79,7 @@ impl Rule {
                 Blocks::new(heap_size, group, most).map(Ranges::Blocks)
             }
             Self::Dedicated { .. } => Blocks::new(heap_size, request.size, 1).map(Ranges::Blocks),
-            Self::BuddySystem { .. } => Buddy::new(heap_size).ok().map(Ranges::Buddy),
+            Self::BuddySystem { .. } => Buddy::new(heap_size).map(Ranges::Buddy),
             Self::Linear { .. } => Linear::new(heap_size).ok().map(Ranges::Linear),
         }
     }

@@ -1,15 +1,18 @@
 //! Compares every engine with a list of live allocations, and probes with what follows them.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
 use crate::placement::tests::driven_engine::{DrivenEngine, Heap};
-use crate::placement::{HeapRetention, HeapSetTotals, HeapSizing, Keeping, PlacementError, SharedPlaced};
+use crate::placement::{
+    HeapRetention, HeapSetTotals, HeapSizing, HeapTally, Keeping, PlacementError, PlacementRequest,
+    SharedPlaced,
+};
 use crate::suballoc::FreeRangeChoice as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -35,11 +38,21 @@ fn default_engine(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operatio
 }
 
 fn buddy(preferred: ByteSize) -> EngineDesc {
-    EngineDesc::BuddySystem { preferred, maximum: mib(64), granularity: KIB_64 }
+    EngineDesc::BuddySystem { preferred, maximum: mib(64), granularity: KIB_64, retention: NONE }
 }
 
 fn linear(one_heap: bool) -> EngineDesc {
-    EngineDesc::Linear { heap_size: kib(512), one_heap }
+    EngineDesc::Linear { heap_size: kib(512), one_heap, retention: NONE }
+}
+
+const NONE: HeapRetention = HeapRetention::NONE;
+
+fn slabs(sizing: SlabSizing, retention: HeapRetention) -> EngineDesc {
+    EngineDesc::SlabBySize { sizing, retention }
+}
+
+fn dedicated(retention: HeapRetention) -> EngineDesc {
+    EngineDesc::Dedicated { granularity: KIB_64, retention }
 }
 
 fn descs() -> Vec<EngineDesc> {
@@ -61,12 +74,24 @@ fn descs() -> Vec<EngineDesc> {
         default_engine(kib(64), kib(16), 1, 4),
         default_engine(kib(64), kib(16), 3, 18),
         default_engine(kib(64), kib(16), 3, 30),
-        EngineDesc::SlabBySize(SlabSizing { maximum: mib(4), ..SlabSizing::default() }),
-        EngineDesc::SlabBySize(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }),
+        slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, NONE),
+        slabs(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }, NONE),
         buddy(mib(1)),
         linear(false),
         linear(true),
-        EngineDesc::Dedicated { granularity: KIB_64 },
+        dedicated(NONE),
+    ]
+}
+
+/// Descriptions of engines that keep empty heaps for a few operations, two frames or two periods.
+fn descs_that_keep() -> Vec<EngineDesc> {
+    let retention = HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2 };
+    vec![
+        slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, retention),
+        EngineDesc::BuddySystem { preferred: mib(1), maximum: mib(64), granularity: KIB_64, retention },
+        EngineDesc::Linear { heap_size: kib(512), one_heap: false, retention },
+        EngineDesc::Linear { heap_size: kib(512), one_heap: true, retention },
+        dedicated(retention),
     ]
 }
 
@@ -165,7 +190,7 @@ proptest! {
     /// unused slabs. No probe has an effect:
     /// the twin is never probed, except on other lanes.
     #[test]
-    fn agrees_with_the_model_and_probes_promise_no_more(desc in prop::sample::select(descs()), steps in steps()) {
+    fn agrees_with_the_model_and_probes_promise_no_more(desc in prop::sample::select([descs(), descs_that_keep()].concat()), steps in steps()) {
         let [mut driven, mut twin] = [DrivenEngine::new(desc), DrivenEngine::new(desc)];
         for step in steps {
             let probed = if let Step::Allocate(request, _) = &step {
@@ -310,7 +335,7 @@ fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
 #[test]
 fn buddy_heaps_are_powers_of_two() {
     let size_of = |preferred, maximum| {
-        let desc = EngineDesc::BuddySystem { preferred, maximum, granularity: KIB_64 };
+        let desc = EngineDesc::BuddySystem { preferred, maximum, granularity: KIB_64, retention: NONE };
         let engine: HeapEngine<()> = HeapEngine::new(&desc);
         engine.plan(&PlacementRequest::new(kib(4), Alignment::ONE)).unwrap().size
     };
@@ -337,7 +362,7 @@ fn buddy_heaps_are_powers_of_two() {
 
 #[test]
 fn dedicated_heaps_are_as_large_as_what_is_in_them() {
-    let mut driven = DrivenEngine::new(EngineDesc::Dedicated { granularity: KIB_64 });
+    let mut driven = DrivenEngine::new(dedicated(NONE));
     for (size, heap_size) in [(1, 64), (65_536, 64), (65_537, 128), (709_171_200, 692_608)] {
         let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
         let (heap, range) = driven.allocate(&request).unwrap();
@@ -417,6 +442,54 @@ fn of_two_heaps_that_threads_made_for_one_linear_engine_the_second_is_spare() {
     assert_eq!(engine.allocate_in_new(kib(512), 3, &small).unwrap().heap, 1);
     assert_eq!(engine.take_empty(ALL).len(), 2);
     engine.audit().unwrap();
+}
+
+/// Every algorithm keeps an empty heap by the same rule.
+#[test]
+fn empty_heaps_leave_by_operations_frames_and_periods() {
+    let retention = HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2 };
+    let default = EngineDesc::Default {
+        sizing: HeapSizing::default(),
+        retention,
+        slots_up_to: ByteSize::ZERO,
+        lanes: 1,
+    };
+    let request = PlacementRequest::new(kib(512), Alignment::ONE);
+    for desc in [vec![default], descs_that_keep()].concat() {
+        for is_frame in [true, false] {
+            let mut driven = DrivenEngine::new(desc);
+            let step = if is_frame { Step::Frame } else { Step::Period };
+            driven.allocate(&request).unwrap();
+            assert_eq!(driven.free(0), 0, "{desc:?}");
+            perform(&mut driven, &step);
+            driven.allocate(&request).unwrap();
+            assert_eq!((driven.made, driven.free(0)), (1, 0), "the heap was kept: {desc:?}");
+            perform(&mut driven, &step);
+            assert_eq!(driven.heaps.len(), 1);
+            perform(&mut driven, &step);
+            assert_eq!(driven.heaps.len(), 0);
+            driven.check();
+        }
+        let tally = Arc::<HeapTally>::default();
+        let engine = HeapEngine::with_shared(&desc, Arc::clone(&tally), Arc::default());
+        let placed = engine.allocate_in_new(kib(512), 1, &request).unwrap();
+        assert_eq!(engine.free(placed.id).unwrap(), []);
+        assert!(tally.take_became_empty());
+        tally.count_operations(4);
+        assert_eq!(engine.pass_operations(), []);
+        tally.count_operations(2);
+        assert_eq!(engine.pass_operations(), [1], "{desc:?}");
+    }
+}
+
+#[test]
+fn no_more_empty_heaps_are_held_than_were_once_in_use() {
+    let mut driven = DrivenEngine::new(dedicated(HeapRetention::FOR_EVER));
+    for size in 1..20 {
+        driven.allocate(&PlacementRequest::new(kib(64 * size), Alignment::ONE)).unwrap();
+        driven.free(0);
+        assert_eq!(driven.heaps.len(), 1);
+    }
 }
 
 /// The state of a heap that is shared by the threads of the test below.

@@ -31,8 +31,6 @@ pub struct PlannedMove<H> {
     pub source: SharedPlacementId,
     /// The range of the source.
     pub source_range: HeapRange,
-    /// The owner's handle of the source's heap.
-    pub source_heap: H,
     /// The target: a range of the same size, with an alignment that is sufficient for anything that was
     /// aligned at the source.
     pub target: SharedPlaced<H>,

@@ -7,7 +7,8 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, SharedHeapSet, SharedPlaced,
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlacementRequest,
+    SharedHeapSet, SharedPlaced,
 };
 use crate::{Alignment, ByteSize};
 
@@ -21,11 +22,11 @@ fn set() -> Arc<SharedHeapSet<u32>> {
 
 /// Allocates like the resource allocator: in an existing heap, otherwise in one created outside of all locks.
 fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> SharedPlaced<u32> {
-    match set.allocate_on(0, size, Alignment::ONE).unwrap() {
+    match set.allocate_on(0, &PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         Some(placed) => placed,
         None => {
-            let wanted = set.plan(size, Alignment::ONE).unwrap();
-            set.allocate_in_new(wanted.size, name, size, Alignment::ONE).unwrap()
+            let wanted = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
+            set.allocate_in_new(wanted.size, name, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
         }
     }
 }
@@ -61,7 +62,7 @@ fn freed_while_it_moves(size: ByteSize) {
     loom::model(move || {
         let set = set();
         let heap_size = ByteSize::from_mib(1);
-        let first = set.allocate_in_new(heap_size, 0, size, Alignment::ONE).unwrap();
+        let first = set.allocate_in_new(heap_size, 0, &PlacementRequest::new(size, Alignment::ONE)).unwrap();
         let other = {
             let (set, id) = (Arc::clone(&set), first.id);
             thread::spawn(move || set.free(id).is_ok())

@@ -46,8 +46,8 @@ where
 
     fn place_range(&mut self, from: HeapId, item: Item, alignment: Alignment) -> Placing<H> {
         let mut heaps = self.set.lock_heaps();
-        let Some((source_range, source_heap)) = heaps.get(item.id) else { return Placing::Skipped };
-        let (source_heap, size) = (source_heap.clone(), source_range.size());
+        let Some((source_range, _)) = heaps.get(item.id) else { return Placing::Skipped };
+        let size = source_range.size();
         let mut placed = heaps
             .allocate_in_occupied(size, alignment)
             .map(|placed| (placed.id, placed.range, placed.heap.clone()));
@@ -64,7 +64,6 @@ where
         Placing::Planned(PlannedMove {
             source: SharedPlacementId(item.id),
             source_range,
-            source_heap,
             target,
             from,
             to: id.heap(),
@@ -78,11 +77,8 @@ where
         class: SizeClass,
         count: u32,
     ) -> Placing<H> {
-        let source = self.set.lock_lane_of(source_lane).and_then(|lane| {
-            let (range, heap) = lane.get(id)?;
-            Some((range, heap.clone()))
-        });
-        let Some((source_range, source_heap)) = source else { return Placing::Skipped };
+        let source = self.set.lock_lane_of(source_lane).and_then(|lane| Some(lane.get(id)?.0));
+        let Some(source_range) = source else { return Placing::Skipped };
         let size = source_range.size();
         let lane = self.unit.lane.unwrap_or(source_lane);
         let others = (0..self.set.lane_limit()).filter(|&other| other != lane);
@@ -114,7 +110,6 @@ where
         Placing::Planned(PlannedMove {
             source: id_of(source_lane, id),
             source_range,
-            source_heap,
             target,
             from,
             to: slot.memory.heap(),

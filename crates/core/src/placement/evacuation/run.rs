@@ -55,14 +55,14 @@ const ROUNDS: u32 = 8;
 /// between calls.
 ///
 /// ```
-/// use heapwright_core::placement::{Evacuation, EvacuationBudget, EvacuationState, SharedHeapSet};
+/// use heapwright_core::placement::{Evacuation, EvacuationBudget, EvacuationState, PlacementRequest, SharedHeapSet};
 /// use heapwright_core::{Alignment, ByteSize};
 ///
 /// let heaps: SharedHeapSet<u32> = SharedHeapSet::default();
 /// let (size, one) = (ByteSize::from_kib(100), Alignment::ONE);
 /// // Two heaps with a small part used each.
-/// let low = heaps.allocate_in_new(ByteSize::from_mib(1), 1, size, one)?;
-/// heaps.allocate_in_new(ByteSize::from_mib(1), 2, size, one)?;
+/// let low = heaps.allocate_in_new(ByteSize::from_mib(1), 1, &PlacementRequest::new(size, one))?;
+/// heaps.allocate_in_new(ByteSize::from_mib(1), 2, &PlacementRequest::new(size, one))?;
 ///
 /// let (mut run, mut heap_count) = (Evacuation::new(&heaps), 2);
 /// loop {

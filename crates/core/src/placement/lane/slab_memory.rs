@@ -129,7 +129,7 @@ impl<H: Clone> Lane<H> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use crate::placement::SharedHeapSet;
+    use crate::placement::{PlacementRequest, SharedHeapSet};
     use crate::{Alignment, ByteSize};
 
     /// The cost of a refusal, in slabs that are examined.
@@ -138,8 +138,10 @@ mod tests {
         let set: SharedHeapSet<u32> = SharedHeapSet::default();
         set.insert(ByteSize::from_mib(4), 1).unwrap();
         let size = ByteSize::new(1000);
-        let live: Vec<_> =
-            std::iter::from_fn(|| set.allocate_anywhere(size, Alignment::ONE).unwrap()).collect();
+        let live: Vec<_> = std::iter::from_fn(|| {
+            set.allocate_anywhere(&PlacementRequest::new(size, Alignment::ONE)).unwrap()
+        })
+        .collect();
         let examined = || {
             let lanes = (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number));
             lanes.filter_map(|lane| Some(lane.slabs.as_ref()?.with_free_slots().len())).sum::<usize>()
@@ -147,11 +149,17 @@ mod tests {
         let lanes = (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number));
         let slabs: u32 = lanes.map(|lane| lane.slab_limit()).sum();
         assert!(live.len() > 3500 && slabs > 50, "{} slots of {slabs} slabs", live.len());
-        assert_eq!(set.allocate_anywhere(ByteSize::from_mib(1), Alignment::ONE).unwrap(), None);
+        assert_eq!(
+            set.allocate_anywhere(&PlacementRequest::new(ByteSize::from_mib(1), Alignment::ONE)).unwrap(),
+            None
+        );
         assert_eq!(examined(), 0);
         set.free(live[1000].id).unwrap();
         assert_eq!(examined(), 1);
-        assert_eq!(set.allocate_anywhere(ByteSize::from_mib(1), Alignment::ONE).unwrap(), None);
+        assert_eq!(
+            set.allocate_anywhere(&PlacementRequest::new(ByteSize::from_mib(1), Alignment::ONE)).unwrap(),
+            None
+        );
         assert_eq!(examined(), 0);
         set.audit().unwrap();
     }

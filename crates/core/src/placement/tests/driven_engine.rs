@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SlabSizing};
+use super::super::engine::{EngineDesc, HeapEngine, PlacementAlgorithm, SlabSizing};
 use super::super::{
-    HeapSetTotals, HeapSurvey, PlacementError, ServingHeap, SharedPlaced, SharedPlacementId, SizeCacheCounts,
-    SurveyedRange,
+    HeapSetTotals, HeapSurvey, PlacementError, PlacementRequest, ServingHeap, SharedPlaced,
+    SharedPlacementId, SizeCacheCounts, SurveyedRange,
 };
 use crate::suballoc::SuballocError;
 use crate::{ByteSize, HeapOffset, HeapRange};
@@ -59,7 +59,7 @@ impl DrivenEngine {
             PlacementError::NeedsOwnHeap { requested, largest } => {
                 assert_eq!(requested, request.size);
                 match self.desc {
-                    EngineDesc::SlabBySize(SlabSizing { maximum, .. }) => largest == maximum,
+                    EngineDesc::SlabBySize { sizing: SlabSizing { maximum, .. }, .. } => largest == maximum,
                     EngineDesc::BuddySystem { preferred, .. } => {
                         largest == preferred && requested > preferred
                     }
@@ -120,8 +120,8 @@ impl DrivenEngine {
         request: &PlacementRequest,
     ) -> Option<SharedPlaced<Heap>> {
         let set = self.engine.as_default()?;
-        let probed = set.probe_on(lane, request.size, request.alignment);
-        let placed = set.allocate_on(lane, request.size, request.alignment).ok().flatten();
+        let probed = set.probe_on(lane, request);
+        let placed = set.allocate_on(lane, request).ok().flatten();
         assert!(probed != Ok(ServingHeap::Existing) || placed.is_some(), "{probed:?} and {placed:?}");
         self.hold(placed?, request);
         placed

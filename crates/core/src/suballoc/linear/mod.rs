@@ -13,32 +13,25 @@
 //!
 //! # Data structures
 //!
-//! Each live range has an entry of 32 bytes and its value, linked to the ranges allocated before and after it.
-//! Freeing a range unlinks it, wherever it is in the list, and leaves no entry; the ends of the list therefore
-//! determine what is free. Host memory is proportional to the live ranges.
+//! Each end has a queue of its ranges in the order of their allocation, with 32 bytes and a value for each. A range that is freed
+//! between two live ones stays in the queue until everything older, or everything newer, is freed; the ends of the
+//! queues therefore determine what is free.
 //!
 //! # Invariants
 //!
 //! [`Linear::audit`] checks:
 //!
-//! - the links are consistent in both directions, and lead from older stamps to newer ones;
+//! - stamps ascend, and the oldest and the newest range of each queue are live;
 //! - live ranges lie within the capacity, without overlap, in allocation order, and nothing is live at the
 //!   upper end while the ring is wrapped;
 //! - each counter equals the sum that it represents;
 //! - fence values and stamps of batches ascend, and the first batch has a live suballocation;
 //! - when nothing is used, only the last submitted fence value remains of the state before.
 
-mod audit;
 mod batches;
-mod fence_order_error;
-mod live_ranges;
-mod placement;
-mod ranges;
 mod suballocator;
 #[cfg(test)]
 mod tests;
 
-pub use batches::Retired;
-pub use fence_order_error::FenceOrderError;
-pub use ranges::Ranges;
+pub use batches::{FenceOrderError, Retired};
 pub use suballocator::Linear;

@@ -1,14 +1,12 @@
 //! The linear suballocator: a ring that becomes two stacks when its upper end is used.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::num::NonZeroU32;
 
-use super::super::suballocation::{NoValue, Stamp, Suballocation, SuballocationId};
+use super::super::suballocation::{NoValue, RangeUse, Stamp, Suballocation, SuballocationId, heap_range};
 use super::super::{AuditError, SuballocError};
-use super::batches::{Batches, Retired};
-use super::live_ranges::{LOWER, LiveRanges, UPPER};
-use super::placement::{MAX_CAPACITY, check_capacity, check_size, highest_in, lowest_in};
-use super::ranges::{Ranges, Run};
-use super::{FenceOrderError, audit};
+use super::batches::{Batches, FenceOrderError, Retired};
 use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 
 /// A suballocator that allocates after the newest live range: a ring, a stack, two stacks or an arena,
@@ -35,8 +33,9 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 ///
 /// | call | cost |
 /// |---|---|
-/// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1), no loop; the table of live ranges grows by doubling, see [`reserve`](Self::reserve) |
-/// | [`submit`](Self::submit), [`value`](Self::value), counts, sizes | O(1) |
+/// | [`allocate`](Self::allocate) | O(1); the queue of ranges grows by doubling, see [`reserve`](Self::reserve) |
+/// | [`free`](Self::free), [`value`](Self::value) | amortized O(1) for the oldest and the newest of an end, O(log n) for those between |
+/// | [`submit`](Self::submit), counts, sizes | O(1) |
 /// | [`clear`](Self::clear) | O(1); O(n) with values |
 /// | [`retire`](Self::retire) | O(1) per suballocation |
 /// | [`ranges`](Self::ranges) | amortized O(1) per step |
@@ -114,10 +113,53 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 #[doc(alias = "VirtualBlock")]
 #[doc(alias = "ring")]
 pub struct Linear<T = NoValue> {
-    pub(super) live: LiveRanges<T>,
+    /// The ranges of the lower end, or of the whole ring, and those of the upper end, in the order of their allocation.
+    pub(super) ends: [VecDeque<Allocated<T>>; 2],
     pub(super) batches: Batches,
     /// The capacity in bytes, 1 to 2^63.
     pub(super) capacity: u64,
+    /// The sum of the sizes of the live ranges, in bytes.
+    pub(super) used: u64,
+    /// The number of live ranges.
+    pub(super) allocation_count: u64,
+    /// The stamp of the next suballocation.
+    pub(super) next_stamp: Stamp,
+}
+
+/// The ends, as indices of their queues.
+pub(super) const LOWER: usize = 0;
+pub(super) const UPPER: usize = 1;
+/// The slots of the ids of each end.
+const SLOTS: [NonZeroU32; 2] = [NonZeroU32::MIN, NonZeroU32::MIN.saturating_add(1)];
+
+/// A live range, or one that was freed between two live ones.
+#[derive(Clone)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
+pub(super) struct Allocated<T> {
+    /// The offset of the first byte.
+    pub(super) start: u64,
+    /// The size in bytes, at most 2^63; zero once it is freed.
+    pub(super) size: u64,
+    pub(super) stamp: Stamp,
+    /// The user's value.
+    value: Option<T>,
+}
+
+impl<T> Allocated<T> {
+    fn is_live(&self) -> bool {
+        self.size > 0
+    }
+
+    const fn end(&self) -> u64 {
+        self.start + self.size
+    }
+}
+
+impl<T> fmt::Debug for Allocated<T> {
+    /// Omits the value, so that `T` need not be `Debug`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "range {:?} at {:#x} of {:#x} bytes", self.stamp, self.start, self.size)
+    }
 }
 
 /// The free ranges.
@@ -132,7 +174,7 @@ struct Gaps {
 
 impl Linear {
     /// The largest capacity: 2^63 bytes.
-    pub const MAX_CAPACITY: ByteSize = MAX_CAPACITY;
+    pub const MAX_CAPACITY: ByteSize = ByteSize::new(1 << 63);
 
     /// Creates a suballocator without values for the offsets from zero to `capacity`, all free. O(1).
     ///
@@ -152,13 +194,17 @@ impl<T> Linear<T> {
     ///
     /// Returns the errors of [`new`](Linear::new).
     pub fn with_values(capacity: ByteSize) -> Result<Self, SuballocError> {
-        Self::with_range_limit(capacity, u32::MAX)
-    }
-
-    /// Creates a suballocator with at most `range_limit` live ranges.
-    pub(super) fn with_range_limit(capacity: ByteSize, range_limit: u32) -> Result<Self, SuballocError> {
-        let capacity = check_capacity(capacity)?;
-        Ok(Self { live: LiveRanges::new(capacity, range_limit), batches: Batches::default(), capacity })
+        if capacity.is_zero() || capacity > Linear::MAX_CAPACITY {
+            return Err(SuballocError::CapacityOutOfBounds { capacity, limit: Linear::MAX_CAPACITY });
+        }
+        Ok(Self {
+            ends: [VecDeque::new(), VecDeque::new()],
+            batches: Batches::default(),
+            capacity: capacity.get(),
+            used: 0,
+            allocation_count: 0,
+            next_stamp: Stamp::FIRST,
+        })
     }
 
     /// Allocates `size` bytes at the first multiple of `alignment` after the newest live range. O(1).
@@ -174,10 +220,9 @@ impl<T> Linear<T> {
     ///
     /// - [`SuballocError::OutOfSpace`]: no free range is large enough.
     /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request can never succeed.
-    /// - [`SuballocError::TooManyRanges`]: the limit of about two thousand million live ranges is reached.
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
         let start = self.find(size, alignment)?;
-        self.live.push(LOWER, start, size.get())
+        Ok(self.push(LOWER, start, size.get()))
     }
 
     /// Allocates `size` bytes at the highest free multiple of `alignment`, below everything live at the upper
@@ -195,13 +240,22 @@ impl<T> Linear<T> {
         alignment: Alignment,
     ) -> Result<Suballocation, SuballocError> {
         let start = self.find_upper(size, alignment)?;
-        self.live.push(UPPER, start, size.get())
+        Ok(self.push(UPPER, start, size.get()))
     }
 
-    /// Returns the offset at which [`allocate`](Self::allocate) would place the request, ignoring the limit
-    /// on the number of ranges. O(1).
+    #[inline]
+    fn push(&mut self, end: usize, start: u64, size: u64) -> Suballocation {
+        let stamp = self.next_stamp;
+        self.ends[end].push_back(Allocated { start, size, stamp, value: None });
+        self.next_stamp = stamp.next();
+        self.used += size;
+        self.allocation_count += 1;
+        Suballocation::new(SLOTS[end], stamp, start, size)
+    }
+
+    /// Returns the offset at which [`allocate`](Self::allocate) would place the request. O(1).
     pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
-        let bytes = check_size(size, self.capacity)?;
+        let bytes = self.check_size(size)?;
         let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
         lowest_in(start, end, bytes, alignment)
             // Offset zero satisfies every alignment.
@@ -211,23 +265,33 @@ impl<T> Linear<T> {
 
     /// Returns the offset at which [`allocate_upper`](Self::allocate_upper) would place the request. O(1).
     pub(crate) fn find_upper(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
-        let bytes = check_size(size, self.capacity)?;
+        let bytes = self.check_size(size)?;
         let Gaps { middle: (start, end), is_wrapped, .. } = self.gaps();
         highest_in(start, end, bytes, alignment)
             .filter(|_| !is_wrapped)
             .ok_or_else(|| self.out_of_space(size, alignment))
     }
 
+    /// Returns the size of a request in bytes: 1 to the capacity.
+    #[inline]
+    fn check_size(&self, size: ByteSize) -> Result<u64, SuballocError> {
+        match size.get() {
+            0 => Err(SuballocError::ZeroSize),
+            bytes if bytes <= self.capacity => Ok(bytes),
+            _ => Err(SuballocError::LargerThanCapacity { requested: size, capacity: self.capacity() }),
+        }
+    }
+
     #[inline]
     fn gaps(&self) -> Gaps {
-        let (oldest, newest) = (self.live.oldest(LOWER), self.live.newest(LOWER));
-        let upper_start = self.live.newest(UPPER).start;
-        if oldest.start > newest.start {
-            return Gaps { middle: (newest.end(), oldest.start), at_zero: 0, is_wrapped: true };
+        let [lower, upper] = &self.ends;
+        let oldest = lower.front().map_or(0, |oldest| oldest.start);
+        let (newest, newest_end) = lower.back().map_or((0, 0), |newest| (newest.start, newest.end()));
+        if oldest > newest {
+            return Gaps { middle: (newest_end, oldest), at_zero: 0, is_wrapped: true };
         }
-        let has_upper = upper_start < self.capacity;
-        let at_zero = if has_upper { 0 } else { oldest.start };
-        Gaps { middle: (newest.end(), upper_start), at_zero, is_wrapped: false }
+        let (upper_start, at_zero) = upper.back().map_or((self.capacity, oldest), |newest| (newest.start, 0));
+        Gaps { middle: (newest_end, upper_start), at_zero, is_wrapped: false }
     }
 
     #[cold]
@@ -240,7 +304,8 @@ impl<T> Linear<T> {
         }
     }
 
-    /// Frees a suballocation of either end, drops its value, and returns its range. O(1).
+    /// Frees a suballocation of either end, drops its value, and returns its range. Amortized O(1) if nothing older
+    /// of its end is live, or nothing newer; otherwise O(log n).
     ///
     /// Its bytes become free once nothing older of its end is live, or nothing newer. Until then they are
     /// padding. A suballocation that belongs to a submitted batch may be freed; the rest of the batch is
@@ -258,9 +323,45 @@ impl<T> Linear<T> {
 
     #[inline]
     fn remove(&mut self, id: SuballocationId) -> Result<(HeapRange, Option<T>), SuballocError> {
-        let removed = self.live.remove(id)?;
-        self.batches.drop_before(self.live.oldest_stamp());
-        Ok(removed)
+        let (end, at) = self.find_live(id)?;
+        let queue = &mut self.ends[end];
+        let removed = &mut queue[at];
+        let (range, value) = (heap_range(removed.start, removed.size), removed.value.take());
+        removed.size = 0;
+        while queue.front().is_some_and(|range| !range.is_live()) {
+            queue.pop_front();
+        }
+        while queue.back().is_some_and(|range| !range.is_live()) {
+            queue.pop_back();
+        }
+        self.used -= range.size().get();
+        self.allocation_count -= 1;
+        self.batches.drop_before(self.oldest_id().map(SuballocationId::stamp));
+        Ok((range, value))
+    }
+
+    /// Returns the end of a live suballocation, and its position there.
+    #[inline]
+    fn find_live(&self, id: SuballocationId) -> Result<(usize, usize), SuballocError> {
+        let end = usize::from(id.slot() != SLOTS[LOWER]);
+        let queue = &self.ends[end];
+        let is_it = |range: &Allocated<T>| range.stamp == id.stamp();
+        let at = if queue.front().is_some_and(is_it) {
+            Some(0)
+        } else if queue.back().is_some_and(is_it) {
+            Some(queue.len() - 1)
+        } else {
+            queue.binary_search_by_key(&id.stamp(), |range| range.stamp).ok()
+        };
+        at.filter(|&at| id.slot() == SLOTS[end] && queue[at].is_live())
+            .map(|at| (end, at))
+            .ok_or(SuballocError::StaleId { id })
+    }
+
+    /// Returns the id of the oldest live suballocation.
+    pub(super) fn oldest_id(&self) -> Option<SuballocationId> {
+        let oldest = [LOWER, UPPER].into_iter().filter_map(|end| Some((self.ends[end].front()?.stamp, end)));
+        oldest.min().map(|(stamp, end)| SuballocationId::new(SLOTS[end], stamp))
     }
 
     /// Closes a batch: everything allocated since the last batch, at either end, is in use until the fence
@@ -274,7 +375,8 @@ impl<T> Linear<T> {
     ///
     /// Returns [`FenceOrderError`] if the value is below the one submitted last; the state is then unchanged.
     pub fn submit(&mut self, fence: FenceValue) -> Result<(), FenceOrderError> {
-        self.batches.submit(fence, self.live.next_stamp, self.live.newest_stamp())
+        let newest = self.ends.iter().filter_map(|end| end.back()).map(|newest| newest.stamp).max();
+        self.batches.submit(fence, self.next_stamp, newest)
     }
 
     /// Frees all batches whose fence value is at most `completed`, drops their values, and returns how much
@@ -315,7 +417,7 @@ impl<T> Linear<T> {
         let mut retired = Retired::default();
         while self.batches.oldest().is_some_and(|fence| fence <= completed) {
             // The oldest batch has a live suballocation, so the oldest suballocation is in that batch.
-            let Some(id) = self.live.oldest_id() else { break };
+            let Some(id) = self.oldest_id() else { break };
             let Ok((range, value)) = self.remove(id) else { break };
             retired.suballocations += 1;
             retired.bytes = retired.bytes.saturating_add(range.size());
@@ -335,12 +437,12 @@ impl<T> Linear<T> {
 
     /// Continues the stamps of an earlier suballocator, so that its ids are stale here.
     pub(crate) fn continue_stamps(&mut self, next: Stamp) {
-        self.live.next_stamp = self.live.next_stamp.max(next);
+        self.next_stamp = self.next_stamp.max(next);
     }
 
     /// Returns the stamp of the next suballocation.
     pub(crate) const fn next_stamp(&self) -> Stamp {
-        self.live.next_stamp
+        self.next_stamp
     }
 
     /// Frees everything at once, submitted or not, and drops all values. Ids of live suballocations become
@@ -348,7 +450,12 @@ impl<T> Linear<T> {
     ///
     /// The last submitted fence value is forgotten, so a new fence may start from the beginning.
     pub fn clear(&mut self) {
-        self.live.clear();
+        // If the drop of a value panics, the ranges are still live.
+        if std::mem::needs_drop::<T>() {
+            self.ends.iter_mut().flatten().for_each(|range| range.value = None);
+        }
+        self.ends.iter_mut().for_each(VecDeque::clear);
+        (self.used, self.allocation_count) = (0, 0);
         self.batches.clear();
     }
 
@@ -356,7 +463,8 @@ impl<T> Linear<T> {
     /// this suballocator. O(1).
     #[must_use]
     pub fn value(&self, id: SuballocationId) -> Option<&T> {
-        self.live.get(id).ok()?.value.as_ref()
+        let (end, at) = self.find_live(id).ok()?;
+        self.ends[end][at].value.as_ref()
     }
 
     /// Sets or removes the value of a live suballocation, and returns the previous one. O(1).
@@ -365,7 +473,8 @@ impl<T> Linear<T> {
     ///
     /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
     pub fn set_value(&mut self, id: SuballocationId, value: Option<T>) -> Result<Option<T>, SuballocError> {
-        Ok(std::mem::replace(&mut self.live.get_mut(id)?.value, value))
+        let (end, at) = self.find_live(id)?;
+        Ok(std::mem::replace(&mut self.ends[end][at].value, value))
     }
 
     /// Returns the range of a live suballocation. O(1).
@@ -374,7 +483,9 @@ impl<T> Linear<T> {
     ///
     /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
     pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        self.live.get(id).map(|live| live.range())
+        let (end, at) = self.find_live(id)?;
+        let live = &self.ends[end][at];
+        Ok(heap_range(live.start, live.size))
     }
 
     /// Returns the size of the managed range. O(1).
@@ -386,7 +497,7 @@ impl<T> Linear<T> {
     /// Returns the sum of the requested sizes of all live suballocations. O(1).
     #[must_use]
     pub const fn used(&self) -> ByteSize {
-        ByteSize::new(self.live.used)
+        ByteSize::new(self.used)
     }
 
     /// Returns the number of bytes in free ranges. O(1).
@@ -400,14 +511,14 @@ impl<T> Linear<T> {
 
     /// Returns the number of live suballocations. O(1).
     #[must_use]
-    pub fn allocation_count(&self) -> u64 {
-        self.live.slots.count()
+    pub const fn allocation_count(&self) -> u64 {
+        self.allocation_count
     }
 
     /// Returns whether there are no live suballocations. O(1).
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.live.slots.count() == 0
+    pub const fn is_empty(&self) -> bool {
+        self.allocation_count == 0
     }
 
     /// Returns the size of the largest free range. O(1).
@@ -420,28 +531,45 @@ impl<T> Linear<T> {
         ByteSize::new(at_zero.max(end - start))
     }
 
-    /// Returns an iterator over all ranges in address order. Amortized O(1) per step: the call itself
-    /// searches for the lowest range of a wrapped ring.
-    #[must_use]
-    pub fn ranges(&self) -> Ranges<'_, T> {
-        let Gaps { middle: (start, _), at_zero, is_wrapped } = self.gaps();
-        let lower = Run::to_newer(&self.live, LOWER);
-        let runs = if is_wrapped {
-            let [older, wrapped] = lower.split(self.live.lowest_of_wrapped());
-            [wrapped, older]
-        } else {
-            [lower, Run::to_older(&self.live, UPPER)]
-        };
-        let free_at_zero = if at_zero > 0 { 0 } else { self.capacity };
-        Ranges::new(&self.live, runs, [start, free_at_zero], self.capacity)
+    /// Returns an iterator over all ranges in address order. Amortized O(1) per step.
+    pub fn ranges(&self) -> impl Iterator<Item = RangeUse> {
+        let Gaps { middle: (free, _), at_zero, .. } = self.gaps();
+        let (mut used, mut end) = (self.in_address_order().peekable(), 0);
+        std::iter::from_fn(move || {
+            if let Some((slot, live)) = used.next_if(|(_, live)| live.start == end) {
+                end = live.end();
+                return Some(RangeUse::Used(Suballocation::new(slot, live.stamp, live.start, live.size)));
+            }
+            let to = used.peek().map_or(self.capacity, |(_, live)| live.start);
+            let start = std::mem::replace(&mut end, to);
+            let gap = (start < to).then(|| heap_range(start, to - start))?;
+            let is_free = start == free || (start == 0 && at_zero > 0);
+            Some(if is_free { RangeUse::Free(gap) } else { RangeUse::Padding(gap) })
+        })
     }
 
-    /// Reserves space in the table for at least `additional` more suballocations, of 32 bytes each without
+    /// Iterates over the live ranges in address order, with the slots of their ids.
+    fn in_address_order(&self) -> impl Iterator<Item = (NonZeroU32, &Allocated<T>)> {
+        let [lower, upper] = &self.ends;
+        let wrapped = self.first_wrapped();
+        let lower = lower.range(wrapped..).chain(lower.range(..wrapped)).map(|range| (SLOTS[LOWER], range));
+        let upper = upper.iter().rev().map(|range| (SLOTS[UPPER], range));
+        lower.chain(upper).filter(|(_, range)| range.is_live())
+    }
+
+    /// Returns the position at the lower end of the first range that was allocated after the ring wrapped.
+    fn first_wrapped(&self) -> usize {
+        let lower = &self.ends[LOWER];
+        let oldest = lower.front().map_or(0, |oldest| oldest.start);
+        lower.partition_point(|range| range.start >= oldest)
+    }
+
+    /// Reserves space for at least `additional` more suballocations of the lower end, of 32 bytes each without
     /// values.
     ///
-    /// Otherwise the table doubles when it is full: O(1) on average, but O(n) for that one allocation.
+    /// Otherwise the queue doubles when it is full: O(1) on average, but O(n) for that one allocation.
     pub fn reserve(&mut self, additional: usize) {
-        self.live.slots.reserve(additional);
+        self.ends[LOWER].reserve(additional);
     }
 
     /// Checks every invariant of the [module page](super). O(n); for tests.
@@ -451,7 +579,41 @@ impl<T> Linear<T> {
     /// Returns an [`AuditError`] with the first violated invariant. It is a defect in this crate; no sequence
     /// of calls should cause one.
     pub fn audit(&self) -> Result<(), AuditError> {
-        audit::audit(self).map_err(AuditError::new)
+        self.find_violation().map_or(Ok(()), |finding| Err(AuditError::new(finding)))
+    }
+
+    fn find_violation(&self) -> Option<String> {
+        for end in &self.ends {
+            if let Some((older, newer)) =
+                end.iter().zip(end.iter().skip(1)).find(|(older, newer)| older.stamp >= newer.stamp)
+            {
+                return Some(format!("the stamp of {newer:?} is not greater than that of {older:?}"));
+            }
+            if let Some(newest) = end.back().filter(|newest| newest.stamp >= self.next_stamp) {
+                return Some(format!("{newest:?} has a stamp that was not issued yet"));
+            }
+            if [end.front(), end.back()].into_iter().flatten().any(|range| !range.is_live()) {
+                return Some("a range that was freed is the oldest or the newest".to_owned());
+            }
+        }
+        let (mut end, mut used, mut count) = (0, 0, 0);
+        for (_, range) in self.in_address_order() {
+            if range.start < end {
+                return Some(format!("{range:?} starts before {end:#x}"));
+            }
+            (end, used, count) = (range.end(), used + range.size, count + 1);
+        }
+        if end > self.capacity {
+            return Some(format!("the ranges end at {end:#x}, which exceeds {:#x}", self.capacity));
+        }
+        if (used, count) != (self.used, self.allocation_count) {
+            let noted = (self.used, self.allocation_count);
+            return Some(format!("found {used} bytes in {count} live ranges, recorded {noted:?}"));
+        }
+        if self.gaps().is_wrapped && !self.ends[UPPER].is_empty() {
+            return Some("a wrapped ring has ranges at the upper end".to_owned());
+        }
+        self.batches.audit(self.oldest_id().map(SuballocationId::stamp), self.next_stamp).err()
     }
 }
 
@@ -464,5 +626,47 @@ impl<T> fmt::Debug for Linear<T> {
             .field("allocation_count", &self.allocation_count())
             .field("oldest_fence", &self.oldest_fence())
             .finish_non_exhaustive()
+    }
+}
+
+/// Returns the lowest aligned start in the gap from `start` to `end`, if the request fits there. No argument
+/// exceeds 2^63.
+#[inline]
+const fn lowest_in(start: u64, end: u64, size: u64, alignment: Alignment) -> Option<u64> {
+    // The sum is at most 2^64 - 1.
+    let aligned = (start + alignment.mask()) & !alignment.mask();
+    match end.checked_sub(aligned) {
+        Some(room) if room >= size => Some(aligned),
+        _ => None,
+    }
+}
+
+/// Returns the highest aligned start in the gap from `start` to `end`, if the request fits there.
+#[inline]
+const fn highest_in(start: u64, end: u64, size: u64, alignment: Alignment) -> Option<u64> {
+    match end.checked_sub(size) {
+        Some(latest) if latest & !alignment.mask() >= start => Some(latest & !alignment.mask()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_and_the_highest_place_in_a_gap() {
+        let at = |log2| Alignment::from_log2(log2).unwrap();
+        assert_eq!(lowest_in(10, 20, 10, at(0)), Some(10));
+        assert_eq!(lowest_in(10, 20, 4, at(4)), Some(16));
+        assert_eq!(lowest_in(10, 20, 5, at(4)), None);
+        assert_eq!(lowest_in(1 << 63, 1 << 63, 1, Alignment::MAX), None);
+        assert_eq!(lowest_in((1 << 63) - 1, 1 << 63, 1, Alignment::MAX), None);
+        assert_eq!(lowest_in(0, 1 << 63, 1 << 63, Alignment::MAX), Some(0));
+        assert_eq!(highest_in(10, 20, 10, at(0)), Some(10));
+        assert_eq!(highest_in(10, 20, 4, at(4)), Some(16));
+        assert_eq!(highest_in(10, 20, 5, at(4)), None);
+        assert_eq!(highest_in(0, 1 << 63, 1 << 63, Alignment::MAX), Some(0));
+        assert_eq!(highest_in(0, 9, 10, at(0)), None);
     }
 }

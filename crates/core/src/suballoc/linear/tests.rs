@@ -3,15 +3,12 @@
 use proptest::prelude::*;
 
 use super::super::private_state_tests::*;
-use super::super::slots::SlotIndex;
 use super::super::suballocation::Stamp;
-use super::super::{NoValue, SuballocError, SuballocationId};
+use super::super::{NoValue, SuballocationId};
 use super::batches::{Batch, Batches};
-use super::live_ranges::{LOWER, LiveRange, LiveRanges};
+use super::suballocator::{Allocated, LOWER};
 use super::*;
 use crate::{Alignment, ByteSize, FenceValue};
-
-const HEAD: SlotIndex = LOWER.head();
 
 fn linear(capacity: u64) -> Linear {
     Linear::new(ByteSize::new(capacity)).unwrap()
@@ -20,7 +17,7 @@ fn linear(capacity: u64) -> Linear {
 proptest! {
     #![proptest_config(config())]
 
-    /// Compares the table and links as well as the free sizes, so that all later calls behave the same.
+    /// Compares the queues and counters, so that all later calls behave the same.
     #[test]
     fn after_freeing_everything_the_state_is_that_of_a_new_one(
         capacity in 1_u64..5000,
@@ -43,20 +40,18 @@ proptest! {
             }
         }
         // Everything but the stamps, which continue.
-        prop_assert_eq!((&heap.live.slots, heap.live.used), (&fresh.live.slots, fresh.live.used));
+        prop_assert_eq!((&heap.ends, heap.used, heap.allocation_count), (&fresh.ends, 0, 0));
         prop_assert!(heap.batches.pending.is_empty());
     }
 }
 
 #[test]
 fn a_refused_request_changes_nothing() {
-    check_refusals(&mut linear(1000), |heap| {
-        (heap.live.slots.clone(), heap.live.next_stamp, heap.batches.clone())
-    });
+    check_refusals(&mut linear(1000), |heap| (heap.ends.clone(), heap.next_stamp, heap.batches.clone()));
 }
 
-/// The table has a slot per range that was live at the same time, and the queue an entry per batch, however
-/// many suballocations were made.
+/// The queues have an entry per range that was live at the same time, and per batch, however many suballocations were
+/// made.
 #[test]
 fn metadata_is_proportional_to_live_ranges() {
     let mut heap = linear(10_000);
@@ -69,7 +64,7 @@ fn metadata_is_proportional_to_live_ranges() {
         heap.submit(FenceValue::new(number)).unwrap();
         assert!(heap.batches.pending.len() <= 4);
     }
-    assert!(heap.live.slots.slot_count() <= 1 + 4 * 9);
+    assert!(heap.ends[LOWER].capacity() <= 64);
     assert!(heap.batches.pending.capacity() <= 8);
 }
 
@@ -88,27 +83,31 @@ fn empty_submissions_cost_nothing() {
 }
 
 #[test]
-fn the_table_does_not_move_within_the_reserved_capacity() {
+fn the_queue_does_not_grow_within_the_reserved_capacity() {
     let mut heap = linear(10_000);
     heap.reserve(400);
-    let table = heap.live.slots.address();
+    let reserved = heap.ends[LOWER].capacity();
     for _ in 0..400 {
         put(&mut heap, 10);
     }
-    assert_eq!(heap.live.slots.address(), table);
+    assert_eq!(heap.ends[LOWER].capacity(), reserved);
 }
 
+/// What is freed between two live ranges leaves the queue with either of them.
 #[test]
-fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
-    let mut heap = Linear::<NoValue>::with_range_limit(ByteSize::new(100), 2).unwrap();
-    let first = put(&mut heap, 1);
-    put(&mut heap, 1);
-    let refused = heap.allocate(ByteSize::new(1), Alignment::ONE);
-    assert_eq!(refused, Err(SuballocError::TooManyRanges { limit: 2 }));
-    heap.audit().unwrap();
-    heap.free(first.id).unwrap();
-    put(&mut heap, 1);
-    heap.audit().unwrap();
+fn freed_ranges_leave_the_queue_with_their_neighbours() {
+    for oldest_first in [true, false] {
+        let mut heap = linear(1000);
+        let live: Vec<_> = (0..9).map(|_| put(&mut heap, 10)).collect();
+        for one in &live[1..8] {
+            heap.free(one.id).unwrap();
+            assert!(heap.free(one.id).is_err() && heap.range_of(one.id).is_err());
+        }
+        assert_eq!((heap.allocation_count(), heap.ends[LOWER].len()), (2, 9));
+        heap.free(live[if oldest_first { 0 } else { 8 }].id).unwrap();
+        assert_eq!(heap.ends[LOWER].len(), 1);
+        heap.audit().unwrap();
+    }
 }
 
 #[test]
@@ -116,13 +115,11 @@ fn an_id_that_names_no_range_is_stale() {
     let mut one = linear(100);
     let mut two = Linear::new(ByteSize::new(100)).unwrap();
     let beyond = (0..3).map(|_| put(&mut two, 1)).last().unwrap();
-    assert!(one.free(beyond.id).is_err(), "the slot does not exist");
-    for slot in 1..3 {
+    put(&mut one, 1);
+    assert!(one.free(beyond.id).is_err(), "the stamp was not issued");
+    for slot in 2..5 {
         let id = SuballocationId::new(slot.try_into().unwrap(), Stamp::FIRST);
-        assert!(
-            one.free(id).is_err() && one.value(id).is_none(),
-            "the slot is the head of a chain, or vacant"
-        );
+        assert!(one.free(id).is_err() && one.value(id).is_none(), "the stamp is of the other end");
     }
     one.audit().unwrap();
     two.audit().unwrap();
@@ -140,7 +137,7 @@ fn a_value_is_dropped_once_and_only_after_its_range_is_free() {
     assert_eq!(std::rc::Rc::strong_count(&shares), 5);
     heap.retire(FenceValue::new(1));
     assert_eq!(std::rc::Rc::strong_count(&shares), 4);
-    let kept = heap.live.oldest_id().and_then(|id| heap.set_value(id, None).unwrap());
+    let kept = heap.oldest_id().and_then(|id| heap.set_value(id, None).unwrap());
     assert!(kept.is_some());
     heap.clear();
     assert_eq!(std::rc::Rc::strong_count(&shares), 2);
@@ -164,45 +161,31 @@ mod audit_finds {
         heap
     }
 
-    fn nth_index(live: &LiveRanges<NoValue>, position: usize) -> SlotIndex {
-        (0..position).fold(live.slots[HEAD].newer, |index, _| live.slots[index].newer)
-    }
-
-    fn nth(live: &mut LiveRanges<NoValue>, position: usize) -> &mut LiveRange<NoValue> {
-        let index = nth_index(live, position);
-        &mut live.slots[index]
+    fn nth(heap: &mut Linear, position: usize) -> &mut Allocated<NoValue> {
+        &mut heap.ends[LOWER][position]
     }
 
     #[test]
     fn each_violation() {
-        let violations: [Violation<Linear>; 17] = [
-            ("starts before 0x3c", |heap| nth(&mut heap.live, 1).start = 59),
-            ("exceeds 0x28", |heap| nth(&mut heap.live, 2).start = 11),
+        let violations: [Violation<Linear>; 14] = [
+            ("starts before 0x3c", |heap| nth(heap, 1).start = 59),
+            ("starts before 0x29", |heap| nth(heap, 2).start = 11),
             ("exceeds 0x4f", |heap| heap.capacity = 79),
-            ("has an invalid size", |heap| nth(&mut heap.live, 1).size = 0),
-            ("does not link back", |heap| nth(&mut heap.live, 1).older = HEAD),
-            ("the newest range", |heap| {
-                let oldest = nth_index(&heap.live, 0);
-                heap.live.slots[HEAD].older = oldest;
-            }),
-            ("is not greater", |heap| nth(&mut heap.live, 1).stamp = Some(Stamp::FIRST)),
-            ("is not greater", |heap| nth(&mut heap.live, 1).stamp = None),
-            ("not issued yet", |heap| heap.live.next_stamp = Stamp::FIRST.next().next()),
-            ("used bytes", |heap| heap.live.used += 1),
-            ("linked ranges", |heap| {
-                let copy = nth(&mut heap.live, 0).clone();
-                heap.live.slots.insert(copy.clone());
-                heap.live.slots.insert(copy);
-            }),
+            ("was freed is the oldest", |heap| nth(heap, 0).size = 0),
+            ("is not greater", |heap| nth(heap, 1).stamp = Stamp::FIRST),
+            ("not issued yet", |heap| heap.next_stamp = Stamp::FIRST.next().next()),
+            ("live ranges, recorded", |heap| heap.used += 1),
+            ("live ranges, recorded", |heap| heap.allocation_count += 1),
             ("is empty", |heap| heap.batches.pending[0].end = Stamp::FIRST),
             ("is empty", |heap| heap.batches.pending[1].end = heap.batches.pending[0].end),
             ("is empty", |heap| {
-                heap.live.clear();
+                heap.ends[LOWER].clear();
+                (heap.used, heap.allocation_count) = (0, 0);
             }),
             ("is not greater", |heap| heap.batches.pending[1].fence = FenceValue::new(1)),
             ("greater than the recorded", |heap| heap.batches.latest = Some(FenceValue::new(1))),
             ("beyond the next stamp", |heap| {
-                let beyond = heap.live.next_stamp.next();
+                let beyond = heap.next_stamp.next();
                 heap.batches.pending.push_back(Batch { fence: FenceValue::new(3), end: beyond });
             }),
         ];
@@ -219,11 +202,11 @@ mod audit_finds {
             heap
         };
         let violations: [Violation<Linear>; 3] = [
-            ("starts before 0x41", |heap| nth(&mut heap.live, 1).start = 55),
-            ("starts before 0x1e", |heap| nth(&mut heap.live, 1).start = 29),
+            ("starts before 0x41", |heap| nth(heap, 1).start = 55),
+            ("starts before 0x1e", |heap| nth(heap, 1).start = 29),
             ("at the upper end", |heap| {
-                nth(&mut heap.live, 0).start = 50;
-                nth(&mut heap.live, 1).start = 0;
+                nth(heap, 0).start = 20;
+                nth(heap, 1).start = 0;
             }),
         ];
         check_audit(two_ends, &violations);

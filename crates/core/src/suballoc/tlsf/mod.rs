@@ -41,15 +41,12 @@
 
 mod audit;
 mod bins;
-mod last_resort;
 mod nodes;
-mod numbering;
 mod ranges;
 mod search;
 mod suballocator;
 #[cfg(test)]
 mod tests;
 
-pub use ranges::Ranges;
 pub(crate) use search::Placement;
 pub use suballocator::Tlsf;

@@ -1,53 +1,107 @@
-//! Iterator over all ranges of a TLSF suballocator.
+//! The ranges of a TLSF suballocator: their order, their numbers, and their division.
 
-use std::fmt;
-use std::iter::FusedIterator;
+use std::iter::successors;
 
-use super::super::suballocation::{NoValue, RangeUse, Stamp, Suballocation, heap_range};
-use super::nodes::{Node, NodeIndex, Slot};
+use super::Tlsf;
+use super::nodes::{Node, NodeIndex};
+use crate::ByteSize;
+use crate::suballoc::suballocation::{Stamp, heap_range};
+use crate::suballoc::{RangeUse, SuballocError, Suballocation, SuballocationId};
 
-/// An iterator over the used and free ranges of a [`Tlsf`](super::Tlsf) in address order, O(1) per step.
-///
-/// Created by [`Tlsf::ranges`](super::Tlsf::ranges).
-pub struct Ranges<'a, T = NoValue> {
-    slots: &'a [Slot<T>],
-    next: NodeIndex,
-}
-
-impl<'a, T> Ranges<'a, T> {
-    pub(super) fn new(slots: &'a [Slot<T>]) -> Self {
-        Self { slots, next: slots[NodeIndex::EDGE].above }
-    }
-}
-
-impl<T> Iterator for Ranges<'_, T> {
-    type Item = RangeUse;
-
-    fn next(&mut self) -> Option<RangeUse> {
-        let index = self.next;
-        if index == NodeIndex::EDGE {
-            return None;
-        }
-        let node: &Node = &self.slots[index];
-        self.next = node.above;
-        Some(match node.stamp() {
-            Some(stamp) => RangeUse::Used(suballocation(index, stamp, node.start(), node.size())),
-            None => RangeUse::Free(heap_range(node.start(), node.size())),
+impl<T> Tlsf<T> {
+    /// Returns an iterator over all ranges, used and free, in address order. O(1) per step.
+    ///
+    /// ```
+    /// use heapwright_core::suballoc::{RangeUse, Tlsf};
+    /// use heapwright_core::{Alignment, ByteSize};
+    ///
+    /// let mut heap = Tlsf::new(ByteSize::new(100))?;
+    /// let used = heap.allocate(ByteSize::new(60), Alignment::ONE)?;
+    /// let ranges: Vec<_> = heap.ranges().collect();
+    /// assert_eq!(ranges[0], RangeUse::Used(used));
+    /// assert!(ranges[1].is_free());
+    /// assert_eq!(ranges[1].range().size(), ByteSize::new(40));
+    /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+    /// ```
+    pub fn ranges(&self) -> impl Iterator<Item = RangeUse> {
+        self.in_address_order().map(|index| {
+            let node = &self.nodes.slots()[index];
+            match node.stamp() {
+                Some(stamp) => RangeUse::Used(suballocation(index, stamp, node.start(), node.size())),
+                None => RangeUse::Free(heap_range(node.start(), node.size())),
+            }
         })
     }
-}
 
-impl<T> FusedIterator for Ranges<'_, T> {}
-
-impl<T> Clone for Ranges<'_, T> {
-    fn clone(&self) -> Self {
-        Self { ..*self }
+    pub(super) fn in_address_order(&self) -> impl Iterator<Item = NodeIndex> {
+        let slots = self.nodes.slots();
+        let or_end = |index| (index != NodeIndex::EDGE).then_some(index);
+        successors(or_end(slots[NodeIndex::EDGE].above), move |&index| or_end(slots[index].above))
     }
-}
 
-impl<T> fmt::Debug for Ranges<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
+    /// Returns the number of the range that an id names. Numbers count from zero, densely except for free
+    /// ranges. O(1).
+    pub(crate) fn number_of(&self, id: SuballocationId) -> usize {
+        NodeIndex::from_slot(id.slot()).position().saturating_sub(self.nodes.first_range())
+    }
+
+    /// Returns the suballocation with this number, if it is live. O(1).
+    ///
+    /// A live suballocation keeps its number. A walk therefore finds every suballocation that lives from its
+    /// beginning to its end, whatever is freed meanwhile.
+    pub(crate) fn at_number(&self, number: usize) -> Option<Suballocation> {
+        let position = u32::try_from(number.checked_add(self.nodes.first_range())?).ok()?;
+        let index = NodeIndex::from_slot(position.try_into().ok()?);
+        let node = self.nodes.find(index)?;
+        Some(suballocation(index, node.stamp()?, node.start(), node.size()))
+    }
+
+    /// Returns a number greater than all numbers. O(1).
+    pub(crate) fn number_limit(&self) -> usize {
+        self.nodes.slots().len() - self.nodes.first_range()
+    }
+
+    /// Returns whether the table has room for `ranges` more ranges. O(1).
+    pub(crate) fn has_numbers_for(&self, ranges: u32) -> bool {
+        let left = u64::from(self.nodes.range_limit()).saturating_sub(self.nodes.range_count());
+        u64::from(ranges) < left
+    }
+
+    /// Divides a suballocation: it keeps its first `size` bytes, and the rest becomes a new suballocation,
+    /// which is returned. O(1).
+    ///
+    /// # Errors
+    ///
+    /// On error, the state is unchanged.
+    ///
+    /// - [`SuballocError::StaleId`]: the id is not live.
+    /// - [`SuballocError::ZeroSize`]: one of the parts would be empty.
+    /// - [`SuballocError::TooManyRanges`]: the limit on the number of ranges is reached.
+    pub(crate) fn divide(
+        &mut self,
+        id: SuballocationId,
+        size: ByteSize,
+    ) -> Result<Suballocation, SuballocError> {
+        let range = self.range_of(id)?;
+        if size.is_zero() || size >= range.size() {
+            return Err(SuballocError::ZeroSize);
+        }
+        if !self.nodes.prepare_two() {
+            return Err(SuballocError::TooManyRanges { limit: self.nodes.range_limit() });
+        }
+        let lower = NodeIndex::from_slot(id.slot());
+        let (start, kept) = (range.start().get(), size.get());
+        let rest = range.size().get() - kept;
+        let (slots, vacant) = self.nodes.slots_mut();
+        let upper = vacant.take(slots);
+        let Node { below, above, .. } = slots[lower];
+        let stamp = self.next_stamp;
+        slots[lower] = Node::used(start, kept, below, upper, id.stamp());
+        slots[upper] = Node::used(start + kept, rest, lower, above, stamp);
+        slots[above].below = upper;
+        self.next_stamp = stamp.next();
+        self.allocation_count += 1;
+        Ok(suballocation(upper, stamp, start + kept, rest))
     }
 }
 
@@ -56,4 +110,73 @@ impl<T> fmt::Debug for Ranges<'_, T> {
 pub(super) fn suballocation(index: NodeIndex, stamp: Stamp, start: u64, size: u64) -> Suballocation {
     let slot = index.slot().expect("the edge is not a range");
     Suballocation::new(slot, stamp, start, size)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Alignment;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 128 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn divided_parts_are_freed_separately(cuts in prop::collection::vec(1_u64..1000, 0..20), reverse in any::<bool>()) {
+            let mut heap = Tlsf::new(ByteSize::from_kib(64)).unwrap();
+            let before = heap.allocate(ByteSize::new(100), Alignment::ONE).unwrap();
+            let whole = heap.allocate(ByteSize::new(10_000), Alignment::ONE).unwrap();
+            let mut parts = vec![whole.id];
+            for cut in cuts {
+                let last = *parts.last().unwrap();
+                let size = heap.range_of(last).unwrap().size().get();
+                let divided = heap.divide(last, ByteSize::new(cut));
+                prop_assert_eq!(divided.is_ok(), cut < size);
+                parts.extend(divided.ok().map(|part| part.id));
+                heap.audit().unwrap();
+            }
+            prop_assert_eq!(heap.used(), ByteSize::new(10_100));
+            if reverse {
+                parts.reverse();
+            }
+            for part in parts {
+                heap.free(part).unwrap();
+                heap.audit().unwrap();
+            }
+            heap.free(before.id).unwrap();
+            prop_assert!(heap.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_empty_division_is_allowed() {
+        let mut heap = Tlsf::new(ByteSize::from_kib(1)).unwrap();
+        let one = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
+        for size in [0, 10, 11, u64::MAX] {
+            assert_eq!(heap.divide(one.id, ByteSize::new(size)), Err(SuballocError::ZeroSize));
+        }
+        heap.free(one.id).unwrap();
+        assert_eq!(heap.divide(one.id, ByteSize::new(5)), Err(SuballocError::StaleId { id: one.id }));
+    }
+
+    #[test]
+    fn exactly_the_live_ranges_have_numbers() {
+        let mut heap = Tlsf::new(ByteSize::new(1000)).unwrap();
+        let all: Vec<_> =
+            (1..20).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();
+        let (freed, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.range.size().get() % 3 > 0);
+        for one in &freed {
+            heap.free(one.id).unwrap();
+            assert!(heap.at_number(heap.number_of(one.id)).is_none_or(|other| other.id != one.id));
+        }
+        for one in &kept {
+            assert_eq!(heap.at_number(heap.number_of(one.id)), Some(*one));
+        }
+        let mut found: Vec<_> =
+            (0..heap.number_limit()).filter_map(|number| heap.at_number(number)).collect();
+        found.sort_unstable_by_key(|one| one.range.size());
+        assert_eq!(found, kept);
+        assert_eq!(heap.at_number(usize::MAX), None);
+    }
 }

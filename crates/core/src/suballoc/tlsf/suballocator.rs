@@ -7,7 +7,7 @@ use super::super::{AuditError, FreeRangeChoice, SuballocError};
 use super::audit;
 use super::bins::{Bin, Bins};
 use super::nodes::{Node, NodeIndex, Nodes, Slot};
-use super::ranges::{Ranges, suballocation};
+use super::ranges::suballocation;
 use super::search::{Placement, Request};
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -538,25 +538,6 @@ impl<T> Tlsf<T> {
     #[inline]
     pub(crate) fn largest_size_class(&self) -> u32 {
         self.bins.highest().map_or(0, Bin::number)
-    }
-
-    /// Returns an iterator over all ranges, used and free, in address order. O(1) per step.
-    ///
-    /// ```
-    /// use heapwright_core::suballoc::{RangeUse, Tlsf};
-    /// use heapwright_core::{Alignment, ByteSize};
-    ///
-    /// let mut heap = Tlsf::new(ByteSize::new(100))?;
-    /// let used = heap.allocate(ByteSize::new(60), Alignment::ONE)?;
-    /// let ranges: Vec<_> = heap.ranges().collect();
-    /// assert_eq!(ranges[0], RangeUse::Used(used));
-    /// assert!(ranges[1].is_free());
-    /// assert_eq!(ranges[1].range().size(), ByteSize::new(40));
-    /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
-    /// ```
-    #[must_use]
-    pub fn ranges(&self) -> Ranges<'_, T> {
-        Ranges::new(self.nodes.slots())
     }
 
     /// Reserves space in the table of ranges for at least `additional` more suballocations, of 64 bytes each

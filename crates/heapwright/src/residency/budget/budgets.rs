@@ -34,7 +34,6 @@ pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) ->
 pub(crate) struct Budgets {
     adapter: Option<IDXGIAdapter3>,
     unifies_memory: bool,
-    source: BudgetSource,
     reservation_cap: Fraction,
     refresh_interval: AtomicU64,
     groups: [Group; 2],
@@ -42,17 +41,6 @@ pub(crate) struct Budgets {
     /// The number of submissions at which the operating system is queried again.
     next_refresh: AtomicU64,
     refreshes: AtomicU64,
-}
-
-/// The source of budgets.
-#[derive(Debug)]
-enum BudgetSource {
-    Os {
-        max_pct: Fraction,
-    },
-    /// At most these bytes, plus the usage at creation.
-    Max(ByteSize),
-    Fixed([ByteSize; 2]),
 }
 
 /// Values that are read without a lock.
@@ -65,11 +53,11 @@ struct Group {
     has_heaps: AtomicBool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct GroupState {
     /// `None` if the operating system reports nothing.
     os: Option<OsMemory>,
-    usage_at_creation: ByteSize,
+    limit: Limit,
     reservation_wanted: ByteSize,
     /// The reservation that was last set with the operating system.
     reservation_set: ByteSize,
@@ -89,13 +77,13 @@ impl Budgets {
         unifies_memory: bool,
         desc: &ResidencyManagerDesc,
     ) -> Result<Self, Error> {
-        let max_pct = Fraction::new(desc.max_pct());
-        let source = match &desc.budget_override {
-            None if desc.max_budget.is_zero() => BudgetSource::Os { max_pct },
-            None => BudgetSource::Max(desc.max_budget),
-            Some(budgets) => BudgetSource::Fixed(SegmentGroup::ALL.map(|group| budgets.of(group))),
+        // A maximum is in addition to the usage at creation.
+        let limit = |group: SegmentGroup, usage: ByteSize| match &desc.budget_override {
+            Some(budgets) => Limit::Exactly(budgets.of(group)),
+            None if desc.max_budget.is_zero() => Limit::FractionOfOs(Fraction::new(desc.max_pct())),
+            None => Limit::AtMost(desc.max_budget.saturating_add(usage)),
         };
-        if adapter.is_none() && matches!(source, BudgetSource::Os { .. }) {
+        if adapter.is_none() && desc.budget_override.is_none() && desc.max_budget.is_zero() {
             let rule = "the budgets are required without an adapter, unless max_budget is set";
             return Err(Error::invalid_argument("ResidencyManagerDesc::budget_override", rule));
         }
@@ -112,11 +100,16 @@ impl Budgets {
         let budgets = Self {
             adapter: adapter.cloned(),
             unifies_memory,
-            source,
             reservation_cap: Fraction::new(desc.reservation_cap()),
             refresh_interval: AtomicU64::new(interval),
             groups: [unbounded(), unbounded()],
-            state: Mutex::default(),
+            state: Mutex::new(SegmentGroup::ALL.map(|group| GroupState {
+                os: None,
+                limit: limit(group, ByteSize::ZERO),
+                reservation_wanted: ByteSize::ZERO,
+                reservation_set: ByteSize::ZERO,
+                is_warned: false,
+            })),
             next_refresh: AtomicU64::new(interval),
             refreshes: AtomicU64::new(0),
         };
@@ -125,7 +118,7 @@ impl Budgets {
             for &group in budgets.groups_in_use() {
                 let own = &mut state[group.index()];
                 budgets.query(group, own)?;
-                own.usage_at_creation = own.os.map_or(ByteSize::ZERO, |os| os.usage);
+                own.limit = limit(group, own.os.map_or(ByteSize::ZERO, |os| os.usage));
                 budgets.apply(group, own);
             }
         }
@@ -218,12 +211,8 @@ impl Budgets {
     pub(crate) fn video_memory_info(&self, group: SegmentGroup, managed: ByteSize) -> VideoMemoryInfo {
         let available = {
             let state = self.lock();
-            let whole = effective_budget(
-                state[group.index()].os,
-                self.limit(group, &state[group.index()]),
-                self.reservation_cap,
-                ByteSize::MAX,
-            );
+            let GroupState { os, limit, .. } = state[group.index()];
+            let whole = effective_budget(os, limit, self.reservation_cap, ByteSize::MAX);
             if self.is_in_use(group) { whole.reservation } else { ByteSize::ZERO }
         };
         VideoMemoryInfo {
@@ -250,7 +239,7 @@ impl Budgets {
         let own = &mut state[group.index()];
         self.query(group, own)?;
         let before = std::mem::replace(&mut own.reservation_wanted, asked);
-        let wanted = self.effective_budget(group, own);
+        let wanted = self.effective_budget(own);
         if let Err(error) = self.reserve_with_os(group, own, wanted.reservation) {
             own.reservation_wanted = before;
             return Err(error);
@@ -311,11 +300,10 @@ impl Budgets {
 
     /// Applies the last query, the limit and the requested reservation.
     fn apply(&self, group: SegmentGroup, state: &mut GroupState) {
-        let mut wanted = self.effective_budget(group, state);
+        let mut wanted = self.effective_budget(state);
         if let Err(error) = self.reserve_with_os(group, state, wanted.reservation) {
             tracing::warn!(%group, %error, "SetVideoMemoryReservation failed; keeping the last reservation");
-            let part = EffectiveBudget { reservation: state.reservation_set, ..wanted };
-            wanted = part;
+            wanted.reservation = state.reservation_set;
         }
         self.publish(group, wanted);
     }
@@ -326,16 +314,8 @@ impl Budgets {
         shown.reservation.store(effective_budget.reservation.get(), Ordering::Relaxed);
     }
 
-    fn effective_budget(&self, group: SegmentGroup, state: &GroupState) -> EffectiveBudget {
-        effective_budget(state.os, self.limit(group, state), self.reservation_cap, state.reservation_wanted)
-    }
-
-    fn limit(&self, group: SegmentGroup, state: &GroupState) -> Limit {
-        match &self.source {
-            BudgetSource::Os { max_pct } => Limit::FractionOfOs(*max_pct),
-            BudgetSource::Max(bytes) => Limit::AtMost(bytes.saturating_add(state.usage_at_creation)),
-            BudgetSource::Fixed(budgets) => Limit::Exactly(budgets[group.index()]),
-        }
+    fn effective_budget(&self, state: &GroupState) -> EffectiveBudget {
+        effective_budget(state.os, state.limit, self.reservation_cap, state.reservation_wanted)
     }
 
     /// Reserves memory with the operating system, if the reservation has changed.

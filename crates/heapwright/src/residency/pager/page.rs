@@ -204,7 +204,8 @@ impl Pager {
         let mut awaited = |event| {
             let (queue, value) = match event {
                 WaitFor::Submission { queue, value, .. } => {
-                    (Some(queues.in_slot(queue).expect("a queue with unfinished submissions stays")), value)
+                    let known = queues.iter().find(|known| known.slot == queue).map(Arc::clone);
+                    (Some(known.expect("a queue with unfinished submissions stays")), value)
                 }
                 WaitFor::Paging(value) => (None, value),
             };

@@ -227,8 +227,7 @@ impl Scene {
             }
             Err(error) => {
                 assert!(error.is_out_of_memory(), "{error}");
-                // A planned move keeps the heap of its source alive.
-                assert!(probed.is_err() || !self.moves.is_empty(), "{probed:?}, and then {error}");
+                assert!(probed.is_err(), "{probed:?}, and then {error}");
                 self.check_refusal(&resource, kind, place, &error);
             }
         }

@@ -13,8 +13,8 @@ use super::stage::{Call, KIB_4, KIB_64, Kind, Resource, Stage};
 use crate::aliasing::options::{AliasingTracking, Strictness};
 use crate::aliasing::rule::Rule;
 use crate::aliasing::{Note, Subresources};
-use crate::ddi::driver_resource::TexelRegion;
 use crate::ddi::{TextureMemoryLayout, TextureUsage};
+use crate::drivers::resource::TexelRegion;
 use crate::fence::Fence;
 
 const HEAP_TILES: u64 = 8;

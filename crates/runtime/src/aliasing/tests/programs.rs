@@ -8,8 +8,8 @@ use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::rule::Rule;
 use crate::aliasing::{Note, RenderedView, ResourcePart, Skipped};
 use crate::ddi::command::Command;
-use crate::ddi::driver_resource::TexelRegion;
 use crate::ddi::{TextureMemoryLayout, TextureUsage};
+use crate::drivers::resource::TexelRegion;
 
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 const NONE: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_NONE;

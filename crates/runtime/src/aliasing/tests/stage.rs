@@ -9,16 +9,16 @@ use heapwright_d3d12::*;
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::resource::{Identity, Label};
 use crate::aliasing::rule::Rule;
-use crate::aliasing::stub::{Stub, resource_apart};
+use crate::aliasing::stream::resource_apart;
 use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::ddi::{
     DriverHeap, Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
     TextureMemoryLayout, TextureUsage,
 };
 use crate::debug::MessageLog;
+use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::fence::Fence;
 use crate::rules::initial::Initial;
 
@@ -28,7 +28,7 @@ pub(super) const KIB_64: u64 = 64 * 1024;
 /// A heap that the tracker knows.
 #[derive(Clone)]
 pub(super) struct Heap {
-    pub(super) driver: Arc<dyn DriverHeap>,
+    pub(super) driver: Arc<DriverHeap>,
     label: Arc<Label>,
     flags: D3D12_HEAP_FLAGS,
 }
@@ -188,7 +188,7 @@ impl Stage {
     }
 
     pub(super) fn heap(&self, flags: D3D12_HEAP_FLAGS) -> Heap {
-        let heap = Heap { driver: Arc::new(Stub::new()), label: Arc::default(), flags };
+        let heap = Heap { driver: DriverHeap::apart(), label: Arc::default(), flags };
         self.tracker.heap_created(&heap.driver, &heap.label, flags);
         heap
     }

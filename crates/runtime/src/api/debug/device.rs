@@ -102,22 +102,28 @@ impl Device_Impl {
     }
 }
 
-fn other_parameter(parameter: D3D12_DEBUG_DEVICE_PARAMETER_TYPE) -> Refusal {
+/// Checks the parameters of a call that reads or writes the feature flags, the only parameter that is implemented.
+fn check_parameter(
+    parameter: D3D12_DEBUG_DEVICE_PARAMETER_TYPE,
+    data: *const c_void,
+    size: u32,
+) -> std::result::Result<(), Refusal> {
     match parameter {
+        D3D12_DEBUG_DEVICE_PARAMETER_FEATURE_FLAGS => {}
         D3D12_DEBUG_DEVICE_PARAMETER_GPU_BASED_VALIDATION_SETTINGS
         | D3D12_DEBUG_DEVICE_PARAMETER_GPU_SLOWDOWN_PERFORMANCE_FACTOR
         | D3D12_DEBUG_DEVICE_PARAMETER_BYTECODE_VALIDATION_MODE => {
-            Refusal::not_implemented(format!("debug parameter {parameter}"))
+            return Err(Refusal::not_implemented(format!("debug parameter {parameter}")));
         }
-        other => Refusal::invalid(format!("Type {other} is not a valid D3D12_DEBUG_DEVICE_PARAMETER_TYPE")),
+        other => {
+            let rule = format!("Type {other} is not a valid D3D12_DEBUG_DEVICE_PARAMETER_TYPE");
+            return Err(Refusal::invalid(rule));
+        }
     }
-}
-
-fn check_mask_size(size: u32) -> std::result::Result<(), Refusal> {
-    if usize::try_from(size).ok() == Some(size_of::<D3D12_DEBUG_FEATURE>()) {
-        return Ok(());
+    if usize::try_from(size).ok() != Some(size_of::<D3D12_DEBUG_FEATURE>()) {
+        return Err(Refusal::invalid(format!("DataSize is {size}; must be 4 for the feature flags")));
     }
-    Err(Refusal::invalid(format!("DataSize is {size}; must be 4 for the feature flags")))
+    if data.is_null() { Err(Refusal::invalid("pData is null")) } else { Ok(()) }
 }
 
 impl ID3D12DebugDevice_Impl for Device_Impl {
@@ -144,13 +150,7 @@ impl ID3D12DebugDevice1_Impl for Device_Impl {
         datasize: u32,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12DebugDevice1::SetDebugParameter", || {
-            if r#type != D3D12_DEBUG_DEVICE_PARAMETER_FEATURE_FLAGS {
-                return Err(other_parameter(r#type));
-            }
-            check_mask_size(datasize)?;
-            if pdata.is_null() {
-                return Err(Refusal::invalid("pData is null"));
-            }
+            check_parameter(r#type, pdata, datasize)?;
             // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be
             // unaligned.
             self.set_feature_mask(unsafe { pdata.cast::<D3D12_DEBUG_FEATURE>().read_unaligned() })
@@ -164,13 +164,7 @@ impl ID3D12DebugDevice1_Impl for Device_Impl {
         datasize: u32,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12DebugDevice1::GetDebugParameter", || {
-            if r#type != D3D12_DEBUG_DEVICE_PARAMETER_FEATURE_FLAGS {
-                return Err(other_parameter(r#type));
-            }
-            check_mask_size(datasize)?;
-            if pdata.is_null() {
-                return Err(Refusal::invalid("pData is null"));
-            }
+            check_parameter(r#type, pdata, datasize)?;
             let mask = self.debug().feature_mask.load(Ordering::Relaxed);
             // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be
             // unaligned.

@@ -64,7 +64,7 @@ use crate::write_tracking;
     ID3DDestructionNotifier
 )]
 pub(crate) struct Device {
-    driver: Arc<dyn Driver>,
+    driver: Arc<Driver>,
     debug: DeviceDebug,
     private_data: PrivateData,
     removal: Arc<Removal>,
@@ -77,7 +77,7 @@ pub(crate) struct Device {
     /// The object that the application has for a first-generation device.
     shown: Shown,
     /// The driver's part of the device. The last field, because it must be dropped after all others.
-    driver_device: Box<dyn DriverDevice>,
+    driver_device: DriverDevice,
 }
 
 impl Drop for Device {
@@ -94,7 +94,7 @@ impl Device {
     ///
     /// Returns the driver's error. The driver only refuses address ranges to reserve.
     pub(crate) fn create(
-        driver: Arc<dyn Driver>,
+        driver: Arc<Driver>,
         args: &DeviceArgs<'_>,
         debug: DebugSettings,
         options: Options,
@@ -103,7 +103,7 @@ impl Device {
         let debug = DeviceDebug::new(debug);
         let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
         let sink: Arc<dyn RemovalSink> = Arc::<Removal>::clone(&removal);
-        driver_device.report_loss(&sink);
+        driver.report_loss(&sink);
         let aliasing = Arc::new(AliasingTracker::new(debug.log(), driver.caps().standard_swizzle));
         if debug.validates_on_gpu() {
             aliasing.set(Some(AliasingTracking::ADVANCED));
@@ -150,13 +150,13 @@ impl Device {
         &self.debug
     }
 
-    pub(super) fn driver(&self) -> &dyn Driver {
-        &*self.driver
+    pub(super) fn driver(&self) -> &Driver {
+        &self.driver
     }
 
     /// Returns the driver's part of the device.
-    pub(super) fn driver_device(&self) -> &dyn DriverDevice {
-        &*self.driver_device
+    pub(super) fn driver_device(&self) -> &DriverDevice {
+        &self.driver_device
     }
 
     /// Returns the options that change the rules of this device. Manual write tracking is on while a tool is installed.

@@ -38,7 +38,7 @@ fn fraction(priority: D3D12_RESIDENCY_PRIORITY) -> f32 {
 /// The memory or the residency count behind a pageable object.
 enum Pageable<'a> {
     /// Memory of the object's own.
-    Memory(&'a dyn DriverHeap),
+    Memory(&'a DriverHeap),
     /// Only a count in the ledger. The object is never paged.
     Counted(&'a PageableRecord),
 }
@@ -271,7 +271,7 @@ impl Device_Impl {
                 ))
             };
             let of_memory = |child: &'a Child| {
-                child.memory().map(|memory| (child, Pageable::Memory(&**memory))).ok_or_else(none)
+                child.memory().map(|memory| (child, Pageable::Memory(memory))).ok_or_else(none)
             };
             let (child, pageable) = if let Ok(heap) = object.cast_object_ref::<Heap>() {
                 of_memory(heap.child())

@@ -60,11 +60,11 @@ fn refusals_state_the_reason() {
     let id = owners
         .reserve(&[addresses(BASE, 2 * PAGE), addresses(BASE + 4 * PAGE, 1)])
         .expect("the range is free");
+    let without = owners.reserve(&[]).expect("no range");
     let mut at = |id, start, size, alignment| {
         let alignment = Alignment::new(alignment).expect("a power of two");
         owners.take_at(id, address(start), ByteSize::new(size), alignment)
     };
-    let id = Some(id);
     let misaligned = |alignment| {
         Err(CreateAtFault::Misaligned { alignment: Alignment::new(alignment).expect("a power of two") })
     };
@@ -77,7 +77,7 @@ fn refusals_state_the_reason() {
     assert_eq!(at(id, u64::MAX - PAGE + 1, PAGE, 1), outside);
     assert_eq!(at(id, BASE, u64::MAX, 1), outside);
     let not_reserved = |start| Err(CreateAtFault::NotReserved { address: address(start) });
-    assert_eq!(at(None, BASE, 1, 1), not_reserved(BASE));
+    assert_eq!(at(without, BASE, 1, 1), not_reserved(BASE));
     assert_eq!(at(id, BASE, 2 * PAGE + 1, 1), not_reserved(BASE + 2 * PAGE));
     assert_eq!(at(id, BASE + 5 * PAGE, 1, 1), not_reserved(BASE + 5 * PAGE));
     at(id, BASE + PAGE, 1, 1).expect("the range is reserved and free");
@@ -123,7 +123,8 @@ proptest! {
         let whole = owners.free_size();
         let near = owners.place - NEAR / 2 * PAGE;
         let mut model: BTreeMap<u64, Owner> = BTreeMap::new();
-        let mut devices: Vec<ReservationId> = Vec::new();
+        // One device has reserved nothing.
+        let mut devices = vec![owners.reserve(&[]).expect("no range")];
         let mut objects: Vec<(Interval, Option<ReservationId>)> = Vec::new();
         let pages = |range: Interval| (range.start..range.end).step_by(64 * 1024);
         for step in steps {
@@ -156,32 +157,31 @@ proptest! {
                         model.extend(wanted.iter().flat_map(covered).map(|page| (page, Owner::Device(id))));
                     }
                 }
-                Step::TakeAt { device, page, pages: count } => {
-                    let id = (!devices.is_empty()).then(|| devices[device.index(devices.len())]);
+                Step::TakeAt { device, page, pages: count } if !devices.is_empty() => {
+                    let id = devices[device.index(devices.len())];
                     let start = near + page * PAGE;
                     let size = ByteSize::new(count * PAGE);
                     let wanted = Interval { start, end: start + size.get() };
                     let owner = |page| model.get(&page).copied();
                     let is_ones_own = |page| {
-                        id.is_some_and(|id| {
-                            [Some(Owner::Device(id)), Some(Owner::ObjectOf(id))].contains(&owner(page))
-                        })
+                        [Some(Owner::Device(id)), Some(Owner::ObjectOf(id))].contains(&owner(page))
                     };
                     let fault = pages(wanted)
                         .find(|&page| !is_ones_own(page))
                         .map(|page| CreateAtFault::NotReserved { address: address(page) })
                         .or_else(|| {
-                            let used = pages(wanted).find(|&page| owner(page) == id.map(Owner::ObjectOf));
+                            let used = pages(wanted).find(|&page| owner(page) == Some(Owner::ObjectOf(id)));
                             used.map(|page| CreateAtFault::InUse { address: address(page) })
                         });
                     let taken = owners.take_at(id, address(start), size, Alignment::ONE);
                     prop_assert_eq!(taken.err(), fault);
-                    if let (Ok(taken), Some(id)) = (taken, id) {
+                    if let Ok(taken) = taken {
                         prop_assert_eq!(taken, wanted);
                         model.extend(pages(taken).map(|page| (page, Owner::ObjectOf(id))));
                         objects.push((taken, Some(id)));
                     }
                 }
+                Step::TakeAt { .. } => {}
                 Step::GiveBack(index) => {
                     if !objects.is_empty() {
                         let (range, id) = objects.swap_remove(index.index(objects.len()));

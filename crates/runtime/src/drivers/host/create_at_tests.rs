@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::tests::{FIRST, MakeHeap as _, addresses, device, driver, usage, video};
 use super::*;
+use crate::ddi::DriverHeap;
 
 const PAGE: u64 = 64 * 1024;
 
@@ -22,16 +23,16 @@ fn a_recorded_range_below_a_page_reserves_whole_pages() {
     let driver = driver("discrete");
     let device = device(&driver, &[addresses(FIRST, 4096)]).expect("the range is free");
     let small = HeapArgs { implicit: true, ..video(ByteSize::new(1000)) };
-    let heap = driver.create_heap(&*device, &at(small, FIRST)).expect("the range is reserved");
+    let heap = driver.create_heap(&device, &at(small, FIRST)).expect("the range is reserved");
     assert_eq!(heap.size().get(), 4096);
     drop(heap);
-    driver.create_heap(&*device, &at(pages(1), FIRST)).expect("all of the page is reserved");
+    driver.create_heap(&device, &at(pages(1), FIRST)).expect("all of the page is reserved");
 }
 
 #[test]
 fn gpus_without_a_seed_start_at_different_addresses() {
     let first = || {
-        let driver = HostDriver::new(HostProfile::default_profile());
+        let driver = super::driver(HostProfile::default_profile());
         driver.make_heap(&pages(1)).expect("the request fits").gpu_virtual_address()
     };
     let places: std::collections::BTreeSet<_> = (0..8).map(|_| first()).collect();
@@ -47,7 +48,7 @@ fn a_hundred_thousand_ranges_are_reserved_and_used() {
     let ranges: Vec<_> = (0..count).rev().map(|index| addresses(start(index), PAGE)).collect();
     let device = device(&driver, &ranges).expect("all addresses are free");
     let make =
-        |index| driver.create_heap(&*device, &at(HeapArgs { not_resident: true, ..pages(1) }, start(index)));
+        |index| driver.create_heap(&device, &at(HeapArgs { not_resident: true, ..pages(1) }, start(index)));
     for index in (0..count).step_by(97) {
         let heap = make(index).expect("the range is reserved and free");
         assert_eq!(heap.gpu_virtual_address().get(), start(index));
@@ -85,7 +86,7 @@ proptest! {
         let is_reserved = |page: u64| {
             reserved.iter().any(|&(at, size)| (at / PAGE..(at + size).div_ceil(PAGE)).contains(&page))
         };
-        let mut live: Vec<(u64, u64, Arc<dyn DriverHeap>)> = Vec::new();
+        let mut live: Vec<(u64, u64, Arc<DriverHeap>)> = Vec::new();
         for step in steps {
             match step {
                 Step::Heap { page, pages: count, skew, alignment, is_huge } => {
@@ -100,7 +101,7 @@ proptest! {
                         && covered.clone().all(is_reserved)
                         && live.iter().all(|(start, end, _)| covered.end <= *start || *end <= covered.start);
                     let before = (usage(&driver), driver.residency().report());
-                    match driver.create_heap(&*device, &args) {
+                    match driver.create_heap(&device, &args) {
                         Ok(heap) => {
                             prop_assert!(expected, "created at {address:#x}");
                             prop_assert_eq!(heap.gpu_virtual_address().get(), address);

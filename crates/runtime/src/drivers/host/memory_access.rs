@@ -3,9 +3,8 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::heap::HostHeap;
 use crate::drivers::address_space::{AddressSpace, Span};
-use crate::drivers::gpu_memory::GpuMemory;
+use crate::drivers::driver::GpuMemory;
 use crate::drivers::page_fault::{FaultCause, PageFault};
 
 /// The GPU's access to memory.
@@ -15,21 +14,21 @@ use crate::drivers::page_fault::{FaultCause, PageFault};
 /// others have the same data race as on a real GPU.
 #[derive(Clone)]
 pub(in crate::drivers) struct HostMemory {
-    space: Arc<AddressSpace<HostHeap>>,
+    space: Arc<AddressSpace>,
 }
 
 impl HostMemory {
-    pub(super) fn new(space: Arc<AddressSpace<HostHeap>>) -> Self {
+    pub(in crate::drivers) fn new(space: Arc<AddressSpace>) -> Self {
         Self { space }
     }
 
     /// Finds the memory at `address`: at most `size` bytes, mapped and resident.
-    pub(super) fn span(&self, address: u64, size: u64) -> Result<Span<HostHeap>, PageFault> {
+    fn span(&self, address: u64, size: u64) -> Result<Span, PageFault> {
         let span = self.space.translate(address, size)?;
-        if let Span::Memory { heap, .. } = &span {
-            heap.check_access(address)?;
+        match &span {
+            Span::Memory { heap, .. } if !heap.has_arrived() => Err(heap.evicted(address)),
+            _ => Ok(span),
         }
-        Ok(span)
     }
 }
 
@@ -112,11 +111,12 @@ impl GpuMemory for HostMemory {
 }
 
 /// Returns the address of a span in this process, or `None` for a null tile.
-fn pointer(span: &Span<HostHeap>, address: u64) -> Result<Option<NonNull<u8>>, PageFault> {
+fn pointer(span: &Span, address: u64) -> Result<Option<NonNull<u8>>, PageFault> {
     match span {
         Span::Null { .. } => Ok(None),
         Span::Memory { heap, offset, size } => heap
-            .bytes(*offset, *size)
+            .memory()
+            .map(*offset, *size)
             .map(Some)
             .map_err(|_| PageFault::new(address, FaultCause::HostOutOfMemory)),
     }

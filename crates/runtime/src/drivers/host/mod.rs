@@ -2,54 +2,57 @@
 //!
 //! * [`profile`]: the simulated GPUs that come with the runtime.
 //! * `budget_schedule`: changes of the budget over time.
-//! * `device`: the addresses that a device reserves.
 //! * `memory_access`: accesses, all of which go through the page table.
-//! * `heap`: heaps.
+//! * `memory`: the memory of heaps. `heap_time`: what they cost.
 //!
 //! A heap is charged to a segment group, has a range of GPU virtual addresses, and is backed by reserved address
 //! space of the host, so that a simulated GPU of 16 GiB runs on a laptop. Queues access memory only through the page
 //! table: access to an evicted or released heap is a page fault, and the device is lost.
 
 mod budget_schedule;
-mod device;
-mod heap;
 mod heap_time;
+mod memory;
 pub(super) mod memory_access;
 pub(crate) mod profile;
 
-use std::any::Any;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_core::{Alignment, ByteSize};
 
-use self::device::HostDevice;
-use self::heap::HostHeap;
 use self::heap_time::HeapTime;
+use self::memory::{Place, SimulatedMemory};
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
 use super::address_owners::AddressOwners;
-use super::address_space::{AddressRange, AddressSpace, CreateAt};
-use super::gpu_memory::GpuMemory;
+use super::address_space::AddressSpace;
+use super::driver::GpuMemory;
+use super::driver::{Backend, Driver};
+use super::heap::NewMemory;
 use super::layout::TextureLayout;
-use super::reserved::TiledAddresses;
-use super::segment::{Listener, Residence, Segments};
-use super::tiles::{NullAccess, ReservedMemory};
+use super::reservation::{Pages, Reservation};
+use super::segment::{Account, Residence, Segments};
 use super::{KIB_4, KIB_64};
 use crate::ddi::{
-    AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DeviceArgs,
-    Driver, DriverCaps, DriverDevice, DriverError, DriverHeap, Eviction, HeapArgs, MemoryPool,
-    ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup, TextureArgs, VideoMemory,
+    AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DriverCaps,
+    DriverError, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
+    ResourceKind, SegmentGroup, TextureArgs,
 };
-use crate::residency::ResidencyLedger;
 
 /// The first DDI version in which applications can choose addresses (Recreate-at-GPUVA specification).
 const DDI_CREATE_AT: u32 = 109;
 
+/// Creates the driver of a simulated GPU as described by `profile`.
+pub(crate) fn driver(profile: &HostProfile) -> Driver {
+    let seed = profile.address_seed.unwrap_or_else(seed_of_its_own);
+    let owners = AddressOwners::new(profile.gpu_va_bits_per_process, seed);
+    Driver::new(Arc::new(HostBackend::new(profile)), AddressSpace::new(owners, KIB_64))
+}
+
 /// A simulated GPU.
-pub(crate) struct HostDriver {
+struct HostBackend {
     identity: AdapterIdentity,
     caps: DriverCaps,
     buffer_alignment: Alignment,
@@ -58,13 +61,10 @@ pub(crate) struct HostDriver {
     segments: Arc<Segments>,
     paging_nanos_per_mib: u64,
     heap_time: Arc<HeapTime>,
-    space: Arc<AddressSpace<HostHeap>>,
-    residency: Arc<ResidencyLedger>,
 }
 
-impl HostDriver {
-    /// Creates a GPU as described by `profile`, without any memory in use.
-    pub(crate) fn new(profile: &HostProfile) -> Self {
+impl HostBackend {
+    fn new(profile: &HostProfile) -> Self {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1);
         let segments = Arc::new(Segments::new(profile.local, profile.non_local));
         budget_schedule::follow(&segments, profile.budget_schedule);
@@ -105,14 +105,6 @@ impl HostDriver {
             segments,
             paging_nanos_per_mib: profile.paging_nanos_per_mib,
             heap_time: Arc::new(HeapTime::new(profile)),
-            space: Arc::new(AddressSpace::new(
-                AddressOwners::new(
-                    profile.gpu_va_bits_per_process,
-                    profile.address_seed.unwrap_or_else(seed_of_its_own),
-                ),
-                KIB_64,
-            )),
-            residency: Arc::default(),
         }
     }
 
@@ -161,21 +153,9 @@ impl HostDriver {
             _ => Residence::In(SegmentGroup::Local),
         }
     }
-
-    /// Returns the granularity of a heap's size.
-    ///
-    /// It is 64 KiB, or VidMm's 4 KiB for the heap of a committed resource if the driver can recognize it: since DDI
-    /// 0111 by an alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its
-    /// flag.
-    fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
-        let version = self.caps.ddi_version;
-        let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;
-        let is_implicit = version >= DDI_IMPLICIT_HEAP && args.implicit;
-        if is_small || is_implicit { KIB_4 } else { KIB_64 }
-    }
 }
 
-impl Driver for HostDriver {
+impl Backend for HostBackend {
     fn identity(&self) -> &AdapterIdentity {
         &self.identity
     }
@@ -184,24 +164,8 @@ impl Driver for HostDriver {
         &self.caps
     }
 
-    fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError> {
-        Ok(Box::new(HostDevice::create(args, &self.space)?))
-    }
-
-    fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
-        self.memory().span(address.get(), 1).is_ok()
-    }
-
-    fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
-        self.segments.get(group).report()
-    }
-
-    fn reserve_video_memory(&self, group: SegmentGroup, reservation: ByteSize) -> Result<(), DriverError> {
-        self.segments.get(group).reserve(reservation)
-    }
-
-    fn residency(&self) -> &Arc<ResidencyLedger> {
-        &self.residency
+    fn segments(&self) -> &Arc<Segments> {
+        &self.segments
     }
 
     fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
@@ -211,64 +175,42 @@ impl Driver for HostDriver {
         }
     }
 
-    fn create_heap(
+    /// It is 64 KiB, or VidMm's 4 KiB for the heap of a committed resource if the driver can recognize it: since DDI 0111 by an
+    /// alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its flag.
+    fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
+        let version = self.caps.ddi_version;
+        let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;
+        let is_implicit = version >= DDI_IMPLICIT_HEAP && args.implicit;
+        if is_small || is_implicit { KIB_4 } else { KIB_64 }
+    }
+
+    fn create_memory(
         &self,
-        device: &dyn DriverDevice,
         args: &HeapArgs,
-    ) -> Result<Arc<dyn DriverHeap>, DriverError> {
-        Ok(self.create_host_heap(args, HostDevice::create_at(device, args.create_at))?)
+        range: GpuVirtualAddressRange,
+    ) -> Result<NewMemory, DriverError> {
+        let size = range.size;
+        let account = Account { segments: Arc::clone(&self.segments), residence: self.residence(args), size };
+        let charge = (!args.not_resident).then(|| account.charge()).transpose()?;
+        let bytes =
+            Reservation::new(size, Pages::Small).ok_or(DriverError::HostOutOfMemory { requested: size })?;
+        let place = if args.not_resident { Place::Away } else { Place::Here };
+        let memory = SimulatedMemory { bytes, place, _cost: self.heap_time.pay(args, size) };
+        let nanos = (u128::from(size.get()) * u128::from(self.paging_nanos_per_mib)) >> 20;
+        let paging_time = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        Ok(NewMemory { memory: Box::new(memory), account, charge, paging_time })
     }
 
-    fn reserve(
-        &self,
-        device: &dyn DriverDevice,
-        allocation: ResourceAllocation,
-        create_at: Option<GpuVirtualAddress>,
-    ) -> Result<Box<dyn ReservedMemory>, DriverError> {
-        let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-        let at = HostDevice::create_at(device, create_at);
-        Ok(Box::new(TiledAddresses::new(allocation, &self.space, null_access, at)?))
-    }
-
-    fn modelled_heap_time(&self) -> Option<Duration> {
-        Some(self.heap_time.passed())
-    }
-
-    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
-        Ok(Box::new(self.memory()))
+    fn gpu_memory(&self, space: &Arc<AddressSpace>) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
+        Ok(Box::new(HostMemory::new(Arc::clone(space))))
     }
 
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
         self.segments.set_budget(group, budget);
     }
 
-    fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync> {
-        let listener: Arc<Listener> = Arc::from(listener);
-        self.segments.listen(&listener);
-        Box::new(listener)
-    }
-}
-
-impl HostDriver {
-    /// Returns the GPU's access to memory.
-    pub(super) fn memory(&self) -> HostMemory {
-        HostMemory::new(Arc::clone(&self.space))
-    }
-
-    fn create_host_heap(&self, args: &HeapArgs, at: Option<CreateAt>) -> Result<Arc<HostHeap>, DriverError> {
-        let granularity = self.heap_granularity(args);
-        let too_large = DriverError::OutOfAddressSpace { requested: args.size };
-        let size = args.size.align_up(granularity).ok_or(too_large)?;
-        let addresses = AddressRange::new(&self.space, size, args.alignment, at)?;
-        HostHeap::create(
-            args,
-            size,
-            &self.segments,
-            (self.residence(args), self.paging_nanos_per_mib),
-            addresses,
-            &self.residency,
-            &self.heap_time,
-        )
+    fn modelled_heap_time(&self) -> Option<Duration> {
+        Some(self.heap_time.passed())
     }
 }
 

@@ -7,24 +7,24 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::profile::SegmentProfile;
 use super::*;
-use crate::ddi::{GpuVirtualAddressRange, PagingWork};
+use crate::ddi::{DeviceArgs, DriverDevice, DriverHeap, PagingWork};
 use crate::residency::PageableKind;
 
 /// Creates a GPU whose addresses begin at the lowest one.
-pub(in crate::drivers) fn driver(profile: &str) -> HostDriver {
+pub(in crate::drivers) fn driver(profile: &str) -> Driver {
     let profile = HostProfile::find(profile).expect("a profile of that name");
-    HostDriver::new(&HostProfile { address_seed: Some(0), ..*profile })
+    super::driver(&HostProfile { address_seed: Some(0), ..*profile })
 }
 
 /// Creation of heaps on a device without reservations.
 pub(in crate::drivers) trait MakeHeap {
-    fn make_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError>;
+    fn make_heap(&self, args: &HeapArgs) -> Result<Arc<DriverHeap>, DriverError>;
 }
 
-impl MakeHeap for HostDriver {
-    fn make_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError> {
+impl MakeHeap for Driver {
+    fn make_heap(&self, args: &HeapArgs) -> Result<Arc<DriverHeap>, DriverError> {
         let device = self.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
-        self.create_heap(&*device, args)
+        self.create_heap(&device, args)
     }
 }
 
@@ -46,7 +46,7 @@ pub(in crate::drivers) fn video(size: ByteSize) -> HeapArgs {
     args(size, MemoryPool::L1, CpuPageProperty::NotAvailable)
 }
 
-pub(super) fn usage(driver: &HostDriver) -> (u64, u64) {
+pub(super) fn usage(driver: &Driver) -> (u64, u64) {
     let of = |group| driver.video_memory(group).current_usage.get();
     (of(SegmentGroup::Local), of(SegmentGroup::NonLocal))
 }
@@ -69,8 +69,8 @@ fn profiles_are_valid_and_have_unique_names() {
             assert!((8..=256).contains(&alignment.get()), "document TIGHT's bounds");
             assert!(profile.ddi_version >= 111, "the DDI that has the cap");
         }
-        let driver = HostDriver::new(profile);
-        let other = HostDriver::new(profile);
+        let driver = super::driver(profile);
+        let other = super::driver(profile);
         assert_ne!(driver.identity().luid, other.identity().luid, "profile {index}");
     }
 }
@@ -131,7 +131,7 @@ fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
             .make_heap(&HeapArgs { not_resident: true, ..desc })
             .expect("a heap that is not resident uses no memory");
         assert_eq!(usage(&driver), (gib, 0));
-        heap.evict().expect("resident");
+        evict(&heap);
         let full = driver.make_heap(&video(ByteSize::from_gib(16))).expect("all of video memory");
         if page == CpuPageProperty::NotAvailable {
             // There is no fallback without CPU access.
@@ -144,7 +144,7 @@ fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
             assert_eq!(heap.segment_group(), SegmentGroup::NonLocal);
         }
         assert_eq!(usage(&driver), (16 * gib, 2 * gib));
-        heap.evict().expect("resident");
+        evict(&heap);
         drop(full);
         assert_eq!(usage(&driver), (0, gib));
         assert!(heap.make_resident().is_ok());
@@ -156,7 +156,7 @@ fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
 #[test]
 fn memory_without_a_system_memory_fallback_stays_in_video_memory() {
     let none = SegmentProfile::EMPTY;
-    let driver = HostDriver::new(&HostProfile { non_local: none, ..*HostProfile::default_profile() });
+    let driver = super::driver(&HostProfile { non_local: none, ..*HostProfile::default_profile() });
     let gpu_upload = |gib| args(ByteSize::from_gib(gib), MemoryPool::L1, CpuPageProperty::WriteCombine);
     let heap = driver.make_heap(&gpu_upload(16)).expect("above the budget, within the capacity");
     assert_eq!(heap.segment_group(), SegmentGroup::Local);
@@ -167,9 +167,8 @@ fn memory_without_a_system_memory_fallback_stays_in_video_memory() {
 /// Caps and the DDI versions that introduced them (tight alignment and GPU upload heaps specifications).
 #[test]
 fn caps_begin_with_their_ddi_versions() {
-    let caps = |ddi_version, profile: &HostProfile| {
-        *HostDriver::new(&HostProfile { ddi_version, ..*profile }).caps()
-    };
+    let caps =
+        |ddi_version, profile: &HostProfile| *super::driver(&HostProfile { ddi_version, ..*profile }).caps();
     let discrete = HostProfile::default_profile();
     let has =
         |caps: &DriverCaps| [caps.has_gpu_upload_heaps(), caps.has_tight_alignment(), caps.has_recreate_at()];
@@ -183,7 +182,7 @@ fn caps_begin_with_their_ddi_versions() {
     ] {
         assert_eq!(has(&caps(version, discrete)), expected, "DDI {version}");
     }
-    let user = HostDriver::new(&HostProfile { developer_mode: false, ..*discrete });
+    let user = super::driver(&HostProfile { developer_mode: false, ..*discrete });
     assert_eq!(has(user.caps()), [false, true, false]);
     // The CPU sees all of an integrated GPU's memory.
     for name in ["uma", "cache-coherent-uma"] {
@@ -200,7 +199,7 @@ fn committed_resources_are_charged_in_4_kib_from_the_ddi_of_tight_alignment_on()
     for (ddi_version, tight, implicit) in
         [(88, 64, 64), (110, 64, 64), (111, 4, 64), (114, 4, 64), (115, 4, 4)]
     {
-        let driver = HostDriver::new(&HostProfile { ddi_version, ..*HostProfile::default_profile() });
+        let driver = super::driver(&HostProfile { ddi_version, ..*HostProfile::default_profile() });
         let small = HeapArgs { alignment: KIB_4, ..video(ByteSize::new(100)) };
         let heap = driver.make_heap(&small).expect("the request fits");
         assert_eq!(usage(&driver).0, tight * 1024, "DDI {ddi_version}");
@@ -217,9 +216,9 @@ pub(super) fn addresses(start: u64, size: u64) -> GpuVirtualAddressRange {
 }
 
 pub(super) fn device(
-    driver: &HostDriver,
+    driver: &Driver,
     reserve_ranges: &[GpuVirtualAddressRange],
-) -> Result<Box<dyn DriverDevice>, DriverError> {
+) -> Result<DriverDevice, DriverError> {
     driver.create_device(&DeviceArgs { reserve_ranges })
 }
 
@@ -263,21 +262,27 @@ fn mapped_memory_is_zeroed_and_keeps_its_address() {
 }
 
 /// Returns whether the GPU can access the heap now.
-fn is_resident(heap: &HostHeap) -> bool {
-    heap.check_access(0).is_ok()
+fn is_resident(heap: &DriverHeap) -> bool {
+    heap.has_arrived()
+}
+
+/// Evicts a heap for the last time, and lets it leave.
+fn evict(heap: &DriverHeap) {
+    let work = heap.evict().expect("it is resident");
+    PagingWork::run_all(work, Instant::now()).1.expect("simulated paging does not fail");
 }
 
 /// Creates a heap of 16 MiB on `profile` and evicts it.
-fn evicted(profile: &str) -> Arc<HostHeap> {
+fn evicted(profile: &str) -> Arc<DriverHeap> {
     let args = video(ByteSize::from_mib(16));
-    let heap = driver(profile).create_host_heap(&args, None).expect("the request fits");
+    let heap = driver(profile).make_heap(&args).expect("the request fits");
     assert!(is_resident(&heap), "resident after creation");
-    heap.evict().expect("it is resident");
+    evict(&heap);
     assert!(!is_resident(&heap));
     heap
 }
 
-fn begin(heap: &HostHeap) -> impl FnOnce() + Send + 'static {
+fn begin(heap: &DriverHeap) -> impl FnOnce() + Send + 'static {
     let work = heap.make_resident().expect("the request fits").expect("it is not paged in yet");
     || {
         PagingWork::run_all([work], Instant::now()).1.expect("simulated paging does not fail");

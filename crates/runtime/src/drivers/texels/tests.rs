@@ -6,29 +6,29 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::{DXGI_FORMAT_R8G8_UNORM, DXGI_FORMAT_R16_UINT};
 
 use super::super::KIB_64;
-use super::super::gpu_memory::GpuMemory as _;
-use super::super::host::HostDriver;
+use super::super::driver::GpuMemory as _;
+use super::super::host;
 use super::super::host::memory_access::HostMemory;
 use super::super::host::profile::HostProfile;
 use super::resolve;
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::ddi::{
     CpuPageProperty, DeviceArgs, Driver, Extent, HeapArgs, MemoryPool, ResourceArgs, ResourceKind,
     TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
 };
+use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::format::{self, ResolveMode, Resolver};
 use crate::residency::PageableKind;
 
 /// A driver with a heap in which textures are 64 KiB apart.
 struct Gpu {
-    driver: HostDriver,
+    driver: Driver,
     memory: HostMemory,
-    heap: Arc<dyn crate::ddi::DriverHeap>,
+    heap: Arc<crate::ddi::DriverHeap>,
 }
 
 impl Gpu {
     fn new() -> Self {
-        let driver = HostDriver::new(HostProfile::find("discrete").expect("a profile of that name"));
+        let driver = host::driver(HostProfile::find("discrete").expect("a profile of that name"));
         let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
         let args = HeapArgs {
             size: ByteSize::from_mib(1),
@@ -41,8 +41,8 @@ impl Gpu {
             pageable: PageableKind::Heap,
             create_at: None,
         };
-        let heap = driver.create_heap(&*device, &args).expect("the request fits");
-        let memory = driver.memory();
+        let heap = driver.create_heap(&device, &args).expect("the request fits");
+        let memory = HostMemory::new(Arc::clone(driver.space()));
         Self { driver, memory, heap }
     }
 

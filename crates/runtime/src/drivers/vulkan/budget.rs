@@ -1,6 +1,5 @@
 //! Budgets of the operating system, from `VK_EXT_memory_budget`.
 
-use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -9,8 +8,8 @@ use ash::vk;
 use heapwright_core::ByteSize;
 
 use super::logical_device::LogicalDevice;
-use crate::ddi::{SegmentGroup, VideoMemory};
-use crate::drivers::segment::{Listener, Segments};
+use crate::ddi::SegmentGroup;
+use crate::drivers::segment::Segments;
 
 /// The interval at which budgets are compared while anyone listens. Vulkan does not notify of changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -52,14 +51,12 @@ impl Budgets {
         budgets
     }
 
-    /// Returns DXGI's four numbers. The usage is that of this adapter's heaps at this moment, and the budget that of a few
-    /// milliseconds ago at most.
-    pub(super) fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
+    /// Queries the budgets if the last query is older than a few milliseconds.
+    pub(super) fn update_if_old(&self) {
         let queried = Duration::from_micros(self.queried.load(Ordering::Relaxed));
         if self.opened.elapsed().saturating_sub(queried) >= MAX_AGE {
             self.update();
         }
-        self.segments.get(group).report()
     }
 
     /// Limits the budget of a group.
@@ -70,26 +67,24 @@ impl Budgets {
         self.update();
     }
 
-    /// Calls `listener` after changes of a budget, until the returned value is dropped.
-    pub(super) fn listen(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync> {
-        let listener: Arc<Listener> = Arc::from(listener);
-        self.segments.listen(&listener);
-        if !self.is_polled.swap(true, Ordering::Relaxed) {
-            let budgets = Weak::clone(&self.this);
-            let poll = move || {
-                while let Some(budgets) = budgets.upgrade() {
-                    budgets.update();
-                    drop(budgets);
-                    std::thread::sleep(POLL_INTERVAL);
-                }
-            };
-            let started = std::thread::Builder::new().name("heapwright budget".to_owned()).spawn(poll);
-            if let Err(error) = started {
-                self.is_polled.store(false, Ordering::Relaxed);
-                tracing::error!(%error, "failed to spawn the budget thread; changes are noticed only when queried");
-            }
+    /// Queries the budgets again and again from now on, as long as the value lives.
+    pub(super) fn watch(&self) {
+        if self.is_polled.swap(true, Ordering::Relaxed) {
+            return;
         }
-        Box::new(listener)
+        let budgets = Weak::clone(&self.this);
+        let poll = move || {
+            while let Some(budgets) = budgets.upgrade() {
+                budgets.update();
+                drop(budgets);
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        };
+        let started = std::thread::Builder::new().name("heapwright budget".to_owned()).spawn(poll);
+        if let Err(error) = started {
+            self.is_polled.store(false, Ordering::Relaxed);
+            tracing::error!(%error, "failed to spawn the budget thread; changes are noticed only when queried");
+        }
     }
 
     /// Queries the budgets and tells listeners of changes.

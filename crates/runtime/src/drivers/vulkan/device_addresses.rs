@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use heapwright_core::Alignment;
 
 use super::logical_device::LogicalDevice;
-use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
+use super::memory::{Buffer, DeviceAddress};
 use crate::ddi::DriverError;
 use crate::drivers::KIB_64;
 use crate::drivers::free_addresses::{FreeAddresses, Interval};
+use crate::drivers::heap::NORMAL_PRIORITY;
 
 /// Heaps have whole pages of this size on the device. An NVIDIA H200 rounds addresses of buffers of more than 1 MiB down to it, and refuses
 /// addresses in a page that has another kind of buffer, after which its driver may crash.

@@ -14,7 +14,7 @@ use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface as _};
 
 use super::logical_device::LogicalDevice;
-use super::{VulkanDriver, VulkanError, VulkanInstance};
+use super::{VulkanBackend, VulkanError, VulkanInstance};
 use crate::{DeviceOptions, Instance, SegmentGroup};
 
 /// Calls to go until one fails; 0 if none fails any more.
@@ -159,7 +159,7 @@ replacements! {
 
 /// Returns the device or the driver, or prints why there is none. With HEAPWRIGHT_REQUIRE_VULKAN, that is a failure.
 #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
-pub(super) fn or_skip<T>(opened: Result<T, VulkanError>) -> Option<T> {
+pub(in crate::drivers) fn or_skip<T>(opened: Result<T, VulkanError>) -> Option<T> {
     let reason = match opened {
         Ok(opened) => return Some(opened),
         Err(reason) => reason,
@@ -198,11 +198,11 @@ pub(super) fn open_with(
 fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     let failed = |error: windows_core::Error| error.code();
     // An adapter that cannot be opened is an error with words, not a code.
-    let driver = VulkanDriver::over(device).map_err(|error| {
+    let driver = VulkanBackend::over(device).map_err(|error| {
         assert!(!error.to_string().is_empty());
         E_FAIL
     })?;
-    let gpu = Instance::over(Arc::new(driver), DeviceOptions::default(), &[]).map_err(failed)?;
+    let gpu = Instance::over(Arc::new(driver.driver()), DeviceOptions::default(), &[]).map_err(failed)?;
     let ended = copies_and_eviction(&gpu);
     let (has_failed, is_loss) = (FAILURES.load(Ordering::SeqCst) > 0, FAILURE.load(Ordering::SeqCst));
     if has_failed && is_loss == vk::Result::ERROR_DEVICE_LOST.as_raw() {
@@ -365,8 +365,8 @@ fn an_enqueued_call_that_cannot_begin_is_refused() {
     let _one = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(device) = open_with(replace) else { return };
     FAILURE.store(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY.as_raw(), Ordering::SeqCst);
-    let driver = VulkanDriver::over(device).expect("a driver");
-    let gpu = Instance::over(Arc::new(driver), DeviceOptions::default(), &[]).expect("a device");
+    let driver = VulkanBackend::over(device).expect("a driver");
+    let gpu = Instance::over(Arc::new(driver.driver()), DeviceOptions::default(), &[]).expect("a device");
     let heap = gpu.create_heap(ByteSize::new(SIZE), SegmentGroup::Local, true).expect("a heap");
     let object = [Some(heap.into())];
     gpu.evict(&object).expect("resident");

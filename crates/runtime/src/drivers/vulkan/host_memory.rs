@@ -17,9 +17,10 @@ use super::available_memory::available_memory;
 use super::hardware::heap_size;
 use super::kept_memory::{Kept, KeptMemory};
 use super::logical_device::LogicalDevice;
-use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
+use super::memory::{Buffer, DeviceAddress};
 use super::memory_types::heap_of;
 use crate::ddi::DriverError;
+use crate::drivers::heap::NORMAL_PRIORITY;
 use crate::drivers::reservation::{Pages, Reservation};
 
 /// Sizes of parts of host memory: powers of two from the first to the second. Memory is reused, and a small number of sizes lets that

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ash::vk;
 use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
 
 use super::hardware;
-use super::image_format::formats;
 use super::logical_device::LogicalDevice;
 use crate::ddi::{ResourceAllocation, TextureArgs, TextureDimension, TextureMemoryLayout};
 
@@ -167,6 +167,47 @@ impl ImageDesc {
             size: ByteSize::new(requirements.size),
             alignment: hardware::alignment(requirements.alignment),
         }
+    }
+}
+
+/// Returns the Vulkan formats of an image for a texture, the best first. The device may not support all of them.
+///
+/// D3D12 casts textures within their family, so an image can have views of all formats of the family, and one format stands for
+/// them all. R8G8_B8G8 and G8R8_G8B8 have none, as Vulkan's need a sampler that converts them, and neither has XR_BIAS.
+fn formats(texture: &TextureArgs) -> &'static [vk::Format] {
+    let is_depth = texture.usage.depth_stencil;
+    match texture.format.family {
+        DXGI_FORMAT_R32G32B32A32_TYPELESS => &[vk::Format::R32G32B32A32_SFLOAT],
+        DXGI_FORMAT_R32G32B32_TYPELESS => &[vk::Format::R32G32B32_SFLOAT],
+        DXGI_FORMAT_R16G16B16A16_TYPELESS => &[vk::Format::R16G16B16A16_SFLOAT],
+        DXGI_FORMAT_R32G32_TYPELESS => &[vk::Format::R32G32_SFLOAT],
+        DXGI_FORMAT_R32G8X24_TYPELESS => &[vk::Format::D32_SFLOAT_S8_UINT],
+        DXGI_FORMAT_R10G10B10A2_TYPELESS => &[vk::Format::A2B10G10R10_UNORM_PACK32],
+        DXGI_FORMAT_R11G11B10_FLOAT => &[vk::Format::B10G11R11_UFLOAT_PACK32],
+        DXGI_FORMAT_R8G8B8A8_TYPELESS => &[vk::Format::R8G8B8A8_UNORM],
+        DXGI_FORMAT_R16G16_TYPELESS => &[vk::Format::R16G16_SFLOAT],
+        DXGI_FORMAT_R32_TYPELESS if is_depth => &[vk::Format::D32_SFLOAT],
+        DXGI_FORMAT_R32_TYPELESS => &[vk::Format::R32_SFLOAT],
+        // Some devices have no depth of 24 bits.
+        DXGI_FORMAT_R24G8_TYPELESS => &[vk::Format::D24_UNORM_S8_UINT, vk::Format::D32_SFLOAT_S8_UINT],
+        DXGI_FORMAT_R8G8_TYPELESS => &[vk::Format::R8G8_UNORM],
+        DXGI_FORMAT_R16_TYPELESS if is_depth => &[vk::Format::D16_UNORM],
+        DXGI_FORMAT_R16_TYPELESS => &[vk::Format::R16_SFLOAT],
+        DXGI_FORMAT_R8_TYPELESS | DXGI_FORMAT_A8_UNORM => &[vk::Format::R8_UNORM],
+        DXGI_FORMAT_R9G9B9E5_SHAREDEXP => &[vk::Format::E5B9G9R9_UFLOAT_PACK32],
+        DXGI_FORMAT_BC1_TYPELESS => &[vk::Format::BC1_RGBA_UNORM_BLOCK],
+        DXGI_FORMAT_BC2_TYPELESS => &[vk::Format::BC2_UNORM_BLOCK],
+        DXGI_FORMAT_BC3_TYPELESS => &[vk::Format::BC3_UNORM_BLOCK],
+        DXGI_FORMAT_BC4_TYPELESS => &[vk::Format::BC4_UNORM_BLOCK],
+        DXGI_FORMAT_BC5_TYPELESS => &[vk::Format::BC5_UNORM_BLOCK],
+        DXGI_FORMAT_BC6H_TYPELESS => &[vk::Format::BC6H_UFLOAT_BLOCK],
+        DXGI_FORMAT_BC7_TYPELESS => &[vk::Format::BC7_UNORM_BLOCK],
+        DXGI_FORMAT_B5G6R5_UNORM => &[vk::Format::R5G6B5_UNORM_PACK16],
+        DXGI_FORMAT_B5G5R5A1_UNORM => &[vk::Format::A1R5G5B5_UNORM_PACK16],
+        DXGI_FORMAT_B8G8R8A8_TYPELESS | DXGI_FORMAT_B8G8R8X8_TYPELESS => &[vk::Format::B8G8R8A8_UNORM],
+        DXGI_FORMAT_B4G4R4A4_UNORM => &[vk::Format::A4R4G4B4_UNORM_PACK16],
+        DXGI_FORMAT_A4B4G4R4_UNORM => &[vk::Format::R4G4B4A4_UNORM_PACK16],
+        _ => &[],
     }
 }
 

@@ -1,13 +1,12 @@
 //! The Vulkan instance: the loader, and the validation layer if it is requested.
 
 use std::ffi::{CStr, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ash::vk;
 
 use super::error::VulkanError;
 use super::hardware::Hardware;
-use super::validation;
 
 /// The environment variable that turns the validation layer on, if it is set and neither empty nor 0.
 const VALIDATION: &str = "HEAPWRIGHT_VULKAN_VALIDATION";
@@ -117,6 +116,29 @@ unsafe extern "system" fn received(
     let text = unsafe { data.as_ref() }.map(|data| data.p_message).filter(|text| !text.is_null());
     // SAFETY: the text is zero-terminated (guaranteed by the caller).
     let message = text.map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
-    validation::report(message.unwrap_or_else(|| "a message without text".to_owned()));
+    report(message.unwrap_or_else(|| "a message without text".to_owned()));
     vk::FALSE
+}
+
+/// The number of messages that are kept.
+const KEPT_MESSAGES: usize = 1000;
+
+static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Logs and keeps a message.
+fn report(message: String) {
+    tracing::error!(target: "heapwright_runtime::vulkan", "Vulkan validation: {message}");
+    let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if messages.len() < KEPT_MESSAGES {
+        messages.push(message);
+    }
+}
+
+/// Returns the messages of the Vulkan validation layer since the process began: the first 1,000.
+///
+/// The layer is on if the environment variable HEAPWRIGHT_VULKAN_VALIDATION is set and neither empty nor 0. Messages are
+/// also logged to `tracing`, as errors.
+#[must_use]
+pub fn validation_messages() -> Vec<String> {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -169,6 +169,12 @@ impl LogicalDevice {
         let _ = self.waiting("vkQueueWaitIdle", wait);
     }
 
+    /// Has priorities told to a function instead of the device.
+    #[cfg(test)]
+    pub(super) fn tell_priorities_to(&mut self, function: vk::PFN_vkSetDeviceMemoryPriorityEXT) {
+        self.set_priority = Some(function);
+    }
+
     /// Sets the priority of memory, if the device supports that.
     pub(super) fn set_priority(&self, memory: vk::DeviceMemory, priority: f32) {
         if let Some(set_priority) = self.set_priority {

@@ -29,9 +29,6 @@ pub(super) const COPIES: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
 pub(super) const OWN_MEMORY: vk::ExternalMemoryHandleTypeFlags =
     vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
 
-/// The priority of memory whose priority the application has not set (`D3D12_RESIDENCY_PRIORITY_NORMAL`).
-pub(super) const NORMAL_PRIORITY: f32 = 0.5;
-
 /// A buffer with memory of its own, both freed when dropped.
 ///
 /// The memory is dedicated to the buffer, which is many times cheaper on some devices than memory that several buffers could

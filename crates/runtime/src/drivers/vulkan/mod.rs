@@ -2,13 +2,12 @@
 //!
 //! * `error`: why a device cannot be found or opened.
 //! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and the
-//!   logical device. `validation`: messages of the validation layer.
+//!   logical device.
 //! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
-//! * `image_format`, `image_requirements`, `texture_allocation`: the sizes and alignments of textures.
+//! * `image_requirements`, `texture_allocation`: the sizes and alignments of textures.
 //! * `device_addresses`: where the device creates buffers at addresses of the driver's choice.
-//! * `heap`: heaps. `paging`: where the bytes of a heap are. `paging_engine`: the GPU's copies of them. `host_memory`: memory for
+//! * `paging`: where the bytes of a heap are. `blocks`: small heaps in system memory. `paging_engine`: the GPU's copies of them. `host_memory`: memory for
 //!   those that are evicted. `kept_memory`: that memory between two uses. `available_memory`: what the process can still have.
-//! * `device`: the addresses that a D3D12 device reserves.
 //! * `recorder`, `hazards`: queues' access to memory, and its order.
 //! * `budget`: budgets of the operating system.
 //!
@@ -24,16 +23,14 @@
 //! lowered, and the heap stays charged.
 
 mod available_memory;
+mod blocks;
 mod budget;
 mod commands;
-mod device;
 mod device_addresses;
 mod error;
 mod hardware;
 mod hazards;
-mod heap;
 mod host_memory;
-mod image_format;
 mod image_requirements;
 mod instance;
 mod kept_memory;
@@ -45,45 +42,42 @@ mod paging_engine;
 mod recorder;
 mod texture_allocation;
 mod timeline;
-mod validation;
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_core::{Alignment, ByteSize};
 
+use self::blocks::Blocks;
 use self::budget::Budgets;
-use self::device::VulkanDevice;
 use self::device_addresses::DeviceAddresses;
 pub use self::error::VulkanError;
 use self::hardware::Hardware;
-use self::heap::VulkanHeap;
 use self::image_requirements::ImageRequirements;
 use self::instance::VulkanInstance;
+pub use self::instance::validation_messages;
 use self::logical_device::LogicalDevice;
 use self::memory::DeviceAddress;
 use self::memory_types::{MemoryTypes, heap_of};
-use self::paging::MemoryArgs;
+use self::paging::{MemoryArgs, VulkanMemory};
 use self::paging_engine::PagingEngine;
 use self::recorder::Recorder;
-pub use self::validation::validation_messages;
 use super::address_owners::{AddressOwners, BASE};
-use super::address_space::{AddressRange, AddressSpace, Span};
+use super::address_space::AddressSpace;
+use super::driver::GpuMemory;
+use super::driver::{Backend, Driver};
 use super::free_addresses::Interval;
-use super::gpu_memory::GpuMemory;
+use super::heap::{HeapMemory, NewMemory};
 use super::host::profile::SegmentProfile;
 use super::layout::TextureLayout;
-use super::reserved::TiledAddresses;
-use super::segment::Segments;
-use super::tiles::{NullAccess, ReservedMemory};
+use super::segment::{Account, Residence, Segments};
 use super::{KIB_4, KIB_64};
+use crate::ddi::command::RemovalSink;
 use crate::ddi::{
-    AdapterIdentity, CpuPageProperty, DeviceArgs, Driver, DriverCaps, DriverDevice, DriverError, DriverHeap,
-    Eviction, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup,
-    VideoMemory,
+    AdapterIdentity, CpuPageProperty, DriverCaps, DriverError, Eviction, GpuVirtualAddressRange, HeapArgs,
+    MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup,
 };
-use crate::residency::ResidencyLedger;
 
 /// A Vulkan device that [`Instance::open_vulkan`](crate::Instance::open_vulkan) can open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,8 +133,13 @@ const ADDRESS_BITS_PER_PROCESS: u32 = 48;
 /// The alignments that buffers can have with tight alignment (tight alignment specification).
 const TIGHT_ALIGNMENTS: [u64; 2] = [8, 256];
 
-/// An adapter: a device of the system's Vulkan.
-pub(crate) struct VulkanDriver {
+/// Opens the device with an index in the loader's order, and creates the driver of its adapter.
+pub(crate) fn driver(index: usize) -> Result<Driver, VulkanError> {
+    Ok(VulkanBackend::open(index)?.driver())
+}
+
+/// A device of the system's Vulkan.
+struct VulkanBackend {
     identity: AdapterIdentity,
     caps: DriverCaps,
     types: MemoryTypes,
@@ -148,17 +147,16 @@ pub(crate) struct VulkanDriver {
     buffer_alignment: Alignment,
     images: ImageRequirements,
     addresses: Arc<DeviceAddresses>,
-    space: Arc<AddressSpace<VulkanHeap>>,
     segments: Arc<Segments>,
     budgets: Arc<Budgets>,
     engine: Arc<PagingEngine>,
-    residency: Arc<ResidencyLedger>,
+    /// The memory of small UPLOAD and READBACK heaps.
+    blocks: [Arc<Blocks>; 2],
     device: Arc<LogicalDevice>,
 }
 
-impl VulkanDriver {
-    /// Opens the device with an index in the loader's order.
-    pub(crate) fn open(index: usize) -> Result<Self, VulkanError> {
+impl VulkanBackend {
+    fn open(index: usize) -> Result<Arc<Self>, VulkanError> {
         let instance = VulkanInstance::load()?;
         let mut hardware = instance.hardware()?;
         let count = hardware.len();
@@ -171,8 +169,8 @@ impl VulkanDriver {
         Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?)
     }
 
-    /// Creates the adapter of an open device.
-    fn over(device: Arc<LogicalDevice>) -> Result<Self, VulkanError> {
+    /// Prepares the memory of an open device.
+    fn over(device: Arc<LogicalDevice>) -> Result<Arc<Self>, VulkanError> {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1 << 32);
         let hardware = device.hardware();
         let is_uma = hardware.is_uma();
@@ -202,12 +200,10 @@ impl VulkanDriver {
         let addresses = DeviceAddresses::find(&device, types.video)
             .map_err(call("looking for the addresses of buffers"))?;
         tracing::debug!(name = hardware.name, ?types, start = addresses.start(), "opened a Vulkan device");
-        let whole_space = Interval { start: BASE, end: 1 << ADDRESS_BITS_PER_PROCESS };
-        let owners = AddressOwners::starting_at(whole_space, addresses.start());
         let engine =
             PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
         let budgets = Budgets::new(&device, [local_heap, system_heap], &segments);
-        Ok(Self {
+        Ok(Arc::new(Self {
             identity: AdapterIdentity {
                 description: hardware.name.clone(),
                 vendor_id: hardware.vendor_id,
@@ -237,42 +233,25 @@ impl VulkanDriver {
             types,
             buffer_alignment: tight_buffer_alignment(&device),
             images: ImageRequirements::new(&device),
+            blocks: [types.upload, types.readback].map(|memory_type| Blocks::new(memory_type, &engine)),
             addresses,
-            space: Arc::new(AddressSpace::new(owners, device_addresses::LARGE_PAGE)),
             segments,
             budgets,
             engine,
-            residency: Arc::default(),
             device,
-        })
+        }))
     }
 
-    fn create_vulkan_heap(
-        &self,
-        device: &dyn DriverDevice,
-        args: &HeapArgs,
-    ) -> Result<Arc<VulkanHeap>, DriverError> {
-        let granularity = if args.implicit || args.alignment < KIB_64 { KIB_4 } else { KIB_64 };
-        let size = args.size.align_up(granularity);
-        let size = size.ok_or(DriverError::OutOfAddressSpace { requested: args.size })?;
-        let group = match args.memory_pool {
-            MemoryPool::L0 if !self.caps.architecture.is_uma() => SegmentGroup::NonLocal,
-            MemoryPool::L0 | MemoryPool::L1 => SegmentGroup::Local,
-        };
-        let at = VulkanDevice::create_at(device, args.create_at);
-        let addresses = AddressRange::new(&self.space, size, args.alignment, at)?;
-        let memory = MemoryArgs {
-            memory_type: self.types.of_heap(args.memory_pool, args.cpu_page_property),
-            size,
-            claim: self.addresses.claim(addresses.start().get(), size.get()),
-            zeroed: args.zeroed,
-            cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
-        };
-        let charged = ByteSize::new(memory.address().requirements(&self.device, size.get()).size);
-        let (memory, segment) = ((memory, charged), (&self.segments, group));
-        let heap = VulkanHeap::create(args, memory, segment, addresses, &self.residency, &self.engine);
-        // Refused memory is when budgets have changed.
-        heap.inspect_err(|_| self.budgets.update())
+    /// Returns the blocks of a memory type, if there are any.
+    fn blocks_of(&self, memory_type: u32) -> Option<&Arc<Blocks>> {
+        self.blocks.iter().find(|blocks| blocks.memory_type() == memory_type)
+    }
+
+    /// Creates a driver over the memory.
+    fn driver(self: Arc<Self>) -> Driver {
+        let whole = Interval { start: BASE, end: 1 << ADDRESS_BITS_PER_PROCESS };
+        let owners = AddressOwners::starting_at(whole, self.addresses.start());
+        Driver::new(self, AddressSpace::new(owners, device_addresses::LARGE_PAGE))
     }
 }
 
@@ -283,7 +262,7 @@ fn tight_buffer_alignment(device: &LogicalDevice) -> Alignment {
     hardware::alignment(requirements.alignment.clamp(least, most))
 }
 
-impl Driver for VulkanDriver {
+impl Backend for VulkanBackend {
     fn identity(&self) -> &AdapterIdentity {
         &self.identity
     }
@@ -292,27 +271,8 @@ impl Driver for VulkanDriver {
         &self.caps
     }
 
-    fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError> {
-        Ok(Box::new(VulkanDevice::create(args, &self.space, &self.device)?))
-    }
-
-    fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
-        match self.space.translate(address.get(), 1) {
-            Ok(Span::Memory { heap, .. }) => heap.has_arrived(),
-            Ok(Span::Null { .. }) | Err(_) => false,
-        }
-    }
-
-    fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
-        self.budgets.video_memory(group)
-    }
-
-    fn reserve_video_memory(&self, group: SegmentGroup, reservation: ByteSize) -> Result<(), DriverError> {
-        self.segments.get(group).reserve(reservation)
-    }
-
-    fn residency(&self) -> &Arc<ResidencyLedger> {
-        &self.residency
+    fn segments(&self) -> &Arc<Segments> {
+        &self.segments
     }
 
     fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
@@ -335,39 +295,77 @@ impl Driver for VulkanDriver {
         ResourceAllocation { size, alignment }
     }
 
-    fn create_heap(
+    fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
+        if args.implicit || args.alignment < KIB_64 { KIB_4 } else { KIB_64 }
+    }
+
+    fn create_memory(
         &self,
-        device: &dyn DriverDevice,
         args: &HeapArgs,
-    ) -> Result<Arc<dyn DriverHeap>, DriverError> {
-        Ok(self.create_vulkan_heap(device, args)?)
+        range: GpuVirtualAddressRange,
+    ) -> Result<NewMemory, DriverError> {
+        let group = match args.memory_pool {
+            MemoryPool::L0 if !self.caps.architecture.is_uma() => SegmentGroup::NonLocal,
+            MemoryPool::L0 | MemoryPool::L1 => SegmentGroup::Local,
+        };
+        let is_resident = !args.not_resident;
+        let cpu_accessible = args.cpu_page_property != CpuPageProperty::NotAvailable;
+        let memory_type = self.types.of_heap(args.memory_pool, args.cpu_page_property);
+        let in_block =
+            cpu_accessible && args.memory_pool == MemoryPool::L0 && range.size.get() <= blocks::SIZES.0;
+        let blocks = self.blocks_of(memory_type).filter(|_| in_block);
+        let claim = || self.addresses.claim(range.start.get(), range.size.get());
+        let memory = MemoryArgs {
+            memory_type,
+            size: range.size,
+            claim: if in_block { None } else { claim() },
+            zeroed: args.zeroed,
+            cpu_accessible,
+        };
+        let account = Account {
+            segments: Arc::clone(&self.segments),
+            residence: Residence::In(group),
+            // The memory may be a little larger than the heap.
+            size: ByteSize::new(memory.address().requirements(&self.device, range.size.get()).size),
+        };
+        let create = || {
+            let has_memory = is_resident || memory.cpu_accessible;
+            let charge = has_memory.then(|| account.charge()).transpose()?;
+            match blocks.map(|blocks| blocks.allocate(range.size, args.zeroed)) {
+                Some(Ok(range)) => return Ok((charge, Box::new(range) as Box<dyn HeapMemory>)),
+                Some(Err(lost @ DriverError::DeviceLost { .. })) => return Err(lost),
+                // There may be enough for the heap alone.
+                Some(Err(_)) | None => {}
+            }
+            Ok((charge, Box::new(VulkanMemory::create(memory, is_resident, &self.engine)?)))
+        };
+        // Refused memory is when budgets have changed.
+        let (charge, memory) = create().inspect_err(|_: &DriverError| self.budgets.update())?;
+        Ok(NewMemory { memory, account, charge, paging_time: Duration::ZERO })
     }
 
-    fn reserve(
-        &self,
-        device: &dyn DriverDevice,
-        allocation: ResourceAllocation,
-        create_at: Option<GpuVirtualAddress>,
-    ) -> Result<Box<dyn ReservedMemory>, DriverError> {
-        let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-        let at = VulkanDevice::create_at(device, create_at);
-        Ok(Box::new(TiledAddresses::new(allocation, &self.space, null_access, at)?))
+    fn gpu_memory(&self, space: &Arc<AddressSpace>) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
+        Ok(Box::new(Recorder::create(&self.device, space, &self.engine, self.types.readback)?))
     }
 
-    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
-        Ok(Box::new(Recorder::create(&self.device, &self.space, &self.engine, self.types.readback)?))
+    fn update_budgets(&self) {
+        self.budgets.update_if_old();
+    }
+
+    fn watch_budgets(&self) {
+        self.budgets.watch();
     }
 
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
         self.budgets.limit(group, budget);
     }
 
-    fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync> {
-        self.budgets.listen(listener)
+    fn report_loss(&self, removal: &Arc<dyn RemovalSink>) {
+        self.device.report_loss(removal);
     }
 }
 
 #[cfg(test)]
-mod fault_tests;
+pub(super) mod fault_tests;
 #[cfg(test)]
 mod random_tests;

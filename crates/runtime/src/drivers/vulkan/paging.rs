@@ -17,14 +17,15 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use ash::vk;
+use ash::vk::Handle as _;
 use heapwright_core::ByteSize;
 
 use super::device_addresses::Claim;
 use super::host_memory::HostPart;
-use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
+use super::memory::{Buffer, DeviceAddress};
 use super::paging_engine::{Direction, PagingEngine};
 use crate::ddi::DriverError;
+use crate::drivers::heap::{HeapMemory, NORMAL_PRIORITY, Usable};
 
 /// The memory that a heap has, or would have.
 pub(super) struct MemoryArgs {
@@ -51,7 +52,7 @@ impl MemoryArgs {
 ///
 /// The paging engine uses the buffer and the copies in host memory only until `work` is done. Queues use the buffer only while
 /// the heap is here, and the caller of a transition has waited for them.
-pub(super) struct HeapMemory {
+pub(super) struct VulkanMemory {
     paging: Paging,
     /// Dropped after the buffer.
     args: MemoryArgs,
@@ -75,15 +76,7 @@ enum Paging {
     Pinned { buffer: Buffer, is_evicted: bool },
 }
 
-/// What queues need to use a heap that is here.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Usable {
-    pub(super) buffer: vk::Buffer,
-    /// The value of the paging engine's timeline from which on the bytes are there.
-    pub(super) from: u64,
-}
-
-impl HeapMemory {
+impl VulkanMemory {
     /// Creates the memory of a heap: at once if the heap is to be resident or the CPU accesses it, and nowhere yet otherwise.
     pub(super) fn create(
         args: MemoryArgs,
@@ -101,43 +94,72 @@ impl HeapMemory {
         Ok(created)
     }
 
-    /// Returns whether the heap occupies device memory.
-    pub(super) fn has_device_memory(&self) -> bool {
-        !matches!(self.paging, Paging::Away(_))
+    /// Creates the buffer of a heap that is away, and has the GPU fill it.
+    fn bring(&mut self, copy: &[HostPart]) -> Result<Buffer, DriverError> {
+        let MemoryArgs { memory_type, size, zeroed, .. } = self.args;
+        let address = self.args.address();
+        let buffer = self.engine.create_memory(size.get(), memory_type, self.priority, address)?;
+        if !copy.is_empty() {
+            self.work = self.engine.copy(&buffer, copy, size.get(), Direction::ToDevice)?;
+        } else if zeroed {
+            self.work = self.engine.zero(buffer.handle(), 0, size.get())?;
+        }
+        Ok(buffer)
     }
 
-    /// Returns what queues need, if the heap is here.
-    pub(super) fn usable(&self) -> Option<Usable> {
+    /// Ends the arrival, if there is one.
+    fn arrive(&mut self) {
+        self.paging = match self.take() {
+            Paging::Arriving(buffer, _) if self.args.cpu_accessible => {
+                Paging::Pinned { buffer, is_evicted: false }
+            }
+            Paging::Arriving(buffer, _copy) => Paging::Here(buffer),
+            other => other,
+        };
+    }
+
+    /// Has the GPU copy the bytes of a heap that is here to host memory.
+    fn send(&mut self, buffer: &Buffer) -> Result<Vec<HostPart>, DriverError> {
+        let size = self.args.size.get();
+        let copy = self.engine.host_memory(size)?;
+        self.work = self.engine.copy(buffer, &copy, size, Direction::ToHost)?;
+        Ok(copy)
+    }
+
+    fn finish_work(&mut self) -> Result<(), DriverError> {
+        // The only reason is the loss of the device.
+        self.engine.wait(self.work).inspect_err(|_| self.lose())
+    }
+
+    /// Frees the memory of a lost device, which does not use it any more.
+    fn lose(&mut self) {
+        let _ = self.engine.wait(self.work);
+        if !self.args.cpu_accessible {
+            self.paging = Paging::Away(Vec::new());
+        }
+    }
+
+    /// Takes the state, to be replaced.
+    fn take(&mut self) -> Paging {
+        std::mem::replace(&mut self.paging, Paging::Away(Vec::new()))
+    }
+}
+
+impl HeapMemory for VulkanMemory {
+    fn usable(&self) -> Option<Usable> {
         match &self.paging {
             Paging::Here(buffer) | Paging::Pinned { buffer, .. } => {
-                Some(Usable { buffer: buffer.handle(), from: self.work })
+                Some(Usable { handle: buffer.handle().as_raw(), offset: 0, from: self.work })
             }
             Paging::Away(_) | Paging::Arriving(..) | Paging::Leaving(..) => None,
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn address(&self) -> DeviceAddress {
-        self.args.address()
+    fn is_charged(&self) -> bool {
+        !matches!(self.paging, Paging::Away(_))
     }
 
-    /// Returns whether the heap's buffer has the wanted address on the device, or is nowhere.
-    #[cfg(test)]
-    pub(super) fn is_at_its_address(&self) -> bool {
-        match (&self.paging, self.args.address()) {
-            (Paging::Away(_), _) | (_, DeviceAddress::None | DeviceAddress::Any) => true,
-            (
-                Paging::Arriving(buffer, _)
-                | Paging::Here(buffer)
-                | Paging::Leaving(buffer, _)
-                | Paging::Pinned { buffer, .. },
-                DeviceAddress::At(at),
-            ) => buffer.address() == at,
-        }
-    }
-
-    /// Returns a pointer to a byte of the heap in this process, for heaps that the CPU accesses.
-    pub(super) fn map(&self, offset: u64) -> Result<NonNull<u8>, DriverError> {
+    fn map(&self, offset: u64, _size: u64) -> Result<NonNull<u8>, DriverError> {
         let Paging::Pinned { buffer, .. } = &self.paging else { return Err(DriverError::NotCpuAccessible) };
         // The memory may not be zero yet.
         self.engine.wait(self.work)?;
@@ -147,8 +169,8 @@ impl HeapMemory {
         Ok(unsafe { buffer.map()?.add(within) })
     }
 
-    /// Begins to bring the heap to device memory: allocates it, and has the GPU copy the bytes, or write zeros to a new heap.
-    pub(super) fn begin_return(&mut self) -> Result<(), DriverError> {
+    /// Allocates the memory, and has the GPU copy the bytes, or write zeros to a new heap.
+    fn begin_return(&mut self) -> Result<(), DriverError> {
         let (begun, paging) = match self.take() {
             // The bytes are still there.
             Paging::Leaving(buffer, _copy) => match self.engine.wait(self.work) {
@@ -169,40 +191,15 @@ impl HeapMemory {
         begun
     }
 
-    /// Creates the buffer of a heap that is away, and has the GPU fill it.
-    fn bring(&mut self, copy: &[HostPart]) -> Result<Buffer, DriverError> {
-        let MemoryArgs { memory_type, size, zeroed, .. } = self.args;
-        let address = self.args.address();
-        let buffer = self.engine.create_memory(size.get(), memory_type, self.priority, address)?;
-        if !copy.is_empty() {
-            self.work = self.engine.copy(&buffer, copy, size.get(), Direction::ToDevice)?;
-        } else if zeroed {
-            self.work = self.engine.zero(&buffer, size.get())?;
-        }
-        Ok(buffer)
-    }
-
-    /// Waits until the heap is in device memory, after [`begin_return`](Self::begin_return).
-    pub(super) fn end_return(&mut self) -> Result<(), DriverError> {
+    fn end_return(&mut self) -> Result<(), DriverError> {
         self.finish_work()?;
         self.arrive();
         Ok(())
     }
 
-    /// Ends the arrival, if there is one.
-    fn arrive(&mut self) {
-        self.paging = match self.take() {
-            Paging::Arriving(buffer, _) if self.args.cpu_accessible => {
-                Paging::Pinned { buffer, is_evicted: false }
-            }
-            Paging::Arriving(buffer, _copy) => Paging::Here(buffer),
-            other => other,
-        };
-    }
-
-    /// Begins to copy the bytes to host memory. Memory that stays gets the lowest priority instead, so that the operating system takes
+    /// Has the GPU copy the bytes to host memory. Memory that stays gets the lowest priority instead, so that the operating system takes
     /// it first.
-    pub(super) fn begin_leaving(&mut self) -> Result<(), DriverError> {
+    fn begin_leaving(&mut self) -> Result<(), DriverError> {
         // A lost device needs no copies, whose allocation may fail for another reason.
         if let Err(lost) = self.engine.check_present() {
             self.lose();
@@ -235,16 +232,7 @@ impl HeapMemory {
         })
     }
 
-    /// Has the GPU copy the bytes of a heap that is here to host memory.
-    fn send(&mut self, buffer: &Buffer) -> Result<Vec<HostPart>, DriverError> {
-        let size = self.args.size.get();
-        let copy = self.engine.host_memory(size)?;
-        self.work = self.engine.copy(buffer, &copy, size, Direction::ToHost)?;
-        Ok(copy)
-    }
-
-    /// Waits until the bytes are in host memory, and frees the device memory, after [`begin_leaving`](Self::begin_leaving).
-    pub(super) fn end_leaving(&mut self) -> Result<(), DriverError> {
+    fn end_leaving(&mut self) -> Result<(), DriverError> {
         self.finish_work()?;
         self.paging = match self.take() {
             Paging::Leaving(_buffer, copy) => Paging::Away(copy),
@@ -253,26 +241,7 @@ impl HeapMemory {
         Ok(())
     }
 
-    fn finish_work(&mut self) -> Result<(), DriverError> {
-        // The only reason is the loss of the device.
-        self.engine.wait(self.work).inspect_err(|_| self.lose())
-    }
-
-    /// Frees the memory of a lost device, which does not use it any more.
-    fn lose(&mut self) {
-        let _ = self.engine.wait(self.work);
-        if !self.args.cpu_accessible {
-            self.paging = Paging::Away(Vec::new());
-        }
-    }
-
-    /// Takes the state, to be replaced.
-    fn take(&mut self) -> Paging {
-        std::mem::replace(&mut self.paging, Paging::Away(Vec::new()))
-    }
-
-    /// Sets the priority of the memory, now and when it is allocated again.
-    pub(super) fn set_priority(&mut self, priority: f32) {
+    fn set_priority(&mut self, priority: f32) {
         self.priority = priority;
         match &self.paging {
             // The return sets it.
@@ -283,9 +252,23 @@ impl HeapMemory {
             | Paging::Pinned { buffer, .. } => buffer.set_priority(priority),
         }
     }
+
+    #[cfg(test)]
+    fn is_at_its_address(&self) -> bool {
+        match (&self.paging, self.args.address()) {
+            (Paging::Away(_), _) | (_, DeviceAddress::None | DeviceAddress::Any) => true,
+            (
+                Paging::Arriving(buffer, _)
+                | Paging::Here(buffer)
+                | Paging::Leaving(buffer, _)
+                | Paging::Pinned { buffer, .. },
+                DeviceAddress::At(at),
+            ) => buffer.address() == at,
+        }
+    }
 }
 
-impl Drop for HeapMemory {
+impl Drop for VulkanMemory {
     fn drop(&mut self) {
         // If the device is lost, nothing is in execution.
         let _ = self.engine.wait(self.work);
@@ -294,3 +277,6 @@ impl Drop for HeapMemory {
 
 /// The priority of memory that is evicted but cannot be freed.
 const LOWEST_PRIORITY: f32 = 0.0;
+
+#[cfg(test)]
+mod tests;

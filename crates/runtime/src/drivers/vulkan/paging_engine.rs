@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ash::vk;
+
 use super::commands::Commands;
 use super::host_memory::{HostMemory, HostPart};
 use super::logical_device::LogicalDevice;
@@ -113,9 +115,9 @@ impl PagingEngine {
         })
     }
 
-    /// Has the GPU fill the first `size` bytes of a heap, a multiple of 4, with zeros.
-    pub(super) fn zero(&self, heap: &Buffer, size: u64) -> Result<u64, DriverError> {
-        self.submit(|commands| commands.fill(heap.handle(), 0, size, 0))
+    /// Has the GPU fill `size` bytes of a buffer, a multiple of 4 from a multiple of 4 on, with zeros.
+    pub(super) fn zero(&self, buffer: vk::Buffer, offset: u64, size: u64) -> Result<u64, DriverError> {
+        self.submit(|commands| commands.fill(buffer, offset, size, 0))
     }
 
     fn submit(
@@ -129,8 +131,8 @@ impl PagingEngine {
 }
 
 /// The region of a copy between bytes of a heap, from an offset on, and the beginning of host memory.
-fn vk_region(offset: u64, size: u64, direction: Direction) -> ash::vk::BufferCopy {
-    let region = ash::vk::BufferCopy::default().size(size);
+fn vk_region(offset: u64, size: u64, direction: Direction) -> vk::BufferCopy {
+    let region = vk::BufferCopy::default().size(size);
     match direction {
         Direction::ToHost => region.src_offset(offset),
         Direction::ToDevice => region.dst_offset(offset),

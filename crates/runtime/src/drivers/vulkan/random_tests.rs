@@ -5,9 +5,11 @@
 use std::sync::PoisonError;
 use std::time::Instant;
 
+use heapwright_core::GpuVirtualAddress;
+
 use super::fault_tests::{INJECTING, or_skip};
 use super::*;
-use crate::ddi::{GpuVirtualAddressRange, PagingWork};
+use crate::ddi::{DeviceArgs, DriverDevice, DriverHeap, PagingWork};
 use crate::residency::PageableKind;
 
 /// The number of evictions and returns of each run.
@@ -36,7 +38,7 @@ impl Random {
 
 /// A heap, and what the model knows about it.
 struct Known {
-    heap: Arc<VulkanHeap>,
+    heap: Arc<DriverHeap>,
     pages: Pages,
     is_resident: bool,
     /// The word in its first and its last page.
@@ -51,19 +53,21 @@ fn overlap(a: Pages, b: Pages) -> bool {
 }
 
 struct Model {
-    driver: VulkanDriver,
+    driver: Driver,
     recorder: Recorder,
     random: Random,
-    plain: Box<dyn DriverDevice>,
+    plain: DriverDevice,
     heaps: Vec<Known>,
-    reserved: Vec<(Box<dyn DriverDevice>, Vec<Pages>)>,
+    reserved: Vec<(DriverDevice, Vec<Pages>)>,
     /// Addresses of heaps that were released.
     released: Vec<Pages>,
 }
 
 impl Model {
-    fn new(driver: VulkanDriver, seed: u64) -> Self {
-        let recorder = Recorder::create(&driver.device, &driver.space, &driver.engine, driver.types.readback);
+    fn new(backend: Arc<VulkanBackend>, seed: u64) -> Self {
+        let driver = Arc::clone(&backend).driver();
+        let readback = backend.types.readback;
+        let recorder = Recorder::create(&backend.device, driver.space(), &backend.engine, readback);
         let recorder = recorder.expect("a queue");
         let plain = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
         let (heaps, reserved, released) = (Vec::new(), Vec::new(), Vec::new());
@@ -104,7 +108,7 @@ impl Model {
             create_at: at.and_then(|(_, (start, _))| GpuVirtualAddress::new(start)),
         };
         let device = at.map_or(&self.plain, |(device, _)| &self.reserved[device].0);
-        let created = self.driver.create_vulkan_heap(&**device, &args);
+        let created = self.driver.create_heap(device, &args);
         let is_free = |pages: Pages| self.heaps.iter().all(|known| !overlap(known.pages, pages));
         if let Some((_, pages)) = at {
             assert_eq!(created.is_ok(), is_free(pages), "{pages:x?}: {:x?}", created.err());
@@ -167,7 +171,7 @@ impl Model {
         for index in first..first + count {
             let known = &self.heaps[index];
             assert_eq!(known.heap.has_arrived(), known.is_resident);
-            assert_eq!(known.heap.memory().has_device_memory(), known.is_resident);
+            assert_eq!(known.heap.memory().is_charged(), known.is_resident);
             assert!(self.recorder.read(known.pages.0, &mut [0]).is_ok() == known.is_resident);
             if known.is_resident {
                 self.check(index);
@@ -219,11 +223,11 @@ fn heaps_leave_and_return_at_addresses_of_their_own() {
     // The others have messages of the validation layer.
     let _alone = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);
     let messages = validation_messages();
-    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let Some(backend) = or_skip(VulkanBackend::open(0)) else { return };
     let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     let steps = number("HEAPWRIGHT_RANDOM_EVICTIONS").unwrap_or(STEPS);
-    let mut model = Model::new(driver, number("HEAPWRIGHT_RANDOM_SEED").unwrap_or(1));
-    let free = model.driver.space.free_size();
+    let mut model = Model::new(backend, number("HEAPWRIGHT_RANDOM_SEED").unwrap_or(1));
+    let free = model.driver.space().free_size();
     let mut paged = 0;
     while paged < steps {
         match model.random.below(16) {
@@ -237,7 +241,7 @@ fn heaps_leave_and_return_at_addresses_of_their_own() {
     }
     model.heaps.clear();
     model.reserved.clear();
-    assert_eq!(model.driver.space.free_size(), free, "all addresses are free");
+    assert_eq!(model.driver.space().free_size(), free, "all addresses are free");
     assert_eq!(model.driver.video_memory(SegmentGroup::Local).current_usage, ByteSize::ZERO);
     assert_eq!(validation_messages()[messages.len()..], [] as [String; 0]);
 }

@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use ash::vk;
+use ash::vk::{self, Handle as _};
 
 use super::commands::Commands;
 use super::hazards::Hazards;
-use super::heap::VulkanHeap;
 use super::logical_device::LogicalDevice;
-use super::memory::{Buffer, DeviceAddress, NORMAL_PRIORITY};
-use super::paging::Usable;
+use super::memory::{Buffer, DeviceAddress};
 use super::paging_engine::PagingEngine;
-use crate::ddi::{DriverError, DriverHeap as _};
+use crate::ddi::DriverError;
 use crate::drivers::address_space::{self, AddressSpace};
-use crate::drivers::gpu_memory::GpuMemory;
+use crate::drivers::driver::GpuMemory;
+use crate::drivers::heap::{DriverHeap, NORMAL_PRIORITY, Usable};
 use crate::drivers::page_fault::{FaultCause, PageFault};
 
 /// Size of the staging buffer through which bytes go between this process and the GPU.
@@ -30,13 +29,13 @@ const PATTERN_RUN: usize = 4096;
 /// Records the accesses of one queue.
 pub(super) struct Recorder {
     device: Arc<LogicalDevice>,
-    space: Arc<AddressSpace<VulkanHeap>>,
+    space: Arc<AddressSpace>,
     commands: Commands,
     engine: Arc<PagingEngine>,
     /// The value of the paging engine's timeline from which on the bytes of all these heaps are there.
     from: u64,
     /// The heaps that recorded commands use, by their first address.
-    heaps: BTreeMap<u64, (Arc<VulkanHeap>, Usable)>,
+    heaps: BTreeMap<u64, (Arc<DriverHeap>, Usable)>,
     /// Regions that are not recorded yet, from one buffer to another.
     regions: Vec<vk::BufferCopy>,
     buffers: (vk::Buffer, vk::Buffer),
@@ -70,7 +69,7 @@ impl Span {
 impl Recorder {
     pub(super) fn create(
         device: &Arc<LogicalDevice>,
-        space: &Arc<AddressSpace<VulkanHeap>>,
+        space: &Arc<AddressSpace>,
         engine: &Arc<PagingEngine>,
         host_type: u32,
     ) -> Result<Self, DriverError> {
@@ -101,8 +100,8 @@ impl Recorder {
             let (offset, heap_size) = (address - start, heap.size().get());
             if offset < heap_size {
                 return Ok(Span::Buffer {
-                    buffer: usable.buffer,
-                    offset,
+                    buffer: buffer_of(*usable),
+                    offset: usable.offset + offset,
                     size: size.min(heap_size - offset),
                 });
             }
@@ -111,13 +110,13 @@ impl Recorder {
             address_space::Span::Null { size } => Span::Null { size },
             address_space::Span::Memory { heap, offset, size } => {
                 let usable = self.use_heap(heap, address)?;
-                Span::Buffer { buffer: usable.buffer, offset, size }
+                Span::Buffer { buffer: buffer_of(usable), offset: usable.offset + offset, size }
             }
         })
     }
 
     /// Begins to use a heap, unless it is in use.
-    fn use_heap(&mut self, heap: Arc<VulkanHeap>, address: u64) -> Result<Usable, PageFault> {
+    fn use_heap(&mut self, heap: Arc<DriverHeap>, address: u64) -> Result<Usable, PageFault> {
         match self.heaps.entry(heap.gpu_virtual_address().get()) {
             Entry::Occupied(used) => Ok(used.get().1),
             Entry::Vacant(unused) => {
@@ -374,6 +373,11 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         self.end_uses();
     }
+}
+
+/// Returns the buffer of memory that can be used.
+pub(super) fn buffer_of(usable: Usable) -> vk::Buffer {
+    vk::Buffer::from_raw(usable.handle)
 }
 
 /// Returns the 32-bit value of which a pattern is a repetition, if there is one.

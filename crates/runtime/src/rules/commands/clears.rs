@@ -6,7 +6,7 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 
 use crate::ddi::command::{Command, TexelValue};
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::format::{self, texel_value};
 use crate::rules::operand::{Operand, extents};
 use crate::rules::views::{View, ViewPart};

@@ -13,7 +13,7 @@ use super::barriers::{enhanced, legacy};
 use super::clears::{fill_color, fill_depth, fill_stencil, has_stencil};
 use super::resolves::{self, Resolve};
 use crate::ddi::command::Command;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 use crate::rules::Refusal;
 use crate::rules::operand::{Operand, contains};
 use crate::rules::views::{View, ViewPart};

@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 use super::copies::{check_source, check_target};
 use crate::ddi::Extent;
 use crate::ddi::command::{Command, TexelLocation};
-use crate::ddi::driver_resource::TexelRegion;
+use crate::drivers::resource::TexelRegion;
 use crate::format::{self, FormatProperties};
 use crate::rules::operand::{Operand, subresource_count};
 use crate::rules::{Notices, Refusal};

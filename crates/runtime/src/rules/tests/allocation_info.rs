@@ -14,7 +14,7 @@ fn layout(members: &[ResourceAllocation]) -> Option<(u64, u64)> {
     layout.finish().map(|whole| (whole.size.get(), whole.alignment.get()))
 }
 
-fn of_committed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
+fn of_committed(resource: &Resource, driver: &Driver) -> ResourceAllocation {
     driver.check_resource_allocation_info(&allocation_info::committed_args(resource))
 }
 
@@ -30,7 +30,7 @@ fn parts_do_not_overlap_for_any_order_of_alignments() {
                 tight_texture_alignment: textures,
                 ..*HostProfile::default_profile()
             };
-            let driver = HostDriver::new(&profile);
+            let driver = host::driver(&profile);
             let check = |desc| resource::check(&desc, driver.caps(), &PLAIN);
             let texture =
                 D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..texture2d(4, 4) };

@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use super::{buffer, multisampled, texture2d, valid};
 use crate::aliasing::resource_apart;
 use crate::ddi::command::Command;
-use crate::ddi::driver_resource::DriverResource;
+use crate::drivers::resource::DriverResource;
 use crate::rules::commands::barriers::{enhanced, legacy};
 use crate::rules::commands::clears::fill_color;
 use crate::rules::commands::copies::copy_buffer_region;

@@ -24,7 +24,7 @@ use super::resource::Resource;
 use super::{Options, Refusal};
 use crate::HostProfile;
 use crate::ddi::{Driver, DriverCaps, ResourceAllocation};
-use crate::drivers::host::HostDriver;
+use crate::drivers::host;
 
 /// A change that invalidates a valid description, the ID of D3D12's message or `NOT_IMPLEMENTED`, and a part of the message.
 type Case<T> = (fn(&mut T), D3D12_MESSAGE_ID, &'static str);
@@ -47,14 +47,13 @@ const SMALL_ALIGNMENT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALI
 const PLAIN: Options = Options { alignment_is_floor: false, manual_write_tracking: false };
 
 /// One driver for each profile, created once.
-fn drivers() -> &'static [(&'static HostProfile, HostDriver)] {
-    static DRIVERS: LazyLock<Vec<(&HostProfile, HostDriver)>> = LazyLock::new(|| {
-        HostProfile::all().iter().map(|profile| (profile, HostDriver::new(profile))).collect()
-    });
+fn drivers() -> &'static [(&'static HostProfile, Driver)] {
+    static DRIVERS: LazyLock<Vec<(&HostProfile, Driver)>> =
+        LazyLock::new(|| HostProfile::all().iter().map(|profile| (profile, host::driver(profile))).collect());
     &DRIVERS
 }
 
-fn driver(profile: &str) -> &'static HostDriver {
+fn driver(profile: &str) -> &'static Driver {
     let found = drivers().iter().find(|(known, _)| known.name == profile);
     &found.expect("a known profile").1
 }

@@ -1,40 +1,27 @@
 //! Workloads of typical programs that use more than fits in memory, generated from seeds.
 //!
-//! - `shapes` has the programs; `program` is the list of submissions that they make, and `name` has their names.
-//!
-//! A policy that is tuned on the workloads by which it is judged proves nothing. As with the generated traces of
-//! [`heapwright_trace`], seeds below [`Generated::FIRST_EVALUATION_SEED`] are for development, and the others are only
-//! evaluated. The parts differ in more than the seed: some parameters of each shape have ranges that do not overlap.
+//! `shapes` has the programs, and `program` is the list of submissions that they make.
 
-mod name;
 mod program;
 mod shapes;
 
-use heapwright_trace::Part;
-
-pub use self::name::UnknownGenerated;
 use super::Workload;
+use crate::seeded::{Seeded, Shape};
 
 /// A generated workload: a shape and a seed.
 ///
 /// ```
-/// use heapwright_simulation::Generated;
+/// use heapwright_simulation::GeneratedWorkload;
 ///
-/// let generated: Generated = "generated:world:7".parse()?;
+/// let generated: GeneratedWorkload = "generated:world:7".parse()?;
 /// assert_eq!(generated.workload().name, "generated:world:7");
 /// # Ok::<(), heapwright_simulation::UnknownGenerated>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Generated {
-    /// The kind of program.
-    pub shape: Shape,
-    /// The seed, which also selects the [`Part`].
-    pub seed: u32,
-}
+pub type GeneratedWorkload = Seeded<WorkloadShape>;
 
-/// The kind of program that a [`Generated`] workload imitates.
+/// The kind of program that a [`GeneratedWorkload`] imitates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum WorkloadShape {
     /// A camera moves over a world of tiles, and sometimes jumps to another place.
     World,
     /// Levels are loaded one after the other, with a hub between them.
@@ -59,9 +46,10 @@ pub enum Shape {
     Sequence,
 }
 
-impl Shape {
-    /// Every shape.
-    pub const ALL: [Self; 11] = [
+impl Shape for WorkloadShape {
+    const PREFIX: &'static str = "generated:";
+
+    const ALL: &'static [Self] = &[
         Self::World,
         Self::Levels,
         Self::RenderGraph,
@@ -75,6 +63,28 @@ impl Shape {
         Self::Sequence,
     ];
 
+    const FIRST_SEED: u32 = 0;
+
+    const SEEDS: u32 = 20;
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::World => "world",
+            Self::Levels => "levels",
+            Self::RenderGraph => "render-graph",
+            Self::KvCache => "kv-cache",
+            Self::Serving => "serving",
+            Self::Streams => "streams",
+            Self::Documents => "documents",
+            Self::Training => "training",
+            Self::Budgets => "budgets",
+            Self::TwoQueues => "two-queues",
+            Self::Sequence => "sequence",
+        }
+    }
+}
+
+impl WorkloadShape {
     /// Returns what the programs of this shape do.
     #[must_use]
     pub const fn description(self) -> &'static str {
@@ -98,29 +108,7 @@ impl Shape {
     }
 }
 
-impl Generated {
-    /// The lowest seed of the evaluation part.
-    pub const FIRST_EVALUATION_SEED: u32 = 1000;
-
-    /// The number of workloads of each shape in [`of_part`](Self::of_part).
-    const SEEDS: u32 = 20;
-
-    /// Returns the part to which the seed belongs.
-    #[must_use]
-    pub const fn part(self) -> Part {
-        if self.seed < Self::FIRST_EVALUATION_SEED { Part::Development } else { Part::Evaluation }
-    }
-
-    /// Returns the workloads of a part with which figures are measured: 20 of each shape.
-    pub fn of_part(part: Part) -> impl Iterator<Item = Self> {
-        let first = match part {
-            Part::Development => 0,
-            Part::Evaluation => Self::FIRST_EVALUATION_SEED,
-        };
-        let seeds = first..first + Self::SEEDS;
-        Shape::ALL.into_iter().flat_map(move |shape| seeds.clone().map(move |seed| Self { shape, seed }))
-    }
-
+impl GeneratedWorkload {
     /// Generates the workload, which is the same on every machine.
     #[must_use]
     pub fn workload(self) -> Workload {

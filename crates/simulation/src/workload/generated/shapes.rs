@@ -8,14 +8,15 @@
 )]
 
 use super::program::{Beginning, Program};
-use super::{Generated, Part, Shape};
+use super::{GeneratedWorkload, WorkloadShape};
+use crate::seeded::{Part, Shape as _};
 use crate::workload::{Random, Workload};
 
 const MIB: u64 = 1 << 20;
 
 /// Generates a workload.
-pub(super) fn generate(generated: Generated) -> Workload {
-    let stream = Shape::ALL.iter().position(|&other| other == generated.shape).unwrap_or(0);
+pub(super) fn generate(generated: GeneratedWorkload) -> Workload {
+    let stream = WorkloadShape::ALL.iter().position(|&other| other == generated.shape).unwrap_or(0);
     let mut generator = Generator {
         random: Random::seeded(u64::from(generated.seed) * 64 + stream as u64),
         program: Program::new(generated.to_string()),
@@ -48,20 +49,20 @@ impl Generator {
         self.program.heaps(count, least * MIB..most * MIB, beginning, &mut self.random)
     }
 
-    fn shape(&mut self, shape: Shape) {
+    fn shape(&mut self, shape: WorkloadShape) {
         let begin = self.program.submissions.len();
         match shape {
-            Shape::World => self.world(),
-            Shape::Levels => self.levels(),
-            Shape::RenderGraph => self.render_graph(),
-            Shape::KvCache => self.kv_cache(),
-            Shape::Serving => self.serving(),
-            Shape::Streams => self.streams(),
-            Shape::Documents => self.documents(),
-            Shape::Training => self.training(),
-            Shape::Budgets => self.budgets(),
-            Shape::TwoQueues => self.two_queues(),
-            Shape::Sequence => return self.sequence(),
+            WorkloadShape::World => self.world(),
+            WorkloadShape::Levels => self.levels(),
+            WorkloadShape::RenderGraph => self.render_graph(),
+            WorkloadShape::KvCache => self.kv_cache(),
+            WorkloadShape::Serving => self.serving(),
+            WorkloadShape::Streams => self.streams(),
+            WorkloadShape::Documents => self.documents(),
+            WorkloadShape::Training => self.training(),
+            WorkloadShape::Budgets => self.budgets(),
+            WorkloadShape::TwoQueues => self.two_queues(),
+            WorkloadShape::Sequence => return self.sequence(),
         }
         self.set_budget(begin);
     }
@@ -356,7 +357,7 @@ impl Generator {
     fn sequence(&mut self) {
         let begin = self.program.submissions.len();
         for _ in 0..self.between(2, 3) {
-            let shape = Shape::ALL[self.random.index(Shape::ALL.len() - 1)];
+            let shape = WorkloadShape::ALL[self.random.index(WorkloadShape::ALL.len() - 1)];
             self.shape(shape);
         }
         // The budget is the computer's, not the program's.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, PlannedMove, SharedHeapSet, SharedPlaced,
-    SharedPlacementId,
+    Evacuation, EvacuationBudget, EvacuationState, PlacementRequest, PlannedMove, SharedHeapSet,
+    SharedPlaced, SharedPlacementId,
 };
 use crate::{Alignment, ByteSize};
 
@@ -59,12 +59,14 @@ impl Scene {
     }
 
     fn allocate(&mut self, lane: u32, size: ByteSize, alignment: Alignment) -> SharedPlaced<Heap> {
-        if let Some(placed) = self.set.allocate_on(lane, size, alignment).unwrap() {
+        if let Some(placed) = self.set.allocate_on(lane, &PlacementRequest::new(size, alignment)).unwrap() {
             return placed;
         }
-        let wanted = self.set.plan(size, alignment).unwrap();
+        let wanted = self.set.plan(&PlacementRequest::new(size, alignment)).unwrap();
         self.heap_count += 1;
-        self.set.allocate_in_new(wanted.size, self.heap_count, size, alignment).unwrap()
+        self.set
+            .allocate_in_new(wanted.size, self.heap_count, &PlacementRequest::new(size, alignment))
+            .unwrap()
     }
 
     /// Evacuates, completing each move `latency` steps after it was planned, and then frees everything.

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, Keeping, PlannedMove,
-    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, Keeping, PlacementRequest,
+    PlannedMove, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -90,7 +90,8 @@ struct Scene<'a> {
     /// The content at the start of each range.
     memory: BTreeMap<(u32, u64), u32>,
     /// Moves neither completed nor abandoned, with the number of their allocation.
-    moves: Vec<(PlannedMove<Heap>, u32)>,
+    /// Each with its allocation and the heap that it leaves.
+    moves: Vec<(PlannedMove<Heap>, u32, Heap)>,
     wanted: Option<ByteSize>,
     /// The heaps created for a run.
     supplied: BTreeSet<u32>,
@@ -141,13 +142,13 @@ impl<'a> Scene<'a> {
         let closed = self.closed();
         // As for D3D12 resources, sizes are multiples of the alignment.
         let size = ByteSize::new(size.next_multiple_of(alignment.get()));
-        let placed = match self.set.allocate_on(lane, size, alignment).unwrap() {
+        let placed = match self.set.allocate_on(lane, &PlacementRequest::new(size, alignment)).unwrap() {
             Some(placed) => placed,
             None => {
-                let wanted = self.set.plan(size, alignment).unwrap();
+                let wanted = self.set.plan(&PlacementRequest::new(size, alignment)).unwrap();
                 self.release(wanted.release);
                 let heap = self.make(wanted.size);
-                self.set.allocate_in_new(wanted.size, heap, size, alignment).unwrap()
+                self.set.allocate_in_new(wanted.size, heap, &PlacementRequest::new(size, alignment)).unwrap()
             }
         };
         assert!(
@@ -167,7 +168,7 @@ impl<'a> Scene<'a> {
     fn allocate_anywhere(&mut self, size: u64, alignment: Alignment) {
         let closed = self.closed();
         let size = ByteSize::new(size.next_multiple_of(alignment.get()));
-        let placed = self.set.allocate_anywhere(size, alignment).unwrap();
+        let placed = self.set.allocate_anywhere(&PlacementRequest::new(size, alignment)).unwrap();
         if let Some(placed) = placed {
             assert!(
                 self.run.is_gathering() || !closed.contains(&placed.heap.0),
@@ -211,26 +212,27 @@ impl<'a> Scene<'a> {
                 .iter()
                 .find(|(_, live)| live.placed.id == planned.source)
                 .expect("a freed allocation is moved");
-            assert_eq!((live.placed.range, live.placed.heap), (planned.source_range, planned.source_heap));
+            assert_eq!(live.placed.range, planned.source_range);
+            let source_heap = live.placed.heap;
             let target = planned.target;
             assert!(target.range.start().is_aligned(live.alignment));
             assert_eq!(target.range.size(), live.placed.range.size());
             let name = target.heap.0;
             assert!(!closed.contains(&name), "{planned:?} targets a closed heap");
             let number = *number;
-            let is_under_way = self.moves.iter().any(|(other, _)| other.source == planned.source);
+            let is_under_way = self.moves.iter().any(|(other, ..)| other.source == planned.source);
             assert!(!is_under_way, "{planned:?} is already in progress");
-            *self.moved.entry((number, planned.source_heap.0)).or_default() += 1;
-            self.moves.push((planned, number));
+            *self.moved.entry((number, source_heap.0)).or_default() += 1;
+            self.moves.push((planned, number, source_heap));
         }
         step.state
     }
 
     fn complete(&mut self, at: usize) {
-        let (planned, number) = self.moves.swap_remove(at);
+        let (planned, number, source_heap) = self.moves.swap_remove(at);
         let is_live = self.live.get(&number).is_some_and(|live| live.placed.id == planned.source);
         if is_live {
-            let content = self.memory[&(planned.source_heap.0, planned.source_range.start().get())];
+            let content = self.memory[&(source_heap.0, planned.source_range.start().get())];
             self.write(&planned.target, content);
             self.live.get_mut(&number).unwrap().placed = planned.target;
         }
@@ -240,10 +242,10 @@ impl<'a> Scene<'a> {
     }
 
     fn abandon(&mut self, at: usize) {
-        let (planned, _) = self.moves.swap_remove(at);
+        let (planned, _, source_heap) = self.moves.swap_remove(at);
         let released = self.run.abandon(&planned);
         self.release(released);
-        let name = planned.source_heap.0;
+        let name = source_heap.0;
         let closed = self.set.survey().into_iter().find(|heap| heap.is_closed && heap.heap.0 == name);
         assert!(
             closed.is_none() || !self.heaps.contains_key(&name),
@@ -264,11 +266,11 @@ impl<'a> Scene<'a> {
         // Moves of a run that has ended are completed and abandoned by freeing either place.
         let mut former = std::mem::replace(&mut self.run, Evacuation::new(self.set));
         former.cancel();
-        for (at, (planned, number)) in std::mem::take(&mut self.moves).into_iter().enumerate() {
+        for (at, (planned, number, source_heap)) in std::mem::take(&mut self.moves).into_iter().enumerate() {
             let is_live = self.live.get(&number).is_some_and(|live| live.placed.id == planned.source);
             let mut unused = planned.target.id;
             if at % 2 == 0 && is_live {
-                let content = self.memory[&(planned.source_heap.0, planned.source_range.start().get())];
+                let content = self.memory[&(source_heap.0, planned.source_range.start().get())];
                 self.write(&planned.target, content);
                 self.live.get_mut(&number).unwrap().placed = planned.target;
                 unused = planned.source;
@@ -291,7 +293,7 @@ impl<'a> Scene<'a> {
         let mut places: BTreeMap<(u32, u64), HeapRange> = BTreeMap::new();
         let mut ids: BTreeSet<String> = BTreeSet::new();
         let mut used = 0;
-        let targets = self.moves.iter().map(|(planned, _)| planned.target);
+        let targets = self.moves.iter().map(|(planned, ..)| planned.target);
         for placed in self.live.values().map(|live| live.placed).chain(targets) {
             assert!(places.insert((placed.heap.0, placed.range.start().get()), placed.range).is_none());
             assert!(placed.range.end().get() <= placed.heap.1.get());

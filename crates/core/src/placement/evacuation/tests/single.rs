@@ -1,7 +1,8 @@
 //! Tests of individual rules.
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, SharedHeapSet, SharedPlaced,
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlacementRequest,
+    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use crate::{Alignment, ByteSize};
 
@@ -15,8 +16,8 @@ fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize
     let mut all = Vec::new();
     for (heap, &count) in counts.iter().enumerate() {
         // Each heap is filled first, so that no range is placed in another heap.
-        let mut placed = vec![set.allocate_in_new(MIB, heap, size, ONE).unwrap()];
-        while let Some(one) = set.allocate(size, ONE).unwrap() {
+        let mut placed = vec![set.allocate_in_new(MIB, heap, &PlacementRequest::new(size, ONE)).unwrap()];
+        while let Some(one) = set.allocate(&PlacementRequest::new(size, ONE)).unwrap() {
             placed.push(one);
         }
         all.push((count, placed));
@@ -31,6 +32,12 @@ fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize
     (set, kept)
 }
 
+fn heap_of(set: &SharedHeapSet<usize>, id: SharedPlacementId) -> usize {
+    let is_in = |range: &SurveyedRange| matches!(range, SurveyedRange::Used { id: used, .. } if *used == id);
+    let heap = set.survey().into_iter().find(|heap| heap.ranges.iter().any(is_in));
+    heap.expect("the id is live").heap
+}
+
 fn step(
     run: &mut Evacuation<&SharedHeapSet<usize>, usize>,
     moves: u32,
@@ -43,7 +50,7 @@ fn the_thinnest_heap_goes_first_and_a_full_one_stays() {
     let (set, _) = set_of(&[9, 3, 2, 10]);
     let mut run = Evacuation::new(&set);
     let planned = step(&mut run, 2);
-    assert_eq!(planned.moves.iter().map(|one| one.source_heap).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(planned.moves.iter().map(|one| heap_of(&set, one.source)).collect::<Vec<_>>(), [2, 2]);
     assert!(planned.moves.iter().all(|one| one.target.heap < 2), "{planned:?}");
     for one in &planned.moves {
         assert!(run.complete(one).is_moved);
@@ -76,7 +83,7 @@ fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
         let next = step(&mut run, 64);
         has_closed |= next.create.is_some();
         for one in &next.moves {
-            assert_ne!(one.source_heap, first[0].source_heap, "{one:?}");
+            assert_ne!(heap_of(&set, one.source), heap_of(&set, first[0].source), "{one:?}");
             assert!(run.complete(one).is_moved);
         }
         if let Some(size) = next.create {
@@ -93,14 +100,14 @@ fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
 fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
     let set: SharedHeapSet<usize> = SharedHeapSet::default();
     let size = ByteSize::from_kib(4);
-    let thin = set.allocate_in_new(MIB, 0, size, ONE).unwrap();
-    set.allocate_in_new(MIB, 1, ByteSize::from_kib(15), ONE).unwrap();
+    let thin = set.allocate_in_new(MIB, 0, &PlacementRequest::new(size, ONE)).unwrap();
+    set.allocate_in_new(MIB, 1, &PlacementRequest::new(ByteSize::from_kib(15), ONE)).unwrap();
     let mut run = Evacuation::new(&set);
     let planned = step(&mut run, 1).moves;
     assert_eq!(planned[0].source, thin.id);
     assert!(set.free(thin.id).unwrap().is_empty(), "the slab remains");
     // A request that finds no room takes the memory of empty slabs, including those of closed heaps.
-    while set.allocate(size, ONE).unwrap().is_some() {}
+    while set.allocate(&PlacementRequest::new(size, ONE)).unwrap().is_some() {}
     assert_eq!(run.abandon(&planned[0]), [0]);
     assert_eq!(step(&mut run, 64).state, EvacuationState::Finished);
     assert_eq!(run.progress().freed_heaps, 1);
@@ -114,7 +121,7 @@ fn sparse_heaps_are_merged_into_one_of_exact_size() {
         SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(16), 1);
     let size = ByteSize::from_kib(640);
     for heap in 0..3 {
-        set.allocate_in_new(MIB, heap, size, ONE).unwrap();
+        set.allocate_in_new(MIB, heap, &PlacementRequest::new(size, ONE)).unwrap();
     }
     let mut run = Evacuation::new(&set);
     let asked = run.step(EvacuationBudget::default(), &mut || true);
@@ -136,13 +143,16 @@ fn sparse_heaps_are_merged_into_one_of_exact_size() {
 #[test]
 fn a_refused_heap_leaves_everything_as_it_was() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
-    set.allocate_in_new(MIB, 1, ByteSize::from_kib(100), ONE).unwrap();
+    set.allocate_in_new(MIB, 1, &PlacementRequest::new(ByteSize::from_kib(100), ONE)).unwrap();
     let mut run = Evacuation::new(&set);
     let asked = run.step(EvacuationBudget::default(), &mut || true).create.expect("a smaller heap suffices");
     run.supply(asked, None).unwrap();
     assert_eq!(run.step(EvacuationBudget::default(), &mut || true).state, EvacuationState::Finished);
     set.audit().unwrap();
-    assert_eq!(set.allocate(ByteSize::from_kib(100), ONE).unwrap().map(|placed| placed.heap), Some(1));
+    assert_eq!(
+        set.allocate(&PlacementRequest::new(ByteSize::from_kib(100), ONE)).unwrap().map(|placed| placed.heap),
+        Some(1)
+    );
     // Supplying a heap that was not requested is not an error, but an invalid heap is.
     run.supply(MIB, Some(2)).unwrap();
     assert!(run.supply(ByteSize::ZERO, Some(3)).is_err());

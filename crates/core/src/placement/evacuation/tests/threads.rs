@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, HeapRetention, HeapSizing, Keeping, SharedHeapSet, SharedPlacementId,
+    Evacuation, EvacuationBudget, HeapRetention, HeapSizing, Keeping, PlacementRequest, SharedHeapSet,
+    SharedPlacementId,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -75,16 +76,22 @@ fn threads_allocate_and_free_during_a_run() {
                     for round in (0..100 * rounds).take_while(goes_on) {
                         let size =
                             ByteSize::new(if next(10) == 0 { 1 + next(100_000) } else { 1 + next(5000) });
-                        let placed = match set.allocate(size, Alignment::ONE).unwrap() {
+                        let placed = match set.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap()
+                        {
                             Some(placed) => placed,
                             None => {
-                                let wanted = set.plan(size, Alignment::ONE).unwrap();
+                                let wanted = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
                                 let heap = {
                                     let mut owner = owner.lock().unwrap();
                                     owner.give_back(wanted.release);
                                     owner.make(wanted.size)
                                 };
-                                set.allocate_in_new(wanted.size, heap, size, Alignment::ONE).unwrap()
+                                set.allocate_in_new(
+                                    wanted.size,
+                                    heap,
+                                    &PlacementRequest::new(size, Alignment::ONE),
+                                )
+                                .unwrap()
                             }
                         };
                         let key = next(u64::MAX);

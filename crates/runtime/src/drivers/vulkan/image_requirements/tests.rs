@@ -1,19 +1,23 @@
 //! Comparison with images that the first device creates. Without one, the tests print the reason and pass.
 
 use std::cell::Cell;
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use heapwright_d3d12::*;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::*;
-use crate::ddi::{Driver as _, Extent, ResourceKind, TextureUsage};
+use crate::ddi::{Extent, ResourceKind, TextureUsage};
+use crate::drivers::driver::Backend as _;
 use crate::drivers::layout::TextureLayout;
-use crate::drivers::vulkan::fault_tests::or_skip;
-use crate::drivers::vulkan::{VulkanDriver, validation_messages};
+use crate::drivers::vulkan::fault_tests::{open_with, or_skip};
+use crate::drivers::vulkan::{VulkanBackend, validation_messages};
 use crate::format::{FormatProperties, properties};
 use crate::rules::tests::texture::any_texture;
 use crate::rules::{Options, allocation_info, resource};
+use crate::{DeviceOptions, Instance};
 
 /// Images of at most this size get memory in the tests.
 const MOST: u64 = 32 << 20;
@@ -63,7 +67,7 @@ fn bind(
 /// The requirements are those of a created image, and wherever D3D12 permits a texture, the image could be bound.
 #[test]
 fn images_fit_where_their_textures_are_placed() {
-    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let Some(driver) = or_skip(VulkanBackend::open(0)) else { return };
     let bound = Cell::new(0);
     let textures = (any_texture(), any::<bool>());
     let checked = TestRunner::new(Config { failure_persistence: None, ..Config::default() }).run(
@@ -103,7 +107,7 @@ fn images_fit_where_their_textures_are_placed() {
 /// Textures whose texels the driver or D3D12 arranges have no image, and neither do those that the device cannot create.
 #[test]
 fn some_textures_have_no_image() {
-    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let Some(driver) = or_skip(VulkanBackend::open(0)) else { return };
     let texture = square(properties(DXGI_FORMAT_R8G8B8A8_UNORM).expect("a known format"));
     let has_image = |texture| driver.images.of_texture(&texture, ByteSize::from_kib(16)).is_some();
     assert!(has_image(texture));
@@ -136,7 +140,7 @@ fn formats_of_textures_have_formats_in_vulkan() {
 /// The largest textures that D3D12 permits are larger than the images of some devices.
 #[test]
 fn textures_may_be_larger_than_the_images_of_the_device() {
-    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let Some(driver) = or_skip(VulkanBackend::open(0)) else { return };
     let format = properties(DXGI_FORMAT_R32G32B32A32_FLOAT).expect("a known format");
     let mut has_image = true;
     // From one texel to 16,384 by 16,384 with 2,048 slices.
@@ -152,4 +156,74 @@ fn textures_may_be_larger_than_the_images_of_the_device() {
         assert!(found.is_none_or(|found| found.size.get() >= extent.volume() * 16), "{texture:?}");
         has_image = found.is_some();
     }
+}
+
+/// The calls of `vkGetDeviceImageMemoryRequirements` on this test's device.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// The device's own function.
+static REAL: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "system" fn ask(
+    device: vk::Device,
+    image: *const vk::DeviceImageMemoryRequirements<'_>,
+    found: *mut vk::MemoryRequirements2<'_>,
+) {
+    ASKED.fetch_add(1, Ordering::SeqCst);
+    let real = std::ptr::with_exposed_provenance::<c_void>(REAL.load(Ordering::SeqCst));
+    // SAFETY: the device returned this function for the name; the arguments are the driver's.
+    unsafe {
+        let real: vk::PFN_vkGetDeviceImageMemoryRequirements = std::mem::transmute(real);
+        real(device, image, found);
+    }
+}
+
+/// The device is asked once for each texture that is created, also when more descriptions are in use than are kept.
+#[test]
+fn creation_asks_the_device_once() {
+    let replace = |name: &CStr, real: *const c_void| {
+        if name == c"vkGetDeviceImageMemoryRequirements" && !real.is_null() {
+            REAL.store(real.expose_provenance(), Ordering::SeqCst);
+            return ask as vk::PFN_vkGetDeviceImageMemoryRequirements as *const c_void;
+        }
+        real
+    };
+    let Some(device) = open_with(replace) else { return };
+    let backend = VulkanBackend::over(device).expect("a driver");
+    let texture = square(properties(DXGI_FORMAT_R8G8B8A8_UNORM).expect("a known format"));
+    let asked = |width| {
+        let extent = Extent { width, height: 64, depth: 1 };
+        backend.images.of_texture(&TextureArgs { extent, ..texture }, ByteSize::from_mib(2));
+        ASKED.swap(0, Ordering::SeqCst)
+    };
+    let many = u32::try_from(KEPT).expect("a few thousand") + 100;
+    assert!((1..=many).all(|width| asked(width) == 1), "each once");
+    assert_eq!(asked(many), 0, "the last ones are kept");
+    let gpu = Instance::over(Arc::new(Arc::clone(&backend).driver()), DeviceOptions::default(), &[]);
+    let gpu = gpu.expect("a device");
+    let desc = D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: 77,
+        Height: 33,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        ..Default::default()
+    };
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let mut made: Option<ID3D12Resource> = None;
+    // SAFETY: a live device, readable descriptions, a writable result.
+    unsafe {
+        gpu.device.CreateCommittedResource(
+            &properties,
+            D3D12_HEAP_FLAG_NONE,
+            &desc,
+            D3D12_RESOURCE_STATE_COMMON,
+            None,
+            &mut made,
+        )
+    }
+    .expect("a texture");
+    assert_eq!(ASKED.load(Ordering::SeqCst), 1, "a description that is not kept");
 }

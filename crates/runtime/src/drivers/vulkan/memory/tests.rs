@@ -3,10 +3,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::*;
-use crate::ddi::DriverHeap as _;
-use crate::drivers::vulkan::VulkanDriver;
+use crate::drivers::heap::NORMAL_PRIORITY;
+use crate::drivers::heap::tests::heaps;
+use crate::drivers::vulkan::VulkanBackend;
 use crate::drivers::vulkan::fault_tests::open_with;
-use crate::drivers::vulkan::heap::tests::heaps;
+use crate::drivers::vulkan::recorder::buffer_of;
 
 /// The device's function behind `allocate`.
 static REAL: AtomicUsize = AtomicUsize::new(0);
@@ -57,15 +58,15 @@ fn replace(name: &CStr, own: *const c_void) -> *const c_void {
 #[test]
 fn memory_is_dedicated_to_its_buffer() {
     let Some(device) = open_with(replace) else { return };
-    let driver = VulkanDriver::over(Arc::clone(&device)).expect("a driver");
+    let driver = VulkanBackend::over(Arc::clone(&device)).expect("a driver");
     requests();
     let (kind, none) = (driver.types.upload, DeviceAddress::None);
     let buffer = Buffer::create(&device, 100_000, kind, NORMAL_PRIORITY, none).expect("100,000 bytes");
     let size = none.requirements(&device, 100_000).size;
     assert_eq!(requests(), [(size, buffer.handle())]);
-    let [heap] = heaps(&driver);
+    let [heap] = heaps(&driver.driver());
     let usable = heap.begin_use(0).expect("resident");
-    let size = heap.memory().address().requirements(&device, heap.size().get()).size;
-    assert_eq!(requests(), [(size, usable.buffer)]);
+    let size = heap.charged().get();
+    assert_eq!(requests(), [(size, buffer_of(usable))]);
     heap.end_use();
 }

@@ -5,11 +5,11 @@ use heapwright_d3d12::*;
 use proptest::prelude::*;
 
 use super::*;
-use crate::drivers::host::HostDriver;
+use crate::drivers::host;
 use crate::drivers::layout::TextureLayout;
 use crate::rules::tests::texture::any_texture;
 use crate::rules::{Options, allocation_info, resource};
-use crate::{HostProfile, ddi::Driver as _, ddi::ResourceKind};
+use crate::{HostProfile, ddi::ResourceKind};
 
 fn image(size: u64, log2: u32) -> ResourceAllocation {
     let alignment = Alignment::new(1 << log2).expect("a power of two");
@@ -19,7 +19,7 @@ fn image(size: u64, log2: u32) -> ResourceAllocation {
 /// Returns the texture of a description, if it is valid on a device with all features.
 fn described(desc: &D3D12_RESOURCE_DESC1) -> Option<(TextureArgs, ResourceArgs)> {
     let profile = HostProfile::find("uma").expect("a profile with tight alignment");
-    let caps = *HostDriver::new(profile).caps();
+    let caps = *host::driver(profile).caps();
     let resource = resource::check(desc, &caps, &Options::default()).ok()?;
     let args = allocation_info::placed_args(&resource);
     match args.kind {

@@ -1,0 +1,164 @@
+//! When empty heaps are released.
+
+use std::sync::Arc;
+
+use super::heap_tally::OPERATIONS_PER_SUM;
+use super::{HeapPrices, HeapRetention, HeapTally};
+use crate::ByteSize;
+
+/// With each free, `most_held` sinks by 2^-16 of its distance to what is held.
+pub(super) const FREE_DECAY_LOG2: u32 = 16;
+/// With each frame, `most_held` sinks by a 64th of its distance to what is held: by half in 44 frames.
+const FRAME_DECAY_LOG2: u32 = 6;
+/// With each period, it sinks by a 16th of the distance; and to what is held, if little happened.
+const PERIOD_DECAY_LOG2: u32 = 4;
+
+/// A period with fewer operations is quiet.
+const QUIET_OPERATIONS: u64 = 64;
+
+/// With frames, a heap is kept for the operations of so many frames.
+const KEPT_FRAMES: u64 = 2;
+/// But for no more than so many times the operations of the retention.
+const MOST_OPERATIONS: u64 = 40;
+
+/// A moment in the three times of a set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moment {
+    pub(super) operation: u64,
+    frame: u64,
+    period: u64,
+}
+
+/// The times of a set of heaps, and what decides by them how long its empty heaps are kept.
+#[derive(Clone, Debug)]
+pub(super) struct IdleTimes {
+    pub(super) retention: HeapRetention,
+    /// The sums over this set and others.
+    tally: Arc<HeapTally>,
+    /// What heaps of this type cost.
+    pub(super) prices: Arc<HeapPrices>,
+    /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
+    /// peak.
+    pub(super) most_held: ByteSize,
+    /// The number of frames that the owner told of.
+    frame: u64,
+    /// The number of periods that the owner told of.
+    period: u64,
+    /// The number of allocations and frees that are not in the tally yet.
+    not_summed: u64,
+    /// The number of operations when the last period ended.
+    period_operation: u64,
+    /// The number of operations when the last frame ended.
+    frame_operation: u64,
+    /// The number of operations in the last frame.
+    operations_per_frame: u64,
+}
+
+impl IdleTimes {
+    pub(super) fn new(retention: HeapRetention, tally: Arc<HeapTally>, prices: Arc<HeapPrices>) -> Self {
+        Self {
+            retention,
+            tally,
+            prices,
+            most_held: ByteSize::ZERO,
+            frame: 0,
+            period: 0,
+            not_summed: 0,
+            period_operation: 0,
+            frame_operation: 0,
+            operations_per_frame: 0,
+        }
+    }
+
+    /// Returns the number of allocations and frees, including those of sets with the same tally.
+    #[inline]
+    pub(super) fn operation(&self) -> u64 {
+        self.tally.operations() + self.not_summed
+    }
+
+    /// Counts allocations and frees.
+    #[inline]
+    pub(super) fn count_operations(&mut self, operations: u64) {
+        self.not_summed += operations;
+        if self.not_summed >= OPERATIONS_PER_SUM {
+            self.tally.count_operations(std::mem::take(&mut self.not_summed));
+        }
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        Moment { operation: self.operation(), frame: self.frame, period: self.period }
+    }
+
+    /// Notes that a heap became empty.
+    pub(super) fn note_empty(&self) {
+        if (1..u32::MAX).contains(&self.retention.periods) {
+            self.tally.note_became_empty();
+        }
+    }
+
+    /// Notes how many bytes of heaps are held.
+    pub(super) fn note_held(&mut self, held: ByteSize) {
+        self.most_held = self.most_held.max(held);
+    }
+
+    /// Lets the most bytes that were held sink by a fraction of its distance to what is held now.
+    #[inline]
+    pub(super) fn forget_most_held(&mut self, held: ByteSize, fraction_log2: u32) {
+        let above = self.most_held.saturating_sub(held).get();
+        self.most_held = self.most_held.saturating_sub(ByteSize::new(above >> fraction_log2));
+    }
+
+    /// Returns for how many operations a heap of a class is kept.
+    pub(super) fn kept_operations(&self, class: usize) -> u64 {
+        self.retention.keeping.operations(class, &self.prices)
+    }
+
+    /// Returns the operation with which an empty heap of a class leaves.
+    pub(super) fn expiry(&self, class: usize, since: Moment) -> u64 {
+        let operations = self.kept_operations(class);
+        let of_frames = self.operations_per_frame.saturating_mul(KEPT_FRAMES);
+        let most = of_frames.clamp(operations, operations.saturating_mul(MOST_OPERATIONS));
+        since.operation.saturating_add(most)
+    }
+
+    /// Returns whether a heap has been empty for too many frames.
+    pub(super) fn is_over_frames(&self, since: Moment) -> bool {
+        self.frame - since.frame >= u64::from(self.retention.frames)
+    }
+
+    /// Returns whether a heap was empty for too many periods.
+    pub(super) fn is_over_periods(&self, since: Moment) -> bool {
+        self.period - since.period >= u64::from(self.retention.periods)
+    }
+
+    /// Counts a frame.
+    pub(super) fn begin_frame(&mut self) {
+        let operation = self.operation();
+        self.operations_per_frame = operation - self.frame_operation;
+        self.frame_operation = operation;
+        self.frame += 1;
+    }
+
+    /// Forgets memory that was held earlier, after a frame.
+    pub(super) fn end_frame(&mut self, held: ByteSize) {
+        self.forget_most_held(held, FRAME_DECAY_LOG2);
+    }
+
+    /// Counts a period.
+    pub(super) fn begin_period(&mut self) {
+        self.period += 1;
+    }
+
+    /// Forgets memory that was held earlier, after a period.
+    pub(super) fn end_period(&mut self, held: ByteSize) {
+        let operation = self.operation();
+        let is_quiet = operation - self.period_operation < QUIET_OPERATIONS;
+        self.period_operation = operation;
+        self.forget_most_held(held, if is_quiet { 0 } else { PERIOD_DECAY_LOG2 });
+    }
+
+    /// Returns whether enough frames passed for unused slabs to be returned again.
+    pub(super) fn is_time_for_slabs(&self) -> bool {
+        self.frame.is_multiple_of(u64::from(self.retention.frames.max(2)) / 2)
+    }
+}

@@ -1,0 +1,135 @@
+//! Insertion and removal of whole heaps, and the release of empty heaps as operations, frames and time pass.
+
+use super::{SharedHeapSet, SharedPlacementId};
+use crate::ByteSize;
+use crate::placement::PlacementError;
+use crate::sync::lock;
+
+impl<H: Clone> SharedHeapSet<H> {
+    /// Adds an empty heap of `size` bytes. O(1).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the size cannot be managed, or there are too many heaps.
+    pub fn insert(&self, size: ByteSize, payload: H) -> Result<(), PlacementError> {
+        lock(&self.heaps.0).insert(size, payload).map(drop)
+    }
+
+    /// Removes empty heaps from the set until their total size is `up_to`, or none are left.
+    ///
+    /// It removes the largest first, and last the smallest that suffices. If the empty heaps are not enough,
+    /// slabs without used slots return their memory, lane by lane. O(1) per heap and slab, and O(lanes).
+    pub fn take_empty_up_to(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+        let mut taken = lock(&self.heaps.0).take_empty_up_to(up_to);
+        let mut bytes = sum(&taken);
+        for lane in self.used_lanes() {
+            if bytes >= up_to {
+                break;
+            }
+            let mut lane = lock(&lane.0);
+            let mut heaps = lock(&self.heaps.0);
+            if lane.give_up_empty(&mut heaps) {
+                let mut more = heaps.take_empty_up_to(up_to.saturating_sub(bytes));
+                bytes = bytes.saturating_add(sum(&more));
+                taken.append(&mut more);
+            }
+        }
+        self.put_back_superfluous(&mut taken, bytes, up_to);
+        taken
+    }
+
+    /// Puts back heaps that are not needed to reach `up_to` bytes; the heap found last may make an earlier
+    /// one unnecessary.
+    fn put_back_superfluous(&self, taken: &mut Vec<(ByteSize, H)>, mut bytes: ByteSize, up_to: ByteSize) {
+        let superfluous = taken.extract_if(.., |&mut (size, _)| {
+            let is_superfluous = bytes.saturating_sub(size) >= up_to;
+            if is_superfluous {
+                bytes = bytes.saturating_sub(size);
+            }
+            is_superfluous
+        });
+        for (size, heap) in superfluous {
+            let inserted = self.insert(size, heap);
+            debug_assert!(inserted.is_ok(), "the heap was just found");
+        }
+    }
+
+    /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
+    pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
+        lock(&self.heaps.0).take_empty_fitting(at_least, at_most)
+    }
+
+    /// Calls a function with the owner's handle of each empty heap, and collects the results. O(n) for n
+    /// empty heaps, under the lock of the heaps.
+    pub fn map_empty<T>(&self, of: impl FnMut(&H) -> T) -> Vec<T> {
+        lock(&self.heaps.0).empty_heaps().map(of).collect()
+    }
+
+    /// Returns the number of allocations in the heap of a live allocation, where a slab counts as one.
+    /// Returns `None` for an allocation in a slab. O(1).
+    #[must_use]
+    pub fn count_in_heap_of(&self, id: SharedPlacementId) -> Option<u64> {
+        lock(&self.heaps.0).count_in_heap_of(id.0).filter(|_| id.0.slot().is_none())
+    }
+
+    /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
+    #[must_use]
+    pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
+        lock(&self.heaps.0).find_empty_fitting(at_least, at_most).is_some()
+    }
+
+    /// Removes the heaps that are not worth keeping, because of operations and heaps of this set and of those that share
+    /// its tally: a call that frees releases only heaps of its own set. Slabs without used slots return their memory to
+    /// the heaps. O(1) per heap and slab, and O(lanes).
+    pub fn pass_operations(&self) -> Vec<H> {
+        self.give_up_unused_slabs();
+        let mut heaps = lock(&self.heaps.0);
+        std::iter::from_fn(|| heaps.take_expired()).collect()
+    }
+
+    /// Counts a frame, and removes heaps that have been empty for too many frames. See
+    /// [`HeapSet::pass_frame`](super::HeapSet::pass_frame). Slabs without used slots return their memory to the
+    /// heaps once in the frames for which heaps are kept. O(1) per heap and slab, and then O(lanes).
+    pub fn pass_frame(&self) -> Vec<H> {
+        let mut heaps = lock(&self.heaps.0);
+        let removed = heaps.pass_frame();
+        if heaps.times.is_time_for_slabs() {
+            drop(heaps);
+            self.give_up_unused_slabs();
+        }
+        removed
+    }
+
+    /// Counts a period, and removes heaps that were empty for too many. See
+    /// [`HeapSet::pass_period`](super::HeapSet::pass_period). Slabs without used slots return their memory to
+    /// the heaps. O(1) per heap and slab, and O(lanes).
+    pub fn pass_period(&self) -> Vec<H> {
+        self.give_up_unused_slabs();
+        lock(&self.heaps.0).pass_period()
+    }
+
+    /// Returns the memory of slabs without used slots to the heaps. O(lanes), and O(1) per slab.
+    pub fn give_up_unused_slabs(&self) {
+        for lane in self.used_lanes() {
+            let mut lane = lock(&lane.0);
+            let _any = lane.give_up_empty(&mut lock(&self.heaps.0));
+        }
+    }
+
+    /// Reopens the heaps that are being emptied, whose run then leaves them alone. Returns whether there were any. O(1) if
+    /// there is none, and O(slabs + heaps) otherwise.
+    pub fn reopen_closed(&self) -> bool {
+        if !lock(&self.heaps.0).has_closed() {
+            return false;
+        }
+        for lane in self.used_lanes() {
+            lock(&lane.0).reopen_slabs();
+        }
+        lock(&self.heaps.0).reopen_all(false);
+        true
+    }
+}
+
+fn sum<H>(heaps: &[(ByteSize, H)]) -> ByteSize {
+    heaps.iter().fold(ByteSize::ZERO, |sum, &(size, _)| sum.saturating_add(size))
+}
