@@ -31,27 +31,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 ///
 /// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); host memory is O(heaps +
 /// allocations). The set does not lock.
-///
-/// ```
-/// use heapwright_core::placement::HeapSet;
-/// use heapwright_core::{Alignment, ByteSize};
-///
-/// let mut heaps: HeapSet<&str> = HeapSet::default();
-/// let (size, alignment) = (ByteSize::new(1000), Alignment::ONE);
-/// // There is no heap yet: ask which one is wanted, make it, and insert it.
-/// assert!(heaps.allocate(size, alignment)?.is_none());
-/// let wanted = heaps.plan(size)?;
-/// assert!(wanted.release.is_empty());
-/// let heap = heaps.insert(wanted.size, "a heap")?;
-/// let placed = heaps.allocate_in(heap, size, alignment)?.expect("the heap was made for it");
-/// let id = placed.id;
-/// let released = heaps.free(id)?;
-/// assert_eq!(released, None, "an empty heap is kept for a while");
-/// assert_eq!(heaps.take_empty(), ["a heap"]);
-/// # Ok::<(), heapwright_core::placement::PlacementError>(())
-/// ```
 #[derive(Debug)]
-pub struct HeapSet<H> {
+pub(crate) struct HeapSet<H> {
     sizing: HeapSizing,
     pub(super) times: IdleTimes,
     table: Table<H>,
@@ -91,7 +72,7 @@ pub struct HeapSetTotals {
 
 /// Identifies a heap of a set. An id of a heap that left the set is recognized as stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct HeapId {
+pub(crate) struct HeapId {
     slot: Slot,
     generation: u32,
 }
@@ -101,7 +82,7 @@ pub struct HeapId {
 /// It has 16 bytes, so that it is passed in registers. It contains only the slot of the heap: stamps continue
 /// when another heap takes the slot, so an older id is stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PlacementId {
+pub(crate) struct PlacementId {
     stamp: Stamp,
     slot: NonZeroU32,
     heap: Slot,
@@ -142,7 +123,7 @@ const _: () = assert!(size_of::<Option<PlacementId>>() == 16);
 
 /// The placement of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed<'a, H> {
+pub(crate) struct Placed<'a, H> {
     /// The id that frees it.
     pub id: PlacementId,
     /// The range of the allocation in the heap.
@@ -153,7 +134,7 @@ pub struct Placed<'a, H> {
 
 /// The result of a search, for [`HeapSet::place`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FoundRange {
+pub(crate) struct FoundRange {
     heap: Slot,
     /// The class that the heap gets if it is empty.
     class: HeapUse,
@@ -165,7 +146,7 @@ fn check_size(size: ByteSize) -> Result<(), PlacementError> {
     if size.is_zero() { Err(SuballocError::ZeroSize.into()) } else { Ok(()) }
 }
 
-/// The heap that a request needs, returned by [`HeapSet::plan`].
+/// The heap that a request needs, returned by [`SharedHeapSet::plan`](super::SharedHeapSet::plan).
 #[derive(Debug, PartialEq, Eq)]
 pub struct NewHeap<H> {
     /// The size of the new heap.
@@ -283,7 +264,7 @@ impl<H> Default for HeapSet<H> {
 impl<H> HeapSet<H> {
     /// Creates a set without heaps.
     #[must_use]
-    pub fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
+    pub(crate) fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
         Self::with_shared(sizing, retention, Arc::default(), Arc::default())
     }
 
@@ -310,7 +291,7 @@ impl<H> HeapSet<H> {
 
     /// Returns the totals of the set. O(1).
     #[must_use]
-    pub fn totals(&self) -> HeapSetTotals {
+    pub(crate) fn totals(&self) -> HeapSetTotals {
         self.totals
     }
 
@@ -320,7 +301,7 @@ impl<H> HeapSet<H> {
     ///
     /// Returns an error if the size is zero.
     #[inline(always)]
-    pub fn allocate(
+    pub(crate) fn allocate(
         &mut self,
         size: ByteSize,
         alignment: Alignment,
@@ -422,21 +403,6 @@ impl<H> HeapSet<H> {
         Some(self.placed(slot, suballocation))
     }
 
-    /// Places a request in a particular heap. Returns `None` if that heap has no room. O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero, or the heap is not in the set.
-    pub fn allocate_in(
-        &mut self,
-        heap: HeapId,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let found = self.find_in(heap, size, alignment)?;
-        Ok(found.and_then(|found| self.place(found)))
-    }
-
     /// Returns the heap that a request of `size` bytes needs after [`allocate`](Self::allocate) returned
     /// `None`.
     ///
@@ -446,15 +412,7 @@ impl<H> HeapSet<H> {
     /// # Errors
     ///
     /// Returns an error if the size of the heap overflows.
-    pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        self.plan_by_choice(HeapChoice::Shared, size)
-    }
-
-    pub(super) fn plan_by_choice(
-        &mut self,
-        choice: HeapChoice,
-        size: ByteSize,
-    ) -> Result<NewHeap<H>, PlacementError> {
+    pub(crate) fn plan(&mut self, choice: HeapChoice, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
         let heap_size = self.new_heap_size(choice, size)?;
         Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
     }
@@ -485,7 +443,7 @@ impl<H> HeapSet<H> {
     /// # Errors
     ///
     /// Returns an error if the size cannot be managed, or there are too many heaps.
-    pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
+    pub(crate) fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
         // Ensures that no sum over the heaps can overflow.
         if self.totals.reserved.checked_add(size).is_none() {
             return Err(PlacementError::TooManyBytes);
@@ -527,7 +485,7 @@ impl<H> HeapSet<H> {
     ///
     /// Returns an error if the id is not live in this set.
     #[inline(always)]
-    pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
+    pub(crate) fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         self.free_and_keep(id)?;
         // Without empty heaps, the common case, nothing is searched. At most one heap leaves, so that no free pays for many.
         if self.totals.empty_heap_count == 0 {
@@ -574,7 +532,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Removes all empty heaps from the set. O(1) each.
-    pub fn take_empty(&mut self) -> Vec<H> {
+    pub(crate) fn take_empty(&mut self) -> Vec<H> {
         let mut taken: Vec<_> = std::iter::from_fn(|| self.take_drained()).collect();
         while let Some(slot) = self.empty.largest() {
             taken.push(self.remove(slot));
@@ -587,7 +545,7 @@ impl<H> HeapSet<H> {
     /// # Errors
     ///
     /// Returns the first disagreement.
-    pub fn audit(&self) -> Result<(), AuditError> {
+    pub(crate) fn audit(&self) -> Result<(), AuditError> {
         let mut counted = HeapSetTotals::default();
         let mut indexed: Vec<Slot> = self.empty.slots(&self.table);
         let empties = indexed.len();

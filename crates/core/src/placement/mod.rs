@@ -2,8 +2,7 @@
 //!
 //! | type | meaning |
 //! |---|---|
-//! | [`HeapSet`] | heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by their largest free range |
-//! | [`SharedHeapSet`] | a heap set for many threads, each with its own slabs for small sizes |
+//! | [`SharedHeapSet`] | heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, for many threads, each with its own slabs for small sizes |
 //! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or those of GPGMM and D3D12MA |
 //! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`Evacuation`] | emptying heaps with few live bytes, in steps |
@@ -41,7 +40,8 @@ pub use evacuation::{
 pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_prices::HeapPrices;
-pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementId};
+pub(crate) use heap_set::{HeapId, HeapSet, Placed, PlacementId};
+pub use heap_set::{HeapSetTotals, NewHeap};
 pub use heap_tally::HeapTally;
 pub use placement_error::PlacementError;
 pub use request::PlacementRequest;

@@ -15,9 +15,9 @@ use super::heap_prices::size_of_class;
 ///
 /// - when its rent is as high as its price, or the number of operations passed ([`keeping`](Self::keeping)), or
 /// - when [`frames`](Self::frames) frames passed, if the owner tells of frames
-///   ([`HeapSet::pass_frame`](super::HeapSet::pass_frame)), or
+///   ([`SharedHeapSet::pass_frame`](super::SharedHeapSet::pass_frame)), or
 /// - when [`periods`](Self::periods) periods passed, if the owner tells of time
-///   ([`HeapSet::pass_period`](super::HeapSet::pass_period)).
+///   ([`SharedHeapSet::pass_period`](super::SharedHeapSet::pass_period)).
 ///
 /// Heaps that are released by operations or frames leave during an allocation, a free or a frame. If the owner makes
 /// no call, nothing is released.

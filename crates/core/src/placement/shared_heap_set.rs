@@ -21,7 +21,7 @@ use crate::suballoc::{AuditError, FreeRangeChoice};
 use crate::sync::{Mutex, MutexGuard, lock, try_lock};
 use crate::{ByteSize, HeapRange};
 
-/// A [`HeapSet`] with slabs for small sizes, from which many threads can allocate at the same time.
+/// Heaps with slabs for small sizes, from which many threads can allocate at the same time.
 ///
 /// ```text
 ///   thread 0    thread 1    thread 2          a lane each, while there are as many lanes
@@ -320,15 +320,17 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(None)
     }
 
-    /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`. See
-    /// [`HeapSet::plan`].
+    /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`.
+    ///
+    /// Empty heaps that the set would not keep in addition to the new one leave the set: release them before
+    /// creating it. O(1), and O(1) per heap that leaves.
     ///
     /// # Errors
     ///
     /// Returns an error if the size of the heap overflows, or the request asks for the upper end.
     pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
         let (choice, wanted) = self.bytes_wanted(request)?;
-        lock(&self.heaps.0).plan_by_choice(choice, wanted)
+        lock(&self.heaps.0).plan(choice, wanted)
     }
 
     /// Returns the bytes that a heap must have for a request on this thread: those of a slab if the request

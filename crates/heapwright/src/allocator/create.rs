@@ -58,7 +58,13 @@ impl Inner {
         if self.heaps.source.clock.is_due() {
             self.pass_operations();
         }
-        self.create_in(&request).or_else(|refusal| self.create_elsewhere(&request, refusal))
+        if let Some(made) = self.part_at_hand(&request) {
+            return Ok(made);
+        }
+        match self.create_in(&request) {
+            Ok(made) => Ok(made),
+            Err(refusal) => self.create_elsewhere(&request, refusal),
+        }
     }
 
     /// Checks the options of a request, and selects the heaps that are granted to it.
@@ -89,18 +95,55 @@ impl Inner {
     }
 
     /// Creates a resource in the granted heaps.
-    #[inline]
-    pub(crate) fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
-        let mut made = self.in_order(request, |attempt| match self.attempt(request, attempt) {
-            Err(refusal) if self.frees_deferred_after(&refusal) => self.attempt(request, attempt),
-            made => made,
+    #[inline(always)]
+    fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
+        // Not returned by the attempts, which would copy it several times.
+        let mut made = None;
+        self.in_order(request, |attempt| {
+            made = Some(match self.attempt(request, attempt) {
+                Err(refusal) => self.attempt_again(request, attempt, refusal)?,
+                Ok(made) => made,
+            });
+            Ok(())
         })?;
-        self.charge_asked(&mut made, request)?;
-        self.enter(&mut made, request);
+        let mut made = made.expect("an attempt succeeded");
+        if self.is_entered(request, made.decision()) {
+            self.charge_asked(&mut made, request)?;
+            self.enter(&mut made, request);
+        }
         Ok(made)
     }
 
-    #[inline]
+    /// Creates a part of an existing buffer that has a free range at hand: the common case of parts.
+    #[inline(always)]
+    fn part_at_hand(&self, request: &ResourceRequest<'_>) -> Option<ResourceAllocation> {
+        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+        let decision = PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
+        if !request.allocation.flags.contains(within) || self.is_entered(request, decision) {
+            return None;
+        }
+        let (size, alignment) = part_of(request, self.desc().extra_required_resource_flags)?;
+        let range = self.buffers.of(&request.granted).take_at_hand(size, alignment)?;
+        Some(ResourceAllocation::within(range, request.resource.desc.Width, &request.granted))
+    }
+
+    /// Creates a resource in heaps that were granted later, or after memory was freed.
+    #[cold]
+    pub(crate) fn create_later(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
+        self.create_in(request)
+    }
+
+    #[cold]
+    fn attempt_again(
+        &self,
+        request: &ResourceRequest<'_>,
+        attempt: Attempt<'_>,
+        refusal: Refusal,
+    ) -> Result<ResourceAllocation, Refusal> {
+        if self.frees_deferred_after(&refusal) { self.attempt(request, attempt) } else { Err(refusal) }
+    }
+
+    #[inline(always)]
     fn attempt(
         &self,
         request: &ResourceRequest<'_>,
@@ -141,23 +184,23 @@ impl Inner {
         mut refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
         if self.frees_deferred_after(&refusal) {
-            match self.create_in(request) {
+            match self.create_later(request) {
                 Ok(made) => return Ok(made),
                 Err(other) => refusal = other,
             }
         }
         match self.create_attributed(request, &refusal) {
             Some(made) => Ok(made),
-            None => self.in_other_heaps(request, refusal, |request| self.create_in(request)),
+            None => self.in_other_heaps(request, refusal, |request| self.create_later(request)),
         }
     }
 
     /// Calls `attempt` with the placements that a resource may have in the granted heaps, in order, until one succeeds.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn in_order<T>(
         &self,
         request: &ResourceRequest<'_>,
-        attempt: impl Fn(Attempt<'_>) -> Result<T, Refusal>,
+        mut attempt: impl FnMut(Attempt<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
             match attempt(Attempt::Within(size, alignment)) {
@@ -292,8 +335,20 @@ impl Inner {
         Ok(())
     }
 
-    /// Counts and lists a new allocation where necessary.
+    /// Returns whether a new allocation is counted, listed or charged.
     #[inline]
+    fn is_entered(&self, request: &ResourceRequest<'_>, decision: PlacementDecision) -> bool {
+        let special = ResourceAllocationFlags::NEVER_RESIDENT
+            .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
+        decision.reason != PlacementReason::Usual
+            || self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
+            || self.has_limits_in_unified_memory()
+            || request.allocation.user_data != 0
+            || request.allocation.flags.intersects(special)
+    }
+
+    /// Counts and lists a new allocation where necessary.
+    #[cold]
     pub(crate) fn enter(&self, made: &mut ResourceAllocation, request: &ResourceRequest<'_>) {
         let &ResourceAllocationDesc { flags, user_data, .. } = request.allocation;
         let decision = made.decision();

@@ -93,7 +93,7 @@ impl Inner {
         let preference = self.heap_types_of(allocation, resource);
         let asked = self.heaps.families.grants(&preference, true);
         for granted in asked.filter(|asked| asked.family != granted.family) {
-            if let Ok(made) = self.create_in(&ResourceRequest { granted, ..*first }) {
+            if let Ok(made) = self.create_later(&ResourceRequest { granted, ..*first }) {
                 let heap_type = granted.heap_type;
                 tracing::debug!(%heap_type, "creation in unified memory failed; resource created in a heap of the requested type instead");
                 self.refused_in_unified.add(&resource.desc);

@@ -452,21 +452,27 @@ impl BackingBuffers {
 }
 
 impl Striped<BackingBuffers> {
-    /// Takes a part of an existing buffer, usually one with a free range at hand, or of a new one.
-    #[inline]
+    /// Takes a part of an existing buffer that has a free range at hand.
+    #[inline(always)]
+    pub(crate) fn take_at_hand(&self, size: ByteSize, alignment: Alignment) -> Option<BufferRange> {
+        let request = PlacementRequest::new(size, alignment);
+        Some(self.range(self.set.allocate_at_hand(&request, |&buffer| buffer)?, alignment))
+    }
+
+    /// Takes a part of an existing buffer, or of a new one.
     pub(crate) fn take(
         &self,
         size: ByteSize,
         alignment: Alignment,
         source: &BackingSource<'_>,
     ) -> Result<BufferRange, Refusal> {
-        let placed =
-            match self.set.allocate_at_hand(&PlacementRequest::new(size, alignment), |&buffer| buffer) {
-                Some(placed) => placed,
-                None => self.allocate(size, alignment, source)?,
-            };
+        Ok(self.range(self.allocate(size, alignment, source)?, alignment))
+    }
+
+    #[inline(always)]
+    fn range(&self, placed: SharedPlaced<BackingRef>, alignment: Alignment) -> BufferRange {
         let SharedPlaced { id, range, heap: buffer } = placed;
-        Ok(BufferRange { buffers: self.reference(), buffer, id, range, alignment })
+        BufferRange { buffers: self.reference(), buffer, id, range, alignment }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 ///
 /// All calls are O(log n) for n distinct sizes; totals are O(1).
 #[derive(Clone, Debug)]
-pub(in crate::placement) struct EmptyHeaps<H> {
+pub(crate) struct EmptyHeaps<H> {
     /// The stacks by heap size. No stack is empty.
     by_size: BTreeMap<ByteSize, VecDeque<(Moment, H)>>,
     count: u64,
@@ -26,23 +26,23 @@ impl<H> Default for EmptyHeaps<H> {
 
 impl<H> EmptyHeaps<H> {
     /// Returns the number of heaps.
-    pub(in crate::placement) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the total size of the heaps.
-    pub(in crate::placement) fn bytes(&self) -> ByteSize {
+    pub(crate) fn bytes(&self) -> ByteSize {
         self.bytes
     }
 
-    pub(in crate::placement) fn insert(&mut self, size: ByteSize, since: Moment, heap: H) {
+    pub(crate) fn insert(&mut self, size: ByteSize, since: Moment, heap: H) {
         self.by_size.entry(size).or_default().push_back((since, heap));
         self.count += 1;
         self.bytes = self.bytes.saturating_add(size);
     }
 
     /// Returns the size of each heap, in ascending order.
-    pub(in crate::placement) fn sizes(&self) -> Vec<ByteSize> {
+    pub(crate) fn sizes(&self) -> Vec<ByteSize> {
         self.by_size.iter().flat_map(|(&size, heaps)| std::iter::repeat_n(size, heaps.len())).collect()
     }
 
@@ -51,7 +51,7 @@ impl<H> EmptyHeaps<H> {
     }
 
     /// Takes the heap of exactly this size that was added last.
-    pub(in crate::placement) fn take(&mut self, size: ByteSize) -> Option<H> {
+    pub(crate) fn take(&mut self, size: ByteSize) -> Option<H> {
         self.take_by(size, VecDeque::pop_back)
     }
 
@@ -86,18 +86,14 @@ impl<H> EmptyHeaps<H> {
     }
 
     /// Takes a smallest heap of `at_least` to `at_most` bytes.
-    pub(in crate::placement) fn take_fitting(
-        &mut self,
-        at_least: ByteSize,
-        at_most: ByteSize,
-    ) -> Option<(ByteSize, H)> {
+    pub(crate) fn take_fitting(&mut self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         let size = self.smallest_from(at_least).filter(|&size| size <= at_most)?;
         Some((size, self.take(size)?))
     }
 
     /// Takes heaps until their total size is `up_to`, or none are left. To take as few as possible, it takes
     /// the largest heaps first, and last the smallest that suffices.
-    pub(in crate::placement) fn take_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+    pub(crate) fn take_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {
             let missing = up_to.saturating_sub(bytes);
@@ -115,17 +111,17 @@ impl<H> EmptyHeaps<H> {
     }
 
     /// Returns the size of the smallest heap of at least `at_least` bytes.
-    pub(in crate::placement) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
+    pub(crate) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
         self.by_size.range(at_least..).next().map(|(&size, _)| size)
     }
 
     /// Returns the size of the largest heap.
-    pub(in crate::placement) fn largest(&self) -> Option<ByteSize> {
+    pub(crate) fn largest(&self) -> Option<ByteSize> {
         self.by_size.last_key_value().map(|(&size, _)| size)
     }
 
     /// Checks the totals. O(n).
-    pub(in crate::placement) fn audit(&self) -> Result<(), AuditError> {
+    pub(crate) fn audit(&self) -> Result<(), AuditError> {
         let (mut count, mut bytes) = (0, ByteSize::ZERO);
         for (&size, stack) in &self.by_size {
             if stack.is_empty() {

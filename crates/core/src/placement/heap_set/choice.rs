@@ -7,7 +7,7 @@ use crate::{Alignment, ByteSize};
 
 /// The heap in which a request is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::placement) enum HeapChoice {
+pub(crate) enum HeapChoice {
     /// A heap that is shared, with a good fit.
     Shared,
     /// The heap with the lowest number that has room, at the lowest offset.
@@ -31,7 +31,7 @@ impl<H> HeapSet<H> {
     ///
     /// Returns an error if the size is zero.
     #[inline]
-    pub(in crate::placement) fn find_by_choice(
+    pub(crate) fn find_by_choice(
         &self,
         choice: HeapChoice,
         size: ByteSize,
@@ -75,7 +75,7 @@ impl<H> HeapSet<H> {
     /// # Errors
     ///
     /// Returns an error if the size is zero.
-    pub(in crate::placement) fn find_anywhere(
+    pub(crate) fn find_anywhere(
         &self,
         choice: HeapChoice,
         size: ByteSize,
@@ -99,7 +99,7 @@ impl<H> HeapSet<H> {
     /// Returns the errors of [`insert`](Self::insert). Returns an error if the size is zero, or
     /// [`PlacementError::TooLarge`] if the request does not fit into the heap; the heap is in the set
     /// nevertheless.
-    pub(in crate::placement) fn allocate_in_new(
+    pub(crate) fn allocate_in_new(
         &mut self,
         choice: HeapChoice,
         heap_size: ByteSize,
@@ -118,7 +118,7 @@ impl<H> HeapSet<H> {
     /// # Errors
     ///
     /// Returns an error if the size of the heap overflows.
-    pub(in crate::placement) fn new_heap_size(
+    pub(crate) fn new_heap_size(
         &self,
         choice: HeapChoice,
         size: ByteSize,
@@ -137,7 +137,7 @@ impl<H> HeapSet<H> {
     ///
     /// It removes the largest first, and last the smallest that suffices; heaps that differ by less than an
     /// eighth count as equal. It removes no heap that is not needed to reach the total. O(1) each.
-    pub(in crate::placement) fn take_empty_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+    pub(crate) fn take_empty_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         self.reopen_all(true);
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {
@@ -156,7 +156,7 @@ impl<H> HeapSet<H> {
     /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
     ///
     /// Examines at most eight heaps whose sizes differ by less than an eighth, so it may miss a heap that fits.
-    pub(in crate::placement) fn take_empty_fitting(
+    pub(crate) fn take_empty_fitting(
         &mut self,
         at_least: ByteSize,
         at_most: ByteSize,
@@ -167,7 +167,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Returns the heap that [`take_empty_fitting`](Self::take_empty_fitting) would remove, and its size. O(1).
-    pub(in crate::placement) fn find_empty_fitting(
+    pub(crate) fn find_empty_fitting(
         &self,
         at_least: ByteSize,
         at_most: ByteSize,

@@ -25,16 +25,16 @@ impl Default for Closing {
 
 /// An open heap in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::placement) struct OccupiedHeap {
-    pub(in crate::placement) id: HeapId,
-    pub(in crate::placement) size: ByteSize,
+pub(crate) struct OccupiedHeap {
+    pub(crate) id: HeapId,
+    pub(crate) size: ByteSize,
     /// The total size of its allocations and slabs.
-    pub(in crate::placement) used: ByteSize,
+    pub(crate) used: ByteSize,
 }
 
 impl<H> HeapSet<H> {
     /// Returns the heap in a slot, if it is open, in use, and shared. O(1).
-    pub(in crate::placement) fn shared_heap(&self, slot: Slot) -> Option<OccupiedHeap> {
+    pub(crate) fn shared_heap(&self, slot: Slot) -> Option<OccupiedHeap> {
         let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
         let is_shared = heap.class == HeapUse::Shared;
         (is_shared && !heap.suballocator.is_empty()).then(|| OccupiedHeap {
@@ -45,7 +45,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Closes a heap if it is open and in use. Returns whether it did. O(1).
-    pub(in crate::placement) fn close(&mut self, id: HeapId) -> bool {
+    pub(crate) fn close(&mut self, id: HeapId) -> bool {
         let Some(heap) = self.table.find(id) else { return false };
         if heap.suballocator.is_empty() || heap.class == HeapUse::Closed {
             return false;
@@ -57,7 +57,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Reopens a heap if it is closed and did not become empty. O(1).
-    pub(in crate::placement) fn reopen(&mut self, id: HeapId) {
+    pub(crate) fn reopen(&mut self, id: HeapId) {
         let Some(heap) = self.table.find(id).filter(|heap| heap.class == HeapUse::Closed) else { return };
         let (class, is_fresh) = (heap.closing.open_class, heap.closing.is_fresh);
         if heap.suballocator.is_empty() && !is_fresh {
@@ -72,7 +72,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Reopens all closed heaps, or the empty ones among them. O(1) if no heap is closed, and O(heaps) otherwise.
-    pub(in crate::placement) fn reopen_all(&mut self, only_empty: bool) {
+    pub(crate) fn reopen_all(&mut self, only_empty: bool) {
         for slot in self.closed_slots() {
             let heap = self.table.heap(slot);
             let (class, is_empty) = (heap.closing.open_class, heap.suballocator.is_empty());
@@ -90,12 +90,12 @@ impl<H> HeapSet<H> {
     }
 
     /// Returns whether a heap is closed. O(1).
-    pub(in crate::placement) fn is_closed(&self, id: HeapId) -> bool {
+    pub(crate) fn is_closed(&self, id: HeapId) -> bool {
         self.table.find(id).is_some_and(|heap| heap.class == HeapUse::Closed)
     }
 
     /// Returns whether any heap is closed. O(1).
-    pub(in crate::placement) fn has_closed(&self) -> bool {
+    pub(crate) fn has_closed(&self) -> bool {
         self.closed_count > 0
     }
 
@@ -110,11 +110,7 @@ impl<H> HeapSet<H> {
 
     /// Adds an empty closed heap, in which only [`allocate_in_closed`](Self::allocate_in_closed) places
     /// requests. O(1).
-    pub(in crate::placement) fn insert_closed(
-        &mut self,
-        size: ByteSize,
-        payload: H,
-    ) -> Result<HeapId, PlacementError> {
+    pub(crate) fn insert_closed(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
         let id = self.insert(size, payload)?;
         self.unindex_empty(id.slot);
         self.set_class(id.slot, HeapUse::Closed, HeapUse::Shared);
@@ -126,7 +122,7 @@ impl<H> HeapSet<H> {
 
     /// Places a request in a closed heap. Returns `None` if the heap has no room, is open, or left the set.
     /// O(1).
-    pub(in crate::placement) fn allocate_in_closed(
+    pub(crate) fn allocate_in_closed(
         &mut self,
         id: HeapId,
         size: ByteSize,
@@ -148,7 +144,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Places a request like [`allocate`](Self::allocate), but only in heaps in use. O(1).
-    pub(in crate::placement) fn allocate_in_occupied(
+    pub(crate) fn allocate_in_occupied(
         &mut self,
         size: ByteSize,
         alignment: Alignment,
@@ -161,7 +157,7 @@ impl<H> HeapSet<H> {
 
     /// Removes a closed heap whose last allocation was freed from the set. O(1).
     #[inline]
-    pub(in crate::placement) fn take_drained(&mut self) -> Option<H> {
+    pub(crate) fn take_drained(&mut self) -> Option<H> {
         let slot = self.drained.pop()?;
         Some(self.take_out_drained(slot))
     }
@@ -175,19 +171,19 @@ impl<H> HeapSet<H> {
     }
 
     /// Removes one of the largest empty heaps from the set. O(1).
-    pub(in crate::placement) fn take_one_empty(&mut self) -> Option<(ByteSize, H)> {
+    pub(crate) fn take_one_empty(&mut self) -> Option<(ByteSize, H)> {
         let slot = self.empty.largest()?;
         let size = ByteSize::new(self.table.key(slot));
         Some((size, self.remove(slot)))
     }
 
     /// Returns whether a heap is in the set. O(1).
-    pub(in crate::placement) fn contains(&self, id: HeapId) -> bool {
+    pub(crate) fn contains(&self, id: HeapId) -> bool {
         self.table.find(id).is_some()
     }
 
     /// Returns the unit of heap sizes, and the approximate size of the largest heaps for many small requests.
-    pub(in crate::placement) fn granularity(&self) -> (Alignment, ByteSize) {
+    pub(crate) fn granularity(&self) -> (Alignment, ByteSize) {
         (self.sizing.granularity, self.sizing.maximum)
     }
 
@@ -244,6 +240,7 @@ impl<H> HeapSet<H> {
 mod tests {
     use super::*;
     use crate::placement::PlacementId;
+    use crate::placement::heap_set::HeapChoice;
 
     const MIB: ByteSize = ByteSize::from_mib(1);
     const KIB_100: ByteSize = ByteSize::from_kib(100);
@@ -261,7 +258,7 @@ mod tests {
         type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
         let takes: [Take; 3] = [
             |set| set.take_empty(),
-            |set| set.plan(MIB).unwrap().release,
+            |set| set.plan(HeapChoice::Shared, MIB).unwrap().release,
             |set| set.take_drained().into_iter().collect(),
         ];
         for take in takes {

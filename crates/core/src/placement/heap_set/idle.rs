@@ -55,7 +55,7 @@ impl IdleOrder {
 impl<H> HeapSet<H> {
     /// Counts allocations and frees.
     #[inline]
-    pub(in crate::placement) fn count_operations(&mut self, operations: u64) {
+    pub(crate) fn count_operations(&mut self, operations: u64) {
         self.times.count_operations(operations);
     }
 
@@ -174,7 +174,7 @@ impl<H> HeapSet<H> {
 
     /// Removes the heap that has been empty for longest, if the operations since then do not let it be kept.
     #[inline]
-    pub(in crate::placement) fn take_expired(&mut self) -> Option<H> {
+    pub(crate) fn take_expired(&mut self) -> Option<H> {
         if self.times.operation() < self.idle.next_expiry { None } else { self.take_first_expired() }
     }
 
@@ -189,13 +189,8 @@ impl<H> HeapSet<H> {
         taken
     }
 
-    /// Counts a frame, and removes heaps that have been empty for [`HeapRetention::frames`].
-    ///
-    /// At most a 16th of the empty heaps leave with each frame, so that no frame pays for all of them. O(1)
-    /// each.
-    ///
-    /// [`HeapRetention::frames`]: crate::placement::HeapRetention::frames
-    pub fn pass_frame(&mut self) -> Vec<H> {
+    /// See [`SharedHeapSet::pass_frame`](crate::placement::SharedHeapSet::pass_frame).
+    pub(crate) fn pass_frame(&mut self) -> Vec<H> {
         self.times.begin_frame();
         self.idle.next_expiry = 0;
         let most = self.totals.empty_heap_count.div_ceil(16);
@@ -205,14 +200,8 @@ impl<H> HeapSet<H> {
         removed
     }
 
-    /// Counts a period, and removes the heaps that were empty during [`HeapRetention::periods`] whole ones, by
-    /// default during the whole time since the call before the last one. O(1) each.
-    ///
-    /// The set has no clock. This is for owners that do not tell of [frames](Self::pass_frame), and whose calls
-    /// may be so few that counting them would keep empty heaps for ever.
-    ///
-    /// [`HeapRetention::periods`]: crate::placement::HeapRetention::periods
-    pub fn pass_period(&mut self) -> Vec<H> {
+    /// See [`SharedHeapSet::pass_period`](crate::placement::SharedHeapSet::pass_period).
+    pub(crate) fn pass_period(&mut self) -> Vec<H> {
         self.times.begin_period();
         let is_over = |times: &IdleTimes, _, since| times.is_over_periods(since);
         let removed = std::iter::from_fn(|| self.take_longest_idle(is_over)).collect();

@@ -6,9 +6,9 @@ use crate::{ByteSize, HeapRange};
 
 /// The location of a slab's record: its lane, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::placement) struct SlabPlace {
-    pub(in crate::placement) lane: u32,
-    pub(in crate::placement) number: u32,
+pub(crate) struct SlabPlace {
+    pub(crate) lane: u32,
+    pub(crate) number: u32,
 }
 
 /// The slabs among the ranges of a heap.
@@ -22,33 +22,33 @@ pub(super) struct SlabNotes {
 
 /// A used range of a heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::placement) struct UsedRange {
-    pub(in crate::placement) id: PlacementId,
-    pub(in crate::placement) range: HeapRange,
+pub(crate) struct UsedRange {
+    pub(crate) id: PlacementId,
+    pub(crate) range: HeapRange,
     /// The slab in this range, if it is one. The lane may have released it already.
-    pub(in crate::placement) slab: Option<SlabPlace>,
+    pub(crate) slab: Option<SlabPlace>,
 }
 
 /// A heap with all its ranges.
 #[derive(Debug)]
-pub(in crate::placement) struct HeapRanges<H> {
-    pub(in crate::placement) payload: H,
-    pub(in crate::placement) size: ByteSize,
-    pub(in crate::placement) is_closed: bool,
+pub(crate) struct HeapRanges<H> {
+    pub(crate) payload: H,
+    pub(crate) size: ByteSize,
+    pub(crate) is_closed: bool,
     /// The used ranges in address order.
-    pub(in crate::placement) used: Vec<UsedRange>,
+    pub(crate) used: Vec<UsedRange>,
 }
 
 impl HeapId {
     /// Returns the index of the heap in tables next to the set's own.
-    pub(in crate::placement) const fn slot(self) -> Slot {
+    pub(crate) const fn slot(self) -> Slot {
         self.slot
     }
 }
 
 impl<H> HeapSet<H> {
     /// Records that a live range is a slab. Amortized O(1).
-    pub(in crate::placement) fn note_slab(&mut self, id: PlacementId, place: SlabPlace) {
+    pub(crate) fn note_slab(&mut self, id: PlacementId, place: SlabPlace) {
         let entry = self.table.entries.get_mut(id.heap as usize);
         let Some(heap) = entry.and_then(|entry| entry.heap.as_mut()) else { return };
         let number = heap.suballocator.number_of(id.suballocation());
@@ -61,7 +61,7 @@ impl<H> HeapSet<H> {
 
     /// Returns whether a live range may be [divided](Self::divide) into so many: its heap must be open, and
     /// have room for the ranges. O(1).
-    pub(in crate::placement) fn may_divide(&self, id: PlacementId, parts: u32) -> bool {
+    pub(crate) fn may_divide(&self, id: PlacementId, parts: u32) -> bool {
         let heap = self.table.entries.get(id.heap as usize).and_then(|entry| entry.heap.as_ref());
         heap.is_some_and(|heap| {
             heap.class != super::HeapUse::Closed && heap.suballocator.has_numbers_for(parts)
@@ -70,7 +70,7 @@ impl<H> HeapSet<H> {
 
     /// Divides a live range: it keeps its first `size` bytes, and the rest becomes a new range, which is
     /// returned. O(1).
-    pub(in crate::placement) fn divide(&mut self, id: PlacementId, size: ByteSize) -> Option<PlacementId> {
+    pub(crate) fn divide(&mut self, id: PlacementId, size: ByteSize) -> Option<PlacementId> {
         let heap = self.table.entries.get_mut(id.heap as usize)?.heap.as_mut()?;
         let rest = heap.suballocator.divide(id.suballocation(), size).ok()?;
         self.totals.allocation_count += 1;
@@ -79,20 +79,20 @@ impl<H> HeapSet<H> {
 
     /// Returns the number of allocations and slabs in the heap of a range, or `None` if there is no such
     /// heap. O(1).
-    pub(in crate::placement) fn count_in_heap_of(&self, id: PlacementId) -> Option<u64> {
+    pub(crate) fn count_in_heap_of(&self, id: PlacementId) -> Option<u64> {
         let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
         Some(heap.suballocator.allocation_count())
     }
 
     /// Iterates over the owner's handles of the empty heaps. O(n) for n empty heaps.
-    pub(in crate::placement) fn empty_heaps(&self) -> impl Iterator<Item = &H> {
+    pub(crate) fn empty_heaps(&self) -> impl Iterator<Item = &H> {
         let is_empty = |slot: &Slot| self.table.heap(*slot).suballocator.is_empty();
         let closed = self.closed_slots().into_iter().filter(is_empty);
         self.empty.slots(&self.table).into_iter().chain(closed).map(|slot| &self.table.heap(slot).payload)
     }
 
     /// Returns a number greater than all heap slots. O(1).
-    pub(in crate::placement) fn slot_limit(&self) -> Slot {
+    pub(crate) fn slot_limit(&self) -> Slot {
         Slot::try_from(self.table.entries.len()).unwrap_or(Slot::MAX)
     }
 
@@ -100,7 +100,7 @@ impl<H> HeapSet<H> {
     ///
     /// A walk over the numbers finds every range that is live during the whole walk, whatever is freed
     /// meanwhile.
-    pub(in crate::placement) fn used_range(&self, heap: HeapId, number: usize) -> Option<UsedRange> {
+    pub(crate) fn used_range(&self, heap: HeapId, number: usize) -> Option<UsedRange> {
         let suballocator = &self.table.find(heap)?.suballocator;
         let used = suballocator.at_number(number)?;
         let id = PlacementId::new(heap.slot, used.id);
@@ -109,12 +109,12 @@ impl<H> HeapSet<H> {
 
     /// Returns a number greater than the numbers of all ranges in a heap, or `None` if the heap left the set.
     /// O(1).
-    pub(in crate::placement) fn range_number_limit(&self, heap: HeapId) -> Option<usize> {
+    pub(crate) fn range_number_limit(&self, heap: HeapId) -> Option<usize> {
         Some(self.table.find(heap)?.suballocator.number_limit())
     }
 
     /// Returns the heap in a slot with its ranges. O(ranges).
-    pub(in crate::placement) fn ranges_of(&self, slot: Slot) -> Option<HeapRanges<&H>> {
+    pub(crate) fn ranges_of(&self, slot: Slot) -> Option<HeapRanges<&H>> {
         let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
         let used = heap.suballocator.ranges().filter_map(|range_use| {
             let RangeUse::Used(used) = range_use else { return None };
@@ -130,7 +130,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Returns the range of a live id that is directly in a heap, and the owner's handle of the heap. O(1).
-    pub(in crate::placement) fn get(&self, id: PlacementId) -> Option<(HeapRange, &H)> {
+    pub(crate) fn get(&self, id: PlacementId) -> Option<(HeapRange, &H)> {
         let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
         Some((heap.suballocator.range_of(id.suballocation()).ok()?, &heap.payload))
     }

@@ -10,17 +10,17 @@ use crate::{ByteSize, HeapRange};
 
 /// The slot allocated as the target of a move.
 #[derive(Debug)]
-pub(in crate::placement) struct MovedSlot<H> {
-    pub(in crate::placement) id: SuballocationId,
-    pub(in crate::placement) range: HeapRange,
+pub(crate) struct MovedSlot<H> {
+    pub(crate) id: SuballocationId,
+    pub(crate) range: HeapRange,
     /// The memory of its slab.
-    pub(in crate::placement) memory: PlacementId,
-    pub(in crate::placement) heap: H,
+    pub(crate) memory: PlacementId,
+    pub(crate) heap: H,
 }
 
 /// Where a new slab for moves may be placed.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::placement) enum NewSlabIn {
+pub(crate) enum NewSlabIn {
     /// In any open heap in use.
     Occupied,
     /// In this closed heap.
@@ -29,19 +29,19 @@ pub(in crate::placement) enum NewSlabIn {
 
 impl<H: Clone> Lane<H> {
     /// Returns a number greater than the numbers of all slabs. O(1).
-    pub(in crate::placement) fn slab_limit(&self) -> u32 {
+    pub(crate) fn slab_limit(&self) -> u32 {
         self.slabs.as_ref().map_or(0, |slabs| slabs.place_count())
     }
 
     /// Returns how much of a slab is used, and its memory, or `None` if no slab has this number. O(1).
-    pub(in crate::placement) fn occupancy(&self, number: u32) -> Option<(PlacementId, SlabOccupancy)> {
+    pub(crate) fn occupancy(&self, number: u32) -> Option<(PlacementId, SlabOccupancy)> {
         let (memory, occupancy) = self.slabs.as_ref()?.occupancy(number)?;
         Some((memory.first_id(), occupancy))
     }
 
     /// Returns the class of a slab and its live suballocations in the range `memory`, or `None` if the lane
     /// released the slab. O(slots).
-    pub(in crate::placement) fn live_in(
+    pub(crate) fn live_in(
         &self,
         number: u32,
         memory: PlacementId,
@@ -55,7 +55,7 @@ impl<H: Clone> Lane<H> {
     }
 
     /// Closes the slab with this memory, unless the lane released it. O(1).
-    pub(in crate::placement) fn close_slab(&mut self, number: u32, memory: PlacementId) {
+    pub(crate) fn close_slab(&mut self, number: u32, memory: PlacementId) {
         if let Some(slabs) = self.slabs.as_mut() {
             if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
                 slabs.close(number);
@@ -64,7 +64,7 @@ impl<H: Clone> Lane<H> {
     }
 
     /// Reopens the slab with this memory, unless the lane released it. O(1).
-    pub(in crate::placement) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
+    pub(crate) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
         if let Some(slabs) = self.slabs.as_mut() {
             if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
                 slabs.reopen(number);
@@ -73,37 +73,33 @@ impl<H: Clone> Lane<H> {
     }
 
     /// Reopens all closed slabs. O(slabs).
-    pub(in crate::placement) fn reopen_slabs(&mut self) {
+    pub(crate) fn reopen_slabs(&mut self) {
         if let Some(slabs) = self.slabs.as_mut() {
             slabs.reopen_all();
         }
     }
 
     /// Removes a closed slab without used slots, and returns its ranges. O(1).
-    pub(in crate::placement) fn take_closed_empty(&mut self) -> Option<SlabRanges> {
+    pub(crate) fn take_closed_empty(&mut self) -> Option<SlabRanges> {
         let memory = self.slabs.as_mut()?.take_closed_empty()?;
         Some(self.ranges_of_removed(memory))
     }
 
     /// Returns the range of a live slot, and the owner's handle of its heap. O(1).
-    pub(in crate::placement) fn get(&self, id: SuballocationId) -> Option<(HeapRange, &H)> {
+    pub(crate) fn get(&self, id: SuballocationId) -> Option<(HeapRange, &H)> {
         let (range, memory) = self.slabs.as_ref()?.get(id).ok()?;
         Some((range, &memory.heap))
     }
 
     /// Allocates a slot for a move, like [`allocate`](Self::allocate). O(1).
-    pub(in crate::placement) fn allocate_moved(
-        &mut self,
-        class: SizeClass,
-        size: ByteSize,
-    ) -> Option<MovedSlot<H>> {
+    pub(crate) fn allocate_moved(&mut self, class: SizeClass, size: ByteSize) -> Option<MovedSlot<H>> {
         let (suballocation, memory) = self.slabs.as_mut()?.allocate(class, size)?;
         Some(moved(suballocation, memory))
     }
 
     /// Adds a slab of `slots` slots, up to the maximum of a slab, and allocates one of them. Returns `None`
     /// if there is no room. With `halve`, smaller slabs are tried if a large one does not fit. O(1).
-    pub(in crate::placement) fn allocate_moved_in_new_slab(
+    pub(crate) fn allocate_moved_in_new_slab(
         &mut self,
         heaps: &mut HeapSet<H>,
         place: NewSlabIn,

@@ -15,7 +15,7 @@ pub(super) struct SlabMemory<H> {
 
 /// The ranges of one heap in which a slab lies.
 #[derive(Debug, Clone)]
-pub(in crate::placement) enum SlabRanges {
+pub(crate) enum SlabRanges {
     /// One range for all slots.
     Whole(PlacementId),
     /// The slots that remained when free slots were cut off, at least one, each with its own range.
@@ -24,7 +24,7 @@ pub(in crate::placement) enum SlabRanges {
 
 impl SlabRanges {
     /// Iterates over the ids of the ranges.
-    pub(in crate::placement) fn ids(&self) -> impl Iterator<Item = PlacementId> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = PlacementId> {
         let (whole, slots) = match self {
             Self::Whole(id) => (Some(*id), [].as_slice()),
             Self::Slots(slots) => (None, slots.as_slice()),
@@ -109,7 +109,7 @@ impl<H: Clone> Lane<H> {
     ///
     /// Allocations stay in place. Slabs in closed heaps are left alone.
     #[cold]
-    pub(in crate::placement) fn give_up_free_slots(&mut self, heaps: &mut HeapSet<H>) -> bool {
+    pub(crate) fn give_up_free_slots(&mut self, heaps: &mut HeapSet<H>) -> bool {
         let mut any = self.give_up_empty(heaps);
         let Some(slabs) = self.slabs.as_mut() else { return any };
         for number in slabs.with_free_slots() {

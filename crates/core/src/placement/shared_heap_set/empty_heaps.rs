@@ -87,9 +87,13 @@ impl<H: Clone> SharedHeapSet<H> {
         std::iter::from_fn(|| heaps.take_expired()).collect()
     }
 
-    /// Counts a frame, and removes heaps that have been empty for too many frames. See
-    /// [`HeapSet::pass_frame`](super::HeapSet::pass_frame). Slabs without used slots return their memory to the
-    /// heaps once in the frames for which heaps are kept. O(1) per heap and slab, and then O(lanes).
+    /// Counts a frame, and removes heaps that have been empty for [`HeapRetention::frames`]. Slabs without used slots return
+    /// their memory to the heaps once in half of these frames.
+    ///
+    /// At most a 16th of the empty heaps leave with each frame, so that no frame pays for all of them. O(1) per heap and
+    /// slab, and then O(lanes).
+    ///
+    /// [`HeapRetention::frames`]: crate::placement::HeapRetention::frames
     pub fn pass_frame(&self) -> Vec<H> {
         let mut heaps = lock(&self.heaps.0);
         let removed = heaps.pass_frame();
@@ -100,9 +104,14 @@ impl<H: Clone> SharedHeapSet<H> {
         removed
     }
 
-    /// Counts a period, and removes heaps that were empty for too many. See
-    /// [`HeapSet::pass_period`](super::HeapSet::pass_period). Slabs without used slots return their memory to
-    /// the heaps. O(1) per heap and slab, and O(lanes).
+    /// Counts a period, and removes heaps that were empty during [`HeapRetention::periods`] whole ones, by default during
+    /// the whole time since the call before the last one. Slabs without used slots return their memory to the heaps. O(1)
+    /// per heap and slab, and O(lanes).
+    ///
+    /// The set has no clock. This is for owners that do not tell of [frames](Self::pass_frame), and whose calls
+    /// may be so few that counting them would keep empty heaps for ever.
+    ///
+    /// [`HeapRetention::periods`]: crate::placement::HeapRetention::periods
     pub fn pass_period(&self) -> Vec<H> {
         self.give_up_unused_slabs();
         lock(&self.heaps.0).pass_period()

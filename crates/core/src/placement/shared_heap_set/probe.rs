@@ -39,7 +39,7 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 
     /// Returns the result of [`probe`](Self::probe) for a lane.
-    pub(in crate::placement) fn probe_on(
+    pub(crate) fn probe_on(
         &self,
         lane: u32,
         request: &PlacementRequest,

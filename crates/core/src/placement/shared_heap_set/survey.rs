@@ -114,22 +114,18 @@ impl<H: Clone> SharedHeapSet<H> {
 }
 
 /// The ranges up to an offset.
-pub(in crate::placement) struct SurveyedRanges {
+pub(crate) struct SurveyedRanges {
     ranges: Vec<SurveyedRange>,
     end: HeapOffset,
 }
 
 impl SurveyedRanges {
-    pub(in crate::placement) fn with_capacity(count: usize) -> Self {
+    pub(crate) fn with_capacity(count: usize) -> Self {
         Self { ranges: Vec::with_capacity(count), end: HeapOffset::ZERO }
     }
 
     /// Adds the gap from the last range to this offset.
-    pub(in crate::placement) fn fill_to(
-        &mut self,
-        end: HeapOffset,
-        gap: impl Fn(HeapRange) -> SurveyedRange,
-    ) {
+    pub(crate) fn fill_to(&mut self, end: HeapOffset, gap: impl Fn(HeapRange) -> SurveyedRange) {
         let size = ByteSize::new(end.get().saturating_sub(self.end.get()));
         if !size.is_zero() {
             if let Some(range) = HeapRange::new(self.end, size) {
@@ -140,7 +136,7 @@ impl SurveyedRanges {
     }
 
     /// Adds an allocation, and the gap from the last range to it.
-    pub(in crate::placement) fn push_used(
+    pub(crate) fn push_used(
         &mut self,
         id: SharedPlacementId,
         range: HeapRange,
@@ -152,7 +148,7 @@ impl SurveyedRanges {
     }
 
     /// Adds the gap after the last range, and returns the heap with its ranges.
-    pub(in crate::placement) fn into_heap<H>(
+    pub(crate) fn into_heap<H>(
         mut self,
         heap: H,
         size: ByteSize,

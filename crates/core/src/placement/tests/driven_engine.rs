@@ -11,34 +11,34 @@ use crate::suballoc::SuballocError;
 use crate::{ByteSize, HeapOffset, HeapRange};
 
 /// The owner's view of a heap: its name and its size.
-pub(in crate::placement) type Heap = (u32, ByteSize);
+pub(crate) type Heap = (u32, ByteSize);
 
 /// An engine with a model of its owner, which knows what is live.
-pub(in crate::placement) struct DrivenEngine {
+pub(crate) struct DrivenEngine {
     desc: EngineDesc,
-    pub(in crate::placement) engine: HeapEngine<Heap>,
+    pub(crate) engine: HeapEngine<Heap>,
     /// The number of heaps made so far, which is also the name of the last.
-    pub(in crate::placement) made: u32,
+    pub(crate) made: u32,
     /// The existing heaps by name, with their sizes.
-    pub(in crate::placement) heaps: BTreeMap<u32, ByteSize>,
+    pub(crate) heaps: BTreeMap<u32, ByteSize>,
     /// The live allocations, with the names of their heaps.
-    pub(in crate::placement) live: Vec<(SharedPlacementId, u32, HeapRange)>,
-    pub(in crate::placement) freed: Vec<SharedPlacementId>,
+    pub(crate) live: Vec<(SharedPlacementId, u32, HeapRange)>,
+    pub(crate) freed: Vec<SharedPlacementId>,
 }
 
 impl DrivenEngine {
-    pub(in crate::placement) fn new(desc: EngineDesc) -> Self {
+    pub(crate) fn new(desc: EngineDesc) -> Self {
         let (engine, heaps) = (HeapEngine::new(&desc), BTreeMap::new());
         Self { desc, engine, made: 0, heaps, live: Vec::new(), freed: Vec::new() }
     }
 
-    pub(in crate::placement) fn make(&mut self, size: ByteSize) -> Heap {
+    pub(crate) fn make(&mut self, size: ByteSize) -> Heap {
         self.made += 1;
         self.heaps.insert(self.made, size);
         (self.made, size)
     }
 
-    pub(in crate::placement) fn gone(&mut self, heaps: impl IntoIterator<Item = Heap>) {
+    pub(crate) fn gone(&mut self, heaps: impl IntoIterator<Item = Heap>) {
         for (name, size) in heaps {
             assert!(self.live.iter().all(|&(_, heap, _)| heap != name), "released heap {name} is not empty");
             assert_eq!(self.heaps.remove(&name), Some(size), "heap {name} released twice");
@@ -76,7 +76,7 @@ impl DrivenEngine {
 
     /// Places a request in existing heaps or, if `makes_heap`, in a new one. Returns what a probe had to predict,
     /// and the place.
-    pub(in crate::placement) fn try_allocate(
+    pub(crate) fn try_allocate(
         &mut self,
         request: &PlacementRequest,
         makes_heap: bool,
@@ -109,12 +109,12 @@ impl DrivenEngine {
     }
 
     /// Places a request, and returns its place unless it is refused.
-    pub(in crate::placement) fn allocate(&mut self, request: &PlacementRequest) -> Option<(Heap, HeapRange)> {
+    pub(crate) fn allocate(&mut self, request: &PlacementRequest) -> Option<(Heap, HeapRange)> {
         self.try_allocate(request, true).1.map(|placed| (placed.heap, placed.range))
     }
 
     /// Places a request on another lane, as a call of another thread, if a probe predicts that it needs no heap.
-    pub(in crate::placement) fn allocate_on(
+    pub(crate) fn allocate_on(
         &mut self,
         lane: u32,
         request: &PlacementRequest,
@@ -138,7 +138,7 @@ impl DrivenEngine {
         self.live.push((id, heap.0, range));
     }
 
-    pub(in crate::placement) fn free(&mut self, position: usize) -> usize {
+    pub(crate) fn free(&mut self, position: usize) -> usize {
         let (id, ..) = self.live.swap_remove(position);
         let released = self.engine.free(id).unwrap();
         let count = released.len();
@@ -148,7 +148,7 @@ impl DrivenEngine {
         count
     }
 
-    pub(in crate::placement) fn take_empty(&mut self, up_to: ByteSize) {
+    pub(crate) fn take_empty(&mut self, up_to: ByteSize) {
         let taken = self.engine.take_empty(up_to);
         let sum = taken.iter().map(|(size, _)| size.get()).sum::<u64>();
         let enough = sum >= up_to.get();
@@ -162,7 +162,7 @@ impl DrivenEngine {
         );
     }
 
-    pub(in crate::placement) fn take_fitting(&mut self, at_least: ByteSize, at_most: ByteSize) {
+    pub(crate) fn take_fitting(&mut self, at_least: ByteSize, at_most: ByteSize) {
         let taken = self.engine.take_empty_fitting(at_least, at_most);
         if let Some((size, heap)) = taken {
             assert!(size == heap.1 && (at_least..=at_most).contains(&size));
@@ -174,7 +174,7 @@ impl DrivenEngine {
         }
     }
 
-    pub(in crate::placement) fn check(&self) {
+    pub(crate) fn check(&self) {
         self.engine.audit().unwrap();
         let totals = self.engine.totals();
         assert_eq!(totals.reserved.get(), self.heaps.values().map(|size| size.get()).sum::<u64>());
@@ -230,12 +230,12 @@ impl DrivenEngine {
     }
 
     /// Returns the whole visible state.
-    pub(in crate::placement) fn state(&self) -> (Vec<HeapSurvey<Heap>>, HeapSetTotals, SizeCacheCounts) {
+    pub(crate) fn state(&self) -> (Vec<HeapSurvey<Heap>>, HeapSetTotals, SizeCacheCounts) {
         (self.engine.survey(), self.engine.totals(), self.engine.size_cache())
     }
 
     /// Returns the state without slabs whose slots are all free, which a probe may release.
-    pub(in crate::placement) fn live_state(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+    pub(crate) fn live_state(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         let (mut heaps, totals, size_cache) = self.state();
         for heap in &mut heaps {
             heap.ranges.retain(|range| matches!(range, SurveyedRange::Used { .. }));
