@@ -1,8 +1,8 @@
 //! Lock types of the structures that threads share. Under `cfg(loom)` they are loom's.
 
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 use std::sync::{PoisonError, TryLockError};

@@ -104,7 +104,6 @@ impl Default for DefragmentationBudget {
 /// assert!(allocator.reserved() < before);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Defragmentation {
     allocator: Arc<Inner>,
     is_of_pool: bool,
@@ -112,6 +111,13 @@ pub struct Defragmentation {
     runs: Vec<Run>,
     /// Finished runs. Moves out of heaps that were given up may still be in progress.
     finished: Vec<Run>,
+}
+
+// By hand: derived, it would be code for all of the state.
+impl fmt::Debug for Defragmentation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Defragmentation").field("progress", &self.progress()).finish_non_exhaustive()
+    }
 }
 
 /// The result of a step.

@@ -31,7 +31,7 @@ impl Order {
     /// Sorts buffers into this order, those with a fixed offset first.
     pub(super) fn sort(self, instance: &Instance, buffers: &mut [u32]) {
         let sections = &instance.sections;
-        buffers.sort_by_cached_key(|&buffer| {
+        let key = |&buffer: &u32| {
             let number = buffer as usize;
             let desc = instance.buffers[number];
             let size = u128::from(desc.size.get());
@@ -51,7 +51,12 @@ impl Order {
                 Self::Time => (0, 0),
             };
             (desc.fixed_offset.is_none(), Reverse(key), first, buffer)
-        });
+        };
+        let mut keys: Vec<_> = buffers.iter().map(key).collect();
+        keys.sort_unstable();
+        for (place, (.., buffer)) in buffers.iter_mut().zip(keys) {
+            *place = buffer;
+        }
     }
 }
 
@@ -224,18 +229,26 @@ impl Ranges {
 
 /// Moves the buffers that reach above `target` forward in an order, so that the next packing places them earlier.
 pub(super) fn promote(instance: &Instance, order: &mut Vec<u32>, offsets: &[u64], target: u64) {
-    let mut positions: Vec<(usize, u32)> = (order.iter().enumerate())
+    let mut positions: Vec<(usize, usize, u32)> = (order.iter().enumerate())
         .map(|(position, &buffer)| {
             let number = buffer as usize;
             let desc = instance.buffers[number];
             let above = desc.fixed_offset.is_none() && offsets[number] + desc.size.get() > target;
-            (if above { position / 2 } else { position }, buffer)
+            (if above { position / 2 } else { position }, position, buffer)
         })
         .collect();
-    positions.sort_by_key(|&(position, _)| position);
+    positions.sort_unstable();
     order.clear();
-    order.extend(positions.into_iter().map(|(_, buffer)| buffer));
-    order.sort_by_key(|&buffer| instance.buffers[buffer as usize].fixed_offset.is_none());
+    order.extend(positions.into_iter().map(|(.., buffer)| buffer));
+    fixed_first(instance, order);
+}
+
+/// Moves the buffers with a fixed offset to the front, without another change of the order.
+pub(super) fn fixed_first(instance: &Instance, order: &mut Vec<u32>) {
+    let is_fixed = |buffer: &u32| instance.buffers[*buffer as usize].fixed_offset.is_some();
+    let (mut first, others): (Vec<u32>, Vec<u32>) = order.iter().partition(|&buffer| is_fixed(buffer));
+    first.extend(others);
+    *order = first;
 }
 
 /// Splits buffers into parts between which there is no conflict.

@@ -4,6 +4,7 @@
 //! buffers that live in them are packed on their own, by a search if possible, and first fit places the others around
 //! them.
 
+use super::greedy::fixed_first;
 use super::instance::{Buffer, Instance};
 use super::solve::{Part, Planner, SolveOptions, solve};
 use crate::ByteSize;
@@ -88,7 +89,7 @@ impl Planner<'_, '_> {
             self.offsets = placed;
             part.order = core.iter().copied().chain(others).collect();
             // First fit has to know what is fixed.
-            part.order.sort_by_key(|&buffer| desc(buffer).fixed_offset.is_none());
+            fixed_first(self.instance, &mut part.order);
         }
     }
 }

@@ -61,7 +61,7 @@ impl Sections {
         let count = buffers.len();
         let conflict = |a: usize, b: usize| a != b && !order.get(a, b) && !order.get(b, a);
         let mut by_size: Vec<usize> = (0..count).collect();
-        by_size.sort_by_key(|&buffer| Reverse(buffers[buffer].size));
+        by_size.sort_unstable_by_key(|&buffer| (Reverse(buffers[buffer].size), buffer));
         let mut covered = BitMatrix::new(count);
         let mut cliques: Vec<Vec<usize>> = Vec::new();
         let mut add = |seed: &[usize], covered: &mut BitMatrix| {

@@ -1,5 +1,6 @@
 //! Custom pools: heaps apart from the allocator's own.
 
+use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use heapwright_core::ByteSize;
@@ -36,7 +37,7 @@ use crate::{Error, HeapType};
 /// assert_eq!(pool.totals().used, buffer.size());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Pool {
     pub(crate) heaps: Arc<Striped<TypedHeaps>>,
     pub(crate) granted: GrantedHeaps,
@@ -45,6 +46,16 @@ pub struct Pool {
     pub(crate) resource_heap_tier: u8,
     /// The pool in the allocator's recording.
     pub(crate) recorded: Option<Arc<RecordedPool>>,
+}
+
+// By hand: derived, it would be code for all of the state.
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("name", &self.name())
+            .field("heap_type", &self.heap_type())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Pool {

@@ -1,6 +1,7 @@
 //! The allocator's public interface.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -32,9 +33,19 @@ use crate::{DeviceCaps, Error, HeapType};
 ///
 /// `Send` and `Sync`. Small resources are placed under a lock that other threads rarely use; others under one lock for
 /// each heap type. Both are held for O(1) bookkeeping, and never while the device creates or destroys an object.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ResourceAllocator {
     inner: Arc<Inner>,
+}
+
+// By hand: derived, it would be code for all of the state.
+impl fmt::Debug for ResourceAllocator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceAllocator")
+            .field("name", &self.debug_name())
+            .field("reserved", &self.reserved())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Features that an allocator supports: `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT` of GPGMM.

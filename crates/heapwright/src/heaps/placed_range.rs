@@ -106,7 +106,8 @@ impl PlacedRange {
 }
 
 impl Drop for PlacedRange {
-    #[inline]
+    // Of 6 KB, and part of the drop of many types.
+    #[inline(never)]
     fn drop(&mut self) {
         if !self.is_held {
             return;

@@ -1,6 +1,7 @@
 //! The public interface of a residency manager.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use heapwright_core::{ByteSize, FenceValue};
@@ -81,9 +82,16 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// # let _ = done;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ResidencyManager {
     pager: Arc<Pager>,
+}
+
+// By hand: derived, it would be code for all of the state.
+impl fmt::Debug for ResidencyManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResidencyManager").finish_non_exhaustive()
+    }
 }
 
 impl ResidencyManager {

@@ -1,5 +1,6 @@
 //! Plans a frame and places its resources.
 
+use std::fmt;
 use std::sync::Arc;
 
 use heapwright_core::aliasing::SolveOptions;
@@ -30,13 +31,19 @@ use crate::{Error, HeapType, InitialState, Pool, ResourceAllocator};
 /// # Threads
 ///
 /// `Send` and `Sync`.
-#[derive(Debug)]
 pub struct TransientHeaps {
     allocator: ResourceAllocator,
     requirements: RequirementsQuery,
     barriers: BarrierModel,
     pools: Vec<(HeapKind, Pool)>,
     last: Option<Arc<TransientResources>>,
+}
+
+// By hand: derived, it would be code for all of the state.
+impl fmt::Debug for TransientHeaps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransientHeaps").finish_non_exhaustive()
+    }
 }
 
 /// The planner's steps for a heap, enough to prove the plans of typical frames optimal. A frame that is not proved takes some

@@ -257,7 +257,7 @@ fn ask(state: &mut State<'_>, part: &[u32], strategy: Strategy, ranks: &[u64]) -
     }
     // The lowest section of a part can always be decided.
     let Some((_, section, mut buffers)) = best else { return (part[0] as usize, Vec::new()) };
-    buffers.sort_by_key(|&buffer| (ranks[buffer as usize], Reverse(buffer)));
+    buffers.sort_unstable_by_key(|&buffer| (ranks[buffer as usize], Reverse(buffer)));
     let free = (slack(state, section) > 0).then_some(Answer::LeaveFree);
     (section, free.into_iter().chain(buffers.into_iter().map(Answer::Place)).collect())
 }

@@ -279,7 +279,7 @@ impl Adaptive {
         let held = self.heaps.iter().zip(0..).filter(|(known, _)| known.held);
         let mut slots: Vec<HeapSlot> = held.map(|(_, number)| HeapSlot::new(number)).collect();
         let (next_use, now) = (&self.next_use, Self::clock(self.now));
-        slots.sort_by_key(|&heap| std::cmp::Reverse(next_use.age(heap, now)));
+        slots.sort_unstable_by_key(|&heap| (std::cmp::Reverse(next_use.age(heap, now)), heap.index()));
         for heap in slots {
             self.heaps[heap.index()].last = now.wrapping_sub(self.next_use.age(heap, now));
             let size = ByteSize::new(self.heaps[heap.index()].size);
