@@ -20,9 +20,6 @@ struct Args {
     /// Index of the Vulkan device, in the loader's order.
     #[arg(long, default_value_t = 0)]
     index: usize,
-    /// The program heapwright, for conformance and replays; left out without it.
-    #[arg(long, value_name = "FILE")]
-    heapwright: Option<PathBuf>,
     /// Size of one buffer of the bandwidth measurements, in MiB. Heaps from a sixteenth of it to four times as much are
     /// evicted.
     #[arg(long, default_value_t = 1024)]
