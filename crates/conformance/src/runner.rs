@@ -179,7 +179,11 @@ fn run_one(check: &'static Check, context: &Context, strictness: Strictness) -> 
     }));
     match result {
         Err(panic) => (Outcome::Failed, format!("the check panicked: {}", message(&*panic)), false),
-        Ok((verdict, removed)) => conclude(verdict, removed, strictness),
+        Ok((verdict, removed)) => {
+            // Where nothing was measured, the rule holds, and that is all there is to say.
+            let or_rule = |detail: String| if detail.is_empty() { check.rule().to_owned() } else { detail };
+            conclude(verdict.map(or_rule), removed, strictness)
+        }
     }
 }
 
