@@ -88,7 +88,7 @@ void test_extended_allocators(const environment &env) {
         EXPECT(hw::CreateAllocator(desc, env.device, env.dxgi(), nullptr, &allocator.self) == E_INVALIDARG && !allocator);
     }
 
-    /* Empty heaps leave after frames, except from GPGMM's pools. */
+    /* Empty heaps leave after frames (3,600 at most, with FEWEST_HITCHES), except from GPGMM's pools. */
     const struct {
         hw::EMPTY_HEAP_POLICY policy;
         RESOURCE_ALLOCATION_ALGORITHM pool;
@@ -105,7 +105,7 @@ void test_extended_allocators(const environment &env) {
         held<hw::IAllocator> extension;
         REQUIRE(extension_of(allocator, extension));
         EXPECT(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, 32 * MIB, nullptr) == S_FALSE);
-        for (int frame = 0; frame < 3000; frame++) EXPECT(extension->OnFrame() == S_OK);
+        for (int frame = 0; frame < 3700; frame++) EXPECT(extension->OnFrame() == S_OK);
         EXPECT((stats_of(allocator).FreeHeapUsage < 32 * MIB) == with.leave);
         extension.release();
         allocator.release();

@@ -64,12 +64,12 @@ impl<H: Clone> SharedHeapSet<H> {
     /// For one heap at a time, locks all lanes in the order of their numbers, then the heaps.
     ///
     /// ```
-    /// use heapwright_core::placement::{SharedHeapSet, SurveyedRange};
+    /// use heapwright_core::placement::{PlacementRequest, SharedHeapSet, SurveyedRange};
     /// use heapwright_core::{Alignment, ByteSize};
     ///
     /// let heaps: SharedHeapSet<&str> = SharedHeapSet::default();
-    /// let size = ByteSize::new(200);
-    /// let placed = heaps.allocate_in_new(ByteSize::from_kib(256), "a heap", size, Alignment::ONE)?;
+    /// let request = PlacementRequest::new(ByteSize::new(200), Alignment::ONE);
+    /// let placed = heaps.allocate_in_new(ByteSize::from_kib(256), "a heap", &request)?;
     /// let survey = heaps.survey();
     /// assert_eq!(survey[0].heap, "a heap");
     /// // A slab of slots of 208 bytes; the rest of the heap is free.
