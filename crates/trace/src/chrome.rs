@@ -85,8 +85,8 @@ impl<W: Write> ChromeTrace<W> {
     ///
     /// Returns the error of the output, like the other methods.
     pub fn thread_name(&mut self, thread: u32, name: &str) -> io::Result<()> {
-        let args = format_args!(",\"args\":{{\"name\":{}}}", Text(name));
-        self.event(Moment { time_ns: 0, thread }, "thread_name", 'M', args)
+        let at = Moment { time_ns: 0, thread };
+        self.event(at, "thread_name", 'M', format_args!(",\"args\":{{\"name\":{}}}", Text(name)))
     }
 
     /// Writes that an object begins (phase `N`) or ends (`D`).

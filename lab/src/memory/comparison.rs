@@ -85,7 +85,9 @@ impl Group {
                 })
                 .map(Trace::read)
                 .collect(),
-            Self::Generated(part) => Ok(GeneratedTrace::of_part(part).map(GeneratedTrace::generate).collect()),
+            Self::Generated(part) => {
+                Ok(GeneratedTrace::of_part(part).map(GeneratedTrace::generate).collect())
+            }
         }
     }
 }

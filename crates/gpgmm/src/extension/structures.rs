@@ -217,8 +217,8 @@ impl ExtendedAllocatorDesc {
             1 => EmptyHeapPolicy::LeastMemory,
             2 => EmptyHeapPolicy::FewestHitches,
             other => {
-                let rule = format_args!("{other} is not an EMPTY_HEAP_POLICY value");
-                return refuse("ALLOCATOR_DESC::EmptyHeapPolicy", rule);
+                let field = "ALLOCATOR_DESC::EmptyHeapPolicy";
+                return refuse(field, format_args!("{other} is not an EMPTY_HEAP_POLICY value"));
             }
         };
         if !self.base.names_pool_algorithm() {
