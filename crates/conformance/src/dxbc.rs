@@ -171,7 +171,7 @@ pub(crate) fn vertex_shader() -> Vec<u8> {
     container(&[(b"ISGN", vec![0, 8]), (b"OSGN", outputs), (b"SHEX", program(1, shader.0))])
 }
 
-/// What a shader declares.
+/// A declaration of a shader.
 #[derive(Clone, Copy)]
 pub(crate) enum Declaration {
     /// A 2D texture of integers.

@@ -100,7 +100,7 @@ struct CheckLine {
     id: &'static str,
     /// Reference to the specification.
     spec: &'static str,
-    /// What that place says.
+    /// The meaning of that place, in a sentence.
     rule: &'static str,
     /// Name of the class: behaviour or validation.
     class: &'static str,

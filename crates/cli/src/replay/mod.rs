@@ -100,7 +100,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Failed
     Ok(exit)
 }
 
-/// What is common to all traces.
+/// The device of a replay, the same for all of its traces.
 struct Plan {
     device: DeviceChoice,
     has_adapter: bool,

@@ -44,7 +44,7 @@ pub(super) struct RecordedTrace {
     excess: Option<Excess>,
 }
 
-/// What there is more of than a replay holds, and the limit, which bounds the memory for malicious files.
+/// The kind of thing of which a session has too many, and the limit. Limits bound the memory that a malicious file takes.
 type Excess = (&'static str, usize);
 
 /// Maximum number of steps.
