@@ -10,7 +10,7 @@ use windows_core::{BOOL, Error, Result};
 use crate::api::call;
 use crate::api::device::Device_Impl;
 use crate::debug::MessageLog;
-use crate::debug::filter::{Filter, KindList};
+use crate::debug::filter::{self, Filter, KindList};
 use crate::debug::message::{self, Message, MessageKind};
 use crate::rules::Refusal;
 
@@ -342,7 +342,7 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
     fn SetBreakOnCategory(&self, category: D3D12_MESSAGE_CATEGORY, benable: BOOL) -> Result<()> {
         run("ID3D12InfoQueue::SetBreakOnCategory", || {
             check_category(category)?;
-            self.log().lock().breaks.set_category(category, benable.as_bool());
+            filter::set(&mut self.log().lock().breaks.categories, category, benable.as_bool());
             Ok(())
         })
     }
@@ -350,26 +350,26 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
     fn SetBreakOnSeverity(&self, severity: D3D12_MESSAGE_SEVERITY, benable: BOOL) -> Result<()> {
         run("ID3D12InfoQueue::SetBreakOnSeverity", || {
             check_severity(severity)?;
-            self.log().lock().breaks.set_severity(severity, benable.as_bool());
+            filter::set(&mut self.log().lock().breaks.severities, severity, benable.as_bool());
             Ok(())
         })
     }
 
     fn SetBreakOnID(&self, id: D3D12_MESSAGE_ID, benable: BOOL) -> Result<()> {
-        self.log().lock().breaks.set_id(id, benable.as_bool());
+        filter::set(&mut self.log().lock().breaks.ids, id, benable.as_bool());
         Ok(())
     }
 
     fn GetBreakOnCategory(&self, category: D3D12_MESSAGE_CATEGORY) -> BOOL {
-        self.log().lock().breaks.has_category(category).into()
+        self.log().lock().breaks.categories.contains(&category).into()
     }
 
     fn GetBreakOnSeverity(&self, severity: D3D12_MESSAGE_SEVERITY) -> BOOL {
-        self.log().lock().breaks.has_severity(severity).into()
+        self.log().lock().breaks.severities.contains(&severity).into()
     }
 
     fn GetBreakOnID(&self, id: D3D12_MESSAGE_ID) -> BOOL {
-        self.log().lock().breaks.has_id(id).into()
+        self.log().lock().breaks.ids.contains(&id).into()
     }
 
     fn SetMuteDebugOutput(&self, bmute: BOOL) {
