@@ -8,6 +8,7 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, Error, Result};
 
 use crate::api::call;
+use crate::api::command_list::read_array;
 use crate::api::device::Device_Impl;
 use crate::debug::MessageLog;
 use crate::debug::filter::{self, Filter, KindList};
@@ -78,16 +79,9 @@ unsafe fn read_filter(filter: *const D3D12_INFO_QUEUE_FILTER) -> std::result::Re
 ///
 /// The lists of `desc` must be null or have the lengths that it states.
 unsafe fn read_list(desc: &D3D12_INFO_QUEUE_FILTER_DESC) -> std::result::Result<KindList, Refusal> {
+    // SAFETY: the caller's promise.
     let read = |count: u32, list: *const i32, name: &str| {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let len = usize::try_from(count).map_err(|_| Refusal::invalid(format!("{name} is too long")))?;
-        if list.is_null() {
-            return Err(Refusal::invalid(format!("{name} is null but its count is {count}")));
-        }
-        // SAFETY: the caller's promise; the list is not null.
-        Ok(unsafe { std::slice::from_raw_parts(list, len) }.to_vec())
+        unsafe { read_array(count, list, name) }.map(<[i32]>::to_vec)
     };
     Ok(KindList {
         categories: read(desc.NumCategories, desc.pCategoryList, "pCategoryList")?,
