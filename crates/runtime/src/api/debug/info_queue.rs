@@ -79,8 +79,8 @@ unsafe fn read_filter(filter: *const D3D12_INFO_QUEUE_FILTER) -> std::result::Re
 ///
 /// The lists of `desc` must be null or have the lengths that it states.
 unsafe fn read_list(desc: &D3D12_INFO_QUEUE_FILTER_DESC) -> std::result::Result<KindList, Refusal> {
-    // SAFETY: the caller's promise.
     let read = |count: u32, list: *const i32, name: &str| {
+        // SAFETY: the caller's promise.
         unsafe { read_array(count, list, name) }.map(<[i32]>::to_vec)
     };
     Ok(KindList {
