@@ -10,7 +10,6 @@ use super::refusal::Refusal;
 use crate::desc::{ClearValue, ResourceDesc};
 use crate::error::{MemorySource, Obstacle};
 use crate::request::with_mip_region;
-use crate::residency::ResidencyHeapStatus;
 use crate::{DeviceCaps, Error, InitialState};
 
 /// A device with each interface that may create a resource. `None` if the device does not support it.
@@ -172,7 +171,7 @@ pub(crate) fn place_resident(
         other => return other,
     };
     let Some(memory) = heap.residency() else { return Err(refused) };
-    if memory.info().status == ResidencyHeapStatus::Resident {
+    if memory.is_resident() {
         return Err(refused);
     }
     match KeptResident::new(memory) {
