@@ -246,7 +246,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Returns the resource. For an allocation [within a resource](Placement::WithinResource), it is the shared one.
+    /// Returns the resource. For an allocation [within a resource](crate::Placement::WithinResource), it is the shared one.
     ///
     /// The bytes still belong to the allocation. Code that maps the resource by `ID3D12Resource::Map`, an `unsafe fn`,
     /// must not access bytes that a [`Mapping`](crate::Mapping) of this or another allocation covers, and must unmap it as often as it
