@@ -11,10 +11,10 @@ use heapwright_trace::session::Action;
 use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
-use super::allocation_desc::ResourceAllocationDesc;
 use super::deferred::NotFreed;
 use super::inner::Inner;
 use super::pool::Pool;
+use super::request::ResourceAllocationDesc;
 use super::stats::ResourceAllocatorStats;
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::recording::name_args;

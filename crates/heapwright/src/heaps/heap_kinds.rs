@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest};
+use heapwright_core::placement::PlacementAlgorithm;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
@@ -10,11 +10,12 @@ use super::labels::next_number;
 use super::nesting::{Nesting, Owner, SharedKind};
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
+use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
-use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Budget, Heap, HeapSource, Refusal};
+use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
+use crate::source::{Account, Budget, Constraints, Heap, HeapSource, Refusal};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -362,9 +363,7 @@ impl HeapKinds {
     #[inline]
     pub(crate) fn prefetch_after(
         &self,
-        heaps: &Arc<TypedHeaps>,
-        sharing: Sharing,
-        request: &PlacementRequest,
+        &HeapRequest { heaps, sharing, ref placement, .. }: &HeapRequest<'_>,
         flags: ResourceAllocationFlags,
     ) {
         let Some(prefetcher) = &self.prefetcher else { return };
@@ -373,10 +372,10 @@ impl HeapKinds {
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
         let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
-            let planned = heaps.new_heap_size(sharing, request).ok();
+            let planned = heaps.new_heap_size(sharing, placement).ok();
             planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
         } else {
-            heaps.shared().next_heap(request)
+            heaps.shared().next_heap(placement)
         };
         let Some(next) = next else { return };
         let own = self.source.own_constraints();

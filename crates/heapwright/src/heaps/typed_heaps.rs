@@ -17,10 +17,10 @@ use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle};
 use crate::recording::RecordedPool;
-use crate::request::{Constraints, ResourceClass};
+use crate::request::ResourceClass;
 use crate::source::{
-    Account, Budget, CREATE_HEAP, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps,
-    Refusal, Refused, TimedHeap,
+    Account, Budget, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory,
+    PoolHeaps, Refusal, Refused, TimedHeap,
 };
 use crate::{HeapType, SegmentGroup};
 

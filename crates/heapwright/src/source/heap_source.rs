@@ -16,9 +16,17 @@ use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, Reso
 use crate::error::Obstacle;
 use crate::heaps::Owner;
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
-use crate::request::Constraints;
 use crate::residency::ResidencyManager;
 use crate::{DeviceCaps, Error, SegmentGroup};
+
+/// Constraints on the source of memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Constraints {
+    pub(crate) may_create_heap: bool,
+    pub(crate) within_budget: bool,
+    /// The residency manager does not manage the memory.
+    pub(crate) never_resident: bool,
+}
 
 /// The device, budget, limits and residency manager of an allocator.
 #[derive(Debug)]
