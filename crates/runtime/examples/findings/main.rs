@@ -21,8 +21,10 @@ use self::gpu::{Gpu, Result, buffer, render_target, transition, with_bytes};
 
 const SIZE: u64 = 128 << 10;
 
-/// The findings by name. Each returns what the runtime says.
-pub(crate) const FINDINGS: [(&str, fn() -> Result<String>); 4] = [
+/// The name of a finding, and what makes the calls and returns what the runtime says.
+type Finding = (&'static str, fn() -> Result<String>);
+
+pub(crate) const FINDINGS: [Finding; 4] = [
     ("D3D12MA's test reads a buffer that nothing wrote", read_after_aliasing),
     ("GPGMM's queue does not wait for paging", no_wait_for_paging),
     ("D3DX12Residency adds the budgets of both segment groups", summed_budgets),
