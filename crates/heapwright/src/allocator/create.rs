@@ -6,11 +6,9 @@ use heapwright_d3d12::*;
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
 use super::report::LiveAllocation;
-use super::request::{
-    HeapRules, Order, ResourceAllocationDesc, ResourceRequest, foreign_heap_flags, order, part_of,
-};
+use super::request::{HeapRules, Order, ResourceAllocationDesc, ResourceRequest, order, part_of};
 use crate::buffers::BackingSource;
-use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
+use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
 use crate::error::Shortage;
 use crate::heaps::{HeapRequest, Label, Striped, TypedHeaps};
 use crate::request::{
@@ -155,8 +153,8 @@ impl Inner {
         };
         let rules = HeapRules {
             always_committed: self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
-            dedicated: heaps.is_dedicated(),
-            foreign_flags: foreign_heap_flags(allocation.extra_required_heap_flags, heaps) != 0,
+            dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
+            flags: heaps.desc.heap.Flags,
         };
         Ok(Placements { heaps, placed, order: order(allocation, resource, rules) })
     }
@@ -174,7 +172,9 @@ impl Inner {
         let placement = request.placement(placed, heaps, own_heap)?;
         let request = HeapRequest::new(&self.heaps, heaps, placement, *constraints);
         let range = request.take()?;
-        self.heaps.prefetch_after(&request, allocation.flags);
+        if let Some(prefetcher) = &self.heaps.prefetcher {
+            self.heaps.prefetch_after(prefetcher, &request, allocation.flags);
+        }
         let resource = range.create_resource_at(HeapOffset::ZERO, resource, &placed.desc)?;
         let memory = Memory::Placed { resource, range };
         Ok(ResourceAllocation::new(memory, buffer_width(&placed.desc), granted, decision))

@@ -194,7 +194,7 @@ impl Inner {
             let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
             return Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule));
         }
-        let foreign = foreign_heap_flags(flags, &pool.heaps);
+        let foreign = foreign_heap_flags(flags, pool.heaps.desc.heap.Flags);
         if foreign != 0 {
             // Outside of a pool, the resource is committed.
             let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
@@ -242,10 +242,10 @@ impl ResourceRequest<'_> {
 
 /// Returns the required flags that heaps do not have and that affect their resources.
 #[inline]
-pub(crate) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, heaps: &TypedHeaps) -> D3D12_HEAP_FLAGS {
+fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
     // Hints that need not be honored.
     let permissions = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
-    required & !permissions & !heaps.desc.heap.Flags
+    required & !permissions & !flags
 }
 
 /// The minimum alignment of a part, as in GPGMM's library.
@@ -330,8 +330,8 @@ pub(crate) struct HeapRules {
     pub(crate) always_committed: bool,
     /// Every resource has a heap of its own.
     pub(crate) dedicated: bool,
-    /// The allocation requires heap flags that the heaps do not have.
-    pub(crate) foreign_flags: bool,
+    /// The flags of the heaps.
+    pub(crate) flags: D3D12_HEAP_FLAGS,
 }
 
 /// At most three placements, each with its reason.
@@ -362,7 +362,7 @@ pub(crate) fn order(
     if flags.contains(Flags::ALWAYS_COMMITTED) || resource.protected_session.is_some() && !is_in_pool {
         return [committed(PlacementReason::AllocationFlag), None, None];
     }
-    if rules.foreign_flags && !is_in_pool {
+    if !is_in_pool && foreign_heap_flags(allocation.extra_required_heap_flags, rules.flags) != 0 {
         return [committed(PlacementReason::ExtraHeapFlags), None, None];
     }
     if rules.always_committed && !placed_only {
@@ -400,17 +400,15 @@ mod tests {
         use ResourceAllocationFlags as Flags;
         let (none, heaps) = (Flags::empty(), HeapRules::default());
         let committing = HeapRules { always_committed: true, ..heaps };
-        let foreign = HeapRules { foreign_flags: true, ..heaps };
         let dedicated = HeapRules { dedicated: true, ..heaps };
         let by_flag = (Committed, AllocationFlag);
         let (shared, large, last) = ((Shared, Usual), (Own, Large), (Committed, OutOfMemory));
         type Case<'a> = (Flags, u64, HeapRules, &'a [(Placement, PlacementReason)]);
-        let cases: [Case<'_>; 14] = [
+        let cases: [Case<'_>; 13] = [
             (none, 0, heaps, &[shared, large, last]),
             (Flags::ALWAYS_COMMITTED, 0, heaps, &[by_flag]),
             (none, 0, committing, &[(Committed, AllocatorFlag)]),
             (none, 1, committing, &[shared, large]),
-            (none, 0, foreign, &[(Committed, ExtraHeapFlags)]),
             (Flags::PREFER_COMMITTED, 0, heaps, &[by_flag, shared, large]),
             (Flags::PREFER_COMMITTED | Flags::NEVER_RESIDENT, 0, heaps, &[by_flag, (Own, AllocationFlag)]),
             (Flags::PREFER_COMMITTED, 0, dedicated, &[by_flag, (Own, Usual)]),
@@ -431,6 +429,18 @@ mod tests {
             let found = order(&allocation, &ResourceDesc::default(), rules);
             let found = found.into_iter().flatten().map(|decision| (decision.placement, decision.reason));
             assert_eq!(found.collect::<Vec<_>>(), expected, "{flags:?}, {padding}, {rules:?}");
+        }
+        for (flags, is_foreign) in [
+            (D3D12_HEAP_FLAG_SHARED, true),
+            (D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED, true),
+            (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED, false),
+        ] {
+            let allocation =
+                ResourceAllocationDesc { extra_required_heap_flags: flags, ..Default::default() };
+            let rules = HeapRules { flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, ..heaps };
+            let first = order(&allocation, &ResourceDesc::default(), rules)[0];
+            let foreign = PlacementDecision::new(Committed, ExtraHeapFlags);
+            assert_eq!(first == Some(foreign), is_foreign, "{flags:#x}");
         }
     }
 }

@@ -115,10 +115,8 @@ impl ResourceAllocator {
         initial_state: D3D12_RESOURCE_STATES,
         clear_value: Option<ClearValue>,
     ) -> Result<ResourceAllocation, Error> {
-        self.create(
-            allocation,
-            ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) },
-        )
+        let resource = ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) };
+        self.inner.create(allocation, &resource)
     }
 
     /// Creates a resource and the memory for it. `resource` is a [`ResourceDesc`], or a `D3D12_RESOURCE_DESC` for a

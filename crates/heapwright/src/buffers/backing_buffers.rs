@@ -358,7 +358,7 @@ impl BackingSource<'_> {
                 PlacementRequest { own_heap, ..PlacementRequest::new(placed.size, placed.alignment) };
             place(&HeapRequest::new(self.heaps, heaps, placement, self.constraints), &desc, &placed)
         };
-        match place(heaps.is_dedicated()) {
+        match place(heaps.desc.algorithm == SuballocationAlgorithm::Dedicated) {
             Err(refusal) if refusal.is_about_size() => place(true),
             placed => placed,
         }
@@ -380,7 +380,9 @@ impl BackingSource<'_> {
     fn create(&self, size: ByteSize) -> Result<BackingBuffer, Refusal> {
         let (resource, range) = self.place(size, |request, desc, placed| {
             let range = request.take()?;
-            self.heaps.prefetch_after(request, ResourceAllocationFlags::empty());
+            if let Some(prefetcher) = &self.heaps.prefetcher {
+                self.heaps.prefetch_after(prefetcher, request, ResourceAllocationFlags::empty());
+            }
             Ok((range.create_resource_at(HeapOffset::ZERO, desc, &placed.desc)?, range))
         })?;
         let kept = range.heap().residency().map(KeptResident::new).transpose()?;

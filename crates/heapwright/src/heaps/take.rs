@@ -96,10 +96,10 @@ impl HeapRequest<'_> {
     /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
-        if self.sharing == Sharing::Shared {
+        if let (Sharing::Shared, Some(set)) = (self.sharing, self.heaps.shared().as_default()) {
             // Found at once, usually in a heap that is not empty. Takes no reference to the heap.
             let address = |heap: &Arc<Heap>| NonNull::from(&**heap);
-            if let Some(found) = self.heaps.shared().allocate_at_hand(&self.placement, address) {
+            if let Some(found) = set.allocate_at_hand(&self.placement, address) {
                 return Ok(self.placed(found));
             }
         }

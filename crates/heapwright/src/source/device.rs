@@ -96,6 +96,11 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
+    fn of(call: &'static str, created: windows_core::Result<()>) -> Self {
+        // Success without an object.
+        Self { call, hresult: created.err().map_or(E_POINTER, |error| error.code()) }
+    }
+
     /// Converts to a refusal of a source of memory.
     pub(crate) fn into_refusal(self, source: MemorySource) -> Refusal {
         match self.hresult {
@@ -212,12 +217,13 @@ pub(crate) fn create_placed(
         }
         None => ("ID3D12Device::CreatePlacedResource", Err(E_NOINTERFACE.into())),
     };
-    let refused = match answer(call, created, placed) {
-        Err(refused) if refused.hresult == E_INVALIDARG => refused,
-        made => return made,
-    };
+    if let (Ok(()), Some(placed)) = (&created, placed) {
+        return Ok(placed);
+    }
+    let refused = Refused::of(call, created);
     let is_evicted = |memory: &&ResidencyHeap| !memory.is_resident();
-    match heap.residency().filter(is_evicted).map(KeptResident::new) {
+    let evicted = heap.residency().filter(|_| refused.hresult == E_INVALIDARG).filter(is_evicted);
+    match evicted.map(KeptResident::new) {
         Some(Ok(_kept)) => create_placed(devices, heap_type, heap, offset, resource, desc),
         _ => Err(refused),
     }
@@ -274,7 +280,7 @@ pub(crate) fn create_committed(
             ("ID3D12Device10::CreateCommittedResource3", created)
         }
     };
-    answer(call, created, made)
+    made.filter(|_| created.is_ok()).ok_or_else(|| Refused::of(call, created))
 }
 
 /// Returns castable formats as the calls take them.
@@ -283,19 +289,6 @@ fn castable(resource: &ResourceDesc<'_>) -> (u32, *const DXGI_FORMAT) {
     // More than 2^32 are rejected when the requirements are queried.
     let count = u32::try_from(formats.len()).unwrap_or(0);
     (count, if formats.is_empty() { std::ptr::null() } else { formats.as_ptr() })
-}
-
-#[inline]
-fn answer(
-    call: &'static str,
-    created: windows_core::Result<()>,
-    resource: Option<ID3D12Resource>,
-) -> Result<ID3D12Resource, Refused> {
-    match (created, resource) {
-        (Ok(()), Some(resource)) => Ok(resource),
-        (Ok(()), None) => Err(Refused { call, hresult: E_POINTER }),
-        (Err(error), _) => Err(Refused { call, hresult: error.code() }),
-    }
 }
 
 /// Sets the name of a D3D12 object.
