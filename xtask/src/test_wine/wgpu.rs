@@ -76,7 +76,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     let [stock, ours] = printed;
     print!("{}", table(&stock, &ours));
     let results = [stock.results, ours.results].map(|mut results| {
-        // Stock wgpu decides by the usage that the adapter reports, and Wine's reports none.
+        // On Wine's adapter, stock wgpu never reaches the threshold.
         results.retain(|name, _| !args.wine || name != "out-of-memory-at-a-share-of-the-budget");
         results
     });
