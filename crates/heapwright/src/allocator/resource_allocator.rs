@@ -198,7 +198,7 @@ impl ResourceAllocator {
     /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
     /// warning is logged.
     ///
-    /// Cost: O(log n) for n waiting fences or allocations.
+    /// Cost: O(fences + log n) for n waiting allocations.
     ///
     /// # Errors
     ///
