@@ -11,14 +11,16 @@ use heapwright_trace::session::Action;
 use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
-use super::allocation_desc::ResourceAllocationDesc;
 use super::deferred::NotFreed;
 use super::inner::Inner;
 use super::pool::Pool;
+use super::request::ResourceAllocationDesc;
 use super::stats::ResourceAllocatorStats;
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::recording::name_args;
-use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
+use crate::residency::ResidencyManager;
+#[cfg(feature = "residency")]
+use crate::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType};
 
 /// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
@@ -113,10 +115,8 @@ impl ResourceAllocator {
         initial_state: D3D12_RESOURCE_STATES,
         clear_value: Option<ClearValue>,
     ) -> Result<ResourceAllocation, Error> {
-        self.create(
-            allocation,
-            ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) },
-        )
+        let resource = ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) };
+        self.inner.create(allocation, &resource)
     }
 
     /// Creates a resource and the memory for it. `resource` is a [`ResourceDesc`], or a `D3D12_RESOURCE_DESC` for a
@@ -198,7 +198,7 @@ impl ResourceAllocator {
     /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
     /// warning is logged.
     ///
-    /// Cost: O(log n) for n waiting fences or allocations.
+    /// Cost: O(fences + log n) for n waiting allocations.
     ///
     /// # Errors
     ///
@@ -431,6 +431,7 @@ impl ResourceAllocator {
     /// assert_eq!(uses.len()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "residency")]
     pub fn with_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -447,6 +448,7 @@ impl ResourceAllocator {
     /// # Errors
     ///
     /// The errors of [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
+    #[cfg(feature = "residency")]
     pub fn with_new_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,

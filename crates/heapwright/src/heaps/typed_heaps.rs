@@ -17,10 +17,10 @@ use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle};
 use crate::recording::RecordedPool;
-use crate::request::{Constraints, ResourceClass};
+use crate::request::ResourceClass;
 use crate::source::{
-    Account, Budget, CREATE_HEAP, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps,
-    Refusal, Refused, TimedHeap,
+    Account, Budget, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory,
+    PoolHeaps, Refusal, Refused, TimedHeap,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -282,14 +282,25 @@ impl TypedHeaps {
         self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
     }
 
-    /// Returns how many heaps of a pool may be released. O(n) for n empty heaps.
-    pub(crate) fn releasable(&self) -> u64 {
-        let Some(pool) = &self.pool_heaps else { return 0 };
+    /// Returns how many heaps of a pool may be released, and how many of its empty ones may not. O(n) for n empty heaps.
+    pub(crate) fn releasable_and_kept(&self) -> (u64, u64) {
+        let Some(pool) = &self.pool_heaps else { return (0, 0) };
         let is_regular = |heap: &Arc<Heap>| heap.size() == self.desc.heap_size;
         let mut empty = self.shared.map_empty(is_regular);
         empty.extend(self.dedicated.map_empty(is_regular));
         let regular = empty.iter().filter(|&&is_regular| is_regular).count();
-        pool.releasable(regular as u64, (empty.len() - regular) as u64)
+        let releasable = pool.releasable(regular as u64, (empty.len() - regular) as u64);
+        (releasable, empty.len() as u64 - releasable)
+    }
+
+    /// Returns the bytes of the empty heaps that may be released. O(1), and for a pool that keeps some O(n) for n empty heaps.
+    pub(crate) fn releasable_bytes(&self) -> ByteSize {
+        let empty = self.totals().empty;
+        if self.desc.min_heap_count == 0 {
+            return empty;
+        }
+        let (_, kept) = self.releasable_and_kept();
+        empty.saturating_sub(self.desc.heap_size.checked_mul(kept).unwrap_or(empty))
     }
 
     fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
@@ -299,7 +310,7 @@ impl TypedHeaps {
     }
 
     /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
-    fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+    pub(super) fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
         self.add_to_pool(size).or_else(|refusal| {
             if self.source.never_over_allocates() {
                 return Err(refusal);
@@ -314,21 +325,8 @@ impl TypedHeaps {
         self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
     }
 
-    /// Creates a heap, for which a residency manager makes memory available.
-    pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
-        let permit = self.replace_in_pool(size)?;
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        let _until_created =
-            self.source.charge_budget(self.desc.segment_group, size, constraints).map_err(refuse)?;
-        let heap = self.account_heap(size, constraints, permit, || self.create_d3d12_heap(size))?;
-        if let Some(recording) = &self.source.recording {
-            heap.record(recording, &self.desc.heap);
-        }
-        Ok(heap)
-    }
-
     /// Counts a heap that a function creates, if limits and manager permit it.
-    fn account_heap(
+    pub(super) fn account_heap(
         &self,
         size: ByteSize,
         constraints: Constraints,
@@ -471,11 +469,6 @@ impl TypedHeaps {
     /// Returns the sizes of empty heaps that no engine keeps.
     pub(crate) fn spare_sizes(&self) -> Vec<ByteSize> {
         self.own_spare().map(HeapPool::sizes).unwrap_or_default()
-    }
-
-    /// Returns whether no two resources share a heap.
-    pub(crate) fn is_dedicated(&self) -> bool {
-        self.shared.algorithm() == PlacementAlgorithm::Dedicated
     }
 
     /// Returns the free bytes of shared heaps.
