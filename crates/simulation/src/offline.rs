@@ -4,7 +4,7 @@
 use std::collections::BinaryHeap;
 
 use heapwright_core::ByteSize;
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 
 use crate::workload::{WorkHeap, Workload, as_index};
 

@@ -1,9 +1,9 @@
 //! The planner's records of heaps.
 
+use super::PriorityLevel;
 use super::policy::HeapSlot;
 use super::unlearned::Run;
-use super::{PriorityLevel, SegmentGroup};
-use crate::ByteSize;
+use crate::{ByteSize, SegmentGroup};
 
 /// Identifies a heap of one planner. An id is never reused for another heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use super::{SegmentGroup, Status};
-use crate::{ByteSize, FenceValue};
+use super::Status;
+use crate::{ByteSize, FenceValue, SegmentGroup};
 
 /// D3D12's five levels of residency priority. Heaps of a lower level are evicted before all heaps of a higher
 /// level.

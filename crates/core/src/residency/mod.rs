@@ -22,7 +22,7 @@ pub use in_flight::{QueueSlot, Submission};
 pub use managed_heap::{HeapState, LockOutcome, NewManagedHeap, PlanError, PriorityLevel, UnknownHeap};
 pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, WaitFor};
 pub use planner::ResidencyPlanner;
-pub use segment_group::{GroupMemory, GroupTotals, SegmentGroup};
+pub use segment_group::{GroupMemory, GroupTotals};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

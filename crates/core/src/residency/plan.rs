@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use super::ManagedHeapId;
 use super::in_flight::{QueueSlot, Submission};
 use super::policy::{HeapSlot, Moment};
-use super::{ManagedHeapId, SegmentGroup};
-use crate::{ByteSize, FenceValue};
+use crate::{ByteSize, FenceValue, SegmentGroup};
 
 /// Describes the plan that is requested.
 #[derive(Debug, Clone, Copy)]

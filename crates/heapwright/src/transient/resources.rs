@@ -12,6 +12,7 @@ use super::frame::{TransientFrame, malformed};
 use super::states::{FrameStates, PassRecord};
 use crate::Error;
 use crate::heaps::PlacedRange;
+#[cfg(feature = "residency")]
 use crate::residency::ResidencyList;
 
 /// The heaps that hold resources of a category.
@@ -83,6 +84,7 @@ impl TransientResources {
     /// # Errors
     ///
     /// The errors of [`ResidencyList::add`].
+    #[cfg(feature = "residency")]
     pub fn add_to(&self, list: &ResidencyList) -> Result<(), Error> {
         let mut open = list.open()?;
         self.heaps.iter().filter_map(|heap| heap.range.heap().residency()).try_for_each(|heap| open.add(heap))

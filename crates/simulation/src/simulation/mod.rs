@@ -6,11 +6,11 @@ mod device;
 
 use std::time::Duration;
 
-use heapwright::{ByteSize, FenceValue};
+use heapwright::{ByteSize, FenceValue, SegmentGroup};
 use heapwright_core::residency::policy::Moment;
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, QueueSlot,
-    ResidencyPlanner, SegmentGroup, Status, WaitFor,
+    ResidencyPlanner, Status, WaitFor,
 };
 
 use self::clock::{Clock, Moved, PagingCost};

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use heapwright::ByteSize;
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 use heapwright_trace::session::{Action, Counter, Heap, HeapType, Record};
 
 use super::from_trace::{BUDGET_PERCENT, FRAMES_IN_FLIGHT};

@@ -27,7 +27,7 @@ use heapwright::{
     ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
     buffer_desc,
 };
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::{EventKind, RecordReader, Trace, TraceError};
 

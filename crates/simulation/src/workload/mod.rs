@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use heapwright::ByteSize;
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 
 pub use self::from_trace::{CannotDerive, from_records};
 pub use self::generated::{GeneratedWorkload, WorkloadShape};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
     EVICT_AHEAD, FIRST_EVALUATION_SEED, Frame, GeneratedWorkload, Outcome, Policy, Shape as _, WorkHeap,

@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::arithmetic::{EffectiveBudget, Fraction, Limit, OsMemory, effective_budget, external};
+use super::arithmetic::{EffectiveBudget, Limit, OsMemory, effective_budget, external};
+use crate::adapter::Fraction;
 use crate::adapter::ToDxgi as _;
 use crate::residency::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};

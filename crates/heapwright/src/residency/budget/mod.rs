@@ -14,7 +14,6 @@ mod faulty_adapter;
 mod pressure;
 mod trim;
 
-pub(crate) use self::arithmetic::Fraction;
 pub(crate) use self::background::BackgroundUpdates;
 pub(crate) use self::budgets::{Budgets, unifies_memory};
 pub(crate) use self::pressure::PressureMonitor;

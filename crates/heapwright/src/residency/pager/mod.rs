@@ -322,7 +322,7 @@ impl Pager {
                     return Ok(self.books.reserve_pending(&mut state, group, bytes));
                 }
                 if tries == TRIES {
-                    return Err(Error::over_budget(OverBudget { group, needed, budget }));
+                    return Err(Error::over_budget(&OverBudget { group, needed, budget }));
                 }
             }
             self.page_now(request)?;

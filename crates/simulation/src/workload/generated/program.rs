@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use heapwright::ByteSize;
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 
 use crate::workload::{Frame, HeapNumber, Random, WorkHeap, Workload};
 
