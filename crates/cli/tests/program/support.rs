@@ -6,6 +6,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use heapwright::report::{
+    AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName,
+    PoolReport, ResourceReport,
+};
+use heapwright::{ByteSize, HeapOffset, SegmentGroup};
 use heapwright_trace::session::{Action, Record, SessionWriter};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -75,6 +80,30 @@ pub(crate) fn heapwright_reading(input: &[u8], args: &[&str]) -> Outcome {
     // The program may exit before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input);
     Outcome::from_output(child.wait_with_output().unwrap())
+}
+
+/// Returns a report with a heap of 4 MiB, two buffers in it, and a committed resource.
+pub(crate) fn report(name: &str) -> AllocatorReport {
+    let mut report = AllocatorReport::new(DeviceReport::new("Test GPU", "discrete"));
+    report.pools.push(PoolReport::new("default"));
+    let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
+    let mut heap = HeapReport::new(heap_type, group, HeapContents::Buffers, ByteSize::from_mib(4));
+    let buffer = |offset| {
+        AllocationReport::new(HeapOffset::new(offset), ByteSize::from_mib(1), AllocationKind::Buffer)
+    };
+    heap.allocations.push(buffer(0).with_name(name).with_requested(ByteSize::new(1_000_000)));
+    heap.allocations.push(buffer(2 << 20));
+    report.heaps.push(heap);
+    let size = ByteSize::from_mib(32);
+    report.committed.push(
+        ResourceReport::new(heap_type, group, AllocationKind::RenderTarget, size).with_name("back buffer"),
+    );
+    report.recount();
+    report
+}
+
+pub(crate) fn report_json(name: &str) -> String {
+    serde_json::to_string(&report(name)).unwrap()
 }
 
 /// Returns a session of actions at their times in microseconds.
