@@ -39,8 +39,9 @@ impl ResourceAllocator {
     /// * The memory of unused slabs and backing buffers, and free ranges that only an exhaustive search finds, are not
     ///   counted: near a limit, `create` may use them where `probe` predicted a new heap or fails.
     /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
-    /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
-    ///   it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
+    /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap or, near a
+    ///   limit, another placement. Before it adds a backing buffer, it releases unused ones, whose memory may suffice for the
+    ///   new buffer.
     /// * `create` may succeed where `probe` fails, or use a heap where `probe` predicted a committed resource, because it
     ///   frees the allocations given to [`free_after`](Self::free_after) whose fence value is reached when memory is short.
     ///
