@@ -94,10 +94,8 @@ fn category_name(category: Category) -> &'static str {
 
 fn heap_report(frame: &NamedFrame, plan: &FramePlan, heap: usize) -> HeapReport {
     let of = &plan.heaps[heap];
-    let activations = plan
-        .activations
-        .iter()
-        .filter(|activation| plan.placements[activation.resource.index()].heap == heap);
+    let activations =
+        plan.activations.iter().filter(|activation| plan.placements[activation.resource.0].heap == heap);
     let pairs = activations.map(|activation| {
         let before: BTreeSet<_> =
             activation.predecessors.iter().map(|predecessor| predecessor.resource).collect();
@@ -124,7 +122,7 @@ fn heap_report(frame: &NamedFrame, plan: &FramePlan, heap: usize) -> HeapReport 
 
 fn drawn<'a>(frame: &'a NamedFrame, plan: &FramePlan, heap: usize) -> DrawnHeap<'a> {
     let of = &plan.heaps[heap];
-    let unshared: BTreeSet<usize> = plan.not_aliased.iter().map(|(resource, _)| resource.index()).collect();
+    let unshared: BTreeSet<usize> = plan.not_aliased.iter().map(|(resource, _)| resource.0).collect();
     let buffers = held(plan, heap).map(|number| {
         let resource = &frame.resources[number];
         let (first, last) =
