@@ -7,10 +7,11 @@ use super::heap_table::Record;
 use crate::ByteSize;
 
 /// One of DXGI's two memory segment groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum SegmentGroup {
     /// The local segment group: video memory, or all memory on UMA.
+    #[default]
     Local,
     /// The non-local segment group: system memory that the GPU accesses over the bus; empty on UMA.
     NonLocal,
@@ -24,10 +25,7 @@ impl SegmentGroup {
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
-        match self {
-            Self::Local => 0,
-            Self::NonLocal => 1,
-        }
+        self as usize
     }
 }
 

@@ -184,8 +184,10 @@ impl fmt::Debug for BackgroundUpdates {
     }
 }
 
-#[cfg(all(test, any(windows, target_os = "linux", target_os = "android")))]
+#[cfg(test)]
 mod tests {
+    #![cfg(any(windows, target_os = "linux", target_os = "android"))]
+
     use std::sync::OnceLock;
     use std::sync::mpsc::{RecvTimeoutError, channel};
     use std::time::Duration;
@@ -194,7 +196,7 @@ mod tests {
     use heapwright_runtime::SegmentGroup;
     use heapwright_runtime::{HostProfile, Instance};
 
-    use super::super::faulty_adapter::FaultyAdapter;
+    use super::super::budgets::tests::faulty_adapter::FaultyAdapter;
     use super::*;
 
     /// Far longer than any of it takes; a message that has not arrived by then will not arrive.

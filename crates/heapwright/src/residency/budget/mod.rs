@@ -1,22 +1,17 @@
 //! The memory that is available in each segment group.
 //!
-//! * `budgets`: budgets, usage and reservations, read without a system call.
-//! * `arithmetic`: effective budgets, as pure functions.
+//! * `budgets`: budgets, usage and reservations, read without a system call; effective budgets, as pure functions.
 //! * `background`: the thread that waits for the operating system's notifications.
 //! * `trim`: the device's notifications that trimming is advisable.
 //! * `pressure`: the memory pressure of a segment group, and callbacks that are called when it changes.
 
-mod arithmetic;
 mod background;
 mod budgets;
-#[cfg(test)]
-mod faulty_adapter;
 mod pressure;
 mod trim;
 
-pub(crate) use self::arithmetic::Fraction;
 pub(crate) use self::background::BackgroundUpdates;
-pub(crate) use self::budgets::{Budgets, unifies_memory};
+pub(crate) use self::budgets::{Budgets, Fraction, unifies_memory};
 pub(crate) use self::pressure::PressureMonitor;
 pub use self::pressure::{Pressure, PressureLevel, PressureRegistration};
 pub(crate) use self::trim::TrimRequest;
