@@ -19,12 +19,10 @@ use heapwright_d3d12::*;
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{AllocationId, Label, PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
-use crate::request::{Constraints, Creation, RequestedResource};
+use crate::request::Creation;
 use crate::residency::ResidencyHeap;
-use crate::source::{
-    Heap, MemoryReference, Refused, check_interfaces, create_placed, place_resident, set_debug_name,
-};
-use crate::{Error, InitialState};
+use crate::source::{Constraints, Heap, MemoryReference, Refused, create_placed, set_debug_name};
+use crate::{BufferUses, Error, InitialState};
 
 /// The heaps to defragment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -480,10 +478,10 @@ impl Move {
     ) -> Result<&ID3D12Resource, Error> {
         self.check(allocation)?;
         let allocator = self.allocator()?;
-        check_interfaces(&allocator.heaps.source.devices, &allocator.caps, resource)?;
-        let ResourceDesc { desc, castable_formats, sampler_feedback_mip_region: mip_region, .. } = *resource;
-        let requested = RequestedResource { mip_region, castable_formats, ..RequestedResource::new(desc) };
-        let requirements = allocator.requirements.requirements(&requested, Creation::Placed)?;
+        let no_flags = (D3D12_HEAP_FLAG_NONE, "");
+        allocator.heaps.source.devices.check(&allocator.caps, resource, no_flags)?;
+        let uses = BufferUses::empty();
+        let requirements = allocator.requirements.requirements(resource, uses, Creation::Placed)?;
         let Some(planned) = &self.planned else { return Err(ended()) };
         let (place, alignment) = (planned.target.range, requirements.alignment);
         if requirements.size > place.size() || !place.start().get().is_multiple_of(alignment.get()) {
@@ -515,9 +513,8 @@ impl Move {
         let heap = &*planned.target.heap;
         let offset = planned.target.range.start();
         let heap_type = self.run.heaps.desc.heap.Properties.Type;
-        let made = place_resident(heap, || {
-            create_placed(&allocator.heaps.source.devices, heap_type, heap.d3d12(), offset, resource, desc)
-        });
+        let devices = &allocator.heaps.source.devices;
+        let made = create_placed(devices, heap_type, heap, offset, resource, desc);
         let made = made.map_err(Refused::into_error)?;
         Ok(self.target.insert(made))
     }

@@ -14,7 +14,7 @@ use super::report::LiveEntry;
 use crate::buffers::BufferRange;
 use crate::heaps::{AllocationId, Label, Labels, OwnResource, PlacedRange};
 use crate::recording::{Event, RecordedAllocation, Recording, name_args};
-use crate::request::{GrantedHeaps, Placement, PlacementDecision, PlacementReason};
+use crate::request::{GrantedHeaps, PlacementDecision};
 use crate::residency::{OpenResidencyList, ResidencyHeap, ResidencyList};
 use crate::source::{Charge, HeapSource, MemoryReference, set_debug_name};
 use crate::{Error, HeapType};
@@ -43,8 +43,9 @@ pub struct ResourceAllocation {
     extras: Option<Box<Extras>>,
 }
 
+/// The resource and its memory.
 // Fields are dropped in order: the resource before the range in which it is placed.
-enum Memory {
+pub(crate) enum Memory {
     Placed { resource: ID3D12Resource, range: PlacedRange },
     Within(BufferRange),
     Standalone(OwnResource),
@@ -67,7 +68,7 @@ enum KeptMapped {
     #[default]
     No,
     /// Not mapped; the next mapping stays.
-    ResourceRequest,
+    Requested,
     /// Mapped at this address, with its memory locked.
     At(MappedAddress),
 }
@@ -93,7 +94,12 @@ pub struct ResourceAllocationInfo {
 impl ResourceAllocation {
     /// `width` is a buffer's width in bytes, or zero for textures.
     #[inline]
-    fn new(memory: Memory, width: u64, granted: &GrantedHeaps, decision: PlacementDecision) -> Self {
+    pub(crate) fn new(
+        memory: Memory,
+        width: u64,
+        granted: &GrantedHeaps,
+        decision: PlacementDecision,
+    ) -> Self {
         Self {
             memory,
             heap_type: granted.heap_type,
@@ -103,32 +109,6 @@ impl ResourceAllocation {
             width,
             extras: None,
         }
-    }
-
-    #[inline]
-    pub(crate) fn placed(
-        resource: ID3D12Resource,
-        range: PlacedRange,
-        width: u64,
-        granted: &GrantedHeaps,
-        decision: PlacementDecision,
-    ) -> Self {
-        Self::new(Memory::Placed { resource, range }, width, granted, decision)
-    }
-
-    #[inline]
-    pub(crate) fn within(range: BufferRange, width: u64, granted: &GrantedHeaps) -> Self {
-        let decision = PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
-        Self::new(Memory::Within(range), width, granted, decision)
-    }
-
-    pub(crate) fn standalone(
-        made: OwnResource,
-        width: u64,
-        granted: &GrantedHeaps,
-        decision: PlacementDecision,
-    ) -> Self {
-        Self::new(Memory::Standalone(made), width, granted, decision)
     }
 
     /// Returns the range of a heap in which the resource, or the buffer that contains it, is placed; or the resource that has
@@ -266,7 +246,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Returns the resource. For an allocation [within a resource](Placement::WithinResource), it is the shared one.
+    /// Returns the resource. For an allocation [within a resource](crate::Placement::WithinResource), it is the shared one.
     ///
     /// The bytes still belong to the allocation. Code that maps the resource by `ID3D12Resource::Map`, an `unsafe fn`,
     /// must not access bytes that a [`Mapping`](crate::Mapping) of this or another allocation covers, and must unmap it as often as it

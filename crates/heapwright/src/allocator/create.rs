@@ -1,33 +1,32 @@
 //! The path of one allocation, from the request to the result.
 
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
-use super::allocation::ResourceAllocation;
-use super::allocation_desc::ResourceAllocationDesc;
+use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
 use super::report::LiveAllocation;
+use super::request::{HeapRules, Order, ResourceAllocationDesc, ResourceRequest, order, part_of};
 use crate::buffers::BackingSource;
-use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
+use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
 use crate::error::Shortage;
-use crate::heaps::{Label, Striped, TypedHeaps};
+use crate::heaps::{HeapRequest, Label, Striped, TypedHeaps};
 use crate::request::{
-    Constraints, Creation, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
-    ResourceRequest, ResourceRequirements, check_initial_state, foreign_heap_flags, order, part_of,
-    texel_bytes,
+    Creation, Placement, PlacementDecision, PlacementReason, ResourceClass, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Refusal, check_interfaces};
+use crate::source::Refusal;
 use crate::{Error, HeapType};
 
-/// A placement to try.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Attempt<'a> {
-    /// A part of a buffer, with this size and alignment.
-    Within(ByteSize, Alignment),
-    /// In a shared heap or in a heap of its own.
-    Placed(&'a Striped<TypedHeaps>, &'a ResourceRequirements, PlacementDecision),
-    /// Committed, and charged like these heaps.
-    Committed(&'a TypedHeaps, &'a ResourceRequirements, PlacementDecision),
+/// The decision for a part of a buffer.
+pub(crate) const WITHIN: PlacementDecision =
+    PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
+
+/// The placements that a resource may have in granted heaps.
+pub(crate) struct Placements<'a> {
+    pub(crate) heaps: &'a Striped<TypedHeaps>,
+    /// What the resource needs if it is placed.
+    pub(crate) placed: ResourceRequirements,
+    order: Order,
 }
 
 impl Inner {
@@ -58,55 +57,53 @@ impl Inner {
         if self.heaps.source.clock.is_due() {
             self.pass_operations();
         }
-        if let Some(made) = self.part_at_hand(&request) {
+        let part = part_of(&request, self.desc().extra_required_resource_flags);
+        if let Some(made) = part.and_then(|part| self.part_at_hand(&request, part)) {
             return Ok(made);
         }
-        match self.create_in(&request) {
+        match self.create_in(&request, part) {
             Ok(made) => Ok(made),
             Err(refusal) => self.create_elsewhere(&request, refusal),
         }
     }
 
-    /// Checks the options of a request, and selects the heaps that are granted to it.
-    #[inline]
-    pub(crate) fn request<'a>(
+    /// Creates a part of an existing buffer that has a free range at hand: the common case of parts.
+    #[inline(always)]
+    fn part_at_hand(
         &self,
-        allocation: &'a ResourceAllocationDesc<'a>,
-        resource: &'a ResourceDesc<'a>,
-    ) -> Result<ResourceRequest<'a>, Error> {
-        allocation.check()?;
-        let source = &self.heaps.source;
-        let has = |flag| allocation.flags.contains(flag);
-        let within_budget = has(ResourceAllocationFlags::WITHIN_BUDGET);
-        if within_budget && source.adapter.is_none() && source.residency.is_none() {
-            let rule = "WITHIN_BUDGET requires an adapter or a residency manager";
-            return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
+        request: &ResourceRequest<'_>,
+        (size, alignment): (ByteSize, Alignment),
+    ) -> Option<ResourceAllocation> {
+        if self.is_entered(request, WITHIN) {
+            return None;
         }
-        let Some(granted) = self.first_granted(allocation, resource) else {
-            let preference = self.heap_types_of(allocation, resource);
-            return Err(Error::unsupported(format!("{preference} heaps on this device")));
-        };
-        let constraints = Constraints {
-            may_create_heap: !has(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
-            within_budget: within_budget || source.is_always_in_budget(),
-            never_resident: has(ResourceAllocationFlags::NEVER_RESIDENT),
-        };
-        Ok(ResourceRequest { allocation, resource, granted, constraints })
+        let range = self.buffers.of(&request.granted).take_at_hand(size, alignment)?;
+        let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
+        Some(ResourceAllocation::new(memory, width, &request.granted, WITHIN))
     }
 
-    /// Creates a resource in the granted heaps.
+    /// Creates a resource in the granted heaps, or as a part of a buffer if it may be one.
     #[inline(always)]
-    fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
-        // Not returned by the attempts, which would copy it several times.
-        let mut made = None;
-        self.in_order(request, |attempt| {
-            made = Some(match self.attempt(request, attempt) {
-                Err(refusal) => self.attempt_again(request, attempt, refusal)?,
-                Ok(made) => made,
-            });
-            Ok(())
-        })?;
-        let mut made = made.expect("an attempt succeeded");
+    fn create_in(
+        &self,
+        request: &ResourceRequest<'_>,
+        part: Option<(ByteSize, Alignment)>,
+    ) -> Result<ResourceAllocation, Refusal> {
+        let mut made = match part.and_then(|part| self.part(request, part)) {
+            Some(made) => made?,
+            None => {
+                let placements = self.placements(request)?;
+                match placements.order[0] {
+                    Some(decision) if decision.placement == Placement::SharedHeap => {
+                        match self.place(request, &placements, decision) {
+                            Ok(made) => made,
+                            Err(refusal) => self.create_in_order(request, &placements, Some(refusal))?,
+                        }
+                    }
+                    _ => self.create_in_order(request, &placements, None)?,
+                }
+            }
+        };
         if self.is_entered(request, made.decision()) {
             self.charge_asked(&mut made, request)?;
             self.enter(&mut made, request);
@@ -114,60 +111,102 @@ impl Inner {
         Ok(made)
     }
 
-    /// Creates a part of an existing buffer that has a free range at hand: the common case of parts.
-    #[inline(always)]
-    fn part_at_hand(&self, request: &ResourceRequest<'_>) -> Option<ResourceAllocation> {
-        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-        let decision = PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
-        if !request.allocation.flags.contains(within) || self.is_entered(request, decision) {
-            return None;
-        }
-        let (size, alignment) = part_of(request, self.desc().extra_required_resource_flags)?;
-        let range = self.buffers.of(&request.granted).take_at_hand(size, alignment)?;
-        Some(ResourceAllocation::within(range, request.resource.desc.Width, &request.granted))
-    }
-
     /// Creates a resource in heaps that were granted later, or after memory was freed.
     #[cold]
     pub(crate) fn create_later(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
-        self.create_in(request)
+        self.create_in(request, part_of(request, self.desc().extra_required_resource_flags))
     }
 
+    /// Creates a part of a buffer. Returns `None` if there is no memory for a backing buffer: the resource itself may be smaller.
     #[cold]
-    fn attempt_again(
+    fn part(
         &self,
         request: &ResourceRequest<'_>,
-        attempt: Attempt<'_>,
-        refusal: Refusal,
-    ) -> Result<ResourceAllocation, Refusal> {
-        if self.frees_deferred_after(&refusal) { self.attempt(request, attempt) } else { Err(refusal) }
+        (size, alignment): (ByteSize, Alignment),
+    ) -> Option<Result<ResourceAllocation, Refusal>> {
+        let take = || self.buffers.of(&request.granted).take(size, alignment, &self.backing(request));
+        let taken =
+            take().or_else(|refusal| if self.frees_deferred_after(&refusal) { take() } else { Err(refusal) });
+        match taken {
+            Err(refusal) if refusal.fatal.is_none() => None,
+            taken => Some(taken.map(|range| {
+                let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
+                ResourceAllocation::new(memory, width, &request.granted, WITHIN)
+            })),
+        }
     }
 
+    /// Checks a request, and returns the placements that the resource may have in the granted heaps.
     #[inline(always)]
-    fn attempt(
+    pub(crate) fn placements<'a>(&'a self, request: &ResourceRequest<'a>) -> Result<Placements<'a>, Refusal> {
+        let &ResourceRequest { allocation, resource, .. } = request;
+        self.check(request)?;
+        let placed = self.requirements.requirements(resource, allocation.uses, Creation::Placed)?;
+        self.check_asked(request, placed.size)?;
+        let class = ResourceClass::of(&placed.desc, &self.heaps.caps);
+        let heaps = match allocation.pool {
+            None => self.heaps.of(request.granted.family, class),
+            Some(pool) => {
+                pool.check_holds(class)?;
+                &pool.heaps
+            }
+        };
+        let rules = HeapRules {
+            always_committed: self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
+            dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
+            flags: heaps.desc.heap.Flags,
+        };
+        Ok(Placements { heaps, placed, order: order(allocation, resource, rules) })
+    }
+
+    /// Places a resource in a shared heap or in one of its own.
+    #[inline(always)]
+    fn place(
         &self,
         request: &ResourceRequest<'_>,
-        attempt: Attempt<'_>,
+        &Placements { heaps, ref placed, .. }: &Placements<'_>,
+        decision: PlacementDecision,
     ) -> Result<ResourceAllocation, Refusal> {
-        let (granted, is_buffer) = (&request.granted, request.resource.is_buffer());
-        let width = |made: &ResourceRequirements| if is_buffer { made.desc.Width } else { 0 };
-        match attempt {
-            Attempt::Within(size, alignment) => {
-                let range = self.buffers.of(granted).take(size, alignment, &self.backing(request))?;
-                Ok(ResourceAllocation::within(range, request.resource.desc.Width, granted))
-            }
-            Attempt::Placed(heaps, placed, PlacementDecision { placement, reason }) => {
-                let own_heap = placement == Placement::OwnHeap;
-                let (resource, range) = self.heaps.place(heaps, request, placed, own_heap)?;
-                let placement = if range.has_own_heap() { Placement::OwnHeap } else { Placement::SharedHeap };
-                let decision = PlacementDecision::new(placement, reason);
-                Ok(ResourceAllocation::placed(resource, range, width(placed), granted, decision))
-            }
-            Attempt::Committed(heaps, requirements, decision) => {
-                let made = self.heaps.commit(heaps, request, requirements)?;
-                Ok(ResourceAllocation::standalone(made, width(requirements), granted, decision))
-            }
+        let ResourceRequest { allocation, resource, granted, constraints } = request;
+        let own_heap = decision.placement == Placement::OwnHeap;
+        let placement = request.placement(placed, heaps, own_heap)?;
+        let request = HeapRequest::new(&self.heaps, heaps, placement, *constraints);
+        let range = request.take()?;
+        if let Some(prefetcher) = &self.heaps.prefetcher {
+            self.heaps.prefetch_after(prefetcher, &request, allocation.flags);
         }
+        let resource = range.create_resource_at(HeapOffset::ZERO, resource, &placed.desc)?;
+        let memory = Memory::Placed { resource, range };
+        Ok(ResourceAllocation::new(memory, buffer_width(&placed.desc), granted, decision))
+    }
+
+    /// Tries the placements in order. `first` is the refusal of the first one, if that was tried.
+    #[cold]
+    fn create_in_order(
+        &self,
+        request: &ResourceRequest<'_>,
+        placements: &Placements<'_>,
+        mut first: Option<Refusal>,
+    ) -> Result<ResourceAllocation, Refusal> {
+        self.in_order(request, placements, |decision, requirements| {
+            let attempt = || match decision.placement {
+                Placement::Committed => {
+                    let flags = request.allocation.extra_required_heap_flags;
+                    let (heaps, constraints) = (placements.heaps, request.constraints);
+                    let made =
+                        self.heaps.commit(heaps, request.resource, requirements, flags, constraints)?;
+                    let width = buffer_width(&requirements.desc);
+                    let memory = Memory::Standalone(made);
+                    Ok(ResourceAllocation::new(memory, width, &request.granted, decision))
+                }
+                _ => self.place(request, placements, decision),
+            };
+            let refusal = match first.take().map_or_else(attempt, Err) {
+                Ok(made) => return Ok(made),
+                Err(refusal) => refusal,
+            };
+            if self.frees_deferred_after(&refusal) { attempt() } else { Err(refusal) }
+        })
     }
 
     /// Frees the deferred allocations whose fence value is reached if memory is short. Returns whether there are any.
@@ -195,60 +234,38 @@ impl Inner {
         }
     }
 
-    /// Calls `attempt` with the placements that a resource may have in the granted heaps, in order, until one succeeds.
-    #[inline(always)]
+    /// Calls `attempt` with the placements and their requirements, in order, until one succeeds.
     pub(crate) fn in_order<T>(
         &self,
         request: &ResourceRequest<'_>,
-        mut attempt: impl FnMut(Attempt<'_>) -> Result<T, Refusal>,
+        placements: &Placements<'_>,
+        mut attempt: impl FnMut(PlacementDecision, &ResourceRequirements) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
-            match attempt(Attempt::Within(size, alignment)) {
-                // There is no memory for a backing buffer; the buffer itself may be smaller.
-                Err(refusal) if refusal.fatal.is_none() => {}
-                made => return made,
-            }
-        }
-        self.check(request)?;
-        let requested = request.requested();
-        let placed = self.requirements.requirements(&requested, Creation::Placed)?;
-        self.check_asked(request, placed.size)?;
-        let class = ResourceClass::of(&placed.desc, &self.heaps.caps);
-        let heaps = match request.allocation.pool {
-            None => self.heaps.of(request.granted.family, class),
-            Some(pool) => {
-                pool.check_holds(class)?;
-                &pool.heaps
-            }
-        };
-        let always_committed = self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED);
-        let facts = request.facts(heaps.desc.heap.Flags, always_committed, heaps.is_dedicated());
         let mut refusal = Refusal::default();
         let mut not_committed = None;
-        for decision in order(&facts).into_iter().flatten() {
-            let made = match decision {
-                PlacementDecision { placement: Placement::Committed, .. } => {
-                    let requirements = self.requirements.requirements(&requested, Creation::Committed);
-                    requirements.map_err(Refusal::from).and_then(|requirements| {
-                        // Committed, it may be larger than placed.
-                        self.check_asked(request, requirements.size)?;
-                        attempt(Attempt::Committed(heaps, &requirements, decision))
-                    })
-                }
-                // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too
-                // large to share, or that the algorithm rounds up, fits better alone.
-                PlacementDecision { reason: PlacementReason::TooLargeToShare, .. }
-                    if !refusal.is_about_size() =>
-                {
-                    continue;
-                }
-                decision => attempt(Attempt::Placed(heaps, &placed, decision)),
+        for decision in placements.order.into_iter().flatten() {
+            let is_committed = decision.placement == Placement::Committed;
+            // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too large to
+            // share, or that the algorithm rounds up, fits better alone.
+            if decision.reason == PlacementReason::TooLargeToShare && !refusal.is_about_size() {
+                continue;
+            }
+            let made = if is_committed {
+                let (resource, uses) = (request.resource, request.allocation.uses);
+                let requirements = self.requirements.requirements(resource, uses, Creation::Committed);
+                requirements.map_err(Refusal::from).and_then(|requirements| {
+                    // Committed, it may be larger than placed.
+                    self.check_asked(request, requirements.size)?;
+                    attempt(decision, &requirements)
+                })
+            } else {
+                attempt(decision, &placements.placed)
             };
             match made {
                 Ok(made) => return Ok(made),
                 Err(other) => refusal.append(other),
             }
-            if decision.placement == Placement::Committed && facts.prefer_committed {
+            if is_committed && request.allocation.flags.contains(ResourceAllocationFlags::PREFER_COMMITTED) {
                 // Committed was only preferred. The error is reported unless another placement has one.
                 not_committed = refusal.fatal.take();
             }
@@ -262,8 +279,9 @@ impl Inner {
 
     /// Returns the source of backing buffers for a request.
     #[inline]
-    pub(crate) fn backing<'a>(&'a self, request: &'a ResourceRequest<'a>) -> BackingSource<'a> {
-        BackingSource { heaps: &self.heaps, requirements: &self.requirements, part: request }
+    pub(crate) fn backing<'a>(&'a self, request: &ResourceRequest<'a>) -> BackingSource<'a> {
+        let ResourceRequest { granted, constraints, .. } = *request;
+        BackingSource { heaps: &self.heaps, requirements: &self.requirements, granted, constraints }
     }
 
     /// Calls `attempt` with the other granted heaps after the first had no memory. Returns the error if none succeeds.
@@ -291,48 +309,13 @@ impl Inner {
             }
         }
         let requested = || {
-            let placed = self.requirements.requirements(&first.requested(), Creation::Placed);
+            let ResourceRequest { allocation, resource, .. } = first;
+            let placed = self.requirements.requirements(resource, allocation.uses, Creation::Placed);
             placed.map_or(ByteSize::new(first.resource.desc.Width), |placed| placed.size)
         };
         let requested = if refusal.fatal.is_some() { ByteSize::ZERO } else { requested() };
         let never_fallback = first.allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
         Err(self.refused(first.granted.heap_type, requested, refusal, never_fallback))
-    }
-
-    /// Checks the rules that require no call of the device.
-    #[inline]
-    fn check(&self, request: &ResourceRequest<'_>) -> Result<(), Error> {
-        let ResourceRequest { allocation, resource, granted, .. } = request;
-        let devices = &self.heaps.source.devices;
-        check_interfaces(devices, &self.caps, resource)?;
-        let field = "ResourceAllocationDesc::extra_required_heap_flags";
-        devices.check_heap_flags(allocation.extra_required_heap_flags, field)?;
-        let asked = match allocation.pool {
-            Some(_) => granted.family,
-            None => HeapFamily::Type(granted.heap_type),
-        };
-        check_initial_state(asked, resource.desc.Dimension, resource.initial_state)?;
-        if let Some(pool) = allocation.pool {
-            if !pool.is_of(&self.heaps.source) {
-                let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
-                return Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule));
-            }
-            let foreign =
-                foreign_heap_flags(allocation.extra_required_heap_flags, pool.heaps.desc.heap.Flags);
-            if foreign != 0 {
-                // Outside of a pool, the resource is committed.
-                let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
-                return Err(Error::invalid_argument(field, rule));
-            }
-            let heap_type = pool.heap_type();
-            if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type))
-            {
-                let rule =
-                    format!("{asked} does not match the heap type {heap_type} of pool \"{}\"", pool.name());
-                return Err(Error::invalid_argument("ResourceAllocationDesc::heap_type", rule));
-            }
-        }
-        Ok(())
     }
 
     /// Returns whether a new allocation is counted, listed or charged.
@@ -400,16 +383,10 @@ impl Inner {
     }
 }
 
-/// Returns whether the heap must keep the requested type.
+/// Returns the width of a buffer, in bytes; zero for textures.
 #[inline]
-pub(crate) fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
-    // Memory that the CPU can access, such as unified memory, cannot have these flags.
-    let without_cpu =
-        D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
-    // A pool's heaps have the pool's type, whatever the allocator's heaps are.
-    allocation.pool.is_some()
-        || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
-        || allocation.extra_required_heap_flags & without_cpu != 0
+fn buffer_width(desc: &D3D12_RESOURCE_DESC) -> u64 {
+    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { desc.Width } else { 0 }
 }
 
 /// Logs a warning when an allocation takes more than a buffer's width or a texture's texels.

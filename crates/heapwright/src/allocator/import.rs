@@ -6,18 +6,16 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
-use super::allocation::ResourceAllocation;
-use super::allocation_desc::ResourceAllocationDesc;
+use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
+use super::request::{ResourceAllocationDesc, ResourceRequest};
 use crate::Error;
 use crate::caps::committed_info;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::heaps::OwnResource;
-use crate::request::{
-    Constraints, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceRequest,
-};
+use crate::request::{HeapFamily, Placement, PlacementDecision, PlacementReason};
 use crate::residency::ResidencyHeapDesc;
-use crate::source::{Account, Charged};
+use crate::source::{Account, Charged, Constraints};
 
 impl Inner {
     /// Creates an allocation for an existing resource.
@@ -99,7 +97,7 @@ impl Inner {
         let (resource, source) = (resource.clone(), Arc::clone(source));
         let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
-        let mut made = ResourceAllocation::standalone(made, width, &granted, decision);
+        let mut made = ResourceAllocation::new(Memory::Standalone(made), width, &granted, decision);
         self.enter(&mut made, &ResourceRequest { allocation, resource: &desc, granted, constraints });
         self.record_import(&mut made, allocation, &desc);
         Ok(made)

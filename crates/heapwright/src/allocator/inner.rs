@@ -16,11 +16,11 @@ use super::stats::Decisions;
 use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::heaps::{HeapKinds, Owner, Passed, TypedHeaps};
+use crate::heaps::{HeapKinds, Passed};
 use crate::recording::Recording;
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
-use crate::source::HeapSource;
+use crate::source::{HeapSource, Owner};
 use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// Memory of all kinds is looked after with every so many operations.
@@ -29,7 +29,7 @@ const OPERATIONS_PER_LOOK: u64 = 250;
 /// The state that all handles of an allocator share.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) heaps: HeapKinds,
+    pub(crate) heaps: Arc<HeapKinds>,
     pub(crate) buffers: BufferSets,
     pub(crate) requirements: RequirementsQuery,
     /// Capabilities of the device, unmodified.
@@ -198,14 +198,6 @@ impl Inner {
 }
 
 impl Owner for Inner {
-    fn all_heaps(&self) -> Vec<Arc<TypedHeaps>> {
-        self.heaps.all()
-    }
-
-    fn make_kind(&self, index: usize) {
-        self.heaps.at(index);
-    }
-
     fn release_unused_buffers(&self) {
         self.buffers.release_empty();
     }

@@ -21,7 +21,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `resource_allocator` | [`ResourceAllocator`]; `inner`: the state that its handles share |
-//! | `allocation_desc`, `allocation`, `mapping`, `texture_mapping` | the description of an allocation; the allocation; CPU access to it |
+//! | `request` | [`ResourceAllocationDesc`], its rules, and the placements that it permits |
+//! | `allocation`, `mapping`, `texture_mapping` | the allocation; CPU access to it |
 //! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
 //! | `pool`, `import` | custom pools; resources that the application created |
 //! | `unified` | limits of unified memory, and resources that the device does not create in it |
@@ -33,7 +34,6 @@
 mod allocation;
 mod resource_allocator;
 
-mod allocation_desc;
 mod create;
 mod deferred;
 mod import;
@@ -43,17 +43,18 @@ mod pool;
 mod probe;
 mod recorded;
 mod report;
+mod request;
 mod stats;
 mod texture_mapping;
 mod unified;
 
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo};
-pub use self::allocation_desc::ResourceAllocationDesc;
 pub use self::deferred::NotFreed;
 pub(crate) use self::inner::Inner;
 pub use self::mapping::Mapping;
 pub use self::pool::Pool;
 pub use self::probe::Prediction;
+pub use self::request::ResourceAllocationDesc;
 pub use self::resource_allocator::{ResourceAllocationSupport, ResourceAllocator};
 pub use self::stats::ResourceAllocatorStats;
 pub use self::texture_mapping::{TexelPitches, TextureMapping};

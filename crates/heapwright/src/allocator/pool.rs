@@ -7,8 +7,8 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapPooling, HeapSetTotals};
 use heapwright_d3d12::*;
 
-use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
+use super::request::ResourceAllocationDesc;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
 use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc, next_number};
 use crate::recording::RecordedPool;
@@ -191,7 +191,8 @@ impl Inner {
         if desc.protected_session.is_some() && source.devices.device4.is_none() {
             return Err(Error::unsupported("PoolDesc::protected_session (requires ID3D12Device4)"));
         }
-        source.devices.check_heap_flags(desc.extra_heap_flags, "PoolDesc::extra_heap_flags")?;
+        let flags = (desc.extra_heap_flags, "PoolDesc::extra_heap_flags");
+        source.devices.check(&self.caps, &ResourceDesc::default(), flags)?;
         let granted = self.pool_heaps(&desc)?;
         let options = desc.options();
         let mut properties = self.heaps.families.properties(granted.family);

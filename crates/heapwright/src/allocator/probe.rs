@@ -2,13 +2,13 @@
 
 use heapwright_core::{Alignment, ByteSize};
 
-use super::allocation_desc::ResourceAllocationDesc;
-use super::create::Attempt;
+use super::create::WITHIN;
 use super::inner::Inner;
+use super::request::{ResourceAllocationDesc, ResourceRequest, part_of};
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
-use crate::heaps::PredictedMemory;
-use crate::request::{Placement, PlacementDecision, PlacementReason, ResourceRequest};
+use crate::heaps::{HeapRequest, PredictedMemory};
+use crate::request::{Placement, PlacementDecision, ResourceRequirements};
 use crate::source::Refusal;
 use crate::{Error, HeapType, SegmentGroup};
 
@@ -88,24 +88,28 @@ impl Inner {
             alignment,
             memory,
         };
-        self.in_order(request, |attempt| match attempt {
-            Attempt::Within(size, alignment) => {
-                let memory = self.buffers.of(granted).probe(size, alignment, &self.backing(request))?;
-                self.check_asked(request, size)?;
-                let decision = PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
-                Ok(probe(decision, size, alignment, memory))
+        if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
+            let buffers = self.buffers.of(granted);
+            match buffers.probe(size, alignment, &self.backing(request)) {
+                Ok(memory) => {
+                    self.check_asked(request, size)?;
+                    return Ok(probe(WITHIN, size, alignment, memory));
+                }
+                Err(refusal) if refusal.fatal.is_none() => {}
+                Err(refusal) => return Err(refusal),
             }
-            Attempt::Placed(heaps, placed, PlacementDecision { placement, reason }) => {
-                let own_heap = placement == Placement::OwnHeap;
-                let (place, memory) = self.heaps.probe(heaps, request, placed, own_heap)?;
-                let placement = if place.own_heap { Placement::OwnHeap } else { Placement::SharedHeap };
-                Ok(probe(PlacementDecision::new(placement, reason), place.size, place.alignment, memory))
+        }
+        let placements = self.placements(request)?;
+        self.in_order(request, &placements, |decision, &ResourceRequirements { size, alignment, .. }| {
+            let (heaps, constraints) = (placements.heaps, request.constraints);
+            if decision.placement == Placement::Committed {
+                self.heaps.may_commit(heaps, size, constraints)?;
+                return Ok(probe(decision, size, alignment, PredictedMemory::NewHeap(size)));
             }
-            Attempt::Committed(heaps, requirements, decision) => {
-                self.heaps.may_commit(heaps, requirements.size, request.constraints)?;
-                let memory = PredictedMemory::NewHeap(requirements.size);
-                Ok(probe(decision, requirements.size, requirements.alignment, memory))
-            }
+            let own_heap = decision.placement == Placement::OwnHeap;
+            let placement = request.placement(&placements.placed, heaps, own_heap)?;
+            let wanted = HeapRequest::new(&self.heaps, heaps, placement, constraints);
+            Ok(probe(decision, placement.size, placement.alignment, wanted.probe()?))
         })
     }
 }

@@ -9,9 +9,9 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::{Counter, Description, PlacementKind, ResourceKind};
 
 use super::allocation::ResourceAllocation;
-use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use super::pool::Pool;
+use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
 use crate::heaps::{Sharing, Striped, TypedHeaps};
 use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};

@@ -11,10 +11,10 @@ use heapwright_trace::session::Action;
 use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
-use super::allocation_desc::ResourceAllocationDesc;
 use super::deferred::NotFreed;
 use super::inner::Inner;
 use super::pool::Pool;
+use super::request::ResourceAllocationDesc;
 use super::stats::ResourceAllocatorStats;
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::recording::name_args;
@@ -113,10 +113,8 @@ impl ResourceAllocator {
         initial_state: D3D12_RESOURCE_STATES,
         clear_value: Option<ClearValue>,
     ) -> Result<ResourceAllocation, Error> {
-        self.create(
-            allocation,
-            ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) },
-        )
+        let resource = ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) };
+        self.inner.create(allocation, &resource)
     }
 
     /// Creates a resource and the memory for it. `resource` is a [`ResourceDesc`], or a `D3D12_RESOURCE_DESC` for a

@@ -6,42 +6,36 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::allocation::ResourceAllocation;
-use super::allocation_desc::ResourceAllocationDesc;
-use super::create::always_attribute;
 use super::inner::Inner;
-use crate::desc::ResourceDesc;
+use super::request::{ResourceAllocationDesc, ResourceRequest};
+use crate::HeapType;
+use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::error::MemorySource;
-use crate::request::{GrantedHeaps, ResourceRequest, infer_heap_type};
+use crate::request::{GrantedHeaps, infer_heap_type};
 use crate::source::{Account, Charged, Refusal};
-use crate::{HeapType, HeapTypePreference};
 
 impl Inner {
     /// Returns whether the heap must keep the requested type.
-    #[inline]
     pub(crate) fn attributes(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> bool {
-        always_attribute(allocation)
-            || self.heaps.families.has_unified_memory() && self.refused_in_unified.has(&resource.desc)
+        always_attribute(allocation) || self.refused_in_unified.has(&resource.desc)
     }
 
-    /// Returns the heaps that are granted first, or `None` if the device supports none of the heap types.
-    #[inline]
-    pub(crate) fn first_granted(
+    /// Returns the heaps that are granted first with unified memory, or `None` if the device supports none of the heap types.
+    #[cold]
+    pub(crate) fn granted_of_unified(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Option<GrantedHeaps> {
         let attributes = self.attributes(allocation, resource);
-        match (allocation.pool, &allocation.heap_type) {
-            (Some(pool), _) => Some(pool.granted),
-            (None, Some(preference)) => self.heaps.families.first_grant(preference, attributes),
-            (None, None) => {
-                let preference = self.inferred_type(allocation, resource).into();
-                self.heaps.families.first_grant_inferred(&preference, attributes)
-            }
+        let preference = self.heap_types_of(allocation, resource);
+        match allocation.heap_type {
+            Some(_) => self.heaps.families.first_grant(&preference, attributes),
+            None => self.heaps.families.first_grant_inferred(&preference, attributes),
         }
     }
 
@@ -49,8 +43,7 @@ impl Inner {
     ///
     /// UPLOAD and READBACK heaps hold no textures. In unified memory, textures may begin in the initial states of those
     /// types.
-    #[inline]
-    fn inferred_type(
+    pub(crate) fn inferred_type(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
@@ -60,19 +53,6 @@ impl Inner {
             return HeapType::Default;
         }
         infer_heap_type(resource.initial_state)
-    }
-
-    /// Returns the requested heap types.
-    pub(crate) fn heap_types_of(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
-    ) -> HeapTypePreference {
-        match (allocation.pool, allocation.heap_type) {
-            (Some(pool), _) => pool.heap_type().into(),
-            (None, Some(preference)) => preference,
-            (None, None) => self.inferred_type(allocation, resource).into(),
-        }
     }
 
     /// Creates a resource in heaps of a requested type, after the device refused to create it in unified memory.
@@ -149,6 +129,17 @@ impl Inner {
         made.set_charge(charge.map_err(refuse)?);
         Ok(())
     }
+}
+
+/// Returns whether the heap must keep the requested type.
+fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
+    // Memory that the CPU can access, such as unified memory, cannot have these flags.
+    let without_cpu =
+        D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
+    // A pool's heaps have the pool's type, whatever the allocator's heaps are.
+    allocation.pool.is_some()
+        || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
+        || allocation.extra_required_heap_flags & without_cpu != 0
 }
 
 /// Kinds of textures that the device did not create in unified memory but in heaps of the requested type. They are not

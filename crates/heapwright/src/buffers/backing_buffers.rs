@@ -10,21 +10,33 @@ use heapwright_core::placement::{
     HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, PlacementError, PlacementRequest,
     ServingHeap, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
-use crate::ResourceAllocationDesc;
-use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
+use crate::desc::{
+    EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm,
+};
 use crate::heaps::{
-    AllocationId, BackingAddress, HeapKinds, Label, Labels, Passed, PlacedRange, PredictedMemory, Stripe,
-    Striped, TypedHeaps, next_number,
+    AllocationId, BackingAddress, HeapKinds, HeapRequest, Label, Labels, Passed, PlacedRange,
+    PredictedMemory, Stripe, Striped, TypedHeaps, next_number,
 };
 use crate::request::{
-    BELOW, Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequest,
-    ResourceRequirements, canonical_state,
+    Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
 };
-use crate::source::{HeapSource, KeptResident, Refusal};
-use crate::{Error, HeapType};
+use crate::source::{Constraints, HeapSource, KeptResident, Refusal};
+use crate::{BufferUses, Error, HeapType};
+
+/// Buffers of this size and larger are resources of their own. It is D3D12's granularity without tight alignment.
+pub(crate) const BELOW: u64 = 64 << 10;
+
+/// Returns the state of the backing buffers of a heap type, which is also that of their parts.
+pub(crate) const fn canonical_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
+    match heap_type {
+        HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
+        HeapType::Readback => D3D12_RESOURCE_STATE_COPY_DEST,
+        HeapType::Default | HeapType::GpuUpload => D3D12_RESOURCE_STATE_COMMON,
+    }
+}
 
 /// The backing buffers of one kind.
 #[derive(Debug)]
@@ -323,8 +335,9 @@ impl Drop for BackingBuffers {
 pub(crate) struct BackingSource<'a> {
     pub(crate) heaps: &'a HeapKinds,
     pub(crate) requirements: &'a RequirementsQuery,
-    /// The buffer that becomes a part.
-    pub(crate) part: &'a ResourceRequest<'a>,
+    /// The heaps that are granted to the part, and its constraints.
+    pub(crate) granted: GrantedHeaps,
+    pub(crate) constraints: Constraints,
 }
 
 impl BackingSource<'_> {
@@ -334,22 +347,18 @@ impl BackingSource<'_> {
     fn place<T>(
         &self,
         size: ByteSize,
-        place: impl Fn(
-            &Striped<TypedHeaps>,
-            &ResourceRequest<'_>,
-            &ResourceRequirements,
-            bool,
-        ) -> Result<T, Refusal>,
+        place: impl Fn(&HeapRequest<'_>, &ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
-        let &ResourceRequest { granted, constraints, .. } = self.part;
-        let desc = ResourceDesc::in_state(&aligned, canonical_state(granted.heap_type));
-        let allocation = ResourceAllocationDesc::default();
-        let request = ResourceRequest { allocation: &allocation, resource: &desc, granted, constraints };
-        let placed = self.requirements.requirements(&request.requested(), Creation::Placed)?;
-        let heaps = self.heaps.of(granted.family, ResourceClass::Buffer);
-        let place = |own_heap| place(heaps, &request, &placed, own_heap);
-        match place(heaps.is_dedicated()) {
+        let desc = ResourceDesc::in_state(&aligned, canonical_state(self.granted.heap_type));
+        let placed = self.requirements.requirements(&desc, BufferUses::empty(), Creation::Placed)?;
+        let heaps = self.heaps.of(self.granted.family, ResourceClass::Buffer);
+        let place = |own_heap| {
+            let placement =
+                PlacementRequest { own_heap, ..PlacementRequest::new(placed.size, placed.alignment) };
+            place(&HeapRequest::new(self.heaps, heaps, placement, self.constraints), &desc, &placed)
+        };
+        match place(heaps.desc.algorithm == SuballocationAlgorithm::Dedicated) {
             Err(refusal) if refusal.is_about_size() => place(true),
             placed => placed,
         }
@@ -369,8 +378,12 @@ impl BackingSource<'_> {
     }
 
     fn create(&self, size: ByteSize) -> Result<BackingBuffer, Refusal> {
-        let (resource, range) = self.place(size, |heaps, request, placed, own_heap| {
-            self.heaps.place(heaps, request, placed, own_heap)
+        let (resource, range) = self.place(size, |request, desc, placed| {
+            let range = request.take()?;
+            if let Some(prefetcher) = &self.heaps.prefetcher {
+                self.heaps.prefetch_after(prefetcher, request, ResourceAllocationFlags::empty());
+            }
+            Ok((range.create_resource_at(HeapOffset::ZERO, desc, &placed.desc)?, range))
         })?;
         let kept = range.heap().residency().map(KeptResident::new).transpose()?;
         let mut mapped = std::ptr::null_mut();
@@ -442,11 +455,7 @@ impl BackingBuffers {
         else {
             return Ok(PredictedMemory::Held);
         };
-        let probe = |size| {
-            source.place(size, |heaps, request, placed, own_heap| {
-                Ok(source.heaps.probe(heaps, request, placed, own_heap)?.1)
-            })
-        };
+        let probe = |size| source.place(size, |request, _, _| request.probe());
         BackingSource::or_least(buffer, size, probe).map(|(_, memory)| memory)
     }
 }

@@ -2,4 +2,6 @@
 
 mod backing_buffers;
 
-pub(crate) use self::backing_buffers::{BackingBuffers, BackingSource, BufferRange, BufferSets};
+pub(crate) use self::backing_buffers::{
+    BELOW, BackingBuffers, BackingSource, BufferRange, BufferSets, canonical_state,
+};

@@ -49,6 +49,12 @@ impl ResourceDesc<'_> {
         Self { desc: *desc, initial_state: InitialState::State(state), ..Default::default() }
     }
 
+    /// Returns `true` if the resource has a mip region of sampler feedback.
+    #[inline]
+    pub(crate) fn has_mip_region(&self) -> bool {
+        self.sampler_feedback_mip_region != D3D12_MIP_REGION::default()
+    }
+
     #[inline]
     pub(crate) fn is_buffer(&self) -> bool {
         self.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER

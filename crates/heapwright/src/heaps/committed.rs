@@ -7,9 +7,12 @@ use heapwright_d3d12::*;
 
 use super::heap_kinds::{GivenBack, HeapKinds};
 use super::typed_heaps::TypedHeaps;
+use crate::desc::ResourceDesc;
 use crate::error::{MemorySource, Obstacle};
-use crate::request::{Constraints, ResourceRequest, ResourceRequirements};
-use crate::source::{Account, Charge, Charged, HeapSource, NewMemory, OwnHeap, Refusal, create_committed};
+use crate::request::ResourceRequirements;
+use crate::source::{
+    Account, Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, Refusal, create_committed,
+};
 
 /// A resource that is not in a heap of the allocator.
 pub(crate) struct OwnResource {
@@ -54,18 +57,19 @@ impl HeapKinds {
     pub(crate) fn commit(
         &self,
         heaps: &TypedHeaps,
-        request: &ResourceRequest<'_>,
+        resource: &ResourceDesc<'_>,
         requirements: &ResourceRequirements,
+        extra_flags: D3D12_HEAP_FLAGS,
+        constraints: Constraints,
     ) -> Result<OwnResource, Refusal> {
-        let (source, constraints) = (&self.source, request.constraints);
+        let source = &self.source;
         let account = heaps.desc.account();
         let Account { heap_type, group } = account;
         let &ResourceRequirements { desc, size, alignment } = requirements;
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
-        let properties = self.families.properties(request.granted.family);
-        let mut flags = source.devices.known_heap_flags(request.allocation.extra_required_heap_flags)
-            | source.extra_heap_flags;
+        let properties = heaps.desc.heap.Properties;
+        let mut flags = source.devices.known_heap_flags(extra_flags) | source.extra_heap_flags;
         if flags & D3D12_HEAP_FLAG_SHARED != 0 {
             // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
@@ -76,7 +80,7 @@ impl HeapKinds {
             let refuse = |obstacle| Refusal::of(committed, obstacle);
             let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
             source.make(&new, constraints, || {
-                let call = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
+                let call = || create_committed(&source.devices, &properties, flags, resource, &desc);
                 let made = source.timers.of(heap_type).time(call);
                 made.map(|(made, _)| made).map_err(|refused| refused.into_refusal(committed))
             })

@@ -2,19 +2,20 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest};
+use heapwright_core::placement::PlacementAlgorithm;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::labels::next_number;
-use super::nesting::{Nesting, Owner, SharedKind};
+use super::nesting::{Nesting, SharedKind};
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
+use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::Obstacle;
-use crate::request::{Constraints, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Budget, Heap, HeapSource, Refusal};
+use crate::error::{MemorySource, Obstacle};
+use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
+use crate::source::{Account, Budget, Constraints, Heap, HeapSource, Owner, Refusal};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -28,7 +29,7 @@ pub(crate) struct HeapKinds {
     kinds: [OnceLock<Striped<TypedHeaps>>; HeapKind::COUNT],
     pools: Mutex<Vec<Weak<TypedHeaps>>>,
     nesting: Arc<Nesting>,
-    prefetcher: Option<Prefetcher>,
+    pub(crate) prefetcher: Option<Prefetcher>,
 }
 
 impl HeapKinds {
@@ -37,14 +38,13 @@ impl HeapKinds {
         source: Arc<HeapSource>,
         families: HeapFamilies,
         caps: DeviceCaps,
-        parent: Option<&Self>,
-    ) -> Self {
-        let owner = &source.owner;
+        parent: Option<&Arc<Self>>,
+    ) -> Arc<Self> {
         let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
-        Self {
+        Arc::new_cyclic(|this| Self {
             nesting: parent.map_or_else(
-                || Nesting::of_root(&source.desc, &source.accounts, owner, HeapKind::COUNT),
-                |parent| parent.nesting.joined(owner, &parent.source.owner),
+                || Nesting::of_root(&source.desc, &source.accounts, this, HeapKind::COUNT),
+                |parent| parent.nesting.joined(this, parent),
             ),
             prefetcher: prefetches.then(Prefetcher::start).flatten(),
             families,
@@ -52,16 +52,20 @@ impl HeapKinds {
             source,
             kinds: Default::default(),
             pools: Mutex::default(),
-        }
+        })
     }
 
     /// Returns the allocator's own heaps of a kind.
     #[inline]
     pub(crate) fn of(&self, family: HeapFamily, class: ResourceClass) -> &Striped<TypedHeaps> {
-        self.at(HeapKind::index_of(family, class))
+        let place = match family {
+            HeapFamily::Type(heap_type) => heap_type.index(),
+            HeapFamily::Custom(_) => HeapType::ALL.len(),
+        };
+        self.at(place * ResourceClass::ALL.len() + class.index())
     }
 
-    /// Returns the allocator's own heaps of the kind with an [index](HeapKind::index_of).
+    /// Returns the allocator's own heaps of the kind with an [index](HeapKind::of).
     #[inline]
     pub(crate) fn at(&self, index: usize) -> &Striped<TypedHeaps> {
         self.kinds[index].get_or_init(|| self.new_heaps(index))
@@ -91,8 +95,8 @@ impl HeapKinds {
         };
         // The outermost allocator counts the heaps in the shared pool, so it has heaps of every kind that a nested one
         // has.
-        if let Some(root) = self.nesting.root_of(&self.source.owner) {
-            root.make_kind(index);
+        if let Some(root) = self.nesting.root_of(self) {
+            root.at(index);
         }
         let SharedKind { spare, siblings } = self.nesting.kind(index, class.heap_alignment());
         Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
@@ -157,7 +161,7 @@ impl HeapKinds {
     /// Returns the heaps of this allocator and its pools, and those of allocators that are nested with it.
     pub(crate) fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
         let mut heaps = self.all();
-        heaps.extend(self.nesting.heaps_of_others(&self.source.owner));
+        heaps.extend(self.nesting.heaps_of_others(self));
         heaps
     }
 
@@ -253,7 +257,8 @@ impl HeapKinds {
 
     /// Returns the allocators that are nested in this one, except those that are nested deeper.
     pub(crate) fn nested(&self) -> Vec<Arc<dyn Owner>> {
-        self.nesting.nested_in(&self.source.owner)
+        let nested = self.nesting.nested_in(self);
+        nested.iter().filter_map(|heaps| heaps.source.owner.upgrade()).collect()
     }
 
     /// Releases heaps that are not worth keeping any more, and after a frame or a period those by which the process exceeds its
@@ -320,7 +325,8 @@ impl HeapKinds {
         }
     }
 
-    /// Creates a heap, after releasing the empty heaps that limit, budget and pool require.
+    /// Creates a heap, after releasing the empty heaps that limit, budget and pool require. A residency manager makes memory available
+    /// for it.
     pub(crate) fn create_heap(
         &self,
         heaps: &TypedHeaps,
@@ -329,7 +335,15 @@ impl HeapKinds {
         budget: &Budget,
     ) -> Result<Arc<Heap>, Refusal> {
         self.give_back_for(heaps.desc.account(), size, budget);
-        heaps.create_heap(size, constraints)
+        let permit = heaps.replace_in_pool(size)?;
+        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
+        let group = heaps.desc.segment_group;
+        let _until_created = self.source.charge_budget(group, size, constraints).map_err(refuse)?;
+        let heap = heaps.account_heap(size, constraints, permit, || heaps.create_d3d12_heap(size))?;
+        if let Some(recording) = &self.source.recording {
+            heap.record(recording, &heaps.desc.heap);
+        }
+        Ok(heap)
     }
 
     /// Creates one of the initial heaps of a pool.
@@ -357,26 +371,22 @@ impl HeapKinds {
     /// Prefetches the next heap if it is likely to be needed soon, or if the allocation requests it.
     ///
     /// It is likely if the existing heaps have less free than half of the next one's size, or if slabs report it.
-    /// Nothing happens unless prefetching is allowed. Nothing is created that the budget does not permit, where the
-    /// budget applies.
-    #[inline]
+    /// Nothing is created that the budget does not permit, where the budget applies.
     pub(crate) fn prefetch_after(
         &self,
-        heaps: &Arc<TypedHeaps>,
-        sharing: Sharing,
-        request: &PlacementRequest,
+        prefetcher: &Prefetcher,
+        &HeapRequest { heaps, sharing, ref placement, .. }: &HeapRequest<'_>,
         flags: ResourceAllocationFlags,
     ) {
-        let Some(prefetcher) = &self.prefetcher else { return };
         if sharing == Sharing::Unmanaged || flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             return;
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
         let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
-            let planned = heaps.new_heap_size(sharing, request).ok();
+            let planned = heaps.new_heap_size(sharing, placement).ok();
             planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
         } else {
-            heaps.shared().next_heap(request)
+            heaps.shared().next_heap(placement)
         };
         let Some(next) = next else { return };
         let own = self.source.own_constraints();
@@ -428,7 +438,7 @@ pub(crate) struct HeapKind {
 impl HeapKind {
     pub(crate) const COUNT: usize = (HeapType::ALL.len() + 1) * ResourceClass::ALL.len();
 
-    /// Returns the kind with an [index](Self::index_of): one of a heap type, or the one of CUSTOM heaps. With unified
+    /// Returns the kind with an index: one of a heap type, or the one of CUSTOM heaps. With unified
     /// memory, CUSTOM heaps are those of DEFAULT and UPLOAD, otherwise those of GPU_UPLOAD.
     pub(crate) fn of(index: usize, families: &HeapFamilies, caps: &DeviceCaps) -> Self {
         let (place, class) = (index / ResourceClass::ALL.len(), index % ResourceClass::ALL.len());
@@ -446,15 +456,6 @@ impl HeapKind {
     /// Returns the heap type to which CUSTOM heaps are charged.
     pub(crate) fn account_of_custom(families: &HeapFamilies) -> HeapType {
         if families.has_unified_memory() { HeapType::Default } else { HeapType::GpuUpload }
-    }
-
-    #[inline]
-    pub(crate) fn index_of(family: HeapFamily, class: ResourceClass) -> usize {
-        let place = match family {
-            HeapFamily::Type(heap_type) => heap_type.index(),
-            HeapFamily::Custom(_) => HeapType::ALL.len(),
-        };
-        place * ResourceClass::ALL.len() + class.index()
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) use self::committed::OwnResource;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
-pub(crate) use self::nesting::{Owner, SpareHeaps};
+pub(crate) use self::nesting::SpareHeaps;
 pub(crate) use self::placed_range::PlacedRange;
 pub(crate) use self::striped::{Stripe, Striped};
 pub(crate) use self::take::HeapRequest;

@@ -1,54 +1,31 @@
 //! The state that nested allocators share.
 
-use std::any::Any;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
 
 use heapwright_core::placement::{HeapPool, HeapPooling};
 
 use super::engine_desc::fixed_heap_size;
+use super::heap_kinds::HeapKinds;
 use super::typed_heaps::TypedHeaps;
 use crate::desc::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::source::{Accounts, Heap};
 
-/// The allocator, as its heaps see it: the only way by which they call what is above them.
-pub(crate) trait Owner: Any + fmt::Debug + Send + Sync {
-    /// Returns its own heaps and those of its pools.
-    fn all_heaps(&self) -> Vec<Arc<TypedHeaps>>;
-
-    /// Creates its own heaps of the kind with this index, if they do not exist.
-    fn make_kind(&self, index: usize);
-
-    /// Returns the memory of empty backing buffers to the heaps.
-    fn release_unused_buffers(&self);
-
-    /// Counts a frame of the allocator that this one is nested in.
-    fn pass_frame_of_parent(&self);
-
-    /// Sets the time that was told to the allocator that this one is nested in, and releases idle memory.
-    fn tell_time_of_parent(&self, time: Duration);
-
-    /// Reads the clock, and releases memory that was not used for too long.
-    fn release_idle(&self);
-}
-
 /// An allocator, its nested allocators, and the state that they share.
 #[derive(Debug)]
 pub(crate) struct Nesting {
-    /// The outermost allocator. It decides how empty heaps are pooled, and pooled heaps are charged to it.
-    root: Weak<dyn Owner>,
+    /// The heaps of the outermost allocator. It decides how empty heaps are pooled, and pooled heaps are charged to it.
+    root: Weak<HeapKinds>,
     root_desc: ResourceAllocatorDesc,
     root_accounts: Arc<Accounts>,
     kinds: Box<[OnceLock<SharedKind>]>,
     members: Mutex<Vec<Member>>,
 }
 
-/// An allocator, and the one that it is nested in.
+/// The heaps of an allocator, and of the one that it is nested in.
 #[derive(Debug)]
 struct Member {
-    owner: Weak<dyn Owner>,
-    parent: Option<Weak<dyn Owner>>,
+    heaps: Weak<HeapKinds>,
+    parent: Option<Weak<HeapKinds>>,
 }
 
 /// The state that the heaps of one kind share with those of the other allocators.
@@ -63,7 +40,7 @@ impl Nesting {
     pub(crate) fn of_root(
         desc: &ResourceAllocatorDesc,
         accounts: &Arc<Accounts>,
-        root: &Weak<dyn Owner>,
+        root: &Weak<HeapKinds>,
         kind_count: usize,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -71,7 +48,7 @@ impl Nesting {
             root_desc: desc.clone(),
             root_accounts: Arc::clone(accounts),
             kinds: (0..kind_count).map(|_| OnceLock::new()).collect(),
-            members: Mutex::new(vec![Member { owner: Weak::clone(root), parent: None }]),
+            members: Mutex::new(vec![Member { heaps: Weak::clone(root), parent: None }]),
         })
     }
 
@@ -80,24 +57,23 @@ impl Nesting {
     }
 
     /// Adds a member, and returns the shared state.
-    pub(crate) fn joined(self: &Arc<Self>, owner: &Weak<dyn Owner>, parent: &Weak<dyn Owner>) -> Arc<Self> {
+    pub(crate) fn joined(self: &Arc<Self>, heaps: &Weak<HeapKinds>, parent: &Arc<HeapKinds>) -> Arc<Self> {
         let mut members = self.members();
-        members.retain(|member| member.owner.strong_count() > 0);
-        members.push(Member { owner: Weak::clone(owner), parent: Some(Weak::clone(parent)) });
+        members.retain(|member| member.heaps.strong_count() > 0);
+        members.push(Member { heaps: Weak::clone(heaps), parent: Some(Arc::downgrade(parent)) });
         Arc::clone(self)
     }
 
     /// Returns the members that are nested in one, except those that are nested deeper.
-    pub(crate) fn nested_in(&self, owner: &Weak<dyn Owner>) -> Vec<Arc<dyn Owner>> {
+    pub(crate) fn nested_in(&self, heaps: &HeapKinds) -> Vec<Arc<HeapKinds>> {
         let members = self.members();
-        let nested =
-            members.iter().filter(|member| member.parent.as_ref().is_some_and(|of| of.ptr_eq(owner)));
-        nested.filter_map(|member| member.owner.upgrade()).collect()
+        let is_nested = |member: &&Member| member.parent.as_ref().is_some_and(|parent| is(parent, heaps));
+        members.iter().filter(is_nested).filter_map(|member| member.heaps.upgrade()).collect()
     }
 
-    /// Returns the outermost allocator, unless `member` is the outermost one.
-    pub(crate) fn root_of(&self, member: &Weak<dyn Owner>) -> Option<Arc<dyn Owner>> {
-        self.root.upgrade().filter(|_| !self.root.ptr_eq(member))
+    /// Returns the heaps of the outermost allocator, unless `member` is the outermost one.
+    pub(crate) fn root_of(&self, member: &HeapKinds) -> Option<Arc<HeapKinds>> {
+        self.root.upgrade().filter(|_| !is(&self.root, member))
     }
 
     pub(crate) fn kind(&self, index: usize, heap_alignment: u64) -> SharedKind {
@@ -109,14 +85,18 @@ impl Nesting {
     }
 
     /// Returns the heaps of all other members, including those of their pools.
-    pub(crate) fn heaps_of_others(&self, but: &Weak<dyn Owner>) -> Vec<Arc<TypedHeaps>> {
+    pub(crate) fn heaps_of_others(&self, but: &HeapKinds) -> Vec<Arc<TypedHeaps>> {
         let others: Vec<_> = {
             let members = self.members();
-            let others = members.iter().filter(|member| !member.owner.ptr_eq(but));
-            others.filter_map(|member| member.owner.upgrade()).collect()
+            let others = members.iter().filter(|member| !is(&member.heaps, but));
+            others.filter_map(|member| member.heaps.upgrade()).collect()
         };
-        others.iter().flat_map(|member| member.all_heaps()).collect()
+        others.iter().flat_map(|member| member.all()).collect()
     }
+}
+
+fn is(heaps: &Weak<HeapKinds>, other: &HeapKinds) -> bool {
+    std::ptr::eq(heaps.as_ptr(), other)
 }
 
 /// Returns which empty heaps the pool keeps that the allocator shares with its nested allocators. With the default

@@ -12,8 +12,7 @@ use super::striped::Stripe;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::ResourceDesc;
 use crate::error::MemorySource;
-use crate::request::ResourceRequirements;
-use crate::source::{Heap, Refusal, create_placed, place_resident};
+use crate::source::{Heap, Refusal, create_placed};
 
 /// A range of a heap that belongs to one allocation until dropped.
 ///
@@ -122,7 +121,7 @@ impl Drop for PlacedRange {
 }
 
 impl PlacedRange {
-    /// Creates a resource in the range, at an offset from its start.
+    /// Creates a resource with `desc`, which was derived from `resource`, in the range, at an offset from its start.
     ///
     /// The caller makes sure that it lies in the range, which other resources may use, too.
     #[inline]
@@ -130,13 +129,14 @@ impl PlacedRange {
         &self,
         offset: HeapOffset,
         resource: &ResourceDesc<'_>,
-        placed: &ResourceRequirements,
+        desc: &D3D12_RESOURCE_DESC,
     ) -> Result<ID3D12Resource, Refusal> {
         let (heap, heaps) = (self.heap(), self.heaps());
         let (devices, heap_type) = (&heaps.source.devices, heaps.desc.heap.Properties.Type);
         let offset = HeapOffset::new(self.range().start().get() + offset.get());
-        let desc = &placed.desc;
-        let place = || create_placed(devices, heap_type, heap.d3d12(), offset, resource, desc);
-        place_resident(heap, place).map_err(|refused| refused.into_refusal(MemorySource::Placing))
+        match create_placed(devices, heap_type, heap, offset, resource, desc) {
+            Ok(made) => Ok(made),
+            Err(refused) => Err(refused.into_refusal(MemorySource::Placing)),
+        }
     }
 }

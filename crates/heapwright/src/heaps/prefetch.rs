@@ -10,8 +10,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::request::Constraints;
-use crate::source::Refusal;
+use crate::source::{Constraints, Refusal};
 
 /// The state of prefetching for the heaps of one kind.
 #[derive(Debug, Default)]

@@ -20,11 +20,10 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use heapwright_core::ByteSize;
 use heapwright_core::placement::{
     PlacementAlgorithm, PlacementError, PlacementRequest, ServingHeap, SharedPlaced,
 };
-use heapwright_core::{ByteSize, HeapOffset};
-use heapwright_d3d12::*;
 
 use super::heap_kinds::{GivenBack, HeapKinds};
 use super::placed_range::PlacedRange;
@@ -32,8 +31,7 @@ use super::striped::Striped;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::HEAP_GRANULARITY;
 use crate::error::{MemorySource, Obstacle};
-use crate::request::{Constraints, ResourceRequest, ResourceRequirements};
-use crate::source::{Account, Budget, Heap, Refusal};
+use crate::source::{Account, Budget, Constraints, Heap, Refusal};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -45,7 +43,7 @@ pub(crate) struct HeapRequest<'a> {
     pub(crate) kinds: &'a HeapKinds,
     pub(crate) heaps: &'a Striped<TypedHeaps>,
     pub(crate) sharing: Sharing,
-    pub(crate) placement: &'a PlacementRequest,
+    pub(crate) placement: PlacementRequest,
     pub(crate) constraints: Constraints,
 }
 
@@ -76,48 +74,21 @@ struct Shortage {
     refusal: Refusal,
 }
 
-impl HeapKinds {
-    /// Places a resource in a shared heap or in one of its own.
+impl<'a> HeapRequest<'a> {
+    /// Creates a request. A heap of its own is not managed if the constraints say so.
     #[inline]
-    pub(crate) fn place(
-        &self,
-        heaps: &Striped<TypedHeaps>,
-        request: &ResourceRequest<'_>,
-        placed: &ResourceRequirements,
-        own_heap: bool,
-    ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
-        let sharing = self.sharing(request, own_heap);
-        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
-        let constraints = request.constraints;
-        let range = HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.take()?;
-        self.prefetch_after(heaps, sharing, &placement, request.allocation.flags);
-        let resource = range.create_resource_at(HeapOffset::ZERO, request.resource, placed)?;
-        Ok((resource, range))
-    }
-
-    /// Returns the request of [`place`](Self::place) to the heaps, and the predicted source of the memory.
-    pub(crate) fn probe(
-        &self,
-        heaps: &Striped<TypedHeaps>,
-        request: &ResourceRequest<'_>,
-        placed: &ResourceRequirements,
-        own_heap: bool,
-    ) -> Result<(PlacementRequest, PredictedMemory), Refusal> {
-        let sharing = self.sharing(request, own_heap);
-        let placement = request.placement(placed, heaps.desc.min_alignment, sharing != Sharing::Shared)?;
-        let constraints = request.constraints;
-        let memory =
-            HeapRequest { kinds: self, heaps, sharing, placement: &placement, constraints }.probe()?;
-        Ok((placement, memory))
-    }
-
-    #[inline]
-    fn sharing(&self, request: &ResourceRequest<'_>, own_heap: bool) -> Sharing {
-        match own_heap {
-            _ if request.constraints.never_resident && self.source.residency.is_some() => Sharing::Unmanaged,
-            true => Sharing::Own,
+    pub(crate) fn new(
+        kinds: &'a HeapKinds,
+        heaps: &'a Striped<TypedHeaps>,
+        placement: PlacementRequest,
+        constraints: Constraints,
+    ) -> Self {
+        let sharing = match placement.own_heap {
             false => Sharing::Shared,
-        }
+            true if constraints.never_resident && kinds.source.residency.is_some() => Sharing::Unmanaged,
+            true => Sharing::Own,
+        };
+        Self { kinds, heaps, sharing, placement, constraints }
     }
 }
 
@@ -125,11 +96,14 @@ impl HeapRequest<'_> {
     /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
-        // Memory that the residency manager must not manage is never taken from held heaps.
-        match if self.may_be_held() { self.find_at_hand() } else { None } {
-            Some(range) => Ok(range),
-            None => self.take_in_steps(),
+        if let (Sharing::Shared, Some(set)) = (self.sharing, self.heaps.shared().as_default()) {
+            // Found at once, usually in a heap that is not empty. Takes no reference to the heap.
+            let address = |heap: &Arc<Heap>| NonNull::from(&**heap);
+            if let Some(found) = set.allocate_at_hand(&self.placement, address) {
+                return Ok(self.placed(found));
+            }
         }
+        self.take_in_steps()
     }
 
     #[cold]
@@ -162,7 +136,7 @@ impl HeapRequest<'_> {
     /// Predicts the source of the memory, without the memory of unused slabs and backing buffers, and what
     /// only an exhaustive search finds.
     pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
-        if self.may_be_held() && self.heaps.probe(self.sharing, self.placement)? == ServingHeap::Existing {
+        if self.may_be_held() && self.heaps.probe(self.sharing, &self.placement)? == ServingHeap::Existing {
             return Ok(PredictedMemory::Held);
         }
         let Shortage { sizes, may_create, budget, mut refusal, .. } = self.shortage()?;
@@ -194,7 +168,7 @@ impl HeapRequest<'_> {
             return Ok(None);
         }
         if !self.never_releases() {
-            self.heaps.make_way(self.sharing, self.placement)?;
+            self.heaps.make_way(self.sharing, &self.placement)?;
         }
         self.create(size, shortage)
     }
@@ -297,9 +271,9 @@ impl HeapRequest<'_> {
 
     /// Returns the possible sizes of a new heap.
     fn shortage(&self) -> Result<Shortage, Refusal> {
-        let least = self.heaps.least_heap_size(self.sharing, self.placement);
+        let least = self.heaps.least_heap_size(self.sharing, &self.placement);
         let limit = self.heaps.source.max_heap_size;
-        let planned = self.heaps.new_heap_size(self.sharing, self.placement)?.min(limit);
+        let planned = self.heaps.new_heap_size(self.sharing, &self.placement)?.min(limit);
         let sizes = HeapSizes { wanted: least, least };
         let budget = self.heaps.budget(self.constraints);
         let refused = |refusal| Ok(Shortage { sizes, may_create: false, is_refused: false, budget, refusal });
@@ -383,28 +357,21 @@ fn addressed(placed: SharedPlaced<Arc<Heap>>) -> SharedPlaced<NonNull<Heap>> {
 }
 
 impl HeapRequest<'_> {
-    /// Allocates a range that is found at once, usually in a heap that is not empty. Takes no reference to the heap.
-    #[inline]
-    fn find_at_hand(&self) -> Option<PlacedRange> {
-        let engine = self.heaps.engine(self.sharing);
-        Some(self.placed(engine.allocate_at_hand(self.placement, |heap| NonNull::from(&**heap))?))
-    }
-
     /// Allocates a range in the existing heaps.
     fn find(&self) -> Result<Option<PlacedRange>, PlacementError> {
-        let found = self.heaps.engine(self.sharing).allocate(self.placement)?;
+        let found = self.heaps.engine(self.sharing).allocate(&self.placement)?;
         Ok(found.map(|placed| self.placed(addressed(placed))))
     }
 
     /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
     fn find_anywhere(&self) -> Result<Option<PlacedRange>, PlacementError> {
-        let found = self.heaps.engine(self.sharing).allocate_anywhere(self.placement)?;
+        let found = self.heaps.engine(self.sharing).allocate_anywhere(&self.placement)?;
         Ok(found.map(|placed| self.placed(addressed(placed))))
     }
 
     /// Allocates a range in a heap that is added to the others.
     fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
-        let placed = self.heaps.engine(self.sharing).allocate_in_new(heap.size(), heap, self.placement);
+        let placed = self.heaps.engine(self.sharing).allocate_in_new(heap.size(), heap, &self.placement);
         Ok(self.placed(addressed(placed?)))
     }
 

@@ -17,10 +17,10 @@ use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle};
 use crate::recording::RecordedPool;
-use crate::request::{Constraints, ResourceClass};
+use crate::request::ResourceClass;
 use crate::source::{
-    Account, Budget, CREATE_HEAP, Charged, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory, PoolHeaps,
-    Refusal, Refused, TimedHeap,
+    Account, Budget, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory,
+    PoolHeaps, Refusal, Refused, TimedHeap,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -299,7 +299,7 @@ impl TypedHeaps {
     }
 
     /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
-    fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+    pub(super) fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
         self.add_to_pool(size).or_else(|refusal| {
             if self.source.never_over_allocates() {
                 return Err(refusal);
@@ -314,21 +314,8 @@ impl TypedHeaps {
         self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
     }
 
-    /// Creates a heap, for which a residency manager makes memory available.
-    pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
-        let permit = self.replace_in_pool(size)?;
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        let _until_created =
-            self.source.charge_budget(self.desc.segment_group, size, constraints).map_err(refuse)?;
-        let heap = self.account_heap(size, constraints, permit, || self.create_d3d12_heap(size))?;
-        if let Some(recording) = &self.source.recording {
-            heap.record(recording, &self.desc.heap);
-        }
-        Ok(heap)
-    }
-
     /// Counts a heap that a function creates, if limits and manager permit it.
-    fn account_heap(
+    pub(super) fn account_heap(
         &self,
         size: ByteSize,
         constraints: Constraints,
@@ -471,11 +458,6 @@ impl TypedHeaps {
     /// Returns the sizes of empty heaps that no engine keeps.
     pub(crate) fn spare_sizes(&self) -> Vec<ByteSize> {
         self.own_spare().map(HeapPool::sizes).unwrap_or_default()
-    }
-
-    /// Returns whether no two resources share a heap.
-    pub(crate) fn is_dedicated(&self) -> bool {
-        self.shared.algorithm() == PlacementAlgorithm::Dedicated
     }
 
     /// Returns the free bytes of shared heaps.

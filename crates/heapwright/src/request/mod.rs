@@ -1,9 +1,7 @@
-//! A request for a resource: what it needs, where it may be placed, and in which order that is tried. Nothing here is locked, and only
-//! `requirements_query` calls the device.
+//! What a resource needs, and the heaps in which it may be. Nothing here is locked, and only `requirements_query` calls the device.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `resource_request` | [`ResourceRequest`]: a resource, its options, and the heaps that were granted for it; whether it may be a part of a buffer, and its placements in order |
 //! | `placement` | the decision for a placement, and its reason |
 //! | `heap_type`, `heap_family`, `granted_heaps` | heap types; D3D12's heap properties; the heaps that a device grants for a heap type |
 //! | `resource_class` | classes of resources that share heaps; initial states, and the heap types that they fit |
@@ -18,7 +16,6 @@ mod placement;
 mod requirements;
 mod requirements_query;
 mod resource_class;
-mod resource_request;
 mod standard_tiles;
 
 pub use self::alignment::BufferUses;
@@ -27,11 +24,8 @@ pub(crate) use self::heap_family::HeapFamily;
 pub use self::heap_family::NodeMasks;
 pub use self::heap_type::{HeapType, HeapTypePreference};
 pub use self::placement::{Placement, PlacementDecision, PlacementReason};
-pub(crate) use self::requirements::{Creation, RequestedResource, RequirementsOptions, ResourceRequirements};
+pub(crate) use self::requirements::{Creation, RequirementsOptions, ResourceRequirements};
 pub(crate) use self::requirements_query::{RequirementsQuery, with_mip_region};
 pub use self::resource_class::InitialState;
 pub(crate) use self::resource_class::{ResourceClass, check_initial_state, infer_heap_type};
-pub(crate) use self::resource_request::{
-    BELOW, Constraints, ResourceRequest, canonical_state, foreign_heap_flags, order, part_of,
-};
 pub(crate) use self::standard_tiles::{Block, texel_block, texel_bytes};

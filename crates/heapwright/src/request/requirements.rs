@@ -8,6 +8,7 @@ use super::alignment::{
 };
 use super::standard_tiles;
 use crate::caps::COMMITTED_MINIMUM;
+use crate::desc::ResourceDesc;
 use crate::{AlignmentWithTight, DeviceCaps, Error};
 
 /// Options for all resources of an allocator.
@@ -25,19 +26,6 @@ impl Default for RequirementsOptions {
     }
 }
 
-/// A requested resource.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestedResource<'a> {
-    /// The description. A non-zero `Alignment` is a minimum, on every device.
-    pub(crate) desc: D3D12_RESOURCE_DESC,
-    /// The mip region of sampler feedback; zero for every other resource.
-    pub(crate) mip_region: D3D12_MIP_REGION,
-    /// The formats to which its views may cast; empty for a buffer.
-    pub(crate) castable_formats: &'a [DXGI_FORMAT],
-    /// The uses of a buffer; empty for a texture.
-    pub(crate) uses: BufferUses,
-}
-
 /// How a resource gets its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Creation {
@@ -45,57 +33,6 @@ pub(crate) enum Creation {
     Placed,
     /// With an implicit heap of its own.
     Committed,
-}
-
-impl RequestedResource<'_> {
-    /// Creates a request without options.
-    pub(crate) fn new(desc: D3D12_RESOURCE_DESC) -> Self {
-        Self {
-            desc,
-            mip_region: D3D12_MIP_REGION::default(),
-            castable_formats: &[],
-            uses: BufferUses::empty(),
-        }
-    }
-
-    /// Returns `true` if the resource has a mip region of sampler feedback.
-    #[inline]
-    pub(crate) fn has_mip_region(&self) -> bool {
-        self.mip_region != D3D12_MIP_REGION::default()
-    }
-
-    /// Returns the description with the flags and the width that do not depend on the device, and all its uses.
-    #[inline]
-    fn effective(
-        &self,
-        caps: &DeviceCaps,
-        options: &RequirementsOptions,
-    ) -> Result<(D3D12_RESOURCE_DESC, BufferUses), Error> {
-        let mut desc = self.desc;
-        desc.Flags |= options.extra_required_resource_flags;
-        if desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {
-            if !self.uses.is_empty() {
-                return Err(Error::invalid_argument("BufferUses", "must be empty for a texture"));
-            }
-            return Ok((desc, BufferUses::empty()));
-        }
-        if !self.castable_formats.is_empty() {
-            return Err(Error::invalid_argument("castable formats", "must be empty for a buffer"));
-        }
-        let uses = self.uses.with_flags(desc.Flags);
-        let largest = caps.max_resource_size();
-        let width = uses.width(ByteSize::new(desc.Width)).filter(|&width| width <= largest);
-        desc.Width = width
-            .ok_or_else(|| {
-                let width = ByteSize::new(desc.Width);
-                Error::too_large(
-                    "D3D12_RESOURCE_DESC::Width",
-                    format!("{width} exceeds the maximum resource size of {largest}"),
-                )
-            })?
-            .get();
-        Ok((desc, uses))
-    }
 }
 
 /// The description that a resource is created with, and the memory that it needs.
@@ -107,6 +44,40 @@ pub(crate) struct ResourceRequirements {
     pub(crate) size: ByteSize,
     /// Required alignment of the offset: the maximum of the reported and the requested alignment.
     pub(crate) alignment: Alignment,
+}
+
+/// Returns the description with the flags and the width that do not depend on the device, and all its uses.
+#[inline]
+fn effective(
+    resource: &ResourceDesc<'_>,
+    uses: BufferUses,
+    caps: &DeviceCaps,
+    options: &RequirementsOptions,
+) -> Result<(D3D12_RESOURCE_DESC, BufferUses), Error> {
+    let mut desc = resource.desc;
+    desc.Flags |= options.extra_required_resource_flags;
+    if desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {
+        if !uses.is_empty() {
+            return Err(Error::invalid_argument("BufferUses", "must be empty for a texture"));
+        }
+        return Ok((desc, BufferUses::empty()));
+    }
+    if !resource.castable_formats.is_empty() {
+        return Err(Error::invalid_argument("castable formats", "must be empty for a buffer"));
+    }
+    let uses = uses.with_flags(desc.Flags);
+    let largest = caps.max_resource_size();
+    let width = uses.width(ByteSize::new(desc.Width)).filter(|&width| width <= largest);
+    desc.Width = width
+        .ok_or_else(|| {
+            let width = ByteSize::new(desc.Width);
+            Error::too_large(
+                "D3D12_RESOURCE_DESC::Width",
+                format!("{width} exceeds the maximum resource size of {largest}"),
+            )
+        })?
+        .get();
+    Ok((desc, uses))
 }
 
 /// Returns the requirements of a resource on a device with `caps`.
@@ -129,13 +100,14 @@ pub(crate) struct ResourceRequirements {
 /// it. Any error of `ask`.
 #[inline]
 pub(crate) fn requirements(
-    requested: &RequestedResource<'_>,
+    resource: &ResourceDesc<'_>,
+    uses: BufferUses,
     creation: Creation,
     caps: &DeviceCaps,
     options: &RequirementsOptions,
     mut ask: impl FnMut(&D3D12_RESOURCE_DESC) -> Result<Option<(ByteSize, Alignment)>, Error>,
 ) -> Result<ResourceRequirements, Error> {
-    let (desc, uses) = requested.effective(caps, options)?;
+    let (desc, uses) = effective(resource, uses, caps, options)?;
     let floor = least_alignment(&desc, uses)?;
     let with = |desc: D3D12_RESOURCE_DESC, (size, alignment): (ByteSize, Alignment)| {
         let own = Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE);
@@ -157,7 +129,7 @@ pub(crate) fn requirements(
         return with(tight, (size, reported.max(least)));
     }
     let default = D3D12_RESOURCE_DESC { Alignment: 0, Flags: flags, ..desc };
-    let is_opaque = requested.has_mip_region();
+    let is_opaque = resource.has_mip_region();
     if let Some(known) = known_buffer(&default).filter(|_| !is_opaque) {
         return with(default, known);
     }

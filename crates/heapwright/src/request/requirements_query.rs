@@ -8,11 +8,10 @@ use heapwright_d3d12::resource_desc::upgrade;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::requirements::{
-    Creation, RequestedResource, RequirementsOptions, ResourceRequirements, known_buffer, requirements,
-};
+use super::requirements::{Creation, RequirementsOptions, ResourceRequirements, known_buffer, requirements};
 use crate::caps::{allocation_info, read_allocation_info};
-use crate::{DeviceCaps, Error};
+use crate::desc::ResourceDesc;
+use crate::{BufferUses, DeviceCaps, Error};
 
 /// Queries the requirements of resources from a device.
 ///
@@ -61,25 +60,30 @@ impl RequirementsQuery {
     #[inline]
     pub(crate) fn requirements(
         &self,
-        requested: &RequestedResource<'_>,
+        resource: &ResourceDesc<'_>,
+        uses: BufferUses,
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
-        match self.remembered(requested) {
-            Some(found) if creation == Creation::Placed => Ok(found),
-            _ => self.determine(requested, creation),
+        match creation {
+            Creation::Placed => match self.remembered(resource, uses) {
+                Some(found) => Ok(found),
+                None => self.determine(resource, uses, creation),
+            },
+            Creation::Committed => self.determine(resource, uses, creation),
         }
     }
 
     fn determine(
         &self,
-        requested: &RequestedResource<'_>,
+        resource: &ResourceDesc<'_>,
+        uses: BufferUses,
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
-        requirements(requested, creation, &self.caps, &self.options, |desc| {
-            if requested.has_mip_region() {
-                return self.ask(desc, requested);
+        requirements(resource, uses, creation, &self.caps, &self.options, |desc| {
+            if resource.has_mip_region() {
+                return self.ask(desc, resource);
             }
-            self.remembered.get_or(desc, || self.ask(desc, requested))
+            self.remembered.get_or(desc, || self.ask(desc, resource))
         })
     }
 
@@ -88,29 +92,29 @@ impl RequirementsQuery {
     ///
     /// A plain buffer requests no alignment, neither itself nor by uses.
     #[inline]
-    fn remembered(&self, requested: &RequestedResource<'_>) -> Option<ResourceRequirements> {
+    fn remembered(&self, resource: &ResourceDesc<'_>, uses: BufferUses) -> Option<ResourceRequirements> {
         // Flags that matter in addition to the description: acceleration structures have uses, and resources that cross
         // adapters are not tightly aligned.
         const SPECIAL: D3D12_RESOURCE_FLAGS =
             D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
-        let flags = requested.desc.Flags | self.options.extra_required_resource_flags;
-        let is_plain = requested.desc.Alignment == 0
-            && requested.uses.is_empty()
-            && requested.castable_formats.is_empty()
-            && !requested.has_mip_region()
+        let flags = resource.desc.Flags | self.options.extra_required_resource_flags;
+        let is_plain = resource.desc.Alignment == 0
+            && uses.is_empty()
+            && resource.castable_formats.is_empty()
+            && !resource.has_mip_region()
             && flags & SPECIAL == 0;
         if !is_plain {
             return None;
         }
         if !self.is_tight_by_default {
-            let desc = D3D12_RESOURCE_DESC { Flags: flags, ..requested.desc };
+            let desc = D3D12_RESOURCE_DESC { Flags: flags, ..resource.desc };
             let is_possible = ByteSize::new(desc.Width) <= self.caps.max_resource_size();
             let (size, alignment) = known_buffer(&desc).filter(|_| is_possible)?;
             return Some(ResourceRequirements { desc, size, alignment });
         }
         let flags = flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
-        let desc = D3D12_RESOURCE_DESC { Flags: flags, ..requested.desc };
-        let (size, alignment) = self.remembered.get(&desc)?;
+        let desc = D3D12_RESOURCE_DESC { Flags: flags, ..resource.desc };
+        let (size, alignment) = self.remembered.find(Question::of(&desc)?)?;
         Some(ResourceRequirements { desc, size, alignment })
     }
 
@@ -119,13 +123,13 @@ impl RequirementsQuery {
     fn ask(
         &self,
         desc: &D3D12_RESOURCE_DESC,
-        requested: &RequestedResource<'_>,
+        resource: &ResourceDesc<'_>,
     ) -> Result<Option<(ByteSize, Alignment)>, Error> {
-        let formats = requested.castable_formats;
-        if formats.is_empty() && !requested.has_mip_region() {
+        let formats = resource.castable_formats;
+        if formats.is_empty() && !resource.has_mip_region() {
             return Ok(allocation_info(&self.device, desc));
         }
-        let desc = with_mip_region(desc, requested.mip_region);
+        let desc = with_mip_region(desc, resource.sampler_feedback_mip_region);
         let info = if formats.is_empty() {
             let device = self
                 .device8
@@ -233,11 +237,6 @@ impl RememberedBuffers {
 
     /// Returns the cached result for a description, if there is one.
     #[inline]
-    fn get(&self, desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
-        self.find(Question::of(desc)?)
-    }
-
-    #[inline]
     fn find(&self, question: Question) -> Option<(ByteSize, Alignment)> {
         // Relaxed: the word is complete in itself, and no other data depends on it.
         let word = self.places[question.place()].load(Ordering::Relaxed);
@@ -307,18 +306,19 @@ mod tests {
         for (castable, is_sound) in [(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, true), (DXGI_FORMAT_R8_UNORM, false)] {
             let formats = [castable];
             let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
-            let requested = RequestedResource { castable_formats: &formats, ..RequestedResource::new(desc) };
-            let found = query.requirements(&requested, Creation::Placed);
+            let resource = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&desc) };
+            let found = query.requirements(&resource, BufferUses::empty(), Creation::Placed);
             assert_eq!(found.is_ok(), is_sound, "{found:?}");
         }
         query.device12 = None;
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
         let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
-        let requested = RequestedResource { castable_formats: &formats, ..RequestedResource::new(desc) };
-        let error = query.requirements(&requested, Creation::Placed).expect_err("the interface is missing");
+        let resource = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&desc) };
+        let placed = |resource| query.requirements(resource, BufferUses::empty(), Creation::Placed);
+        let error = placed(&resource).expect_err("the interface is missing");
         assert!(error.is_unsupported() && error.to_string().contains("ID3D12Device12"), "{error}");
-        let without = RequestedResource { castable_formats: &[], ..requested };
-        assert!(query.requirements(&without, Creation::Placed).is_ok(), "the first interface suffices");
+        let without = ResourceDesc { castable_formats: &[], ..resource };
+        assert!(placed(&without).is_ok(), "the first interface suffices");
     }
 
     #[test]
@@ -342,10 +342,10 @@ mod tests {
                             ] {
                                 let desc = buffer_desc(ByteSize::new(width));
                                 let desc = D3D12_RESOURCE_DESC { Alignment: alignment, Flags: flags, ..desc };
-                                let requested = RequestedResource { uses, ..RequestedResource::new(desc) };
-                                let decided = query.determine(&requested, Creation::Placed);
-                                let Some(remembered) = query.remembered(&requested) else { continue };
-                                assert_eq!(decided.expect("must be cached"), remembered, "{requested:?}");
+                                let resource = ResourceDesc::new(&desc);
+                                let decided = query.determine(&resource, uses, Creation::Placed);
+                                let Some(remembered) = query.remembered(&resource, uses) else { continue };
+                                assert_eq!(decided.expect("must be cached"), remembered, "{resource:?}");
                                 count += 1;
                             }
                         }
@@ -361,12 +361,15 @@ mod tests {
         let mut query = query();
         let region = D3D12_MIP_REGION { Width: 8, Height: 8, Depth: 1 };
         let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
-        let requested = RequestedResource { mip_region: region, ..RequestedResource::new(desc) };
+        let resource = ResourceDesc { sampler_feedback_mip_region: region, ..ResourceDesc::new(&desc) };
+        let uses = BufferUses::empty();
         // The runtime receives the region, and refuses it for a format without regions.
-        let error = query.requirements(&requested, Creation::Placed).expect_err("the format has no regions");
+        let found = query.requirements(&resource, uses, Creation::Placed);
+        let error = found.expect_err("the format has no regions");
         assert!(error.is_invalid_argument(), "{error}");
         query.device8 = None;
-        let error = query.requirements(&requested, Creation::Placed).expect_err("the interface is missing");
+        let found = query.requirements(&resource, uses, Creation::Placed);
+        let error = found.expect_err("the interface is missing");
         assert!(error.is_unsupported() && error.to_string().contains("ID3D12Device8"), "{error}");
     }
 }
@@ -395,13 +398,17 @@ mod remembered_tests {
         Ok(answer(desc))
     }
 
+    fn found(remembered: &RememberedBuffers, desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
+        remembered.find(Question::of(desc)?)
+    }
+
     #[test]
     fn repeated_queries_are_cached() {
         let remembered = RememberedBuffers::new();
         let desc = buffer(1000, 0, D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT);
-        assert_eq!(remembered.get(&desc), None);
+        assert_eq!(found(&remembered, &desc), None);
         assert_eq!(remembered.get_or(&desc, || asked(&desc)), asked(&desc));
-        assert_eq!(remembered.get(&desc), answer(&desc));
+        assert_eq!(found(&remembered, &desc), answer(&desc));
         assert_eq!(remembered.get_or(&desc, || Err("cached result must be used")), Ok(answer(&desc)));
     }
 
@@ -423,16 +430,16 @@ mod remembered_tests {
         ];
         for desc in large.into_iter().chain(others) {
             remembered.get_or(&desc, || asked(&desc)).expect("answered");
-            assert_eq!(remembered.get(&desc), None, "{desc:?}");
+            assert_eq!(found(&remembered, &desc), None, "{desc:?}");
         }
         for odd in
             [None, Some((ByteSize::new(2048), Alignment::ONE)), Some((ByteSize::new(8), Alignment::ONE))]
         {
             assert_eq!(remembered.get_or(&plain, || Ok::<_, ()>(odd)), Ok(odd));
-            assert_eq!(remembered.get(&plain), None);
+            assert_eq!(found(&remembered, &plain), None);
         }
         assert_eq!(remembered.get_or(&plain, || Err("failed")), Err("failed"));
-        assert_eq!(remembered.get(&plain), None);
+        assert_eq!(found(&remembered, &plain), None);
     }
 
     #[test]
@@ -474,7 +481,7 @@ mod remembered_tests {
             for (width, alignment, flags) in descs {
                 let desc = buffer(width, alignment, flags);
                 let key = (width, alignment, flags);
-                let found = remembered.get(&desc);
+                let found = found(&remembered, &desc);
                 prop_assert!(found.is_none() || model.get(&key) == Some(&found));
                 prop_assert_eq!(remembered.get_or(&desc, || asked(&desc)), asked(&desc));
                 model.insert(key, answer(&desc));

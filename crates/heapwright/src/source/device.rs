@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 use crate::desc::{ClearValue, ResourceDesc};
 use crate::error::{MemorySource, Obstacle};
 use crate::request::with_mip_region;
-use crate::residency::ResidencyHeapStatus;
+use crate::residency::{ResidencyHeap, ResidencyHeapStatus};
 use crate::{DeviceCaps, Error, InitialState};
 
 /// A device with each interface that may create a resource. `None` if the device does not support it.
@@ -36,12 +36,41 @@ impl Devices {
         }
     }
 
-    /// Rejects heap flags that the device does not support and that matter; `field` names them.
+    /// Checks that the device has the interfaces that a resource and heap flags need; `field` names the flags.
     ///
     /// CREATE_NOT_ZEROED is a hint, which is never rejected: see [`known_heap_flags`](Self::known_heap_flags).
     #[inline]
-    pub(crate) fn check_heap_flags(&self, flags: D3D12_HEAP_FLAGS, field: &'static str) -> Result<(), Error> {
-        if flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0 && self.device8.is_none() {
+    pub(crate) fn check(
+        &self,
+        caps: &DeviceCaps,
+        resource: &ResourceDesc<'_>,
+        (heap_flags, field): (D3D12_HEAP_FLAGS, &'static str),
+    ) -> Result<(), Error> {
+        let has_layout = matches!(resource.initial_state, InitialState::Layout(_));
+        if !resource.castable_formats.is_empty() {
+            if !has_layout {
+                let rule =
+                    "castable formats require an initial layout instead of a state (CreatePlacedResource2)";
+                return Err(Error::invalid_argument("ResourceDesc::castable_formats", rule));
+            }
+            if self.device12.is_none() {
+                return Err(Error::unsupported("castable formats (require ID3D12Device12)"));
+            }
+            if !caps.relaxed_format_casting {
+                let what = "castable formats (require RelaxedFormatCastingSupported)";
+                return Err(Error::unsupported(what));
+            }
+        }
+        if resource.protected_session.is_some() && self.device4.is_none() {
+            return Err(Error::unsupported("a protected session (requires ID3D12Device4)"));
+        }
+        if has_layout && self.device10.is_none() {
+            return Err(Error::unsupported("an initial layout (requires ID3D12Device10)"));
+        }
+        if has_layout && !caps.enhanced_barriers {
+            return Err(Error::unsupported("an initial layout (requires EnhancedBarriersSupported)"));
+        }
+        if heap_flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0 && self.device8.is_none() {
             let what = format!("{field}: CREATE_NOT_RESIDENT (requires ID3D12Device8)");
             return Err(Error::unsupported(what));
         }
@@ -67,6 +96,11 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
+    fn of(call: &'static str, created: windows_core::Result<()>) -> Self {
+        // Success without an object.
+        Self { call, hresult: created.err().map_or(E_POINTER, |error| error.code()) }
+    }
+
     /// Converts to a refusal of a source of memory.
     pub(crate) fn into_refusal(self, source: MemorySource) -> Refusal {
         match self.hresult {
@@ -92,145 +126,107 @@ impl Refused {
     }
 }
 
-/// The interface with which a resource is created.
-#[derive(Debug)]
-enum Route<'a> {
-    /// `ID3D12Device`, or with a protected session its successors.
-    States,
-    /// `ID3D12Device8`: a mip region of sampler feedback.
-    States1(&'a ID3D12Device8, D3D12_RESOURCE_DESC1),
-    /// `ID3D12Device10`: a layout, and castable formats.
-    Layout(&'a ID3D12Device10, D3D12_RESOURCE_DESC1),
+/// The call that creates a resource, with its initial state or layout.
+enum Creation<'a> {
+    /// Of `ID3D12Device`, or with a protected session of its successors.
+    InState(D3D12_RESOURCE_STATES),
+    /// Of `ID3D12Device8`: with a mip region of sampler feedback.
+    WithMipRegion(&'a ID3D12Device8, D3D12_RESOURCE_DESC1, D3D12_RESOURCE_STATES),
+    /// Of `ID3D12Device10`: with a layout, and castable formats.
+    InLayout(&'a ID3D12Device10, D3D12_RESOURCE_DESC1, D3D12_BARRIER_LAYOUT),
 }
 
-/// Checks that the device has the interfaces that a resource needs.
-#[inline]
-pub(crate) fn check_interfaces(
-    devices: &Devices,
-    caps: &DeviceCaps,
-    resource: &ResourceDesc<'_>,
-) -> Result<(), Error> {
-    if !resource.castable_formats.is_empty() {
-        if matches!(resource.initial_state, InitialState::State(_)) {
-            let rule =
-                "castable formats require an initial layout instead of a state (CreatePlacedResource2)";
-            return Err(Error::invalid_argument("ResourceDesc::castable_formats", rule));
+impl<'a> Creation<'a> {
+    /// Returns the call for a resource in a heap of a type, or `None` if the device lacks its interface.
+    ///
+    /// Since the release of D3D12 that added `ID3D12Device10`, resources in UPLOAD and READBACK heaps may be created in
+    /// state COMMON, and in UPLOAD heaps in parts of GENERIC_READ. Before, they have a single state for their lifetime, to
+    /// which these states are converted.
+    #[inline]
+    fn of(
+        devices: &'a Devices,
+        heap_type: D3D12_HEAP_TYPE,
+        resource: &ResourceDesc<'_>,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Option<Self> {
+        let region = resource.sampler_feedback_mip_region;
+        let state = match resource.initial_state {
+            InitialState::State(state) if devices.device10.is_some() => state,
+            InitialState::State(state) => match heap_type {
+                D3D12_HEAP_TYPE_UPLOAD if state & !D3D12_RESOURCE_STATE_GENERIC_READ == 0 => {
+                    D3D12_RESOURCE_STATE_GENERIC_READ
+                }
+                D3D12_HEAP_TYPE_READBACK if state == D3D12_RESOURCE_STATE_COMMON => {
+                    D3D12_RESOURCE_STATE_COPY_DEST
+                }
+                _ => state,
+            },
+            InitialState::Layout(layout) => {
+                let device = devices.device10.as_ref()?;
+                return Some(Self::InLayout(device, with_mip_region(desc, region), layout));
+            }
+        };
+        if !resource.has_mip_region() {
+            return Some(Self::InState(state));
         }
-        if devices.device12.is_none() {
-            return Err(Error::unsupported("castable formats (require ID3D12Device12)"));
-        }
-        if !caps.relaxed_format_casting {
-            let what = "castable formats (require RelaxedFormatCastingSupported)";
-            return Err(Error::unsupported(what));
-        }
+        let device = devices.device8.as_ref()?;
+        Some(Self::WithMipRegion(device, with_mip_region(desc, region), state))
     }
-    if resource.protected_session.is_some() && devices.device4.is_none() {
-        return Err(Error::unsupported("a protected session (requires ID3D12Device4)"));
-    }
-    if matches!(resource.initial_state, InitialState::Layout(_)) {
-        if devices.device10.is_none() {
-            return Err(Error::unsupported("an initial layout (requires ID3D12Device10)"));
-        }
-        if !caps.enhanced_barriers {
-            let what = "an initial layout (requires EnhancedBarriersSupported)";
-            return Err(Error::unsupported(what));
-        }
-    }
-    Ok(())
 }
 
-#[inline]
-fn route<'a>(
-    devices: &'a Devices,
-    resource: &ResourceDesc<'_>,
-    desc: &D3D12_RESOURCE_DESC,
-    call: &'static str,
-) -> Result<Route<'a>, Refused> {
-    let missing = Refused { call, hresult: E_NOINTERFACE };
-    let region = resource.sampler_feedback_mip_region;
-    if matches!(resource.initial_state, InitialState::Layout(_)) {
-        let device = devices.device10.as_ref().ok_or(missing)?;
-        return Ok(Route::Layout(device, with_mip_region(desc, region)));
-    }
-    if region == D3D12_MIP_REGION::default() {
-        return Ok(Route::States);
-    }
-    let device = devices.device8.as_ref().ok_or(missing)?;
-    Ok(Route::States1(device, with_mip_region(desc, region)))
-}
-
-/// Places a resource in a heap. If the device refuses and the heap is evicted, tries again with the heap resident.
+/// Places a resource with `desc`, which was derived from `resource`, in a heap of the type. If the device refuses and the heap is
+/// evicted, tries again with the heap resident.
 ///
 /// D3D12 does not specify whether the heap must be resident, and some devices require it. A shortage and a removed
 /// device are not such refusals.
-pub(crate) fn place_resident(
-    heap: &Heap,
-    place: impl Fn() -> Result<ID3D12Resource, Refused>,
-) -> Result<ID3D12Resource, Refused> {
-    let refused = match place() {
-        Err(refused) if refused.hresult == E_INVALIDARG => refused,
-        other => return other,
-    };
-    let Some(memory) = heap.residency() else { return Err(refused) };
-    if memory.info().status == ResidencyHeapStatus::Resident {
-        return Err(refused);
-    }
-    match KeptResident::new(memory) {
-        Ok(_kept) => place(),
-        Err(_) => Err(refused),
-    }
-}
-
-/// Places a resource with `desc`, which was derived from `resource`, in a heap of the type.
 #[inline]
 pub(crate) fn create_placed(
     devices: &Devices,
     heap_type: D3D12_HEAP_TYPE,
-    heap: &ID3D12Heap,
+    heap: &Heap,
     offset: HeapOffset,
     resource: &ResourceDesc<'_>,
     desc: &D3D12_RESOURCE_DESC,
 ) -> Result<ID3D12Resource, Refused> {
     let mut placed: Option<ID3D12Resource> = None;
-    let offset = offset.get();
+    let (d3d12, place) = (heap.d3d12(), offset.get());
     let clear_value = resource.clear_value.map(ClearValue::to_d3d12);
-    let clear_value = clear_value.as_ref().map(std::ptr::from_ref);
-    let (state, layout) = initial(devices, heap_type, resource);
-    let usual = "ID3D12Device::CreatePlacedResource";
-    let (call, created) = match route(devices, resource, desc, usual)? {
-        Route::States => {
+    let clear = clear_value.as_ref().map(std::ptr::from_ref);
+    let (call, created) = match Creation::of(devices, heap_type, resource, desc) {
+        Some(Creation::InState(state)) => {
             let device = &devices.device;
             // SAFETY: device and heap are live COM objects; the description and the clear value outlive the call; the
             // result is written to a variable of the interface that is asked for. The caller provides the range.
             let created =
-                unsafe { device.CreatePlacedResource(heap, offset, desc, state, clear_value, &mut placed) };
-            (usual, created)
+                unsafe { device.CreatePlacedResource(d3d12, place, desc, state, clear, &mut placed) };
+            ("ID3D12Device::CreatePlacedResource", created)
         }
-        Route::States1(device, desc) => {
+        Some(Creation::WithMipRegion(device, desc, state)) => {
             // SAFETY: as above.
             let created =
-                unsafe { device.CreatePlacedResource1(heap, offset, &desc, state, clear_value, &mut placed) };
+                unsafe { device.CreatePlacedResource1(d3d12, place, &desc, state, clear, &mut placed) };
             ("ID3D12Device8::CreatePlacedResource1", created)
         }
-        Route::Layout(device, desc) => {
+        Some(Creation::InLayout(device, desc, layout)) => {
             let (count, list) = castable(resource);
             // SAFETY: as above; there are as many formats as are counted, and they outlive the call.
             let created = unsafe {
-                device.CreatePlacedResource2(
-                    heap,
-                    offset,
-                    &desc,
-                    layout,
-                    clear_value,
-                    count,
-                    list,
-                    &mut placed,
-                )
+                device.CreatePlacedResource2(d3d12, place, &desc, layout, clear, count, list, &mut placed)
             };
             ("ID3D12Device10::CreatePlacedResource2", created)
         }
+        None => ("ID3D12Device::CreatePlacedResource", Err(E_NOINTERFACE.into())),
     };
-    answer(call, created, placed)
+    if let (Ok(()), Some(placed)) = (&created, placed) {
+        return Ok(placed);
+    }
+    let refused = Refused::of(call, created);
+    let is_evicted = |memory: &&ResidencyHeap| memory.info().status != ResidencyHeapStatus::Resident;
+    let evicted = heap.residency().filter(|_| refused.hresult == E_INVALIDARG).filter(is_evicted);
+    match evicted.map(KeptResident::new) {
+        Some(Ok(_kept)) => create_placed(devices, heap_type, heap, offset, resource, desc),
+        _ => Err(refused),
+    }
 }
 
 /// Creates a committed resource.
@@ -244,35 +240,36 @@ pub(crate) fn create_committed(
     let mut made: Option<ID3D12Resource> = None;
     let clear_value = resource.clear_value.map(ClearValue::to_d3d12);
     let clear_value = clear_value.as_ref().map(std::ptr::from_ref);
-    let (state, layout) = initial(devices, properties.Type, resource);
     let session = resource.protected_session;
     let usual = "ID3D12Device::CreateCommittedResource";
+    let missing = |call| Refused { call, hresult: E_NOINTERFACE };
     let (flags, clear) = (heap_flags, clear_value);
-    let (call, created) = match (route(devices, resource, desc, usual)?, session) {
-        (Route::States, None) => {
+    let creation = Creation::of(devices, properties.Type, resource, desc).ok_or(missing(usual))?;
+    let (call, created) = match (creation, session) {
+        (Creation::InState(state), None) => {
             let device = &devices.device;
             // SAFETY: as in `create_placed`; the properties outlive the call.
             let created =
                 unsafe { device.CreateCommittedResource(properties, flags, desc, state, clear, &mut made) };
             (usual, created)
         }
-        (Route::States, Some(session)) => {
+        (Creation::InState(state), Some(session)) => {
             let call = "ID3D12Device4::CreateCommittedResource1";
-            let device = devices.device4.as_ref().ok_or(Refused { call, hresult: E_NOINTERFACE })?;
+            let device = devices.device4.as_ref().ok_or(missing(call))?;
             // SAFETY: as above; the session is a live COM object.
             let created = unsafe {
                 device.CreateCommittedResource1(properties, flags, desc, state, clear, session, &mut made)
             };
             (call, created)
         }
-        (Route::States1(device, desc), session) => {
+        (Creation::WithMipRegion(device, desc, state), session) => {
             // SAFETY: as above.
             let created = unsafe {
                 device.CreateCommittedResource2(properties, flags, &desc, state, clear, session, &mut made)
             };
             ("ID3D12Device8::CreateCommittedResource2", created)
         }
-        (Route::Layout(device, desc), session) => {
+        (Creation::InLayout(device, desc, layout), session) => {
             let (count, list) = castable(resource);
             // SAFETY: as above; there are as many formats as are counted, and they outlive the call.
             let created = unsafe {
@@ -283,33 +280,7 @@ pub(crate) fn create_committed(
             ("ID3D12Device10::CreateCommittedResource3", created)
         }
     };
-    answer(call, created, made)
-}
-
-/// Returns the initial state of a resource in a heap of a type.
-///
-/// Since the release of D3D12 that added `ID3D12Device10`, resources in UPLOAD and READBACK heaps may be created in
-/// state COMMON, and in UPLOAD heaps in parts of GENERIC_READ. Before, they have a single state for their lifetime, to
-/// which these states are converted.
-#[inline]
-fn initial(
-    devices: &Devices,
-    heap_type: D3D12_HEAP_TYPE,
-    resource: &ResourceDesc<'_>,
-) -> (D3D12_RESOURCE_STATES, D3D12_BARRIER_LAYOUT) {
-    let state = match resource.initial_state {
-        InitialState::State(state) => state,
-        InitialState::Layout(layout) => return (D3D12_RESOURCE_STATE_COMMON, layout),
-    };
-    let state = match heap_type {
-        _ if devices.device10.is_some() => state,
-        D3D12_HEAP_TYPE_UPLOAD if state & !D3D12_RESOURCE_STATE_GENERIC_READ == 0 => {
-            D3D12_RESOURCE_STATE_GENERIC_READ
-        }
-        D3D12_HEAP_TYPE_READBACK if state == D3D12_RESOURCE_STATE_COMMON => D3D12_RESOURCE_STATE_COPY_DEST,
-        _ => state,
-    };
-    (state, D3D12_BARRIER_LAYOUT_UNDEFINED)
+    made.filter(|_| created.is_ok()).ok_or_else(|| Refused::of(call, created))
 }
 
 /// Returns castable formats as the calls take them.
@@ -318,19 +289,6 @@ fn castable(resource: &ResourceDesc<'_>) -> (u32, *const DXGI_FORMAT) {
     // More than 2^32 are rejected when the requirements are queried.
     let count = u32::try_from(formats.len()).unwrap_or(0);
     (count, if formats.is_empty() { std::ptr::null() } else { formats.as_ptr() })
-}
-
-#[inline]
-fn answer(
-    call: &'static str,
-    created: windows_core::Result<()>,
-    resource: Option<ID3D12Resource>,
-) -> Result<ID3D12Resource, Refused> {
-    match (created, resource) {
-        (Ok(()), Some(resource)) => Ok(resource),
-        (Ok(()), None) => Err(Refused { call, hresult: E_POINTER }),
-        (Err(error), _) => Err(Refused { call, hresult: error.code() }),
-    }
 }
 
 /// Sets the name of a D3D12 object.

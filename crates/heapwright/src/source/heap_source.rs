@@ -1,6 +1,9 @@
 //! The source of an allocator's heaps.
 
+use std::any::Any;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapRetention, HeapTally};
@@ -14,11 +17,33 @@ use super::managed::{OwnMemory, begins_evicted};
 use crate::adapter::check_adapter;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
-use crate::heaps::Owner;
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
-use crate::request::Constraints;
 use crate::residency::ResidencyManager;
 use crate::{DeviceCaps, Error, SegmentGroup};
+
+/// The allocator, as its heaps see it: the only way by which they call what is above them.
+pub(crate) trait Owner: Any + fmt::Debug + Send + Sync {
+    /// Returns the memory of empty backing buffers to the heaps.
+    fn release_unused_buffers(&self);
+
+    /// Counts a frame of the allocator that this one is nested in.
+    fn pass_frame_of_parent(&self);
+
+    /// Sets the time that was told to the allocator that this one is nested in, and releases idle memory.
+    fn tell_time_of_parent(&self, time: Duration);
+
+    /// Reads the clock, and releases memory that was not used for too long.
+    fn release_idle(&self);
+}
+
+/// Constraints on the source of memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Constraints {
+    pub(crate) may_create_heap: bool,
+    pub(crate) within_budget: bool,
+    /// The residency manager does not manage the memory.
+    pub(crate) never_resident: bool,
+}
 
 /// The device, budget, limits and residency manager of an allocator.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use heapwright_trace::session::{Action, HeapType as RecordedHeapType};
 use windows_core::Interface;
 
 use super::accounts::Accounts;
+use super::heap_source::Owner;
 use crate::HeapType;
-use crate::heaps::Owner;
 use crate::recording::Recording;
 
 /// The clock by which the device's calls are timed.

@@ -14,11 +14,10 @@ use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
 use super::accounts::{Account, Charge, Charged};
-use super::heap_source::HeapSource;
+use super::heap_source::{Constraints, HeapSource};
 use super::refusal::Refusal;
 use crate::Error;
 use crate::error::{MemorySource, Obstacle};
-use crate::request::Constraints;
 use crate::residency::{ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags};
 
 /// Memory to be created.

@@ -20,11 +20,9 @@ mod managed;
 mod refusal;
 
 pub(crate) use self::accounts::{Account, Accounts, Charge, Charged};
-pub(crate) use self::device::{
-    CREATE_HEAP, Refused, check_interfaces, create_committed, create_placed, place_resident, set_debug_name,
-};
+pub(crate) use self::device::{CREATE_HEAP, Refused, create_committed, create_placed, set_debug_name};
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps, TimedHeap};
-pub(crate) use self::heap_source::{Budget, HeapSource};
+pub(crate) use self::heap_source::{Budget, Constraints, HeapSource, Owner};
 pub(crate) use self::heap_time::HeapTimer;
 pub use self::managed::MemoryReference;
 pub(crate) use self::managed::{KeptResident, NewMemory, OwnHeap};

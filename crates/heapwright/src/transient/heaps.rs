@@ -15,13 +15,11 @@ use heapwright_d3d12::*;
 use super::frame::{Resource, TransientFrame, malformed};
 use super::states::{FrameStates, PassRecord, derive};
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
-use crate::heaps::{HeapKinds, HeapRequest, PlacedRange, Sharing};
-use crate::request::{
-    Creation, RequestedResource, RequirementsOptions, RequirementsQuery, ResourceRequirements,
-};
+use crate::heaps::{HeapKinds, HeapRequest, PlacedRange};
+use crate::request::{Creation, RequirementsOptions, RequirementsQuery, ResourceRequirements};
 use crate::residency::ResidencyList;
 use crate::source::Refusal;
-use crate::{Error, HeapType, InitialState, Pool, ResourceAllocator};
+use crate::{BufferUses, Error, HeapType, InitialState, Pool, ResourceAllocator};
 
 /// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.
 ///
@@ -105,7 +103,8 @@ impl TransientHeaps {
         let inner = self.allocator.inner();
         let requirements = (frame.0.resources().iter())
             .map(|resource| {
-                self.requirements.requirements(&RequestedResource::new(resource.desc), Creation::Placed)
+                let desc = ResourceDesc::new(&resource.desc);
+                self.requirements.requirements(&desc, BufferUses::empty(), Creation::Placed)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let planned = self.described(frame, &requirements);
@@ -185,13 +184,9 @@ impl TransientHeaps {
             }
         };
         let inner = self.allocator.inner();
-        let request = HeapRequest {
-            kinds: &inner.heaps,
-            heaps: &self.pools[pool].1.heaps,
-            sharing: Sharing::Shared,
-            placement: &PlacementRequest::new(size, alignment),
-            constraints: inner.heaps.source.own_constraints(),
-        };
+        let (heaps, constraints) = (&self.pools[pool].1.heaps, inner.heaps.source.own_constraints());
+        let placement = PlacementRequest::new(size, alignment);
+        let request = HeapRequest::new(&inner.heaps, heaps, placement, constraints);
         let range = request.take().map_err(|refusal| self.refused(size, refusal))?;
         Ok(Heap { kind, range: Arc::new(range) })
     }
@@ -227,7 +222,7 @@ fn create(
         clear_value: resource.clear_value,
         ..ResourceDesc::new(&resource.desc)
     };
-    range.create_resource_at(offset, &desc, placed)
+    range.create_resource_at(offset, &desc, &placed.desc)
 }
 
 fn pool_desc(kind: HeapKind) -> PoolDesc {

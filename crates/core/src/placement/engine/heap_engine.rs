@@ -146,17 +146,6 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Places a request on the fast path of the default algorithm, without cloning the heap. Returns `None`
-    /// otherwise; then call [`allocate`](Self::allocate). See [`SharedHeapSet::allocate_at_hand`]. O(1).
-    #[inline]
-    pub fn allocate_at_hand<T>(
-        &self,
-        request: &PlacementRequest,
-        heap: impl FnOnce(&H) -> T,
-    ) -> Option<SharedPlaced<T>> {
-        self.as_default()?.allocate_at_hand(request, heap)
-    }
-
     /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`.
     ///
     /// It may also return empty heaps to release first, which it has removed.

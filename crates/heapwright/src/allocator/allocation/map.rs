@@ -125,7 +125,7 @@ impl ResourceAllocation {
     pub(super) fn unmap_kept(&mut self) {
         let Some(extras) = self.extras.as_deref_mut() else { return };
         let KeptMapped::At(_) = extras.kept_mapped else { return };
-        extras.kept_mapped = KeptMapped::ResourceRequest;
+        extras.kept_mapped = KeptMapped::Requested;
         if !matches!(self.memory, Memory::Within(_)) {
             // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been written.
             unsafe { self.resource().Unmap(0, None) };
@@ -149,11 +149,7 @@ impl ResourceAllocation {
             return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
         }
         let width = ByteSize::new(self.width);
-        if self
-            .extras
-            .as_deref()
-            .is_some_and(|extras| matches!(extras.kept_mapped, KeptMapped::ResourceRequest))
-        {
+        if self.extras.as_deref().is_some_and(|extras| matches!(extras.kept_mapped, KeptMapped::Requested)) {
             self.keep_mapped()?;
         }
         if let Some(KeptMapped::At(start)) = self.extras.as_deref().map(|extras| &extras.kept_mapped) {

@@ -56,19 +56,19 @@ fn multisampled(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
     }
 }
 
-fn requested(desc: D3D12_RESOURCE_DESC) -> RequestedResource<'static> {
-    RequestedResource::new(desc)
+fn requested(desc: D3D12_RESOURCE_DESC) -> (ResourceDesc<'static>, BufferUses) {
+    (ResourceDesc::new(&desc), BufferUses::empty())
 }
 
 /// Returns the decision if the device returns `answers`, in turn, and the descriptions that it was asked about.
 fn with_answers(
-    requested: &RequestedResource<'_>,
+    (resource, uses): &(ResourceDesc<'_>, BufferUses),
     creation: Creation,
     caps: &DeviceCaps,
     answers: &[Option<(u64, u64)>],
 ) -> (Result<ResourceRequirements, Error>, Vec<D3D12_RESOURCE_DESC>) {
     let asked = RefCell::new(Vec::new());
-    let result = requirements(requested, creation, caps, &RequirementsOptions::default(), |desc| {
+    let result = requirements(resource, *uses, creation, caps, &RequirementsOptions::default(), |desc| {
         let index = asked.borrow().len();
         asked.borrow_mut().push(*desc);
         let answer = answers.get(index).expect("GetResourceAllocationInfo was called too often");
@@ -262,8 +262,9 @@ fn textures_need_one_or_two_queries() {
 #[test]
 fn uses_are_for_buffers_and_castable_formats_for_textures() {
     let caps = caps("discrete");
-    let uses = RequestedResource { uses: BufferUses::RAW_VIEW, ..requested(texture(4, 4)) };
-    let formats = RequestedResource { castable_formats: &[DXGI_FORMAT_R8_UNORM], ..requested(buffer(4)) };
+    let uses = (ResourceDesc::new(&texture(4, 4)), BufferUses::RAW_VIEW);
+    let mut formats = requested(buffer(4));
+    formats.0.castable_formats = &[DXGI_FORMAT_R8_UNORM];
     for (wrong, field) in [(uses, "BufferUses"), (formats, "castable formats")] {
         let (result, _) = with_answers(&wrong, Creation::Placed, &caps, &[]);
         let error = result.expect_err("must be rejected");
@@ -281,7 +282,7 @@ fn a_buffer_that_is_too_large_names_its_width() {
         (u64::MAX, BufferUses::empty(), false),
         (u64::MAX, BufferUses::CONSTANT_BUFFER, false),
     ] {
-        let wanted = RequestedResource { uses, ..requested(buffer(width)) };
+        let wanted = (ResourceDesc::new(&buffer(width)), uses);
         let (result, _) = with_answers(&wanted, Creation::Placed, &caps, &[]);
         assert_eq!(result.is_ok(), is_sound, "{width:#x}");
         if let Err(error) = result {

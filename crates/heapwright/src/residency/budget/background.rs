@@ -185,9 +185,8 @@ impl fmt::Debug for BackgroundUpdates {
 }
 
 #[cfg(test)]
+#[cfg(any(windows, target_os = "linux", target_os = "android"))]
 mod tests {
-    #![cfg(any(windows, target_os = "linux", target_os = "android"))]
-
     use std::sync::OnceLock;
     use std::sync::mpsc::{RecvTimeoutError, channel};
     use std::time::Duration;

@@ -277,8 +277,8 @@ fn flag_is_legal(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> bool {
 fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creation: Creation) -> u32 {
     let Case { desc, castable_formats, uses } = case;
     let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-    let wanted = RequestedResource { castable_formats, uses: *uses, ..RequestedResource::new(*desc) };
-    let found = query.requirements(&wanted, creation);
+    let wanted = ResourceDesc { castable_formats, ..ResourceDesc::new(desc) };
+    let found = query.requirements(&wanted, *uses, creation);
     let text = format!(
         "{creation:?} on {}, tight {tight}: {desc:?} {uses:?} {castable_formats:?}: {found:?}",
         gpu.name
@@ -385,8 +385,8 @@ fn every_device_accepts_the_decided_description() {
 }
 
 fn placed(gpu: &Gpu, desc: D3D12_RESOURCE_DESC, uses: BufferUses) -> (u64, u64) {
-    let wanted = RequestedResource { uses, ..requested(desc) };
-    let found = gpu.queries[0].requirements(&wanted, Creation::Placed).expect("valid description");
+    let found = gpu.queries[0].requirements(&ResourceDesc::new(&desc), uses, Creation::Placed);
+    let found = found.expect("valid description");
     (found.size.get(), found.alignment.get())
 }
 
@@ -482,10 +482,10 @@ fn the_description_of_a_resource_can_be_reused() {
         for query in &gpu.queries {
             for desc in [buffer(1000), texture(64, 64), texture(512, 512), multisampled(64, 64)] {
                 let first =
-                    query.requirements(&requested(desc), Creation::Placed).expect("valid description");
+                    query.requirements(&ResourceDesc::new(&desc), BufferUses::empty(), Creation::Placed).expect("valid description");
                 let filled = D3D12_RESOURCE_DESC { Alignment: first.alignment.get(), ..first.desc };
                 let again =
-                    query.requirements(&requested(filled), Creation::Placed).expect("valid description");
+                    query.requirements(&ResourceDesc::new(&filled), BufferUses::empty(), Creation::Placed).expect("valid description");
                 assert_eq!((again.size, again.alignment), (first.size, first.alignment), "{}", gpu.name);
             }
         }
