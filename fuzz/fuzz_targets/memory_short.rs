@@ -1,59 +1,97 @@
-//! An allocator with a limit and a bounded pool. Checks that an allocation fails only if nothing held fits
+//! An allocator and a nested one with limits, budgets and bounded pools. Checks that an allocation fails only if nothing held fits
 //! and no new heap can be created.
 #![no_main]
 #![allow(clippy::cast_possible_truncation, reason = "sizes are made of bytes")]
 
-#[path = "../../crates/heapwright/tests/allocator/memory_short/invariant.rs"]
-mod invariant;
+#[path = "../../crates/heapwright/tests/allocator/programs/model.rs"]
+mod model;
 
 use arbitrary::{Result, Unstructured};
+use heapwright::{EmptyHeapPolicy, ResourceAllocatorFlags};
 use heapwright_runtime::HostProfile;
-use invariant::{KINDS, PLACES, Setup, Step};
 use libfuzzer_sys::fuzz_target;
+use model::{Kind, Program, Request, Setup, Step};
 
 /// The maximum number of steps per input, which bounds the time.
 const MOST_STEPS: usize = 300;
 
+const FLAGS: [ResourceAllocatorFlags; 4] = [
+    ResourceAllocatorFlags::empty(),
+    ResourceAllocatorFlags::ALWAYS_IN_BUDGET,
+    ResourceAllocatorFlags::ALWAYS_ON_DEMAND,
+    ResourceAllocatorFlags::NEVER_OVER_ALLOCATE,
+];
+const POLICIES: [EmptyHeapPolicy; 5] = [
+    EmptyHeapPolicy::Default,
+    EmptyHeapPolicy::LeastMemory,
+    EmptyHeapPolicy::FewestHitches,
+    EmptyHeapPolicy::SegmentedPool,
+    EmptyHeapPolicy::FixedPool,
+];
+const KINDS: [Kind; 5] = [Kind::Shared, Kind::Shared, Kind::Held, Kind::Own, Kind::Part];
+
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Unstructured::new(bytes);
-    let Ok((profile, setup)) = setup(&mut input) else { return };
-    let mut steps = Vec::new();
-    while !input.is_empty() && steps.len() < MOST_STEPS {
-        steps.extend(step(&mut input).ok());
+    let profiles: Vec<_> = HostProfile::all().iter().filter(|one| one.name != "shrinking-budget").collect();
+    let Ok(profile) = input.choose(&profiles).copied() else { return };
+    let Ok(setup) = setup(&mut input) else { return };
+    let mut program = Program::new(profile, setup);
+    for _ in 0..MOST_STEPS {
+        if input.is_empty() {
+            break;
+        }
+        if let Ok(step) = step(&mut input) {
+            program.step(&step);
+        }
     }
-    invariant::check(profile, setup, &steps);
+    program.end();
 });
 
-fn setup(input: &mut Unstructured<'_>) -> Result<(&'static HostProfile, Setup)> {
-    let profile = input.choose(HostProfile::all())?;
-    let units = |input: &mut Unstructured<'_>, most| Ok(input.int_in_range(0..=most)? * (64 << 10));
-    let setup = Setup {
-        limit: units(input, 160)?.max(64 << 10),
-        pool_heaps: input.int_in_range(1..=4)?,
-        pool_heap_size: units(input, 40)?,
-        never_over_allocate: input.arbitrary()?,
-        pools_heaps: input.arbitrary()?,
-        budget: if input.arbitrary()? { units(input, 240)? } else { 0 },
+fn setup(input: &mut Unstructured<'_>) -> Result<Setup> {
+    let limit = |input: &mut Unstructured<'_>| {
+        let is_limited: bool = input.arbitrary()?;
+        Ok(if is_limited { Some(input.int_in_range(1..=160)?) } else { None })
     };
-    Ok((profile, setup))
+    Ok(Setup {
+        flags: [*input.choose(&FLAGS)?, *input.choose(&FLAGS)?],
+        policies: [*input.choose(&POLICIES)?, *input.choose(&POLICIES)?],
+        limits: [(limit(input)?, limit(input)?), (limit(input)?, limit(input)?)],
+        pools: [
+            (input.int_in_range(0..=40)?, input.int_in_range(0..=2)?, input.int_in_range(0..=3)?),
+            (input.int_in_range(0..=40)?, input.int_in_range(0..=2)?, input.int_in_range(0..=3)?),
+        ],
+    })
 }
 
 fn step(input: &mut Unstructured<'_>) -> Result<Step> {
-    Ok(match input.int_in_range(0..=12)? {
-        0..=4 => {
-            let magnitude: u32 = input.int_in_range(0..=22)?;
-            let size = (1 << magnitude) + input.int_in_range(0..=(1 << magnitude) - 1)?;
-            Step::Buffer { size, kind: *input.choose(&KINDS)?, place: *input.choose(&PLACES)? }
+    let of = |input: &mut Unstructured<'_>| Ok(usize::from(input.arbitrary::<bool>()?));
+    Ok(match input.int_in_range(0..=21)? {
+        0..=6 => {
+            let magnitude: u32 = input.int_in_range(0..=24)?;
+            let kind = *input.choose(&KINDS)?;
+            let place: u8 = if kind == Kind::Part { 1 } else { input.int_in_range(0..=3)? };
+            Step::Create(Request {
+                of: of(input)?,
+                in_pool: place == 0,
+                is_upload: place == 1,
+                is_texture: place == 2,
+                kind,
+                within_budget: input.arbitrary()?,
+                size: (1 << magnitude) + input.int_in_range(0..=(1 << magnitude) - 1)?,
+            })
         }
-        5 => Step::Texture {
-            width: input.int_in_range(1..=700)?,
-            height: input.int_in_range(1..=700)?,
-            kind: *input.choose(&KINDS)?,
-            nested: input.arbitrary()?,
-        },
-        6 => Step::Defragment { moves: input.int_in_range(1..=8)?, completed: input.int_in_range(0..=8)? },
-        7 => Step::Abandon,
-        8..=11 => Step::Free(input.arbitrary()?),
-        _ => Step::FreeMost,
+        7..=9 => Step::Free(input.arbitrary()?),
+        10 => Step::FreeMost,
+        11 => Step::Defragment { of: of(input)?, of_pool: input.arbitrary()? },
+        12 => Step::Move(input.int_in_range(0..=16)?),
+        13 => Step::Abandon,
+        14 => Step::Budget(input.int_in_range(1..=240)?),
+        15 => Step::EndDefragmentation,
+        16 => Step::FreeAfter(input.arbitrary()?),
+        17 => Step::Signal,
+        18 => Step::Collect,
+        19 => Step::Frames(input.int_in_range(1..=150)?),
+        20 => Step::Time(input.int_in_range(1..=3000)?),
+        _ => Step::Release(of(input)?, input.arbitrary()?),
     })
 }

@@ -84,8 +84,10 @@ impl Gpu {
     fn open(memory_hints: wgpu::MemoryHints, percent: Option<u8>) -> Result<Self, Box<dyn Error>> {
         let mut desc = wgpu::InstanceDescriptor::new_without_display_handle();
         desc.backends = wgpu::Backends::DX12;
-        // Nothing that wgpu checks or normalizes by shaders of its own, which Wine's d3dcompiler_47 does not compile.
-        desc.flags = wgpu::InstanceFlags::empty();
+        // Without flags wgpu compiles no shaders of its own, which Wine's d3dcompiler_47 cannot.
+        if !std::env::args().any(|argument| argument == "--default-flags") {
+            desc.flags = wgpu::InstanceFlags::empty();
+        }
         desc.memory_budget_thresholds.for_resource_creation = percent;
         let instance = wgpu::Instance::new(desc);
         let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))?;

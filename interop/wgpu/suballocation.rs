@@ -1,14 +1,14 @@
 //! Memory for the resources of wgpu-hal's Direct3D 12 backend, from heapwright.
 //!
-//! Stands in for the file of the same name of wgpu-hal 30.0.2, whose names the rest of that crate uses. Memory hints choose how long empty
-//! heaps are kept and how large heaps are; the threshold for the creation of resources is a limit of the allocator.
+//! Stands in for the file of the same name of wgpu-hal 30.0.2, whose names the rest of that crate uses. Memory hints choose how large
+//! heaps are; the threshold for the creation of resources is a limit of the allocator.
 
 use alloc::{sync::Arc, vec::Vec};
 use std::sync::OnceLock;
 
 use heapwright::d3d12 as hw;
 use heapwright::{
-    ByteSize, EmptyHeapPolicy, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
+    ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocator, ResourceAllocatorDesc,
 };
 use windows::Win32::Graphics::Direct3D12;
@@ -31,8 +31,8 @@ pub(crate) enum AllocationType {
 /// The memory of a resource.
 #[derive(Debug)]
 pub(crate) struct Allocation {
-    /// `None` for resources that somebody else created.
-    memory: Option<ResourceAllocation>,
+    /// Kept until the resource is freed; `None` for resources that somebody else created.
+    _memory: Option<ResourceAllocation>,
     kind: AllocationType,
     size: u64,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// Stands for the memory of a resource that somebody else created.
     pub fn none(kind: AllocationType, size: u64) -> Self {
-        Self { memory: None, kind, size }
+        Self { _memory: None, kind, size }
     }
 }
 
@@ -60,8 +60,9 @@ impl Allocator {
     ) -> Result<Self, DeviceError> {
         let mut desc = ResourceAllocatorDesc::default();
         match hints {
-            wgt::MemoryHints::Performance => {}
-            wgt::MemoryHints::MemoryUsage => desc.empty_heap_policy = EmptyHeapPolicy::LeastMemory,
+            // Few heaps, which a program that creates and destroys much fills again.
+            wgt::MemoryHints::Performance => desc.preferred_heap_size = Some(ByteSize::from_mib(16)),
+            wgt::MemoryHints::MemoryUsage => {}
             wgt::MemoryHints::Manual { suballocated_device_memory_block_size: range } => {
                 desc.preferred_heap_size = Some(ByteSize::new(range.start)).filter(|size| !size.is_zero());
             }
@@ -195,7 +196,7 @@ impl DeviceAllocationContext<'_> {
         let resource = memory.resource().as_windows().clone();
         let size = memory.size().get();
         self.counter(kind).add(size as isize);
-        Ok((resource, Allocation { memory: Some(memory), kind, size }))
+        Ok((resource, Allocation { _memory: Some(memory), kind, size }))
     }
 
     fn allocator(&self) -> Result<&ResourceAllocator, DeviceError> {

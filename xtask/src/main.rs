@@ -88,6 +88,9 @@ enum Command {
     /// Build for Windows, and run tests, conformance, a replay and C and C++ programs in Wine, on the runtime and on Wine's
     /// Direct3D 12.
     TestWine(test_wine::Args),
+    /// Build the program of interop/wgpu with wgpu as it is and with heapwright as its allocator, run both in Wine, compare their
+    /// results, and print their figures.
+    Wgpu(test_wine::WgpuArgs),
 }
 
 fn main() -> ExitCode {
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&workspace_root(), &arguments),
         Command::TestProgram { program, arguments } => test::run_program(&program, &arguments),
         Command::TestWine(args) => test_wine::run(&workspace_root(), &args),
+        Command::Wgpu(args) => test_wine::run_wgpu(&workspace_root(), &args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -242,6 +242,18 @@ impl Context {
         self.create_resource(Home::Placed(heap, offset), desc, state, None)
     }
 
+    /// Creates a resource by its layout: placed, or committed of heap type DEFAULT.
+    pub(crate) fn create_by_layout(
+        &self,
+        heap: Option<(&ID3D12Heap, u64)>,
+        desc: &D3D12_RESOURCE_DESC,
+        layout: D3D12_BARRIER_LAYOUT,
+        castable: &[DXGI_FORMAT],
+    ) -> Result<Answer<ID3D12Resource>, Stop> {
+        let newer: ID3D12Device10 = self.interface("ID3D12Device10")?;
+        Ok(device::create_resource_by_layout(&newer, heap, &device::upgrade(desc), layout, castable))
+    }
+
     /// Creates a committed resource in the initial state that the heap type requires.
     pub(crate) fn commit(
         &self,

@@ -25,13 +25,8 @@ pub(crate) const RENDER_TARGET: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_REN
 pub(crate) fn buffer(width: u64) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-        Width: width,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        ..Default::default()
+        ..texture2d(DXGI_FORMAT_UNKNOWN, width, 1)
     }
 }
 
@@ -76,13 +71,15 @@ pub(crate) fn with_flags(desc: D3D12_RESOURCE_DESC, flags: D3D12_RESOURCE_FLAGS)
 pub(crate) fn texture2d(format: DXGI_FORMAT, width: u64, height: u32) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Alignment: 0,
         Width: width,
         Height: height,
         DepthOrArraySize: 1,
         MipLevels: 1,
         Format: format,
         SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        ..Default::default()
+        Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
+        Flags: D3D12_RESOURCE_FLAG_NONE,
     }
 }
 

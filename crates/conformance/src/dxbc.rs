@@ -158,19 +158,6 @@ pub(crate) fn program(kind: u32, tokens: Vec<u32>) -> Vec<u32> {
     [vec![kind << 16 | 0x50, length], tokens].concat()
 }
 
-/// Returns the container of a vertex shader of model 5.0 whose SV_Position is (0, 0, 0, 0).
-pub(crate) fn vertex_shader() -> Vec<u8> {
-    let name = b"SV_Position\0".as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
-    // One element: its name behind it, index 0, the system value POSITION, a FLOAT, register 0, all components.
-    let outputs = [1, 8, 32, 0, 1, 3, 0, 0xf].into_iter().chain(name).collect();
-    let mut shader = Assembly(Vec::new());
-    shader.token(0x6a | 1 << 11, &[]); // dcl_globalFlags refactoringAllowed
-    shader.token(0x67, &[0x0010_20f2, 0, 1]); // dcl_output_siv o0.xyzw, position
-    shader.token(0x36, &[0x0010_20f2, 0, 0x4002, 0, 0, 0, 0]); // mov o0.xyzw, l(0, 0, 0, 0)
-    shader.token(0x3e, &[]); // ret
-    container(&[(b"ISGN", vec![0, 8]), (b"OSGN", outputs), (b"SHEX", program(1, shader.0))])
-}
-
 /// A declaration of a shader.
 #[derive(Clone, Copy)]
 pub(crate) enum Declaration {

@@ -10,11 +10,12 @@ use heapwright_d3d12::*;
 use crate::answer::{Answer, Stop, Verdict, require, require_eq};
 use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation, List};
-use crate::com::device::{self, Home};
+use crate::com::device::Home;
 use crate::com::{memory, views};
 use crate::context::Context;
 use crate::desc::{COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, KIB, properties, rgba, with_flags, with_layout};
 use crate::queue::{Queue, Recorded, fill, pattern, read};
+use crate::transfer::Staged;
 
 /// Flags of a heap for textures other than render targets and depth buffers.
 pub(crate) const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
@@ -206,34 +207,18 @@ impl<'a> Scene<'a> {
         list.enhanced(barriers).ok("a call")
     }
 
-    fn footprint(&self, resource: &ID3D12Resource, subresource: u32) -> Footprint {
-        let desc = memory::desc(resource);
-        let found = device::footprints(self.ctx.device(), &desc, subresource, 1, 0);
-        Footprint {
-            placed: found.layouts[0],
-            rows: found.row_counts[0],
-            row_size: usize::try_from(found.row_sizes[0]).unwrap_or(0),
-        }
+    fn staged(&self, resource: &ID3D12Resource, subresource: u32) -> Staged {
+        Staged::part(self.ctx.device(), &memory::desc(resource), subresource, 1)
     }
 
     /// Copies the source to a whole buffer or a whole subresource of a texture.
     pub(crate) fn write(&self, list: &List, resource: &ID3D12Resource, subresource: u32) {
-        let desc = memory::desc(resource);
-        if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-            return list.copy_buffer((resource, 0), (&self.source, 0), desc.Width);
-        }
-        let from = CopyLocation::Footprint(&self.source, self.footprint(resource, subresource).placed);
-        list.copy_texture(CopyLocation::Subresource(resource, subresource), from);
+        self.staged(resource, subresource).write(list, resource, &self.source);
     }
 
     /// Copies a whole buffer or a whole subresource of a texture to the READBACK buffer.
     pub(crate) fn read(&self, list: &List, resource: &ID3D12Resource, subresource: u32) {
-        let desc = memory::desc(resource);
-        if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-            return list.copy_buffer((&self.back, 0), (resource, 0), desc.Width);
-        }
-        let to = CopyLocation::Footprint(&self.back, self.footprint(resource, subresource).placed);
-        list.copy_texture(to, CopyLocation::Subresource(resource, subresource));
+        self.staged(resource, subresource).read(list, resource, &self.back);
     }
 
     /// Copies a box of texels from the source to a subresource.
@@ -276,13 +261,7 @@ impl<'a> Scene<'a> {
 
     /// Fails the check unless `read` copied the bytes that `write` copied. Returns their number.
     pub(crate) fn carried(&self, resource: &ID3D12Resource, subresource: u32) -> Verdict {
-        let desc = memory::desc(resource);
-        let rows = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-            vec![(0, usize::try_from(desc.Width).unwrap_or(0))]
-        } else {
-            let footprint = self.footprint(resource, subresource);
-            rows_of(&footprint.placed.Footprint, footprint.rows, footprint.row_size)
-        };
+        let rows = self.staged(resource, subresource).rows;
         let expected = |(start, len): (usize, usize)| &PATTERN[start..start + len];
         self.compare(rows.iter().map(|&row| (row, expected(row))))
     }
@@ -353,7 +332,7 @@ impl<'a> Scene<'a> {
         rect: Rect,
     ) -> Verdict {
         self.fetch(resource, subresource, state, Some(rect))?;
-        let pitch = self.footprint(resource, subresource).placed.Footprint.RowPitch;
+        let pitch = self.staged(resource, subresource).layouts[0].Footprint.RowPitch;
         let first = |row: u32| usize::try_from((rect[1] + row) * pitch + rect[0] * 4).unwrap_or(0);
         let rows = box_rows(resource, rect);
         self.compare(
@@ -386,7 +365,7 @@ impl<'a> Scene<'a> {
         state: D3D12_RESOURCE_STATES,
         texel: [u8; 4],
     ) -> Verdict {
-        let footprint = self.footprint(resource, subresource).placed.Footprint;
+        let footprint = self.staged(resource, subresource).layouts[0].Footprint;
         self.returns_texels(resource, subresource, state, [0, 0, footprint.Width, footprint.Height], texel)
     }
 
@@ -394,13 +373,6 @@ impl<'a> Scene<'a> {
     pub(crate) fn first_texel_came(&self, texel: [u8; 4]) -> Verdict {
         require_eq("the first texel", self.brought(4)?, texel.to_vec())
     }
-}
-
-/// The layout of a subresource in a staging buffer.
-struct Footprint {
-    placed: D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-    rows: u32,
-    row_size: usize,
 }
 
 /// Returns a footprint at the beginning of a buffer for a box of 4-byte texels.
@@ -424,10 +396,6 @@ fn small_footprint(
 /// Returns the rows of a box at the beginning of a buffer, as offset and length.
 fn box_rows(resource: &ID3D12Resource, rect: Rect) -> Vec<(usize, usize)> {
     let footprint = small_footprint(resource, rect).Footprint;
-    rows_of(&footprint, footprint.Height, usize::try_from(footprint.Width * 4).unwrap_or(0))
-}
-
-fn rows_of(footprint: &D3D12_SUBRESOURCE_FOOTPRINT, row_count: u32, row_size: usize) -> Vec<(usize, usize)> {
-    let pitch = usize::try_from(footprint.RowPitch).unwrap_or(0);
-    (0..usize::try_from(row_count).unwrap_or(0)).map(|row| (row * pitch, row_size)).collect()
+    let size = |bytes: u32| usize::try_from(bytes).unwrap_or(0);
+    (0..footprint.Height).map(|row| (size(row * footprint.RowPitch), size(footprint.Width * 4))).collect()
 }

@@ -1,35 +1,44 @@
-//! All subresources of a resource in a staging buffer.
+//! Subresources of a resource in a staging buffer.
 
 use heapwright_d3d12::*;
 
 use crate::answer::{Stop, Verdict, ensure, failed};
 use crate::com::commands::{CopyLocation, List};
 use crate::com::device::{self, Footprints};
-use crate::desc::MIB;
 
-/// The places of the rows of all subresources in a staging buffer.
+/// The size of a staging buffer that no check needs, in bytes.
+const MOST: usize = 64 << 20;
+
+/// The places of the rows of consecutive subresources in a staging buffer.
 pub(crate) struct Staged {
+    /// The first of the subresources.
+    first: u32,
     /// The layouts of the subresources of a texture; none for a buffer.
     pub(crate) layouts: Vec<D3D12_PLACED_SUBRESOURCE_FOOTPRINT>,
     /// Rows of texels, as offset and length.
-    rows: Vec<(usize, usize)>,
+    pub(crate) rows: Vec<(usize, usize)>,
     /// Size of the staging buffer, in bytes.
     pub(crate) len: usize,
 }
 
 impl Staged {
-    /// Returns the places for a resource with this description.
+    /// Returns the places of all subresources of a resource with this description.
     pub(crate) fn of(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
+        let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+        let slices = if is_volume { 1 } else { desc.DepthOrArraySize };
+        let staged = Self::part(device, desc, 0, u32::from(desc.MipLevels) * u32::from(slices));
+        ensure!(staged.len < MOST, "the footprints are too large: {} bytes", staged.len);
+        Ok(staged)
+    }
+
+    /// Returns the places of `count` subresources from `first` on.
+    pub(crate) fn part(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC, first: u32, count: u32) -> Self {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
             let len = size(desc.Width);
-            return Ok(Self { layouts: Vec::new(), rows: vec![(0, len)], len });
+            return Self { first, layouts: Vec::new(), rows: vec![(0, len)], len };
         }
-        let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
-        let slices = if is_volume { 1 } else { desc.DepthOrArraySize };
-        let count = u32::from(desc.MipLevels) * u32::from(slices);
-        let found = device::footprints(device, desc, 0, count, 0);
-        ensure!(found.total < 64 * MIB, "the footprints are too large: {} bytes", found.total);
+        let found = device::footprints(device, desc, first, count, 0);
         let Footprints { layouts, row_counts, row_sizes, total } = found;
         let mut rows = Vec::new();
         for ((layout, row_count), row_size) in layouts.iter().zip(row_counts).zip(row_sizes) {
@@ -37,7 +46,7 @@ impl Staged {
                 rows.push((size(layout.Offset + row * u64::from(layout.Footprint.RowPitch)), size(row_size)));
             }
         }
-        Ok(Self { layouts, rows, len: size(total) })
+        Self { first, layouts, rows, len: size(total) }
     }
 
     /// Copies a staging buffer to a resource in COPY_DEST.
@@ -45,7 +54,7 @@ impl Staged {
         if self.layouts.is_empty() {
             return list.copy_buffer((resource, 0), (source, 0), u64::try_from(self.len).unwrap_or(0));
         }
-        for (subresource, &layout) in (0..).zip(&self.layouts) {
+        for (subresource, &layout) in (self.first..).zip(&self.layouts) {
             let from = CopyLocation::Footprint(source, layout);
             list.copy_texture(CopyLocation::Subresource(resource, subresource), from);
         }
@@ -56,7 +65,7 @@ impl Staged {
         if self.layouts.is_empty() {
             return list.copy_buffer((target, 0), (resource, 0), u64::try_from(self.len).unwrap_or(0));
         }
-        for (subresource, &layout) in (0..).zip(&self.layouts) {
+        for (subresource, &layout) in (self.first..).zip(&self.layouts) {
             let to = CopyLocation::Footprint(target, layout);
             list.copy_texture(to, CopyLocation::Subresource(resource, subresource));
         }

@@ -14,11 +14,13 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "aliasing")]
 pub mod aliasing;
 pub mod placement;
+#[cfg(feature = "residency")]
 pub mod residency;
 pub mod suballoc;
 mod sync;
 pub mod units;
 
-pub use units::{Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange};
+pub use units::{Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, SegmentGroup};

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use heapwright_core::ByteSize;
-use heapwright_core::residency::OverBudget;
 use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::{
     DXGI_ERROR_DEVICE_HUNG, DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_RESET,
@@ -41,7 +40,7 @@ enum Kind {
         rule: String,
     },
     /// The heaps that must be resident at the same time exceed the budget.
-    OverBudget(OverBudget),
+    OverBudget(String),
     Device {
         call: &'static str,
         hresult: HRESULT,
@@ -127,8 +126,8 @@ impl Error {
         Kind::TooLarge { field, rule: rule.into() }.into()
     }
 
-    pub(crate) fn over_budget(over: OverBudget) -> Self {
-        Kind::OverBudget(over).into()
+    pub(crate) fn over_budget(over: &impl fmt::Display) -> Self {
+        Kind::OverBudget(over.to_string()).into()
     }
 
     /// Adds which of several lists the error concerns.

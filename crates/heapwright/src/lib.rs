@@ -42,6 +42,8 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `residency`, on by default | [`residency`] |
+//! | `transient`, on by default | [`transient`] and [`aliasing`] |
 //! | `serde` | [`report`]s and number types implement `Serialize` and `Deserialize` |
 //! | `bytemuck` | [`Mapping`]s read and write slices of plain data |
 //!
@@ -79,9 +81,16 @@
 //! are not `Send`: they stay on the thread that created them. No lock is held while the device creates or destroys an
 //! object.
 
+// Some functions have no caller in a build without the features that call them.
+#![cfg_attr(not(all(feature = "residency", feature = "transient")), allow(dead_code, unused_imports))]
+
 // rustdoc shows a type's methods in the order of the modules. `allocator` adds a method to `ResidencyList`, so it is not
 // before `residency`.
+#[cfg(feature = "residency")]
 pub mod residency;
+#[cfg(not(feature = "residency"))]
+#[path = "residency/absent.rs"]
+mod residency;
 
 #[doc(hidden)]
 #[path = "windows_interop.rs"]
@@ -102,6 +111,7 @@ pub mod recording;
 pub mod report;
 mod request;
 mod source;
+#[cfg(feature = "transient")]
 pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
@@ -117,12 +127,13 @@ pub use desc::{
 };
 pub use error::Error;
 pub use heaps::{AllocationId, PredictedMemory};
+#[cfg(feature = "transient")]
+pub use heapwright_core::aliasing;
 pub use heapwright_core::placement::HeapSetTotals as MemoryTotals;
-pub use heapwright_core::residency::SegmentGroup;
 pub use heapwright_core::suballoc::FreeRangeChoice;
 pub use heapwright_core::units::ParseByteSizeError;
 pub use heapwright_core::{
-    Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, aliasing, suballoc,
+    Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, SegmentGroup, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
 pub use request::{

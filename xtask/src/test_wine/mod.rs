@@ -7,6 +7,7 @@
 //! - [`known_gaps`]: tests that are known to fail on Wine's Direct3D 12.
 //! - [`steps`]: the steps.
 //! - [`summary`]: the results.
+//! - [`wgpu`]: `cargo xtask wgpu`, wgpu on heapwright beside wgpu as it is.
 
 mod build;
 mod known_gaps;
@@ -14,6 +15,7 @@ mod process;
 mod steps;
 mod summary;
 mod tests;
+mod wgpu;
 mod wine;
 
 use std::fs;
@@ -22,6 +24,7 @@ use std::time::Instant;
 
 use self::steps::{Place, Step};
 use self::summary::{Row, Summary};
+pub(crate) use self::wgpu::{Args as WgpuArgs, run as run_wgpu};
 use self::wine::Wine;
 
 /// Target of the build.

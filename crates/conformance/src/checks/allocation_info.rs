@@ -142,21 +142,10 @@ pub(super) const CHECKS: &[Check] = &[
             let (whole, parts) = device::allocation_info1(&newer, descs);
             let mut end = 0;
             for (desc, part) in descs.iter().zip(&parts) {
-                require(
-                    part.Alignment.is_power_of_two() && part.Offset.is_multiple_of(part.Alignment),
-                    || {
-                        format!(
-                            "Offset {:#x} is not a multiple of Alignment {:#x}",
-                            part.Offset, part.Alignment
-                        )
-                    },
-                )?;
-                require(part.Offset >= end, || {
-                    format!("Offset {:#x} is below {end:#x}, the end of the previous resource", part.Offset)
-                })?;
-                require(part.SizeInBytes >= bytes_of(desc), || {
-                    format!("SizeInBytes {} of a resource of {} bytes", part.SizeInBytes, bytes_of(desc))
-                })?;
+                let is_aligned =
+                    part.Alignment.is_power_of_two() && part.Offset.is_multiple_of(part.Alignment);
+                let is_apart = part.Offset >= end && part.SizeInBytes >= bytes_of(desc);
+                ensure!(is_aligned && is_apart, "{part:?} after {end:#x}, of {} bytes", bytes_of(desc));
                 end = part.Offset + part.SizeInBytes;
             }
             require(end <= whole.SizeInBytes, || {

@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, each, ensure, require, require_address, require_eq};
+use crate::answer::{Verdict, each, ensure, require, require_address, require_eq};
 use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
@@ -61,10 +61,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/sample-count-refused", DESC, &[], |ctx| {
         ctx.refuses(&[0, 2, 4].map(|count| with_samples(buffer(256), count, 0)))
     }),
-    check("buffer/sample-quality-refused", DESC, &[], |ctx| {
-        let desc = with_samples(buffer(256), 1, 1);
-        ctx.refuses(&[desc])
-    }),
+    check("buffer/sample-quality-refused", DESC, &[], |ctx| ctx.refuses(&[with_samples(buffer(256), 1, 1)])),
     check("buffer/layout-refused", DESC, &[], |ctx| {
         ctx.refuses(
             &[
@@ -228,11 +225,6 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = ctx.create_heap(&buffer_heap(READBACK, 1024)).ok("1,024 bytes")?;
         ctx.place(&heap, 0, &buffer(1025)).refused("1,025 bytes in a heap of 1,024")
     }),
-    check("buffer/placed-over-all-of-the-heap", PLACED, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
-        let resource = ctx.place(&heap, 0, &buffer(MIB)).holds_bytes("1 MiB in a heap of 1 MiB")?;
-        require_eq("Width", memory::desc(&resource).Width, MIB)
-    }),
     check("buffer/placed-addresses-are-offsets", ADDRESS, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
         let first = ctx.place(&heap, 0, &buffer(256)).holds_bytes("offset 0")?;
@@ -258,42 +250,21 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("the distance", distance, 64 * KIB)
     }),
     check("buffer/committed-desc-of-all-generations", COMMITTED_CALLS, &[], |ctx| {
-        let (eight, ten) = newer_devices(ctx)?;
-        let committed = Home::of(DEFAULT);
-        let desc = upgrade(&buffer(1000));
-        let by_state =
-            device::create_resource_by_state(&eight, committed, &desc, COMMON).holds_bytes("1000 bytes")?;
-        let made =
-            device::create_resource_by_layout(&ten, committed, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[]);
-        let by_layout = made.holds_bytes("1000 bytes")?;
-        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))
+        by_newer_calls(ctx, [None, None])
     }),
     check("buffer/placed-desc-of-all-generations", PLACED_CALLS, &[], |ctx| {
-        let (eight, ten) = newer_devices(ctx)?;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
-        let desc = upgrade(&buffer(1000));
-        let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
-            .holds_bytes("1000 bytes")?;
-        let home = Home::Placed(&heap, 64 * KIB);
-        let by_layout =
-            device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
-                .holds_bytes("1000 bytes")?;
-        require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))
+        by_newer_calls(ctx, [Some((&heap, 0)), Some((&heap, 64 * KIB))])
     }),
     check("buffer/layout-other-than-undefined-refused", INITIAL_LAYOUT, &[], |ctx| {
-        let (_, ten) = newer_devices(ctx)?;
         each([D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_COPY_DEST], |layout| {
-            let committed = Home::of(DEFAULT);
-            let made =
-                device::create_resource_by_layout(&ten, committed, &upgrade(&buffer(256)), layout, &[]);
+            let made = ctx.create_by_layout(None, &buffer(256), layout, &[])?;
             made.refused(format!("layout {layout}"))
         })
     }),
     check("buffer/castable-formats-refused", CASTABLE, &[], |ctx| {
-        let (_, ten) = newer_devices(ctx)?;
-        let committed = Home::of(DEFAULT);
-        let (desc, layout) = (upgrade(&buffer(256)), D3D12_BARRIER_LAYOUT_UNDEFINED);
-        let made = device::create_resource_by_layout(&ten, committed, &desc, layout, &[DXGI_FORMAT_R8_UNORM]);
+        let layout = D3D12_BARRIER_LAYOUT_UNDEFINED;
+        let made = ctx.create_by_layout(None, &buffer(256), layout, &[DXGI_FORMAT_R8_UNORM])?;
         made.refused("a castable format of a buffer")
     }),
     check("buffer/upload-generic-read", STATES, &[], |ctx| {
@@ -408,6 +379,12 @@ fn state(
     Ok(format!("{what}: {}", if is_allowed { "taken" } else { "E_INVALIDARG" }))
 }
 
-fn newer_devices(ctx: &Context) -> Result<(ID3D12Device8, ID3D12Device10), Stop> {
-    Ok((ctx.interface("ID3D12Device8")?, ctx.interface("ID3D12Device10")?))
+/// Fails the check unless a buffer has the same description by either newer call, in each its place.
+fn by_newer_calls(ctx: &Context, [one, other]: [Option<(&ID3D12Heap, u64)>; 2]) -> Verdict {
+    let layout = D3D12_BARRIER_LAYOUT_UNDEFINED;
+    let by_layout = ctx.create_by_layout(one, &buffer(1000), layout, &[])?.holds_bytes("1000 bytes")?;
+    let eight: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
+    let made = device::create_resource_by_state(&eight, other, &upgrade(&buffer(1000)), COMMON);
+    let by_state = made.holds_bytes("1000 bytes")?;
+    require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))
 }

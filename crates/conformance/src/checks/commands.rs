@@ -1,12 +1,10 @@
-//! Clears of rectangles, resolves, render passes, and commands that lists refuse.
+//! Clears of rectangles, resolves, and commands that lists refuse.
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, each, require_eq, skipped};
-use crate::check::{Check, Need, check, validation};
+use crate::answer::{Verdict, each, require_eq, skipped};
+use crate::check::{Check, Need, check};
 use crate::com::barriers::{Enhanced, Scope};
-use crate::com::commands::List;
-use crate::com::passes::Pass;
 use crate::context::Context;
 use crate::desc::*;
 use crate::target::{self, Target, UnorderedBuffer, rect};
@@ -20,7 +18,6 @@ const CLEAR_BUFFER: &str = "Learn, ID3D12GraphicsCommandList::ClearUnorderedAcce
 const DISCARD: &str = "Learn, ID3D12GraphicsCommandList::DiscardResource";
 const RESOLVE: &str = "Learn, ID3D12GraphicsCommandList::ResolveSubresource";
 const REGION: &str = "DirectX-Specs, ProgrammableSamplePositions.md";
-const PASSES: &str = "DirectX-Specs, RenderPasses.md";
 const ENHANCED: &str = "DirectX-Specs, D3D12EnhancedBarriers.md";
 const DEBUG_LAYER: &str =
     "DirectX-Specs, D3D12EnhancedBarriers.md, Debug Layers, Barrier API Call Validation";
@@ -61,43 +58,6 @@ pub(super) const CHECKS: &[Check] = &[
             if is_in(x, y) { [255; 4] } else { [0; 4] }
         })
     }),
-    check("commands/render-pass-clears", PASSES, TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        each([Pass::Clear, Pass::Preserve], |pass| {
-            queue.run(|list| in_pass(list, &target, &pass, |_| ()))?;
-            target.returns(ctx, &queue, |_, _| [255; 4])
-        })
-    }),
-    check("commands/render-pass-resolves", PASSES, TEXTURES, |ctx| {
-        let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
-        let resolved = target::resolved(ctx, &rgba(64, 8), RGBA)?;
-        let pass = Pass::ClearAndResolve(&source.texture, &resolved);
-        queue.run(|list| in_pass(list, &source, &pass, |_| ()))?;
-        target::returns(&queue, &resolved, D3D12_RESOURCE_STATE_RESOLVE_DEST, |_, _| [255; 4])
-    }),
-    check("commands/render-pass-left-open-refused", PASSES, TEXTURES, |ctx| {
-        close_fails(ctx, "a render pass that has not ended", |list, target| {
-            list.begin_pass(target.view, &Pass::Preserve).ok("a render target")
-        })
-    }),
-    check("commands/render-pass-ended-twice-refused", PASSES, TEXTURES, |ctx| {
-        close_fails(ctx, "EndRenderPass without a pass", |list, target| {
-            in_pass(list, target, &Pass::Preserve, |_| ())?;
-            list.end_pass().ok("no render pass")
-        })
-    }),
-    validation("commands/render-pass-refuses-copies", PASSES, TEXTURES, |ctx| {
-        let (from, to) =
-            (ctx.commit(UPLOAD, &buffer(256)).ok("from")?, ctx.commit(READBACK, &buffer(256)).ok("to")?);
-        close_fails(ctx, "CopyBufferRegion in a render pass", |list, target| {
-            in_pass(list, target, &Pass::Preserve, |list| list.copy_buffer((&to, 0), (&from, 0), 256))
-        })
-    }),
-    validation("commands/render-pass-refuses-clears", PASSES, TEXTURES, |ctx| {
-        close_fails(ctx, "ClearRenderTargetView in a render pass", |list, target| {
-            in_pass(list, target, &Pass::Preserve, |list| target.clear(list, 7, &[]))
-        })
-    }),
     check("commands/discard-on-a-copy-list-refused", DISCARD, TEXTURES, |ctx| {
         let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(COPY)?);
         queue.closes(|list| list.discard(&target.texture, None))?.fails("DiscardResource on a copy list")
@@ -111,39 +71,19 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("commands/barrier-from-undefined-with-an-access-refused", DEBUG_LAYER, BARRIERS, |ctx| {
         let before = (D3D12_BARRIER_SYNC_RENDER_TARGET, D3D12_BARRIER_ACCESS_RENDER_TARGET);
-        refuses_barrier(
-            ctx,
-            "LayoutBefore UNDEFINED with AccessBefore RENDER_TARGET",
-            before,
-            D3D12_BARRIER_LAYOUT_UNDEFINED,
-        )
+        refuses_barrier(ctx, before, D3D12_BARRIER_LAYOUT_UNDEFINED)
     }),
     check("commands/barrier-without-sync-with-an-access-refused", DEBUG_LAYER, BARRIERS, |ctx| {
         let before = (D3D12_BARRIER_SYNC_NONE, D3D12_BARRIER_ACCESS_RENDER_TARGET);
-        refuses_barrier(
-            ctx,
-            "SyncBefore NONE with AccessBefore RENDER_TARGET",
-            before,
-            D3D12_BARRIER_LAYOUT_RENDER_TARGET,
-        )
+        refuses_barrier(ctx, before, D3D12_BARRIER_LAYOUT_RENDER_TARGET)
     }),
     check("commands/barrier-of-another-layout-refused", DEBUG_LAYER, BARRIERS, |ctx| {
         let before = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_ACCESS_COPY_DEST);
-        refuses_barrier(
-            ctx,
-            "AccessBefore COPY_DEST in COPY_SOURCE",
-            before,
-            D3D12_BARRIER_LAYOUT_COPY_SOURCE,
-        )
+        refuses_barrier(ctx, before, D3D12_BARRIER_LAYOUT_COPY_SOURCE)
     }),
     check("commands/barrier-of-another-sync-refused", DEBUG_LAYER, BARRIERS, |ctx| {
         let before = (D3D12_BARRIER_SYNC_DRAW, D3D12_BARRIER_ACCESS_COPY_SOURCE);
-        refuses_barrier(
-            ctx,
-            "SyncBefore DRAW with AccessBefore COPY_SOURCE",
-            before,
-            D3D12_BARRIER_LAYOUT_COPY_SOURCE,
-        )
+        refuses_barrier(ctx, before, D3D12_BARRIER_LAYOUT_COPY_SOURCE)
     }),
 ];
 
@@ -185,26 +125,10 @@ pub(super) fn resolves(
     target::returns(&queue, &resolved, state, source.texel_at(0, 7))
 }
 
-/// Records a render pass with commands in it.
-fn in_pass(list: &List, target: &Target, pass: &Pass<'_>, commands: impl FnOnce(&List)) -> Result<(), Stop> {
-    list.begin_pass(target.view, pass).ok("a render target")?;
-    commands(list);
-    list.end_pass().ok("a render pass")
-}
-
-/// Fails the check unless `Close` refuses commands that are recorded with a render target.
-fn close_fails(
-    ctx: &Context,
-    what: &str,
-    record: impl FnOnce(&List, &Target) -> Result<(), Stop>,
-) -> Verdict {
-    let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-    queue.closes(|list| record(list, &target))?.fails(what)
-}
-
 /// Fails the check unless a barrier with contradicting members is refused or reported by the debug layer.
-fn refuses_barrier(ctx: &Context, what: &str, before: Scope, layout: D3D12_BARRIER_LAYOUT) -> Verdict {
+fn refuses_barrier(ctx: &Context, before: Scope, layout: D3D12_BARRIER_LAYOUT) -> Verdict {
     let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
     let barrier = target.to_render_target(before, layout);
-    ctx.reported(what, || queue.closes(|list| list.enhanced(&[barrier]).ok("a direct list")))
+    let what = format!("SyncBefore {:#x}, AccessBefore {:#x}, LayoutBefore {layout}", before.0, before.1);
+    ctx.reported(&what, || queue.closes(|list| list.enhanced(&[barrier]).ok("a direct list")))
 }

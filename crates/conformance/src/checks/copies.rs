@@ -10,31 +10,26 @@ use crate::com::memory;
 use crate::context::Context;
 use crate::desc::*;
 use crate::queue::{fill, pattern, read};
-use crate::target::{Target, UnorderedBuffer};
+use crate::target::UnorderedBuffer;
 use crate::transfer::Staged;
 
 const BUFFER: &str = "Learn, ID3D12GraphicsCommandList::CopyBufferRegion";
 const TEXTURE: &str = "Learn, ID3D12GraphicsCommandList::CopyTextureRegion";
-const RESOURCE: &str = "Learn, ID3D12GraphicsCommandList::CopyResource";
 const IMMEDIATE: &str = "Learn, ID3D12GraphicsCommandList2::WriteBufferImmediate";
 const BARRIER: &str = "Learn, ID3D12GraphicsCommandList7::Barrier";
 const GPU_UPLOAD_USE: &str = "UPLOAD, How to use this feature";
 const ZEROED: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
-const CLEAR: &str = "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView";
 const CLEAR_BUFFER: &str = "Learn, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint";
 const DISCARD: &str = "Learn, ID3D12GraphicsCommandList::DiscardResource";
-const CLEAR_DEPTH: &str = "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView";
 const SHARED: &str = "Learn, ID3D12Device::CreateSharedHandle";
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 
 pub(super) const CHECKS: &[Check] = &[
-    check("copies/buffer-on-a-direct-queue", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 4096)),
-    check("copies/buffer-on-a-compute-queue", BUFFER, &[], |ctx| through_default(ctx, COMPUTE, 4096)),
-    check("copies/buffer-on-a-copy-queue", BUFFER, &[], |ctx| through_default(ctx, COPY, 4096)),
-    check("copies/buffer-of-one-byte", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 1)),
-    check("copies/buffer-of-an-odd-size", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 65_537)),
-    check("copies/buffer-of-4-mib", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 4 * 1024 * 1024)),
+    check("copies/buffer-on-a-direct-queue", BUFFER, &[], |ctx| through_default(ctx, 4096)),
+    check("copies/buffer-of-one-byte", BUFFER, &[], |ctx| through_default(ctx, 1)),
+    check("copies/buffer-of-an-odd-size", BUFFER, &[], |ctx| through_default(ctx, 65_537)),
+    check("copies/buffer-of-4-mib", BUFFER, &[], |ctx| through_default(ctx, 4 * 1024 * 1024)),
     check("copies/buffer-region", BUFFER, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let (from, to) = (queue.upload(&pattern(1000, 1))?, queue.readback(1000)?);
@@ -48,37 +43,6 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(found[333..434] == source[77..178], "the bytes of the region differ from the source");
         Ok("101 bytes from 77 to 333, no others".to_owned())
     }),
-    check("copies/buffer-copyresource", RESOURCE, &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let (from, to) = (queue.upload(&pattern(5000, 3))?, queue.readback(5000)?);
-        queue.run(|list| list.copy_resource(&to, &from))?;
-        ensure!(read(&to, 5000)? == pattern(5000, 3), "the copied bytes differ from the source");
-        Ok("5000 bytes".to_owned())
-    }),
-    check("copies/placed-neighbours", BUFFER, &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let desc = if ctx.caps().tight_alignment_tier > 0 { tight_buffer(100) } else { buffer(100) };
-        let found = ctx.valid_allocation("a buffer", &desc)?;
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 16 * 64 * KIB)).ok("1 MiB")?;
-        let step = found.size.next_multiple_of(found.alignment);
-        let (source, target) = (queue.upload(&pattern(1600, 4))?, queue.readback(1600)?);
-        let mut placed = Vec::new();
-        for index in 0..16 {
-            placed.push(ctx.place(&heap, index * step, &desc).ok(format!("offset {:#x}", index * step))?);
-        }
-        queue.run(|list| {
-            for (index, resource) in (0..).zip(&placed) {
-                list.copy_buffer((resource, 0), (&source, index * 100), 100);
-            }
-        })?;
-        queue.run(|list| {
-            for (index, resource) in (0..).zip(&placed) {
-                list.copy_buffer((&target, index * 100), (resource, 0), 100);
-            }
-        })?;
-        ensure!(read(&target, 1600)? == pattern(1600, 4), "adjacent buffers overwrote each other");
-        Ok(format!("16 buffers {step} bytes apart"))
-    }),
     check("copies/default-heap-is-zero", ZEROED, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let dirt = queue.upload(&vec![0xa5; 64 * 1024])?;
@@ -91,17 +55,6 @@ pub(super) const CHECKS: &[Check] = &[
             ensure!(found.iter().all(|&byte| byte == 0), "new memory is not zero in round {round}");
             queue.run(|list| list.copy_resource(&resource, &dirt))
         })
-    }),
-    check("copies/aliases-share-bytes", "ALIAS, Data Inheritance, buffers", &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let (one, other) =
-            (ctx.place(&heap, 0, &buffer(1000)).ok("one")?, ctx.place(&heap, 0, &buffer(1000)).ok("other")?);
-        let (source, target) = (queue.upload(&pattern(1000, 5))?, queue.readback(1000)?);
-        queue.run(|list| list.copy_resource(&one, &source))?;
-        queue.run(|list| list.copy_resource(&target, &other))?;
-        ensure!(read(&target, 1000)? == pattern(1000, 5), "the overlapping buffer contains different bytes");
-        Ok("written through one, read through the other".to_owned())
     }),
     check("copies/lists-run-in-order", "Learn, ID3D12CommandQueue::ExecuteCommandLists", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -174,41 +127,6 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(read(&target, 256)? == pattern(256, 8), "the copied bytes differ from the source");
         Ok("the write precedes the read".to_owned())
     }),
-    check("copies/texture-round-trip", TEXTURE, TEXTURES, |ctx| texture(ctx, &rgba(100, 60))),
-    check("copies/texture-of-one-texel", TEXTURE, TEXTURES, |ctx| texture(ctx, &rgba(1, 1))),
-    check("copies/texture-with-mips", TEXTURE, TEXTURES, |ctx| texture(ctx, &with_mips(rgba(64, 32), 7))),
-    check("copies/texture-array", TEXTURE, TEXTURES, |ctx| {
-        texture(ctx, &D3D12_RESOURCE_DESC { DepthOrArraySize: 3, MipLevels: 2, ..rgba(32, 32) })
-    }),
-    check("copies/texture-3d", TEXTURE, TEXTURES, |ctx| texture(ctx, &volume(16, 8, 4))),
-    check("copies/texture-of-blocks", TEXTURE, TEXTURES, |ctx| {
-        texture(ctx, &texture2d(DXGI_FORMAT_BC1_UNORM, 64, 32))
-    }),
-    check("copies/texture-of-16-byte-texels", TEXTURE, TEXTURES, |ctx| {
-        texture(ctx, &texture2d(DXGI_FORMAT_R32G32B32A32_FLOAT, 33, 17))
-    }),
-    check("copies/texture-of-1-byte-texels", TEXTURE, TEXTURES, |ctx| {
-        texture(ctx, &texture2d(DXGI_FORMAT_R8_UNORM, 99, 5))
-    }),
-    check("copies/texture-1d", TEXTURE, TEXTURES, |ctx| {
-        texture(ctx, &D3D12_RESOURCE_DESC { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE1D, ..rgba(300, 1) })
-    }),
-    check("copies/texture-copyresource", RESOURCE, TEXTURES, |ctx| {
-        let desc = rgba(64, 64);
-        let (queue, staged) = (ctx.queue(DIRECT)?, Staged::of(ctx.device(), &desc)?);
-        let bytes = pattern(staged.len, 10);
-        let (source, target) = (queue.upload(&bytes)?, queue.readback(staged.len)?);
-        let one = committed_for_copies(ctx, &desc)?;
-        let other = committed_for_copies(ctx, &desc)?;
-        queue.run(|list| {
-            staged.write(list, &one, &source);
-            to_source(list, &one);
-            list.copy_resource(&other, &one);
-            to_source(list, &other);
-            staged.read(list, &other, &target);
-        })?;
-        staged.same(&read(&target, staged.len)?, &bytes)
-    }),
     check("copies/texture-region", TEXTURE, TEXTURES, |ctx| {
         let desc = rgba(64, 64);
         let (queue, staged) = (ctx.queue(DIRECT)?, Staged::of(ctx.device(), &desc)?);
@@ -248,16 +166,6 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("the left half to the right half".to_owned())
     }),
-    check("copies/clear-render-target", CLEAR, TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
-        queue.run(|list| list.clear_target(target.view, [1.0, 0.0, 1.0, 0.0], &[]))?;
-        target.returns(ctx, &queue, |_, _| [255, 0, 255, 0])
-    }),
-    check("copies/clear-depth", CLEAR_DEPTH, TEXTURES, |ctx| {
-        let (target, queue) = (Target::new(ctx, &depth_buffer(64, 8))?, ctx.queue(DIRECT)?);
-        queue.run(|list| list.clear_depth(target.view, 0.5, &[]))?;
-        target.returns(ctx, &queue, |_, _| 0.5_f32.to_le_bytes())
-    }),
     check("copies/clear-unordered-access", CLEAR_BUFFER, &[], |ctx| {
         let (queue, buffer) = (ctx.queue(DIRECT)?, UnorderedBuffer::new(ctx, 128)?);
         // Memory need not be zero everywhere: what is behind the view is to stay what it is.
@@ -277,14 +185,6 @@ pub(super) const CHECKS: &[Check] = &[
         let texture = ctx.created(&render_target(64, 64), state)?;
         queue.run(|list| list.discard(&texture, None))?;
         Ok("the device is not removed".to_owned())
-    }),
-    check("copies/shared-handle", SHARED, &[], |ctx| {
-        let resource = shared_buffer(ctx)?;
-        let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
-        let opened = commands::open_shared_handle(ctx.device(), &handle);
-        drop(handle);
-        let opened: ID3D12Resource = opened.ok("as a resource")?;
-        require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
     check("copies/shared-handle-keeps-its-buffer", SHARED, &[], |ctx| {
         let resource = shared_buffer(ctx)?;
@@ -307,8 +207,8 @@ fn shared_buffer(ctx: &Context) -> Result<ID3D12Resource, Stop> {
 }
 
 /// Copies bytes from an UPLOAD buffer through a DEFAULT buffer to a READBACK buffer and compares them.
-fn through_default(ctx: &Context, list_type: D3D12_COMMAND_LIST_TYPE, len: usize) -> Verdict {
-    let (queue, bytes) = (ctx.queue(list_type)?, pattern(len, 9));
+fn through_default(ctx: &Context, len: usize) -> Verdict {
+    let (queue, bytes) = (ctx.queue(DIRECT)?, pattern(len, 9));
     let (source, target) = (queue.upload(&bytes)?, queue.readback(len)?);
     let desc = buffer(u64::try_from(len).unwrap_or(u64::MAX));
     let (staged, middle) = (Staged::of(ctx.device(), &desc)?, ctx.commit(DEFAULT, &desc).ok("a buffer")?);
@@ -328,18 +228,4 @@ pub(super) fn committed_for_copies(
 /// Transitions a texture from COPY_DEST to COPY_SOURCE.
 pub(super) fn to_source(list: &commands::List, texture: &ID3D12Resource) {
     list.transition(texture, COPY_DEST, COPY_SOURCE);
-}
-
-/// Copies all subresources from a buffer to a texture and back, and compares the texels.
-fn texture(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
-    let staged = Staged::of(ctx.device(), desc)?;
-    let (queue, texture, bytes) =
-        (ctx.queue(DIRECT)?, committed_for_copies(ctx, desc)?, pattern(staged.len, 11));
-    let (source, target) = (queue.upload(&bytes)?, queue.readback(staged.len)?);
-    queue.run(|list| {
-        staged.write(list, &texture, &source);
-        to_source(list, &texture);
-        staged.read(list, &texture, &target);
-    })?;
-    staged.same(&read(&target, staged.len)?, &bytes)
 }

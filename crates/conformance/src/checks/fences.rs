@@ -123,9 +123,7 @@ pub(super) const CHECKS: &[Check] = &[
         let_others_run(ctx)?;
         ensure!(!commands::wait_until(&queue.fence, 1, A_WHILE), "the queue did not wait for the fence");
         commands::signal(&gate, 1).ok("value 1")?;
-        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
-            "the queue still waits after the fence reached the value".to_owned()
-        })
+        goes_on(&queue, "the queue still waits after the fence reached the value")
     }),
     check("fences/queue-waits-for-a-queue", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(DIRECT)?, ctx.queue(COPY)?);
@@ -139,9 +137,7 @@ pub(super) const CHECKS: &[Check] = &[
             "the second queue did not wait for the first".to_owned()
         })?;
         commands::signal(&gate, 1).ok("value 1")?;
-        require(commands::wait_until(&second.fence, 1, commands::PATIENCE), || {
-            "the second queue still waits after the fence reached the value".to_owned()
-        })
+        goes_on(&second, "the second queue still waits after the fence reached the value")
     }),
     check("fences/queue-waits-for-nothing", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -149,20 +145,14 @@ pub(super) const CHECKS: &[Check] = &[
         wait(&queue, &reached, 5)?;
         wait(&queue, &reached, 1)?;
         signal(&queue, &queue.fence, 1)?;
-        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
-            "a wait for a value that was reached blocks the queue".to_owned()
-        })
+        goes_on(&queue, "a wait for a value that was reached blocks the queue")
     }),
     check("fences/first-wait-is-released-for-good", RELEASED, &[], |ctx| {
         let (queue, fence) = (ctx.queue(DIRECT)?, ctx.create_fence(0).ok("value 0")?);
         wait(&queue, &fence, 1)?;
         signal(&queue, &queue.fence, 1)?;
-        for value in [1, 0] {
-            commands::signal(&fence, value).ok(format!("value {value}"))?;
-        }
-        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
-            "the queue still waits for a value that the fence had during the wait".to_owned()
-        })
+        pulse(&fence)?;
+        goes_on(&queue, "the queue still waits for a value that the fence had during the wait")
     }),
     check("fences/queue-wait-is-released-for-good", RELEASED, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -171,22 +161,16 @@ pub(super) const CHECKS: &[Check] = &[
         // Queued behind another wait.
         wait(&queue, &fence, 1)?;
         signal(&queue, &queue.fence, 1)?;
-        for value in [1, 0] {
-            commands::signal(&fence, value).ok(format!("value {value}"))?;
-        }
+        pulse(&fence)?;
         commands::signal(&gate, 1).ok("value 1")?;
-        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
-            "the queue still waits for a value that the fence had while the wait was queued".to_owned()
-        })
+        goes_on(&queue, "the queue still waits for a value that the fence had while the wait was queued")
     }),
     check("fences/null-event-is-released-for-good", RELEASED, &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
         let waiter = blocked_on(&fence, 1)?;
         let pulses = std::time::Instant::now();
         while pulses.elapsed() < commands::PATIENCE {
-            for value in [1, 0] {
-                commands::signal(&fence, value).ok(format!("value {value}"))?;
-            }
+            pulse(&fence)?;
             if let Ok(answer) = waiter.recv_timeout(Duration::from_millis(1)) {
                 answer.ok("a value that was reached")?;
                 return Ok("a wait ends at a value that the fence no longer has".to_owned());
@@ -200,9 +184,7 @@ pub(super) const CHECKS: &[Check] = &[
         wait(&queue, &never, u64::MAX)?;
         signal(&queue, &queue.fence, 1)?;
         drop(never);
-        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
-            "the queue still waits for a released fence".to_owned()
-        })
+        goes_on(&queue, "the queue still waits for a released fence")
     }),
     check("fences/queue-desc", "Learn, ID3D12CommandQueue::GetDesc", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
@@ -311,6 +293,17 @@ fn returns_at_once(
         Ok(answer) => answer.taken("values that were reached"),
         Err(_) => failed(format!("fences at {values:?} and values {awaited:?}: the call blocks")),
     }
+}
+
+/// Fails the check unless the queue signals its fence.
+fn goes_on(queue: &Queue, otherwise: &str) -> Verdict {
+    require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || otherwise.to_owned())
+}
+
+/// Sets a fence to 1 and back to 0.
+fn pulse(fence: &ID3D12Fence) -> Result<(), Stop> {
+    commands::signal(fence, 1).ok("value 1")?;
+    commands::signal(fence, 0).ok("value 0")
 }
 
 fn wait(queue: &Queue, fence: &ID3D12Fence, value: u64) -> Result<(), Stop> {

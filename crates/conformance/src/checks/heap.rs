@@ -185,22 +185,6 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("bytes in heap {index}"), bytes, vec![index; 64])
         })
     }),
-    check("heap/live-heaps-have-addresses-of-their-own", CREATE, &[], |ctx| {
-        let desc = buffer_heap(DEFAULT, 128 * KIB);
-        let mut held = Vec::new();
-        for _ in 0..16 {
-            let heap = ctx.create_heap(&desc).ok("128 KiB")?;
-            let resource = ctx.place(&heap, 0, &buffer(128 * KIB)).holds_bytes("128 KiB")?;
-            held.push((heap, resource));
-        }
-        let mut starts: Vec<u64> = held.iter().map(|(_, resource)| memory::address(resource)).collect();
-        starts.sort_unstable();
-        each(starts.windows(2), |pair| {
-            require(pair[1] - pair[0] >= 128 * KIB, || {
-                format!("two heaps of 128 KiB have overlapping addresses: {:#x} and {:#x}", pair[0], pair[1])
-            })
-        })
-    }),
 ];
 
 fn with_size(size: u64) -> D3D12_HEAP_DESC {

@@ -90,13 +90,6 @@ pub(super) const CHECKS: &[Check] = &[
         }
         require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())
     }),
-    check("mapping/address-stays", MAP, &[], |ctx| {
-        let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
-        let outer = ctx.map(&resource).ok("the first mapping")?;
-        let again = ctx.map(&resource).ok("again")?.start();
-        ensure!(again == outer.start(), "the address of a buffer that stays mapped changed");
-        Ok("unchanged".to_owned())
-    }),
     check("mapping/without-a-pointer", "Learn, ID3D12Resource::Map, ppData null", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         memory::map_without_pointer(&resource, 0).ok("ppData null")?;
@@ -139,23 +132,6 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.map(&half).ok("the second half")?.write(8, b"shared");
         let bytes = ctx.map(&whole).ok("the whole heap")?.read(64 * 1024 + 8, 6);
         require_eq("bytes", bytes, b"shared".to_vec())
-    }),
-    check("mapping/neighbours-are-apart", "Learn, ID3D12Device::CreatePlacedResource", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 192 * KIB)).ok("192 KiB")?;
-        let all = [
-            placed(ctx, &heap, 0, 64 * KIB)?,
-            placed(ctx, &heap, 64 * KIB, 64 * KIB)?,
-            placed(ctx, &heap, 128 * KIB, 64 * KIB)?,
-        ];
-        for (value, resource) in (1..).zip(&all) {
-            ctx.map(resource).ok("a mapping to write")?.write(0, &[value; 64 * 1024]);
-        }
-        each((1..).zip(&all), |(value, resource)| {
-            let bytes = ctx.map(resource).ok("a mapping to read")?.read(0, 64 * 1024);
-            require(bytes.iter().all(|&byte| byte == value), || {
-                format!("buffer {value} contains the bytes of another buffer")
-            })
-        })
     }),
     check("mapping/resources-have-bytes-of-their-own", MAP, &[], |ctx| {
         let mut held = Vec::new();

@@ -17,7 +17,6 @@ mod heap;
 mod heap_properties;
 mod layouts;
 mod mapping;
-mod pipelines;
 mod recording;
 mod recreate;
 mod residency;
@@ -30,7 +29,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 33] = [
+const TABLES: [&[Check]; 32] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -56,7 +55,6 @@ const TABLES: [&[Check]; 33] = [
     commands::CHECKS,
     recording::CHECKS,
     formats::CHECKS,
-    pipelines::CHECKS,
     shaders::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,

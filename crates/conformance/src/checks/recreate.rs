@@ -76,16 +76,12 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{} bytes", found.size))
     }),
     check("recreate/allocations-do-not-overlap", RECORD, YES, |ctx| {
-        let heaps: Vec<_> = (1..=8).map(|count| heap(ctx, count * PAGE)).collect::<Result<_, _>>()?;
-        let buffers: Vec<_> = (1..=8)
-            .map(|count| ctx.commit(DEFAULT, &buffer(count * 9000)).ok("a buffer"))
-            .collect::<Result<_, _>>()?;
-        let mut found: Vec<Allocation> = Vec::new();
-        for heap in &heaps {
-            found.push(ctx.allocation_of(heap)?);
-        }
-        for buffer in &buffers {
-            found.push(ctx.allocation_of(buffer)?);
+        let (mut live, mut found): (Vec<_>, Vec<Allocation>) = Default::default();
+        for count in 1..=8 {
+            let heap = heap(ctx, count * PAGE)?;
+            let buffer = ctx.commit(DEFAULT, &buffer(count * 9000)).ok("a buffer")?;
+            found.extend([ctx.allocation_of(&heap)?, ctx.allocation_of(&buffer)?]);
+            live.push((heap, buffer));
         }
         found.sort_by_key(|range| range.start);
         match found.windows(2).find(|pair| pair[0].overlaps(pair[1])) {
@@ -119,8 +115,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("ID3D12Tools1".to_owned())
     }),
     check("recreate/heap-at-its-address", DDI, REPLAY, |ctx| {
-        let recorded = record(ctx, 3 * PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, 3 * PAGE)?;
         let created = again.heap_at(recorded, 3 * PAGE).ok("at a reserved address")?;
         proof::heap_holds_bytes(&created)?;
         require_same("the allocation", ctx.allocation_of(&created)?, recorded)
@@ -180,8 +175,7 @@ pub(super) const CHECKS: &[Check] = &[
         again.is_alive(ctx)
     }),
     check("recreate/texture-refused", DDI, TEXTURE_REPLAY, |ctx| {
-        let recorded = record(ctx, MIB)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, MIB)?;
         again.set_next(recorded.start)?;
         let texture = device::create_resource(again.device(), Home::of(DEFAULT), &rgba(64, 64), COMMON, None);
         texture.fails("with an address")?;
@@ -195,8 +189,7 @@ pub(super) const CHECKS: &[Check] = &[
         again.is_alive(ctx)
     }),
     check("recreate/misaligned-address-refused", DDI, REPLAY, |ctx| {
-        let recorded = record(ctx, 4 * PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, 4 * PAGE)?;
         for skew in [1, 256, 4096] {
             let askew = Allocation { start: recorded.start + skew, ..recorded };
             again.heap_at(askew, PAGE).fails(format!("{skew} bytes behind a multiple of 64 KiB"))?;
@@ -204,8 +197,7 @@ pub(super) const CHECKS: &[Check] = &[
         again.is_alive(ctx)
     }),
     check("recreate/address-outside-refused", DDI, REPLAY, |ctx| {
-        let recorded = record(ctx, PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, _) = reserved(ctx, PAGE)?;
         let bits = ctx.caps().gpu_va_bits_per_process.min(63);
         for start in [PAGE, 1 << bits, u64::MAX - PAGE + 1] {
             again.heap_at(Allocation { start, size: PAGE }, PAGE).fails(format!("{start:#x}"))?;
@@ -240,16 +232,14 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("the address is used once".to_owned())
     }),
     validation("recreate/address-is-left-by-a-refused-creation", PLACE, REPLAY, |ctx| {
-        let recorded = record(ctx, PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, PAGE)?;
         // One page is reserved: two cannot be there, whatever the device validates.
         again.heap_at(recorded, 2 * PAGE).fails("more than is reserved")?;
         let created = again.heap(PAGE).ok("as much as is reserved")?;
         require_same("the allocation", ctx.allocation_of(&created)?, recorded)
     }),
     check("recreate/zero-clears-the-address", PLACE, REPLAY, |ctx| {
-        let recorded = record(ctx, PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, PAGE)?;
         again.set_next(recorded.start)?;
         again.set_next(0)?;
         let found = ctx.allocation_of(&again.heap(PAGE).ok("without a set address")?)?;
@@ -257,16 +247,14 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("created at the requested address".to_owned())
     }),
     check("recreate/the-last-address-counts", PLACE, REPLAY, |ctx| {
-        let recorded = record(ctx, 2 * PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, 2 * PAGE)?;
         again.set_next(recorded.start)?;
         again.set_next(recorded.start + PAGE)?;
         let found = ctx.allocation_of(&again.heap(PAGE).ok("the second address")?)?;
         require_at("StartAddress", found.start, recorded.start + PAGE)
     }),
     check("recreate/the-address-is-the-threads", PLACE, REPLAY, |ctx| {
-        let recorded = record(ctx, PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, PAGE)?;
         again.set_next(recorded.start)?;
         let device = again.device();
         // Another thread's heap leaves the address alone.
@@ -285,8 +273,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_same("the allocation on the thread that set the address", own, recorded)
     }),
     check("recreate/reserved-is-given-to-nothing", RESERVE, REPLAY, |ctx| {
-        let recorded = record(ctx, 4 * PAGE)?;
-        let again = Recreation::open(ctx, &[recorded])?;
+        let (again, recorded) = reserved(ctx, 4 * PAGE)?;
         let mut live = Vec::new();
         for _ in 0..64 {
             live.push(again.heap(PAGE).ok("without a set address")?);
@@ -338,7 +325,6 @@ pub(super) const CHECKS: &[Check] = &[
             ranges.insert(place, recorded);
             let again = Recreation::open(ctx, &ranges)?;
             let created = again.heap_at(recorded, 2 * PAGE).ok(format!("range {place} of 4"))?;
-            proof::heap_holds_bytes(&created)?;
             proof::heap_holds_bytes(&created)?;
             require_same("the allocation", ctx.allocation_of(&created)?, recorded)
         })
@@ -444,10 +430,15 @@ fn record(ctx: &Context, size: u64) -> Result<Allocation, Stop> {
     record_alive(ctx, size).map(|(_, found)| found)
 }
 
+/// Creates a device that reserves the addresses that a heap of the device under test had.
+fn reserved(ctx: &Context, size: u64) -> Result<(Recreation, Allocation), Stop> {
+    let recorded = record(ctx, size)?;
+    Ok((Recreation::open(ctx, &[recorded])?, recorded))
+}
+
 /// Creates a heap at the addresses that a heap of the device under test had.
 fn recreated_heap(ctx: &Context, size: u64) -> Result<(Recreation, ID3D12Heap, Allocation), Stop> {
-    let recorded = record(ctx, size)?;
-    let again = Recreation::open(ctx, &[recorded])?;
+    let (again, recorded) = reserved(ctx, size)?;
     let heap = again.heap_at(recorded, size).ok("at a reserved address")?;
     require_same("the allocation", ctx.allocation_of(&heap)?, recorded)?;
     proof::heap_holds_bytes(&heap)?;

@@ -9,7 +9,7 @@ use crate::answer::{Verdict, each, ensure, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::{commands, object, views};
 use crate::context::{Context, pageable};
-use crate::desc::{DEFAULT, DIRECT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap};
+use crate::desc::{DEFAULT, KIB, MIB, UPLOAD, buffer, buffer_heap};
 
 const RESIDENCY: &str = "Learn, ID3D12Device::MakeResident and Evict";
 const ENQUEUE: &str = "Learn, ID3D12Device3::EnqueueMakeResident";
@@ -174,20 +174,6 @@ pub(super) const CHECKS: &[Check] = &[
                     .ok(format!("priority {priority:#x}"))
             },
         )
-    }),
-    check("residency/copy-after-paging", RESIDENCY, &[], |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let middle = ctx.place(&heap, 0, &buffer(256)).ok("256 bytes")?;
-        let source = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
-        let target = ctx.commit(READBACK, &buffer(256)).ok("256 bytes")?;
-        ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &[42; 256]);
-        queue.run(|list| list.copy_resource(&middle, &source))?;
-        let one = pageable(&heap)?;
-        ctx.evict(&one).ok("a heap")?;
-        ctx.make_resident(&one).ok("a heap")?;
-        queue.run(|list| list.copy_resource(&target, &middle))?;
-        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 256), vec![42; 256])
     }),
 ];
 

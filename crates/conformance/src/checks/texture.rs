@@ -4,7 +4,7 @@ use heapwright_d3d12::*;
 
 use crate::answer::{Stop, Verdict, each, ensure, require, require_eq, skipped};
 use crate::check::{Check, Need, check, validation};
-use crate::com::device::{self, Home, upgrade};
+use crate::com::device::Home;
 use crate::com::memory;
 use crate::context::Context;
 use crate::desc::*;
@@ -118,15 +118,13 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.refuses(&[multisampled(64, 64, 0), multisampled(64, 64, 3), multisampled(64, 64, 64)])
     }),
     check("texture/sample-quality-refused", SAMPLES, YES, |ctx| {
-        let desc = with_samples(rgba(64, 64), 1, 1);
-        ctx.refuses(&[desc])
+        ctx.refuses(&[with_samples(rgba(64, 64), 1, 1)])
     }),
     check("texture/multisampled-mips-refused", SAMPLES, YES, |ctx| {
         ctx.refuses(&[with_mips(multisampled(64, 64, 4), 2)])
     }),
     check("texture/multisampled-without-attachment-refused", SAMPLES, YES, |ctx| {
-        let desc = D3D12_RESOURCE_DESC { Flags: 0, ..multisampled(64, 64, 4) };
-        ctx.refuses(&[desc])
+        ctx.refuses(&[D3D12_RESOURCE_DESC { Flags: 0, ..multisampled(64, 64, 4) }])
     }),
     check("texture/multisampled-3d-refused", SAMPLES, YES, |ctx| {
         ctx.refuses(&[with_samples(with_flags(volume(64, 64, 4), RENDER_TARGET), 4, 0)])
@@ -153,8 +151,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.refuses(&[with_flags(depth_buffer(64, 64), SIMULTANEOUS)])
     }),
     check("texture/deny-shader-resource-alone-refused", FLAGS, YES, |ctx| {
-        let flag = D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE;
-        ctx.refuses(&[with_flags(rgba(64, 64), flag)])
+        ctx.refuses(&[with_flags(rgba(64, 64), D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE)])
     }),
     check("texture/row-major-alone-refused", ROW_MAJOR, YES, |ctx| {
         ctx.refuses(&[with_layout(rgba(64, 64), D3D12_TEXTURE_LAYOUT_ROW_MAJOR)])
@@ -249,33 +246,6 @@ pub(super) const CHECKS: &[Check] = &[
                 })
             },
         )
-    }),
-    check("texture/size-grows-with-the-texture", INFO, YES, |ctx| {
-        let size =
-            |desc: D3D12_RESOURCE_DESC| Ok::<u64, Stop>(ctx.valid_allocation("a texture", &desc)?.size);
-        let plain = size(rgba(512, 512))?;
-        let mips = size(with_mips(rgba(512, 512), 10))?;
-        let array = size(with_slices(rgba(512, 512), 4))?;
-        ensure!(plain < mips && mips < array, "{plain}, with mips {mips}, 4 slices {array}");
-        Ok(format!("{plain}, with mips {mips}, 4 slices {array}"))
-    }),
-    check("texture/asking-changes-nothing", "TIGHT, HLK tests, idempotency", YES, |ctx| {
-        for desc in [rgba(64, 64), rgba(1000, 1000), multisampled(640, 480, 4), depth_buffer(640, 480)] {
-            let first = ctx.valid_allocation("a texture", &desc)?;
-            for _ in 0..4 {
-                require_eq("asked again", ctx.allocation(&[desc]), first)?;
-            }
-        }
-        Ok("4 textures".to_owned())
-    }),
-    check("texture/placed", PLACED, YES, |ctx| {
-        let desc = rgba(64, 64);
-        let found = ctx.valid_allocation("a texture", &desc)?;
-        let heap = ctx.create_heap(&texture_heap(4 * MIB)).ok("4 MiB")?;
-        each(0..4, |index| {
-            let offset = index * found.size.next_multiple_of(found.alignment);
-            ctx.place(&heap, offset, &desc).holds_bytes(format!("offset {offset:#x}"))
-        })
     }),
     check("texture/placed-unaligned-refused", PLACED, YES, |ctx| {
         let heap = ctx.create_heap(&texture_heap(4 * MIB)).ok("4 MiB")?;
@@ -403,11 +373,11 @@ pub(super) const CHECKS: &[Check] = &[
     check("texture/initial-layouts", INITIAL_LAYOUT, BY_LAYOUT, |ctx| {
         each(
             [D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COPY_DEST],
-            |layout| by_layout(ctx, &rgba(64, 64), layout, &[])?.ok(format!("layout {layout}")),
+            |layout| ctx.create_by_layout(None, &rgba(64, 64), layout, &[])?.ok(format!("layout {layout}")),
         )
     }),
     check("texture/initial-layout-of-another-use-refused", INITIAL_LAYOUT, BY_LAYOUT, |ctx| {
-        by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_RENDER_TARGET, &[])?
+        ctx.create_by_layout(None, &rgba(64, 64), D3D12_BARRIER_LAYOUT_RENDER_TARGET, &[])?
             .refused("layout RENDER_TARGET without ALLOW_RENDER_TARGET")
     }),
     check("texture/flags-of-the-family", FAMILY, YES, |ctx| {
@@ -425,19 +395,19 @@ pub(super) const CHECKS: &[Check] = &[
             return skipped("the device has no relaxed format casting (RelaxedFormatCastingSupported)");
         }
         let castable = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, DXGI_FORMAT_R32_UINT];
-        by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_COMMON, &castable)?
+        ctx.create_by_layout(None, &rgba(64, 64), D3D12_BARRIER_LAYOUT_COMMON, &castable)?
             .ok("formats of 4-byte texels")?;
         let blocks = texture2d(DXGI_FORMAT_BC1_UNORM, 64, 64);
-        by_layout(ctx, &blocks, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_R32G32_UINT])?
+        ctx.create_by_layout(None, &blocks, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_R32G32_UINT])?
             .taken("BC1 to R32G32")
     }),
     check("texture/castable-format-of-another-size-refused", CASTABLE, BY_LAYOUT, |ctx| {
         let wide = [DXGI_FORMAT_R32G32B32A32_FLOAT];
-        by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_COMMON, &wide)?
+        ctx.create_by_layout(None, &rgba(64, 64), D3D12_BARRIER_LAYOUT_COMMON, &wide)?
             .refused("a format of 16-byte texels")?;
         // Blocks are cast to texels of their size, and texels not to blocks.
         let texels = texture2d(DXGI_FORMAT_R32G32_UINT, 64, 64);
-        by_layout(ctx, &texels, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_BC1_UNORM])?
+        ctx.create_by_layout(None, &texels, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_BC1_UNORM])?
             .refused("R32G32 to BC1")
     }),
 ];
@@ -490,16 +460,4 @@ fn state(
     let what = format!("state {initial:#x} of flags {:#x}", desc.Flags);
     let made = ctx.create_resource(committed, desc, initial, None);
     if is_allowed { made.holds_bytes_in(&what, initial).map(|_| what) } else { made.refused(what) }
-}
-
-fn by_layout(
-    ctx: &Context,
-    desc: &D3D12_RESOURCE_DESC,
-    layout: D3D12_BARRIER_LAYOUT,
-    castable: &[DXGI_FORMAT],
-) -> Result<crate::answer::Answer<ID3D12Resource>, Stop> {
-    let newer: ID3D12Device10 = ctx.interface("ID3D12Device10")?;
-    let committed = Home::of(DEFAULT);
-    let made = device::create_resource_by_layout(&newer, committed, &upgrade(desc), layout, castable);
-    Ok(made)
 }

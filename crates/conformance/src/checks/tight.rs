@@ -33,27 +33,13 @@ const NO_TEXTURES: &[Need] = &[Need::NoTightAlignment, Need::Textures];
 
 pub(super) const CHECKS: &[Check] = &[
     check("tight/placed-buffer-alignment-max", PLACED, YES, |ctx| {
-        for width in WIDTHS {
-            let found = ctx.valid_allocation("a tight buffer", &tight_buffer(width))?.alignment;
-            require(found <= BUFFER_MAX, || {
-                format!("{width} bytes: expected an Alignment of at most {BUFFER_MAX}, found {found}")
-            })?;
-        }
-        Ok(format!("{} widths, at most {BUFFER_MAX}", WIDTHS.len()))
+        each_alignment(ctx, "at most 256", |found| found <= 256)
     }),
     check("tight/placed-buffer-alignment-min", PLACED, YES, |ctx| {
-        for width in WIDTHS {
-            let found = ctx.valid_allocation("a tight buffer", &tight_buffer(width))?.alignment;
-            ensure!(found >= MIN, "{width} bytes: expected an Alignment of at least {MIN}, found {found}");
-        }
-        Ok(format!("{} widths, at least {MIN}", WIDTHS.len()))
+        each_alignment(ctx, "at least 8", |found| found >= MIN)
     }),
     check("tight/placed-buffer-alignment-power-of-two", PLACED, YES, |ctx| {
-        for width in WIDTHS {
-            let found = ctx.valid_allocation("a tight buffer", &tight_buffer(width))?.alignment;
-            ensure!(found.is_power_of_two(), "{width} bytes: Alignment {found} is not a power of two");
-        }
-        Ok(format!("{} widths", WIDTHS.len()))
+        each_alignment(ctx, "a power of two", u64::is_power_of_two)
     }),
     check("tight/buffer-size-is-its-width", "TIGHT, DDI, sizes of buffers", YES, |ctx| {
         for width in WIDTHS {
@@ -96,19 +82,6 @@ pub(super) const CHECKS: &[Check] = &[
             ],
             |desc| never_worse(ctx, &desc),
         )
-    }),
-    check("tight/asking-changes-nothing", HLK, YES, |ctx| {
-        for width in WIDTHS {
-            let first = ctx.allocation(&[tight_buffer(width)]);
-            for _ in 0..8 {
-                require_eq(
-                    format!("{width} bytes, queried again"),
-                    ctx.allocation(&[tight_buffer(width)]),
-                    first,
-                )?;
-            }
-        }
-        Ok(format!("{} widths, 9 times each", WIDTHS.len()))
     }),
     check("tight/cross-adapter-buffers-stay-at-64-kib", HLK, YES, |ctx| {
         each([1, 1000, 65_537], |width| {
@@ -228,19 +201,6 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(with <= without, "64 buffers take {with} bytes with the flag, {without} without");
         Ok(format!("64 buffers take {with} bytes with the flag, {without} without"))
     }),
-    check("tight/committed-bytes", COMMITTED, YES, |ctx| {
-        let mut held = Vec::new();
-        for value in 1..=32_u8 {
-            let resource = ctx.commit(UPLOAD, &tight_buffer(100)).holds_bytes("100 bytes")?;
-            ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[value; 100]);
-            held.push(resource);
-        }
-        for (value, resource) in (1..=32_u8).zip(&held) {
-            let bytes = ctx.map(resource).ok("an UPLOAD buffer")?.read(0, 100);
-            ensure!(bytes == [value; 100], "buffer {value} contains the bytes of another buffer");
-        }
-        Ok("32 buffers".to_owned())
-    }),
     check("tight/placed-desc-has-the-alignment", PLACED, YES, |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         each([1, 100, 1000], |width| {
@@ -275,14 +235,6 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(format!("E_INVALIDARG between multiples of {alignment}"))
     }),
-    check("tight/placed-up-to-the-end-of-the-heap", HEAPS, YES, |ctx| {
-        let desc = tight_buffer(100);
-        let found = ctx.valid_allocation("a tight buffer", &desc)?;
-        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let last = (64 * KIB).saturating_sub(found.size.next_multiple_of(found.alignment));
-        ctx.place(&heap, last, &desc).holds_bytes(format!("offset {last:#x}"))?;
-        Ok(format!("at {last:#x}"))
-    }),
     validation("tight/placed-at-the-end-of-the-heap", HEAPS, YES, |ctx| {
         let desc = tight_buffer(100);
         let found = ctx.valid_allocation("a tight buffer", &desc)?;
@@ -310,26 +262,6 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(format!("multiples of {alignment}"))
     }),
-    check("tight/placed-neighbours-are-apart", PLACED, YES, |ctx| {
-        let desc = tight_buffer(24);
-        let found = ctx.valid_allocation("a tight buffer", &desc)?;
-        let step = found.size.next_multiple_of(found.alignment);
-        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
-        let state = state_of(UPLOAD);
-        let mut held = Vec::new();
-        for value in 1..=100_u8 {
-            let offset = u64::from(value - 1) * step;
-            let home = Home::Placed(&heap, offset);
-            let resource = ctx.create_resource(home, &desc, state, None).ok(format!("offset {offset:#x}"))?;
-            ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[value; 24]);
-            held.push(resource);
-        }
-        for (value, resource) in (1..=100_u8).zip(&held) {
-            let bytes = ctx.map(resource).ok("an UPLOAD buffer")?.read(0, 24);
-            ensure!(bytes == [value; 24], "buffer {value} contains the bytes of another buffer: {bytes:?}");
-        }
-        Ok(format!("100 buffers, {step} bytes apart"))
-    }),
     check("tight/placed-mapping-starts-at-the-offset", PLACED, YES, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
         let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
@@ -349,12 +281,6 @@ pub(super) const CHECKS: &[Check] = &[
         )?;
         Ok(format!("at {offset:#x}"))
     }),
-    validation("tight/heaps-are-unaffected", HEAPS, YES, |ctx| {
-        each([8, 256, 4 * KIB], |alignment| {
-            let desc = D3D12_HEAP_DESC { Alignment: alignment, ..buffer_heap(DEFAULT, 64 * KIB) };
-            ctx.create_heap(&desc).refused(format!("a heap of alignment {alignment}"))
-        })
-    }),
     check("tight/default-buffers-are-unaffected", DEFAULT_BEHAVIOUR, YES, |ctx| {
         ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
         let found = ctx.valid_allocation("a buffer", &buffer(100))?;
@@ -370,11 +296,10 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("GetResourceAllocationInfo2", whole.into(), ctx.allocation(&[tight_buffer(1000)]))
     }),
     check("tight/the-newer-creation-calls-know-it", FLAG, YES, |ctx| {
-        let newer: ID3D12Device10 = ctx.interface("ID3D12Device10")?;
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let (home, layout) = (Home::Placed(&heap, alignment), D3D12_BARRIER_LAYOUT_UNDEFINED);
-        let made = device::create_resource_by_layout(&newer, home, &upgrade(&tight_buffer(8)), layout, &[]);
+        let layout = D3D12_BARRIER_LAYOUT_UNDEFINED;
+        let made = ctx.create_by_layout(Some((&heap, alignment)), &tight_buffer(8), layout, &[])?;
         made.ok(format!("offset {alignment}"))?;
         Ok(format!("at offset {alignment}"))
     }),
@@ -424,6 +349,14 @@ fn within_described(what: String, resource: &ID3D12Resource, most: u64) -> Verdi
         "{what}: expected an Alignment of {MIN} to {most}, found {found}"
     );
     Ok(String::new())
+}
+
+/// Fails the check unless the alignments of tight buffers are as expected.
+fn each_alignment(ctx: &Context, expected: &str, holds: fn(u64) -> bool) -> Verdict {
+    each(WIDTHS, |width| {
+        let found = ctx.valid_allocation("a tight buffer", &tight_buffer(width))?.alignment;
+        require(holds(found), || format!("{width} bytes: expected an Alignment of {expected}, found {found}"))
+    })
 }
 
 fn never_worse(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {

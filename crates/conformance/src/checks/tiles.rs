@@ -2,13 +2,14 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, each, ensure, require, require_address, require_eq};
+use crate::answer::{Stop, Verdict, each, ensure, require, require_address, require_eq};
 use crate::check::{Check, Need, check, validation};
 use crate::com::commands::{self, TileUpdate, tile_at, tile_run};
 use crate::com::device::{self, Home};
 use crate::com::memory;
 use crate::context::Context;
 use crate::desc::*;
+use crate::queue::{Queue, read};
 
 const RESERVED: &str = "Learn, ID3D12Device::CreateReservedResource";
 const TILING: &str = "Learn, ID3D12Device::GetResourceTiling";
@@ -94,14 +95,6 @@ pub(super) const CHECKS: &[Check] = &[
         let state = COMMON;
         ctx.create_resource(Home::Reserved, &rgba(256, 256), state, None).refused("layout UNKNOWN")
     }),
-    check("tiles/mapped-tiles-hold-bytes", MAPPINGS, YES, |ctx| {
-        let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
-        commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
-        let (source, target) = staging(ctx, 4)?;
-        queue.run(|list| list.copy_resource(&resource, &source))?;
-        queue.run(|list| list.copy_resource(&target, &resource))?;
-        same(ctx, &source, &target, 4)
-    }),
     check("tiles/mapping-is-where-it-says", MAPPINGS, YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 1, Some((&heap, 3)));
@@ -170,100 +163,59 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("zero, and the other tile's bytes".to_owned())
     }),
     check("tiles/mapped-tiles-become-null", NULL, NULL_TILES, |ctx| {
-        let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
-        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
+        let tiles = Marked::new(ctx)?;
         // Neither a heap nor offsets are needed.
         let null = TileUpdate {
             starts: Some(&[tile_at(1)]),
             flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
             ..TileUpdate::default()
         };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])
+        tiles.map(&[tiles.whole(&[1]), null], [1, 0, 3, 4])
     }),
     check("tiles/one-tile-everywhere", REUSE, YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 2)?;
-        let found = mapped(
-            ctx,
-            &resource,
-            4,
-            &[TileUpdate {
-                heap: Some(&heap.0),
-                flags: Some(&[D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE]),
-                heap_tiles: Some(&[1]),
-                ..TileUpdate::default()
-            }],
-        )?;
-        require_eq("tiles of the heap", found, vec![1; 4])
+        let tiles = Marked::new(ctx)?;
+        let flags = Some(&[D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE][..]);
+        tiles.map(&[TileUpdate { flags, ..tiles.whole(&[1]) }], [1; 4])
     }),
     check("tiles/skipped-tiles-stay", SKIP, YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 8)?;
-        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
-        let partly = TileUpdate {
-            heap: Some(&heap.0),
-            flags: Some(&[
-                D3D12_TILE_RANGE_FLAG_NONE,
-                D3D12_TILE_RANGE_FLAG_SKIP,
-                D3D12_TILE_RANGE_FLAG_NONE,
-            ]),
-            heap_tiles: Some(&[7, 0, 5]),
-            counts: Some(&[1, 2, 1]),
-            ..TileUpdate::default()
-        };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])
+        let tiles = Marked::new(ctx)?;
+        let (none, skip) = (D3D12_TILE_RANGE_FLAG_NONE, D3D12_TILE_RANGE_FLAG_SKIP);
+        let flags = Some(&[none, skip, none][..]);
+        let partly = TileUpdate { flags, counts: Some(&[1, 2, 1]), ..tiles.whole(&[7, 0, 5]) };
+        tiles.map(&[tiles.whole(&[0]), partly], [7, 1, 2, 5])
     }),
     check("tiles/null-arrays-have-defaults", MAPPINGS, YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 8)?;
+        let tiles = Marked::new(ctx)?;
         // Without regions all tiles; without flags, and with a single range, tiles of the heap in a row.
-        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[2]), ..TileUpdate::default() };
-        require_eq("the whole", mapped(ctx, &resource, 4, &[whole])?, vec![2, 3, 4, 5])?;
+        tiles.map(&[tiles.whole(&[2])], [2, 3, 4, 5])?;
         // Starts without sizes are single tiles, and so are ranges without counts.
-        let single =
-            TileUpdate { starts: Some(&[tile_at(3), tile_at(0)]), heap_tiles: Some(&[6, 7]), ..whole };
-        require_eq("single tiles", mapped(ctx, &resource, 4, &[single])?, vec![7, 3, 4, 6])?;
+        let single = TileUpdate { starts: Some(&[tile_at(3), tile_at(0)]), ..tiles.whole(&[6, 7]) };
+        tiles.map(&[single], [7, 3, 4, 6])?;
         // Sizes without a start begin at the first tile.
-        let sized = TileUpdate { sizes: Some(&[tile_run(2)]), heap_tiles: Some(&[0]), ..whole };
-        require_eq("from the first", mapped(ctx, &resource, 4, &[sized])?, vec![0, 1, 4, 6])
+        tiles.map(&[TileUpdate { sizes: Some(&[tile_run(2)]), ..tiles.whole(&[0]) }], [0, 1, 4, 6])
     }),
     check("tiles/later-regions-win", MAPPINGS, YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 8)?;
-        let update = TileUpdate {
-            starts: Some(&[tile_at(0), tile_at(2)]),
-            sizes: Some(&[tile_run(4), tile_run(2)]),
-            heap: Some(&heap.0),
-            heap_tiles: Some(&[0]),
-            ..TileUpdate::default()
-        };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![0, 1, 4, 5])
+        let tiles = Marked::new(ctx)?;
+        let starts = Some(&[tile_at(0), tile_at(2)][..]);
+        let sizes = Some(&[tile_run(4), tile_run(2)][..]);
+        tiles.map(&[TileUpdate { starts, sizes, ..tiles.whole(&[0]) }], [0, 1, 4, 5])
     }),
     check("tiles/ranges-cross-regions", MAPPINGS, YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 8)?;
-        let update = TileUpdate {
-            starts: Some(&[tile_at(3), tile_at(0)]),
-            sizes: Some(&[tile_run(1), tile_run(3)]),
-            heap: Some(&heap.0),
-            heap_tiles: Some(&[2, 6]),
-            counts: Some(&[2, 2]),
-            ..TileUpdate::default()
-        };
-        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![3, 6, 7, 2])
+        let tiles = Marked::new(ctx)?;
+        let starts = Some(&[tile_at(3), tile_at(0)][..]);
+        let sizes = Some(&[tile_run(1), tile_run(3)][..]);
+        let counts = Some(&[2, 2][..]);
+        tiles.map(&[TileUpdate { starts, sizes, counts, ..tiles.whole(&[2, 6]) }], [3, 6, 7, 2])
     }),
     check("tiles/overlapping-mappings-are-copied", OVERLAP, YES, |ctx| {
-        let resource = reserved_buffer(ctx, 4 * TILE)?;
-        let heap = marked(ctx, 4)?;
-        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
-        mapped(ctx, &resource, 4, &[whole])?;
-        let queue = ctx.queue(DIRECT)?;
-        commands::copy_tile_mappings(&queue.queue, (&resource, 1), (&resource, 0), 3);
-        queue.run(|_| ())?;
-        require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
-        commands::copy_tile_mappings(&queue.queue, (&resource, 0), (&resource, 1), 3);
-        queue.run(|_| ())?;
-        require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])
+        let tiles = Marked::new(ctx)?;
+        tiles.map(&[tiles.whole(&[0])], [0, 1, 2, 3])?;
+        for (to, from, expected) in [(1, 0, [0, 0, 1, 2]), (0, 1, [0, 1, 2, 2])] {
+            let (to, from) = ((&tiles.resource, to), (&tiles.resource, from));
+            commands::copy_tile_mappings(&tiles.queue.queue, to, from, 3);
+            tiles.map(&[], expected)?;
+        }
+        Ok("moved up and down".to_owned())
     }),
     validation("tiles/the-tier-means-volumes", TIER_3, TEXTURES, |ctx| {
         by_tier(ctx, &volume(64, 64, 64), 3, "a TEXTURE3D")
@@ -348,42 +300,42 @@ const SHAPES: [(DXGI_FORMAT, u32, u32); 8] = [
     (DXGI_FORMAT_BC7_UNORM, 256, 256),
 ];
 
-/// Creates a heap whose tiles begin with their indices, and the buffer through which they were written.
-fn marked(ctx: &Context, count: u32) -> Result<(ID3D12Heap, ID3D12Resource), Stop> {
-    let heap = tiles(ctx, count.into())?;
-    let whole = ctx.place(&heap, 0, &buffer(u64::from(count) * TILE)).ok("all of the heap")?;
-    let source = ctx.commit(UPLOAD, &buffer(u64::from(count) * TILE)).ok("tiles to copy")?;
-    let mapped = ctx.map(&source).ok("an UPLOAD buffer")?;
-    for tile in 0..count {
-        mapped.write(usize::try_from(tile).unwrap_or(0) * BYTES, &tile.to_le_bytes());
-    }
-    ctx.queue(DIRECT)?.run(|list| list.copy_resource(&whole, &source))?;
-    Ok((heap, whole))
+/// A reserved buffer of 4 tiles, and a heap of 8 tiles that begin with their indices.
+struct Marked {
+    queue: Queue,
+    resource: ID3D12Resource,
+    heap: ID3D12Heap,
 }
 
-/// Applies tile updates to a buffer and returns the index of the [`marked`] heap's tile that each of its tiles maps to.
-fn mapped(
-    ctx: &Context,
-    resource: &ID3D12Resource,
-    count: u32,
-    updates: &[TileUpdate<'_>],
-) -> Result<Vec<u32>, Stop> {
-    let queue = ctx.queue(DIRECT)?;
-    for update in updates {
-        commands::update_tiles(&queue.queue, resource, update);
+impl Marked {
+    fn new(ctx: &Context) -> Result<Self, Stop> {
+        let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 8)?);
+        let whole = ctx.place(&heap, 0, &buffer(8 * TILE)).ok("all of the heap")?;
+        let marks: Vec<u8> = (0..8).flat_map(|tile| [tile; BYTES]).collect();
+        let source = queue.upload(&marks)?;
+        queue.run(|list| list.copy_resource(&whole, &source))?;
+        Ok(Self { queue, resource: reserved_buffer(ctx, 4 * TILE)?, heap })
     }
-    let target = ctx.commit(READBACK, &buffer(u64::from(count) * TILE)).ok("a READBACK buffer")?;
-    queue.run(|list| list.copy_resource(&target, resource))?;
-    let found = ctx.map(&target).ok("a READBACK buffer")?;
-    let first = |tile: u32| {
-        let bytes = found.read(usize::try_from(tile).unwrap_or(0) * BYTES, 4);
-        bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
-    };
-    Ok((0..count).map(first).collect())
+
+    /// Returns an update of all tiles from tiles of the heap on.
+    fn whole<'a>(&'a self, heap_tiles: &'a [u32]) -> TileUpdate<'a> {
+        TileUpdate { heap: Some(&self.heap), heap_tiles: Some(heap_tiles), ..TileUpdate::default() }
+    }
+
+    /// Fails the check unless each tile of the buffer maps to the expected tile of the heap after the updates; null tiles have 0.
+    fn map(&self, updates: &[TileUpdate<'_>], expected: [u8; 4]) -> Verdict {
+        for update in updates {
+            commands::update_tiles(&self.queue.queue, &self.resource, update);
+        }
+        let target = self.queue.readback(4 * BYTES)?;
+        self.queue.run(|list| list.copy_resource(&target, &self.resource))?;
+        let found = read(&target, 4 * BYTES)?;
+        require_eq("tiles of the heap", [0, 1, 2, 3].map(|tile: usize| found[tile * BYTES]), expected)
+    }
 }
 
 /// Fails the check unless a reserved texture is accepted exactly from this tiled resources tier on.
-fn by_tier(ctx: &Context, desc: &D3D12_RESOURCE_DESC, tier: i32, what: &str) -> crate::answer::Verdict {
+fn by_tier(ctx: &Context, desc: &D3D12_RESOURCE_DESC, tier: i32, what: &str) -> Verdict {
     let desc = with_layout(*desc, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE);
     let answer = ctx.create_resource(Home::Reserved, &desc, COMMON, None);
     let found = ctx.caps().tiled_resources_tier;
@@ -418,12 +370,7 @@ fn staging(ctx: &Context, count: u64) -> Result<(ID3D12Resource, ID3D12Resource)
     Ok((source, target))
 }
 
-fn same(
-    ctx: &Context,
-    source: &ID3D12Resource,
-    target: &ID3D12Resource,
-    count: u64,
-) -> crate::answer::Verdict {
+fn same(ctx: &Context, source: &ID3D12Resource, target: &ID3D12Resource, count: u64) -> Verdict {
     let len = usize::try_from(count * TILE).unwrap_or(0);
     let (expected, found) =
         (ctx.map(source).ok("UPLOAD")?.read(0, len), ctx.map(target).ok("READBACK")?.read(0, len));

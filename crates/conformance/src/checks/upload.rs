@@ -50,12 +50,6 @@ pub(super) const CHECKS: &[Check] = &[
         let found = memory::heap_properties(&resource).ok("a resource")?.0;
         require_eq("Type", found.Type, GPU_UPLOAD)
     }),
-    check("upload/buffer-is-mapped", "UPLOAD, How to use this feature", YES, |ctx| {
-        let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).holds_bytes("1000 bytes")?;
-        let mapping = ctx.map(&resource).ok("a GPU_UPLOAD buffer")?;
-        mapping.write(0, &[3; 1000]);
-        require_eq("bytes", mapping.read(0, 1000), vec![3; 1000])
-    }),
     check("upload/placed-buffer-is-mapped", "UPLOAD, How to use this feature", YES, |ctx| {
         let heap = ctx.create_heap(&buffer_heap(GPU_UPLOAD, 128 * KIB)).ok("128 KiB")?;
         let resource = ctx.place(&heap, 64 * KIB, &buffer(1000)).holds_bytes("1000 bytes")?;

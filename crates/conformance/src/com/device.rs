@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-pub(crate) use heapwright_d3d12::resource_desc::{downgrade, upgrade};
+pub(crate) use heapwright_d3d12::resource_desc::upgrade;
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
@@ -216,81 +216,50 @@ pub(crate) fn create_resource(
     created(call, result, resource)
 }
 
-/// Creates a resource with `CreateCommittedResource2`, `CreatePlacedResource1` or `CreateReservedResource1`.
+/// Calls `CreatePlacedResource1`, or `CreateCommittedResource2` for heap type DEFAULT.
 pub(crate) fn create_resource_by_state(
     device: &ID3D12Device8,
-    home: Home<'_>,
+    heap: Option<(&ID3D12Heap, u64)>,
     desc: &D3D12_RESOURCE_DESC1,
     state: D3D12_RESOURCE_STATES,
 ) -> Answer<ID3D12Resource> {
-    let call = match home {
-        Home::Placed(..) => "CreatePlacedResource1",
-        Home::Committed(..) => "CreateCommittedResource2",
-        Home::Reserved => "CreateReservedResource1",
-    };
+    let (home, flags) = (properties(D3D12_HEAP_TYPE_DEFAULT), D3D12_HEAP_FLAG_NONE);
     let mut resource = None;
+    let out = &mut resource;
     // SAFETY: as in create_resource.
     let result = unsafe {
-        match home {
-            Home::Placed(heap, offset) => {
-                device.CreatePlacedResource1(heap, offset, desc, state, None, &mut resource)
-            }
-            Home::Committed(properties, flags) => {
-                device.CreateCommittedResource2(&properties, flags, desc, state, None, None, &mut resource)
-            }
-            Home::Reserved => {
-                device.CreateReservedResource1(&downgrade(desc), state, None, None, &mut resource)
-            }
+        match heap {
+            Some((heap, offset)) => device.CreatePlacedResource1(heap, offset, desc, state, None, out),
+            None => device.CreateCommittedResource2(&home, flags, desc, state, None, None, out),
         }
     };
-    created(call, result, resource)
+    created("a creation call of ID3D12Device8", result, resource)
 }
 
-/// Creates a resource with `CreateCommittedResource3`, `CreatePlacedResource2` or `CreateReservedResource2`.
+/// Calls `CreatePlacedResource2`, or `CreateCommittedResource3` for heap type DEFAULT.
 pub(crate) fn create_resource_by_layout(
     device: &ID3D12Device10,
-    home: Home<'_>,
+    heap: Option<(&ID3D12Heap, u64)>,
     desc: &D3D12_RESOURCE_DESC1,
     layout: D3D12_BARRIER_LAYOUT,
     castable: &[DXGI_FORMAT],
 ) -> Answer<ID3D12Resource> {
-    let call = match home {
-        Home::Placed(..) => "CreatePlacedResource2",
-        Home::Committed(..) => "CreateCommittedResource3",
-        Home::Reserved => "CreateReservedResource2",
-    };
-    let formats = if castable.is_empty() { null() } else { castable.as_ptr() };
-    let count = count(castable);
+    let (home, flags) = (properties(D3D12_HEAP_TYPE_DEFAULT), D3D12_HEAP_FLAG_NONE);
+    let (count, formats) = (count(castable), if castable.is_empty() { null() } else { castable.as_ptr() });
     let mut resource = None;
+    let out = &mut resource;
     // SAFETY: as in create_resource; the formats are a slice's pointer and length.
     let result = unsafe {
-        match home {
-            Home::Placed(heap, offset) => {
-                device.CreatePlacedResource2(heap, offset, desc, layout, None, count, formats, &mut resource)
+        match heap {
+            Some((heap, offset)) => {
+                device.CreatePlacedResource2(heap, offset, desc, layout, None, count, formats, out)
             }
-            Home::Committed(properties, flags) => device.CreateCommittedResource3(
-                &properties,
-                flags,
-                desc,
-                layout,
-                None,
-                None,
-                count,
-                formats,
-                &mut resource,
-            ),
-            Home::Reserved => device.CreateReservedResource2(
-                &downgrade(desc),
-                layout,
-                None,
-                None,
-                count,
-                formats,
-                &mut resource,
-            ),
+            None => {
+                device.CreateCommittedResource3(&home, flags, desc, layout, None, None, count, formats, out)
+            }
         }
     };
-    created(call, result, resource)
+    created("a creation call of ID3D12Device10", result, resource)
 }
 
 /// `CreateCommittedResource` with a null result pointer, which only validates.
@@ -367,13 +336,20 @@ pub(crate) fn allocation_info(
 /// The results of `GetResourceAllocationInfo1` and its successors: the total, and one element for each description.
 pub(crate) type Layout = (D3D12_RESOURCE_ALLOCATION_INFO, Vec<D3D12_RESOURCE_ALLOCATION_INFO1>);
 
+/// Calls `GetResourceAllocationInfo1` or a successor with an array of `len` elements.
+fn layout(
+    len: usize,
+    ask: impl FnOnce(*mut D3D12_RESOURCE_ALLOCATION_INFO1) -> D3D12_RESOURCE_ALLOCATION_INFO,
+) -> Layout {
+    let mut infos = vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); len];
+    (ask(infos.as_mut_ptr()), infos)
+}
+
 pub(crate) fn allocation_info1(device: &ID3D12Device4, descs: &[D3D12_RESOURCE_DESC]) -> Layout {
-    let mut infos = vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); descs.len()];
     // SAFETY: both arrays have one element for each description.
-    let whole = unsafe {
-        device.GetResourceAllocationInfo1(0, count(descs), descs.as_ptr(), Some(infos.as_mut_ptr()))
-    };
-    (whole, infos)
+    layout(descs.len(), |infos| unsafe {
+        device.GetResourceAllocationInfo1(0, count(descs), descs.as_ptr(), Some(infos))
+    })
 }
 
 /// `GetResourceAllocationInfo1` with a null array.
@@ -386,29 +362,18 @@ pub(crate) fn allocation_info1_whole(
 }
 
 pub(crate) fn allocation_info2(device: &ID3D12Device8, descs: &[D3D12_RESOURCE_DESC1]) -> Layout {
-    let mut infos = vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); descs.len()];
     // SAFETY: both arrays have one element for each description.
-    let whole = unsafe {
-        device.GetResourceAllocationInfo2(0, count(descs), descs.as_ptr(), Some(infos.as_mut_ptr()))
-    };
-    (whole, infos)
+    layout(descs.len(), |infos| unsafe {
+        device.GetResourceAllocationInfo2(0, count(descs), descs.as_ptr(), Some(infos))
+    })
 }
 
 /// `GetResourceAllocationInfo3` without castable formats.
 pub(crate) fn allocation_info3(device: &ID3D12Device12, descs: &[D3D12_RESOURCE_DESC1]) -> Layout {
-    let mut infos = vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); descs.len()];
     // SAFETY: both arrays have one element for each description; null counts and formats mean that there are none.
-    let whole = unsafe {
-        device.GetResourceAllocationInfo3(
-            0,
-            count(descs),
-            descs.as_ptr(),
-            null(),
-            null(),
-            Some(infos.as_mut_ptr()),
-        )
-    };
-    (whole, infos)
+    layout(descs.len(), |infos| unsafe {
+        device.GetResourceAllocationInfo3(0, count(descs), descs.as_ptr(), null(), null(), Some(infos))
+    })
 }
 
 /// The output of `GetCopyableFootprints`.

@@ -9,17 +9,17 @@
 //! * [`memory`]: mapped memory as bytes.
 //! * [`tools`]: the GPU virtual addresses of objects.
 //! * [`commands`]: queues, lists and fences; [`barriers`]: legacy and enhanced barriers; [`views`]: descriptors.
-//! * [`passes`]: clears, resolves and render passes.
-//! * [`pipelines`]: root signatures, pipeline states, command signatures, bundles and queries.
+//! * [`clears`]: clears, discards and resolves.
+//! * [`pipelines`]: root signatures, pipeline states and dispatches.
 //! * [`adapter`]: DXGI's memory figures.
 
 pub(crate) mod adapter;
 pub(crate) mod barriers;
+pub(crate) mod clears;
 pub(crate) mod commands;
 pub(crate) mod device;
 pub(crate) mod memory;
 pub(crate) mod object;
-pub(crate) mod passes;
 pub(crate) mod pipelines;
 pub(crate) mod tools;
 pub(crate) mod views;

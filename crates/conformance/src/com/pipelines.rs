@@ -1,11 +1,11 @@
-//! Root signatures, pipeline states, command signatures, bundles and queries.
+//! Root signatures, pipeline states and dispatches.
 
 use std::mem::ManuallyDrop;
 
 use heapwright_d3d12::*;
 
 use super::commands::List;
-use super::{created, returned};
+use super::returned;
 use crate::answer::Answer;
 
 /// Creates a root signature from its container.
@@ -35,52 +35,6 @@ pub(crate) fn create_compute_state(
     // SAFETY: desc is not used any more.
     unsafe { ManuallyDrop::drop(&mut desc.pRootSignature) };
     state
-}
-
-/// Creates a graphics pipeline state for triangles, without a pixel shader and without render targets.
-pub(crate) fn create_graphics_state(
-    device: &ID3D12Device,
-    signature: &ID3D12RootSignature,
-    vertex_shader: &[u8],
-) -> Answer<ID3D12PipelineState> {
-    let mut desc = D3D12_GRAPHICS_PIPELINE_STATE_DESC {
-        pRootSignature: ManuallyDrop::new(Some(signature.clone())),
-        VS: bytecode(vertex_shader),
-        SampleMask: u32::MAX,
-        RasterizerState: D3D12_RASTERIZER_DESC {
-            FillMode: D3D12_FILL_MODE_SOLID,
-            CullMode: D3D12_CULL_MODE_NONE,
-            ..Default::default()
-        },
-        PrimitiveTopologyType: D3D12_PRIMITIVE_TOPOLOGY_TYPE_TRIANGLE,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        ..Default::default()
-    };
-    // SAFETY: desc is valid, and the shader outlives the call.
-    let state = returned("CreateGraphicsPipelineState", unsafe {
-        device.CreateGraphicsPipelineState(&raw const desc)
-    });
-    // SAFETY: desc is not used any more.
-    unsafe { ManuallyDrop::drop(&mut desc.pRootSignature) };
-    state
-}
-
-/// Creates a command signature for draws, without a root signature.
-pub(crate) fn create_command_signature(device: &ID3D12Device) -> Answer<ID3D12CommandSignature> {
-    let draw = D3D12_INDIRECT_ARGUMENT_DESC { Type: D3D12_INDIRECT_ARGUMENT_TYPE_DRAW, ..Default::default() };
-    let desc = D3D12_COMMAND_SIGNATURE_DESC {
-        ByteStride: super::device::size_of_u32::<D3D12_DRAW_ARGUMENTS>(),
-        NumArgumentDescs: 1,
-        pArgumentDescs: &raw const draw,
-        NodeMask: 0,
-    };
-    let mut signature = None;
-    // SAFETY: desc has one argument, signature takes one interface.
-    created(
-        "CreateCommandSignature",
-        unsafe { device.CreateCommandSignature(&raw const desc, None, &mut signature) },
-        signature,
-    )
 }
 
 /// The argument of a root parameter.
@@ -122,37 +76,5 @@ impl List {
             }
             self.0.Dispatch(1, rows, 1);
         }
-    }
-
-    /// Sets a root signature and a graphics pipeline state, and draws one triangle.
-    pub(crate) fn draw(&self, signature: &ID3D12RootSignature, state: &ID3D12PipelineState) {
-        // SAFETY: as in dispatch.
-        unsafe {
-            self.0.SetGraphicsRootSignature(signature);
-            self.0.SetPipelineState(state);
-            self.0.IASetPrimitiveTopology(D3D12_PRIMITIVE_TOPOLOGY(D3D_PRIMITIVE_TOPOLOGY_TRIANGLELIST));
-            self.0.DrawInstanced(3, 1, 0, 0);
-        }
-    }
-
-    pub(crate) fn execute_bundle(&self, bundle: &List) {
-        // SAFETY: as in dispatch.
-        unsafe { self.0.ExecuteBundle(&bundle.0) };
-    }
-
-    pub(crate) fn end_timestamp(&self, heap: &ID3D12QueryHeap, index: u32) {
-        // SAFETY: as in dispatch.
-        unsafe { self.0.EndQuery(heap, D3D12_QUERY_TYPE_TIMESTAMP, index) };
-    }
-
-    /// Resolves the first `count` timestamps of a heap.
-    pub(crate) fn resolve_timestamps(
-        &self,
-        heap: &ID3D12QueryHeap,
-        count: u32,
-        (to, offset): (&ID3D12Resource, u64),
-    ) {
-        // SAFETY: as in dispatch.
-        unsafe { self.0.ResolveQueryData(heap, D3D12_QUERY_TYPE_TIMESTAMP, 0, count, to, offset) };
     }
 }

@@ -216,41 +216,13 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             LIST_WITH_HEAPS.set(identity(call.this, call.data));
             (call.original.SetDescriptorHeaps)(call.this, count, heaps);
         });
-        list.replace(method!(DrawInstanced), |call, (vertices, instances, first_vertex, first_instance)| {
-            if !refuses(call, Refused::Draws, || true) {
-                (call.original.DrawInstanced)(call.this, vertices, instances, first_vertex, first_instance);
-            }
-        });
-        list.replace(method!(Dispatch), |call, (x, y, z)| {
-            if !refuses(call, Refused::Draws, || true) {
-                (call.original.Dispatch)(call.this, x, y, z);
-            }
-        });
         let second = methods.of::<ID3D12GraphicsCommandList2>();
         second.replace(method!(WriteBufferImmediate), |call, (count, parameters, modes)| {
             if call.data.records(Command::WriteBufferImmediate) {
                 (call.original.WriteBufferImmediate)(call.this, count, parameters, modes);
             }
         });
-        let (first, fourth) =
-            (methods.of::<ID3D12GraphicsCommandList1>(), methods.of::<ID3D12GraphicsCommandList4>());
-        fourth.replace(method!(BeginRenderPass), |call, (count, targets, depth_stencil, flags)| {
-            if !call.data.records(Command::RenderPass) {
-                return;
-            }
-            let given = std::slice::from_raw_parts(targets, usize::try_from(count).unwrap_or(0));
-            let mut changed = given.to_vec();
-            if let Some(lie) = call.data.pass_ending {
-                changed.iter_mut().for_each(|target| lie(&mut target.EndingAccess.Type));
-            }
-            let begin = call.original.BeginRenderPass;
-            begin(call.this, count, changed.as_ptr(), depth_stencil, flags);
-        });
-        fourth.replace(method!(EndRenderPass), |call, ()| {
-            if call.data.records(Command::RenderPass) {
-                (call.original.EndRenderPass)(call.this);
-            }
-        });
+        let first = methods.of::<ID3D12GraphicsCommandList1>();
         first.replace(
             method!(ResolveSubresourceRegion),
             |call, (to, to_index, x, y, from, from_index, rect, format, mode)| {

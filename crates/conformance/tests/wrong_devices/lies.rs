@@ -137,8 +137,6 @@ with_honest! {
         pub(crate) refuses: Option<Refused> = None,
         /// Makes clears ignore their rectangles.
         pub(crate) ignores_rects: bool = false,
-        /// Changes how a render pass ends.
-        pub(crate) pass_ending: Option<fn(&mut D3D12_RENDER_PASS_ENDING_ACCESS_TYPE)> = None,
         /// A command that lists do not record.
         pub(crate) forgets: Option<Command> = None,
         /// The result of `GetDeviceRemovedReason`.
@@ -252,15 +250,7 @@ pub(crate) enum PrivateData {
 /// A call that a wrong device or list refuses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    RootSignatures,
-    ComputeStates,
-    GraphicsStates,
-    CommandSignatures,
     QueryHeaps,
-    /// Command allocators of bundles.
-    Bundles,
-    /// `DrawInstanced` and `Dispatch`.
-    Draws,
     /// `ClearUnorderedAccessViewUint` on a list without descriptor heaps.
     ClearsWithoutHeaps,
     /// Copies between textures of two formats.
@@ -289,8 +279,6 @@ pub(crate) enum Command {
     DiscardResource,
     WriteBufferImmediate,
     Barrier,
-    /// `BeginRenderPass` and `EndRenderPass`.
-    RenderPass,
 }
 
 /// Which new memory is dirty.

@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use super::SegmentGroup;
 use super::policy::HeapSlot;
 use super::unlearned::Run;
-use crate::{ByteSize, FenceValue};
+use crate::{ByteSize, FenceValue, SegmentGroup};
 
 /// Identifies a heap of one planner. An id is never reused for another heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

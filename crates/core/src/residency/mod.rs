@@ -22,7 +22,7 @@ pub use heap_table::{
 pub use in_flight::{QueueSlot, Submission};
 pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, WaitFor};
 pub use planner::ResidencyPlanner;
-pub use segment_group::{GroupMemory, GroupTotals, SegmentGroup};
+pub use segment_group::{GroupMemory, GroupTotals};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

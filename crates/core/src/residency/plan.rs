@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use super::ManagedHeapId;
 use super::in_flight::{QueueSlot, Submission};
 use super::policy::HeapSlot;
-use super::{ManagedHeapId, SegmentGroup};
-use crate::{ByteSize, FenceValue};
+use crate::{ByteSize, FenceValue, SegmentGroup};
 
 /// Describes the plan that is requested. By default it is empty, and may neither wait nor exceed a budget.
 #[derive(Debug, Clone, Copy, Default)]

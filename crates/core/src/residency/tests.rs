@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::policy::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
 use super::*;
-use crate::{ByteSize, FenceValue};
+use crate::{ByteSize, FenceValue, SegmentGroup};
 use shadowed_planner::{Outcome, ShadowedPlanner, Step};
 
 fn mib(count: u64) -> ByteSize {

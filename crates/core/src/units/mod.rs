@@ -1,4 +1,4 @@
-//! Number types of GPU memory, one for each meaning, so that a size cannot be passed as an offset.
+//! Number types of GPU memory, one for each meaning, so that a size cannot be passed as an offset; and [`SegmentGroup`].
 //!
 //! | type | meaning | unit |
 //! |---|---|---|
@@ -17,6 +17,7 @@ mod fence_value;
 mod gpu_virtual_address;
 mod heap_offset;
 mod heap_range;
+mod segment_group;
 
 pub use alignment::Alignment;
 pub use byte_size::{ByteSize, ParseByteSizeError};
@@ -24,3 +25,4 @@ pub use fence_value::FenceValue;
 pub use gpu_virtual_address::GpuVirtualAddress;
 pub use heap_offset::HeapOffset;
 pub use heap_range::HeapRange;
+pub use segment_group::SegmentGroup;

@@ -15,7 +15,9 @@ use crate::buffers::BufferRange;
 use crate::heaps::{AllocationId, Label, Labels, OwnResource, PlacedRange};
 use crate::recording::{Event, RecordedAllocation, Recording, name_args};
 use crate::request::{GrantedHeaps, PlacementDecision};
-use crate::residency::{OpenResidencyList, ResidencyHeap, ResidencyList};
+use crate::residency::ResidencyHeap;
+#[cfg(feature = "residency")]
+use crate::residency::{OpenResidencyList, ResidencyList};
 use crate::source::{Charge, HeapSource, MemoryReference, set_debug_name};
 use crate::{Error, HeapType};
 
@@ -455,6 +457,7 @@ impl fmt::Debug for ResourceAllocation {
     }
 }
 
+#[cfg(feature = "residency")]
 impl ResidencyList {
     /// Adds the heap of an allocation, or nothing if its allocator has no residency manager. O(1), amortized.
     ///
@@ -466,6 +469,7 @@ impl ResidencyList {
     }
 }
 
+#[cfg(feature = "residency")]
 impl OpenResidencyList<'_> {
     /// Adds the heap of an allocation, like [`ResidencyList::add_allocation`].
     ///

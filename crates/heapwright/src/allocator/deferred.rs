@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::FenceValue;
 use heapwright_d3d12::*;
-use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
 use crate::Error;
@@ -20,11 +19,10 @@ pub(crate) struct Deferred {
 #[derive(Debug, Default)]
 struct Queues {
     /// In the order in which fences were added, so that allocations are freed in a reproducible order.
-    pending: BTreeMap<u64, Pending>,
-    /// The number of each fence's entry, by the fence's address. The entry keeps the fence alive.
-    numbers: BTreeMap<usize, u64>,
-    /// Number of allocations and fences that were added; the source of their numbers.
-    last: u64,
+    pending: Vec<Pending>,
+    /// The number of allocations that were added.
+    added: u64,
+    /// The number of allocations that wait.
     count: usize,
 }
 
@@ -72,17 +70,18 @@ impl Deferred {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an allocation until a fence value is reached. O(log n) for n waiting fences or allocations.
+    /// Keeps an allocation until a fence value is reached. O(fences + log n) for n waiting allocations.
     pub(crate) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         let mut queues = self.lock();
-        let Queues { pending, numbers, last, count } = &mut *queues;
-        *last += 1;
-        let number = *numbers.entry(fence.as_raw() as usize).or_insert(*last);
-        let pending = pending
-            .entry(number)
-            .or_insert_with(|| Pending { fence: fence.clone(), allocations: BTreeMap::new() });
-        pending.allocations.insert((value, *last), allocation);
-        *count += 1;
+        queues.added += 1;
+        queues.count += 1;
+        let number = queues.added;
+        let place = queues.pending.iter().position(|pending| pending.fence == *fence);
+        let place = place.unwrap_or_else(|| {
+            queues.pending.push(Pending { fence: fence.clone(), allocations: BTreeMap::new() });
+            queues.pending.len() - 1
+        });
+        queues.pending[place].allocations.insert((value, number), allocation);
     }
 
     /// Frees the allocations whose fence value is reached, and returns their number. O(fences + freed log n).
@@ -90,8 +89,7 @@ impl Deferred {
         let mut done = Vec::new();
         {
             let mut queues = self.lock();
-            let Queues { pending, numbers, count, .. } = &mut *queues;
-            pending.retain(|_, Pending { fence, allocations }| {
+            queues.pending.retain_mut(|Pending { fence, allocations }| {
                 // SAFETY: the fence is a live COM object. A removed device's fences are all at the highest value.
                 let completed = FenceValue::new(unsafe { fence.GetCompletedValue() });
                 while let Some(first) = allocations.first_entry() {
@@ -100,10 +98,9 @@ impl Deferred {
                     }
                     done.push(first.remove());
                 }
-                numbers.remove(&(fence.as_raw() as usize));
                 false
             });
-            *count -= done.len();
+            queues.count -= done.len();
         }
         // Drop outside the lock: drops free memory, and resources call the device.
         let count = done.len();

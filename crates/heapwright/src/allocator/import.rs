@@ -14,7 +14,6 @@ use crate::caps::committed_info;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::heaps::OwnResource;
 use crate::request::{HeapFamily, Placement, PlacementDecision, PlacementReason};
-use crate::residency::ResidencyHeapDesc;
 use crate::source::{Account, Charged, Constraints};
 
 impl Inner {
@@ -84,9 +83,9 @@ impl Inner {
         let constraints = Constraints { never_resident, ..source.own_constraints() };
         let residency = match source.manager_for(constraints) {
             None => None,
-            Some(manager) => Some(source.own_memory.find_or_manage(resource, || {
-                manager.manage(&ResidencyHeapDesc::default(), &resource.clone().into())
-            })?),
+            Some(manager) => {
+                Some(source.own_memory.find_or_manage(resource, || manager.manage_resource(resource))?)
+            }
         };
         let account = Account { heap_type, group: granted.segment_group };
         let charge = source.accounts.charge(account, Charged::Imported, size).map_err(|obstacle| {

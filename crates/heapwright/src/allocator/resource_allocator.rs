@@ -18,7 +18,9 @@ use super::request::ResourceAllocationDesc;
 use super::stats::ResourceAllocatorStats;
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::recording::name_args;
-use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
+use crate::residency::ResidencyManager;
+#[cfg(feature = "residency")]
+use crate::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType};
 
 /// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
@@ -196,7 +198,7 @@ impl ResourceAllocator {
     /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
     /// warning is logged.
     ///
-    /// Cost: O(log n) for n waiting fences or allocations.
+    /// Cost: O(fences + log n) for n waiting allocations.
     ///
     /// # Errors
     ///
@@ -429,6 +431,7 @@ impl ResourceAllocator {
     /// assert_eq!(uses.len()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "residency")]
     pub fn with_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -445,6 +448,7 @@ impl ResourceAllocator {
     /// # Errors
     ///
     /// The errors of [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
+    #[cfg(feature = "residency")]
     pub fn with_new_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,

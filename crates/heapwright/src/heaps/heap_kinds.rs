@@ -180,9 +180,9 @@ impl HeapKinds {
     /// Returns the empty heaps that may be released for more memory of the type and segment group of `heaps`. O(pools),
     /// also of allocators that are nested with it.
     pub(crate) fn given_back(&self, heaps: &TypedHeaps) -> GivenBack {
-        let mut given_back = GivenBack { heap_count: heaps.releasable(), ..GivenBack::default() };
+        let mut given_back = GivenBack { heap_count: heaps.releasable_and_kept().0, ..GivenBack::default() };
         for other in self.of_family() {
-            let (desc, empty) = (&other.desc, other.totals().empty);
+            let (desc, empty) = (&other.desc, other.releasable_bytes());
             if desc.segment_group == heaps.desc.segment_group {
                 given_back.in_group = given_back.in_group.saturating_add(empty);
             }

@@ -282,14 +282,25 @@ impl TypedHeaps {
         self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
     }
 
-    /// Returns how many heaps of a pool may be released. O(n) for n empty heaps.
-    pub(crate) fn releasable(&self) -> u64 {
-        let Some(pool) = &self.pool_heaps else { return 0 };
+    /// Returns how many heaps of a pool may be released, and how many of its empty ones may not. O(n) for n empty heaps.
+    pub(crate) fn releasable_and_kept(&self) -> (u64, u64) {
+        let Some(pool) = &self.pool_heaps else { return (0, 0) };
         let is_regular = |heap: &Arc<Heap>| heap.size() == self.desc.heap_size;
         let mut empty = self.shared.map_empty(is_regular);
         empty.extend(self.dedicated.map_empty(is_regular));
         let regular = empty.iter().filter(|&&is_regular| is_regular).count();
-        pool.releasable(regular as u64, (empty.len() - regular) as u64)
+        let releasable = pool.releasable(regular as u64, (empty.len() - regular) as u64);
+        (releasable, empty.len() as u64 - releasable)
+    }
+
+    /// Returns the bytes of the empty heaps that may be released. O(1), and for a pool that keeps some O(n) for n empty heaps.
+    pub(crate) fn releasable_bytes(&self) -> ByteSize {
+        let empty = self.totals().empty;
+        if self.desc.min_heap_count == 0 {
+            return empty;
+        }
+        let (_, kept) = self.releasable_and_kept();
+        empty.saturating_sub(self.desc.heap_size.checked_mul(kept).unwrap_or(empty))
     }
 
     fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {

@@ -14,7 +14,6 @@ use super::event::{Allocated, Entry, Event, InstanceKind, Settings};
 use super::instance::HeapMemory;
 use super::recorder::thread_name;
 use crate::desc::HEAP_GRANULARITY;
-use crate::residency::ResidencyManagerDesc;
 use crate::{ClearValue, EmptyHeapPolicy, ResourceAllocatorDesc, SuballocationAlgorithm};
 
 /// A trace that is being written. Between two checkpoints, only the end is missing in the file.
@@ -170,22 +169,6 @@ pub(crate) fn allocator_fields(desc: &ResourceAllocatorDesc, resource_heap_tier:
         size(desc.max_heap_size),
         desc.heap_fragmentation_limit.unwrap_or(0.0),
         desc.heap_growth_factor.unwrap_or(0.0),
-    )
-}
-
-/// Returns the fields of GPGMM's snapshot of a residency manager. Zero is a default.
-pub(crate) fn manager_fields(desc: &ResidencyManagerDesc, is_uma: bool) -> String {
-    format!(
-        "\"Flags\":{},\"RecordOptions\":{{\"Flags\":{}}},\"MaxPctOfVideoMemoryToBudget\":{},\
-         \"MinPctOfBudgetToReserve\":{},\"MaxBudgetInBytes\":{},\"EvictSizeInBytes\":{},\"InitialFenceValue\":{},\
-         \"IsUMA\":{is_uma}",
-        desc.flags.bits(),
-        desc.record_options.flags.bits(),
-        desc.max_pct_of_video_memory_to_budget.unwrap_or(0.0),
-        desc.min_pct_of_budget_to_reserve.unwrap_or(0.0),
-        desc.max_budget.get(),
-        desc.evict_size.get(),
-        desc.initial_fence_value.get(),
     )
 }
 

@@ -69,7 +69,7 @@ mod instance;
 mod recorder;
 mod session;
 
-pub(crate) use self::chrome::{allocator_fields, manager_fields, name_args, resource_call};
+pub(crate) use self::chrome::{allocator_fields, name_args, resource_call};
 pub use self::environment::check_environment;
 pub(crate) use self::event::{Allocated, Event, InstanceKind, Settings};
 pub(crate) use self::instance::{HeapMemory, RecordedAllocation, RecordedHeap, RecordedPool, Recording};

@@ -114,6 +114,10 @@ impl ResidencyHeap {
         ResidencyHeapInfo { size: self.size, alignment: self.alignment, is_locked, status }
     }
 
+    pub(crate) fn is_resident(&self) -> bool {
+        self.info().status == ResidencyHeapStatus::Resident
+    }
+
     /// Makes the heap resident, and keeps it resident until it is unlocked as often as it was locked: `Lock`.
     ///
     /// Waits until it is resident, and for the GPU if nothing can be evicted before. No lock of the manager is held

@@ -9,7 +9,10 @@ use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
 use super::budget::{Pressure, PressureLevel, PressureRegistration};
-use super::desc::{ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats};
+use super::desc::{
+    ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats,
+    level,
+};
 use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
 use super::pager::Pager;
@@ -392,8 +395,33 @@ impl ResidencyManager {
     }
 }
 
-/// Queries for an allocator, before it creates anything.
+/// What an allocator asks of its manager. `absent.rs` has the same functions.
 impl ResidencyManager {
+    /// Creates memory, for which `needed` bytes are made available first.
+    pub(crate) fn create_memory(
+        &self,
+        needed: Option<(SegmentGroup, ByteSize)>,
+        within_budget: bool,
+        priority: Option<D3D12_RESIDENCY_PRIORITY>,
+        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+    ) -> Result<ResidencyHeap, Error> {
+        let mut desc = ResidencyHeapDesc {
+            // The device has refused a value that is not one of D3D12's levels, with a warning.
+            priority: priority.filter(|&priority| level(priority).is_some()),
+            ..Default::default()
+        };
+        desc.flags.set(ResidencyHeapFlags::CREATE_IN_BUDGET, within_budget);
+        if let Some((group, size)) = needed {
+            (desc.segment_group, desc.size) = (Some(group), size);
+        }
+        self.create_heap(&desc, create)
+    }
+
+    /// Manages a resource that the application created.
+    pub(crate) fn manage_resource(&self, resource: &ID3D12Resource) -> Result<ResidencyHeap, Error> {
+        self.manage(&ResidencyHeapDesc::default(), &resource.clone().into())
+    }
+
     /// Returns whether usage must never exceed the budget.
     #[inline]
     pub(crate) fn is_always_in_budget(&self) -> bool {

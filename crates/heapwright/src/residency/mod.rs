@@ -64,9 +64,7 @@ mod submit;
 pub use heapwright_core::residency::PriorityLevel;
 pub use heapwright_core::residency::policy::PolicyKind;
 
-pub(crate) use self::budget::Fraction;
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
-pub(crate) use self::desc::level;
 pub use self::desc::{
     GroupBudgets, ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo,
     ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats,

@@ -13,7 +13,7 @@ use super::books::Books;
 use super::desc::ResidencyManagerDesc;
 use super::device::PageableInfo;
 use super::list::ResidencyList;
-use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording, Settings, manager_fields};
+use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording, Settings};
 use crate::{Error, SegmentGroup};
 
 /// The recording of a residency manager.
@@ -147,6 +147,22 @@ fn counters(books: &Books) -> Vec<(Counter, u64)> {
     let local = [Counter::LocalBudget, Counter::LocalUsage, Counter::LocalResident];
     let non_local = [Counter::NonLocalBudget, Counter::NonLocalUsage, Counter::NonLocalResident];
     [of_group(SegmentGroup::Local, local), of_group(SegmentGroup::NonLocal, non_local)].concat()
+}
+
+/// Returns the fields of GPGMM's snapshot of a residency manager. Zero is a default.
+fn manager_fields(desc: &ResidencyManagerDesc, is_uma: bool) -> String {
+    format!(
+        "\"Flags\":{},\"RecordOptions\":{{\"Flags\":{}}},\"MaxPctOfVideoMemoryToBudget\":{},\
+         \"MinPctOfBudgetToReserve\":{},\"MaxBudgetInBytes\":{},\"EvictSizeInBytes\":{},\"InitialFenceValue\":{},\
+         \"IsUMA\":{is_uma}",
+        desc.flags.bits(),
+        desc.record_options.flags.bits(),
+        desc.max_pct_of_video_memory_to_budget.unwrap_or(0.0),
+        desc.min_pct_of_budget_to_reserve.unwrap_or(0.0),
+        desc.max_budget.get(),
+        desc.evict_size.get(),
+        desc.initial_fence_value.get(),
+    )
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::time::Duration;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::IDXGIAdapter3;
 
+use crate::adapter::Fraction;
 use crate::desc::HeapLimits;
 use crate::error::Obstacle;
-use crate::residency::{Fraction, ResidencyManager};
+use crate::residency::ResidencyManager;
 use crate::{HeapType, SegmentGroup, VideoMemoryInfo};
 
 /// The bytes of an allocator's heaps and committed resources.

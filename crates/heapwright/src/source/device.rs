@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 use crate::desc::{ClearValue, ResourceDesc};
 use crate::error::{MemorySource, Obstacle};
 use crate::request::with_mip_region;
-use crate::residency::{ResidencyHeap, ResidencyHeapStatus};
+use crate::residency::ResidencyHeap;
 use crate::{DeviceCaps, Error, InitialState};
 
 /// A device with each interface that may create a resource. `None` if the device does not support it.
@@ -221,7 +221,7 @@ pub(crate) fn create_placed(
         return Ok(placed);
     }
     let refused = Refused::of(call, created);
-    let is_evicted = |memory: &&ResidencyHeap| memory.info().status != ResidencyHeapStatus::Resident;
+    let is_evicted = |memory: &&ResidencyHeap| !memory.is_resident();
     let evicted = heap.residency().filter(|_| refused.hresult == E_INVALIDARG).filter(is_evicted);
     match evicted.map(KeptResident::new) {
         Some(Ok(_kept)) => create_placed(devices, heap_type, heap, offset, resource, desc),

@@ -18,7 +18,7 @@ use super::heap_source::{Constraints, HeapSource};
 use super::refusal::Refusal;
 use crate::Error;
 use crate::error::{MemorySource, Obstacle};
-use crate::residency::{ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags};
+use crate::residency::ResidencyHeap;
 
 /// Memory to be created.
 #[derive(Debug, Clone, Copy)]
@@ -50,22 +50,10 @@ impl HeapSource {
             return Ok((create()?, None, charge));
         };
         let (group, begins_evicted) = (new.account.group, begins_evicted(new.flags));
-        let within_budget = constraints.within_budget;
-        let desc = ResidencyHeapDesc {
-            // Given group and size, the manager makes memory available first. Memory that is created evicted needs none.
-            segment_group: (!begins_evicted).then_some(group),
-            size: if begins_evicted { ByteSize::ZERO } else { new.size },
-            flags: if within_budget {
-                ResidencyHeapFlags::CREATE_IN_BUDGET
-            } else {
-                ResidencyHeapFlags::empty()
-            },
-            // The device has refused a value that is not one of D3D12's levels, with a warning.
-            priority: new.priority.filter(|&priority| crate::residency::level(priority).is_some()),
-            ..Default::default()
-        };
+        // Memory that is created evicted needs no budget.
+        let needed = (!begins_evicted).then_some((group, new.size));
         let mut made = None;
-        let managed = manager.create_heap(&desc, || {
+        let managed = manager.create_memory(needed, constraints.within_budget, new.priority, || {
             let object = made.insert(create()).as_ref().map(|object| object.clone().into());
             // The error is in `made`.
             object.map_err(|_| E_FAIL.into())

@@ -17,6 +17,7 @@ use super::states::{FrameStates, PassRecord, derive};
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
 use crate::heaps::{HeapKinds, HeapRequest, PlacedRange};
 use crate::request::{Creation, RequirementsOptions, RequirementsQuery, ResourceRequirements};
+#[cfg(feature = "residency")]
 use crate::residency::ResidencyList;
 use crate::source::Refusal;
 use crate::{BufferUses, Error, HeapType, InitialState, Pool, ResourceAllocator};
@@ -325,6 +326,7 @@ impl TransientResources {
     /// # Errors
     ///
     /// The errors of [`ResidencyList::add`].
+    #[cfg(feature = "residency")]
     pub fn add_to(&self, list: &ResidencyList) -> Result<(), Error> {
         let mut open = list.open()?;
         self.heaps.iter().filter_map(|heap| heap.range.heap().residency()).try_for_each(|heap| open.add(heap))

@@ -152,3 +152,18 @@ fn a_probe_counts_no_unused_memory() {
         }
     }
 }
+
+#[test]
+fn a_probe_does_not_count_the_empty_heaps_that_a_pool_keeps() {
+    let gpu = any_device();
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(4)), ..Default::default() };
+    let allocator = allocator(&gpu, with_limits(limits));
+    let heap_size = Some(ByteSize::from_mib(3));
+    let _pool = new_pool(&allocator, PoolDesc { heap_size, min_heap_count: 1, ..Default::default() });
+    let create = |mib| {
+        let desc = buffer_desc(ByteSize::from_mib(mib));
+        check(&allocator, &HeapType::Default.into_place(), &ResourceDesc::new(&desc))
+    };
+    create(2).expect_err("the pool keeps its minimum");
+    create(1).expect("it is what the limit leaves");
+}

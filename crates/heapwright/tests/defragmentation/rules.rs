@@ -266,3 +266,17 @@ fn a_heap_whose_last_resource_is_freed_while_it_moves_is_released() {
     assert_eq!(listed, scene.allocator.reserved().get());
     drop(moves);
 }
+
+/// A request that may not create a heap uses the heaps that a run is emptying, which the run then leaves alone.
+#[test]
+fn every_free_range_of_a_heap_that_is_being_emptied_serves_before_a_request_fails() {
+    let scene = thin(Default::default());
+    let mut run = run_of(&scene);
+    let moves = some_moves(&mut run);
+    let held = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+    let made: Vec<_> = std::iter::from_fn(|| try_buffer(&scene.allocator, &held, 64 * KIB).ok()).collect();
+    let stats = scene.allocator.stats();
+    assert_eq!(stats.used, stats.reserved, "{} buffers were created", made.len());
+    drop((moves, run, made));
+    scene.end();
+}

@@ -195,29 +195,12 @@ impl DescriptorTable {
         self.lock().get(&index).cloned()
     }
 
-    /// Writes a descriptor.
-    pub(super) fn set(&self, index: u32, descriptor: Descriptor) {
-        self.lock().insert(index, descriptor);
-    }
-
-    /// Returns copies of the written descriptors among `count` from `first` on, indexed from 0.
-    pub(super) fn read(&self, first: u32, count: u32) -> BTreeMap<u32, Descriptor> {
-        let end = first.saturating_add(count);
-        self.lock()
-            .range(first..end)
-            .map(|(&index, descriptor)| (index - first, descriptor.clone()))
-            .collect()
-    }
-
-    /// Replaces `count` descriptors from `first` on with a copy.
-    pub(super) fn write(&self, first: u32, count: u32, copy: BTreeMap<u32, Descriptor>) {
-        let mut written = self.lock();
-        let end = first.saturating_add(count);
-        let gone: Vec<u32> = written.range(first..end).map(|(&index, _)| index).collect();
-        for index in gone {
-            written.remove(&index);
-        }
-        written.extend(copy.into_iter().map(|(index, descriptor)| (first + index, descriptor)));
+    /// Replaces a descriptor, by one that was never written if there is none.
+    pub(super) fn set(&self, index: u32, descriptor: Option<Descriptor>) {
+        match descriptor {
+            Some(descriptor) => self.lock().insert(index, descriptor),
+            None => self.lock().remove(&index),
+        };
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Descriptor>> {

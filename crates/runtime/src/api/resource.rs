@@ -163,7 +163,11 @@ impl Resource {
         if !opened.child.device.aliasing().is_on() {
             return opened;
         }
-        let args = rules::allocation_info::committed_args(&opened.facts.resource);
+        let args = rules::allocation_info::args(
+            &opened.facts.resource,
+            rules::allocation_info::COMMITTED_MINIMUM,
+            None,
+        );
         let state = Initial::State(D3D12_RESOURCE_STATE_COMMON);
         let label = opened.track(CreatedHome::Opened, &args, state, None);
         Self { child: opened.child.labelled(Some(label)), ..opened }

@@ -60,7 +60,7 @@ pub(super) unsafe fn plan(
     // A heap that no range refers to is not checked.
     let is_mapped = ranges.iter().any(|range| range.is_in_heap());
     if let Some(heap) = heap.filter(|_| is_mapped) {
-        placement::check_tiles(resource, heap.desc())
+        placement::check_heap(resource, heap.desc().Properties.Type, heap.desc().Flags)
             .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER))?;
     }
     let mut mappings = Vec::new();

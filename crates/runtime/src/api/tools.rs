@@ -8,6 +8,7 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, ComObject, Result, implement};
 
 use super::call;
+use super::command_list::read_array;
 use crate::ddi::GpuVirtualAddressRange;
 use crate::debug::MessageLog;
 use crate::rules::{Notice, Notices, Refusal};
@@ -99,15 +100,8 @@ unsafe fn read_ranges(
     pointer: *const D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
     count: u32,
 ) -> std::result::Result<Vec<GpuVirtualAddressRange>, Refusal> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    if pointer.is_null() {
-        return Err(Refusal::invalid(format!("pRanges is null but uiNumRanges is {count}")));
-    }
-    let len = usize::try_from(count).map_err(|_| Refusal::invalid("uiNumRanges is too large"))?;
-    // SAFETY: guaranteed by the caller; the pointer is not null.
-    let ranges = unsafe { std::slice::from_raw_parts(pointer, len) };
+    // SAFETY: guaranteed by the caller.
+    let ranges = unsafe { read_array(count, pointer, "pRanges") }?;
     let with_address = ranges.iter().filter_map(|range| {
         let start = GpuVirtualAddress::new(range.StartAddress.0)?;
         Some(GpuVirtualAddressRange { start, size: ByteSize::new(range.SizeInBytes) })

@@ -13,6 +13,17 @@ pub(crate) struct KindList {
 }
 
 impl KindList {
+    pub(crate) const fn new() -> Self {
+        Self { categories: Vec::new(), severities: Vec::new(), ids: Vec::new() }
+    }
+
+    /// Returns whether one of the lists has the property of a message.
+    pub(crate) fn has_any(&self, kind: MessageKind) -> bool {
+        self.categories.contains(&kind.category)
+            || self.severities.contains(&kind.severity)
+            || self.ids.contains(&kind.id)
+    }
+
     /// Adds the values that the lists do not contain yet.
     fn extend(&mut self, other: &Self) {
         fn add(to: &mut Vec<i32>, from: &[i32]) {
@@ -25,6 +36,14 @@ impl KindList {
         add(&mut self.categories, &other.categories);
         add(&mut self.severities, &other.severities);
         add(&mut self.ids, &other.ids);
+    }
+}
+
+/// Adds a value to a list of messages' properties, or removes it.
+pub(crate) fn set(list: &mut Vec<i32>, value: i32, is_listed: bool) {
+    list.retain(|entry| *entry != value);
+    if is_listed {
+        list.push(value);
     }
 }
 
@@ -46,9 +65,7 @@ impl Filter {
         allows(&self.allow.categories, kind.category)
             && allows(&self.allow.severities, kind.severity)
             && allows(&self.allow.ids, kind.id)
-            && !self.deny.categories.contains(&kind.category)
-            && !self.deny.severities.contains(&kind.severity)
-            && !self.deny.ids.contains(&kind.id)
+            && !self.deny.has_any(kind)
     }
 }
 

@@ -8,12 +8,10 @@ use std::thread::ThreadId;
 
 use heapwright_d3d12::*;
 
-use super::breaks::Breaks;
 use super::callback::{Callback, MessageFunction};
 use super::category;
-use super::filter::FilterStack;
+use super::filter::{FilterStack, KindList};
 use super::message::{self, Message, MessageKind};
-use super::return_id;
 use crate::rules::{Notices, Refusal};
 
 /// The log to which the calls of a device and its children report, and which `ID3D12InfoQueue1` reads.
@@ -41,7 +39,9 @@ pub(crate) struct State {
     pub(crate) storage: FilterStack,
     /// Decides which stored messages are visible.
     pub(crate) retrieval: FilterStack,
-    pub(crate) breaks: Breaks,
+    /// The properties of messages that D3D12 would stop the program at.
+    pub(crate) breaks: KindList,
+    break_count: u64,
     /// Whether output to `tracing` is off.
     pub(crate) is_muted: bool,
     callbacks: Vec<Callback>,
@@ -73,7 +73,8 @@ impl MessageLog {
                 },
                 storage: FilterStack::new(),
                 retrieval: FilterStack::new(),
-                breaks: Breaks::new(),
+                breaks: KindList::new(),
+                break_count: 0,
                 is_muted: false,
                 callbacks: Vec::new(),
                 calls: Vec::new(),
@@ -91,7 +92,7 @@ impl MessageLog {
 
     /// Reports that the call `name` was refused.
     pub(crate) fn refused(&self, name: &'static str, refusal: &Refusal) {
-        self.report(name, message::severity(refusal), return_id::of(name, refusal), refusal);
+        self.report(name, message::severity(refusal), refusal.id(), refusal);
     }
 
     /// Reports the remarks of rules on the call `name`, which was not refused.
@@ -226,7 +227,7 @@ impl MessageLog {
 
     /// The number of messages that passed the storage filter and matched a break.
     pub(crate) fn break_count(&self) -> u64 {
-        self.lock().breaks.count()
+        self.lock().break_count
     }
 
     /// Returns severity and text of the stored messages that pass the retrieval filter, oldest first.
@@ -251,7 +252,7 @@ impl State {
         self.counts.allowed_by_storage_filter += 1;
         self.messages.push_back(Arc::clone(message));
         self.discard_beyond_limit();
-        self.breaks.consider(message.kind);
+        self.break_count += u64::from(self.breaks.has_any(message.kind));
         true
     }
 

@@ -52,15 +52,17 @@ impl Blocks {
         })
     }
 
-    /// Returns the GPU address of a block.
-    fn address(&self, [x, y, z]: [u32; 3]) -> Option<u64> {
+    /// Returns the address of the block that is as far from `start` as `at` says.
+    fn address(&self, start: [u32; 3], at: [u32; 3]) -> Result<u64, PageFault> {
+        let [x, y, z] = [0, 1, 2].map(|axis: usize| start[axis] + at[axis]);
         let offset = match &self.arrangement {
-            Arrangement::Subresource(layout) => layout.block_offset(x, y, z)?,
+            Arrangement::Subresource(layout) => layout.block_offset(x, y, z),
             Arrangement::Rows { row_pitch, slice_pitch } => {
-                u64::from(z) * slice_pitch + u64::from(y) * row_pitch + u64::from(x) * self.block_bytes
+                Some(u64::from(z) * slice_pitch + u64::from(y) * row_pitch + u64::from(x) * self.block_bytes)
             }
         };
-        Some(self.base + offset)
+        let offset = offset.ok_or_else(|| PageFault::new(self.base, FaultCause::Unmapped))?;
+        Ok(self.base + offset)
     }
 
     /// Returns the number of contiguous blocks from `x` on.
@@ -77,13 +79,27 @@ impl Blocks {
     }
 }
 
-/// Reports a block outside of its subresource as unmapped. The runtime has checked the region, so this is a defect.
-fn outside(blocks: &Blocks) -> PageFault {
-    PageFault::new(blocks.base, FaultCause::Unmapped)
-}
-
 fn unknown() -> PageFault {
     PageFault::new(0, FaultCause::Unmapped)
+}
+
+/// Calls `each` with the place and the length of every run of blocks in a box. `run` returns the length of a run that begins at an x.
+fn each_run<E>(
+    [width, height, depth]: [u32; 3],
+    run: impl Fn(u32) -> u32,
+    mut each: impl FnMut([u32; 3], u32) -> Result<(), E>,
+) -> Result<(), E> {
+    for z in 0..depth {
+        for y in 0..height {
+            let mut x = 0;
+            while x < width {
+                let len = run(x).min(width - x).max(1);
+                each([x, y, z], len)?;
+                x += len;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Copies a region of texels.
@@ -95,28 +111,17 @@ pub(super) fn copy(
     region: TexelRegion,
 ) -> Result<(), PageFault> {
     let (target, source) = (Blocks::of(target).ok_or_else(unknown)?, Blocks::of(source).ok_or_else(unknown)?);
-    let [to_x, to_y, to_z] = target.to_blocks(target_start);
-    let [from_x, from_y, from_z] = source.to_blocks(region.start);
-    let [width, height, depth] = source.to_blocks(region.size);
-    for z in 0..depth {
-        for y in 0..height {
-            let mut x = 0;
-            while x < width {
-                let run = source.run(from_x + x).min(target.run(to_x + x)).min(width - x).max(1);
-                let from =
-                    source.address([from_x + x, from_y + y, from_z + z]).ok_or_else(|| outside(&source))?;
-                let to = target.address([to_x + x, to_y + y, to_z + z]).ok_or_else(|| outside(&target))?;
-                let size = u64::from(run) * source.block_bytes;
-                if target.keeps_24_bits && !source.keeps_24_bits {
-                    copy_24_bits(memory, to, from, size)?;
-                } else {
-                    memory.copy(to, from, size)?;
-                }
-                x += run;
-            }
+    let (to_start, from_start) = (target.to_blocks(target_start), source.to_blocks(region.start));
+    let run = |x| source.run(from_start[0] + x).min(target.run(to_start[0] + x));
+    each_run(source.to_blocks(region.size), run, |at, run| {
+        let (from, to) = (source.address(from_start, at)?, target.address(to_start, at)?);
+        let size = u64::from(run) * source.block_bytes;
+        if target.keeps_24_bits && !source.keeps_24_bits {
+            copy_24_bits(memory, to, from, size)
+        } else {
+            memory.copy(to, from, size)
         }
-    }
-    Ok(())
+    })
 }
 
 /// Copies 32-bit numbers and sets their upper 8 bits to zero.
@@ -137,20 +142,12 @@ pub(super) fn fill(
     value: &[u8],
 ) -> Result<(), PageFault> {
     let target = Blocks::of_subresource(target, subresource).ok_or_else(unknown)?;
-    let [start_x, start_y, start_z] = target.to_blocks(region.start);
-    let [width, height, depth] = target.to_blocks(region.size);
-    for z in start_z..start_z + depth {
-        for y in start_y..start_y + height {
-            let mut x = start_x;
-            while x < start_x + width {
-                let run = target.run(x).min(start_x + width - x).max(1);
-                let to = target.address([x, y, z]).ok_or_else(|| outside(&target))?;
-                memory.fill(to, u64::from(run) * target.block_bytes, value)?;
-                x += run;
-            }
-        }
-    }
-    Ok(())
+    let start = target.to_blocks(region.start);
+    each_run(
+        target.to_blocks(region.size),
+        |x| target.run(start[0] + x),
+        |at, run| memory.fill(target.address(start, at)?, u64::from(run) * target.block_bytes, value),
+    )
 }
 
 /// Resolves the samples of texels, which are contiguous, to texels of the target.
@@ -167,30 +164,18 @@ pub(super) fn resolve(
     let too_large = || PageFault::new(source.base, FaultCause::HostOutOfMemory);
     let size = |bytes: u64| usize::try_from(bytes).map_err(|_| too_large());
     let (texel, samples) = (size(target.block_bytes)?.max(1), size(source.block_bytes)?.max(1));
-    let [to_x, to_y, to_z] = target_start;
-    let [from_x, from_y, from_z] = region.start;
-    let [width, height, depth] = region.size;
     let (mut read, mut resolved) = (Vec::new(), Vec::new());
-    for z in 0..depth {
-        for y in 0..height {
-            let mut x = 0;
-            while x < width {
-                let run = source.run(from_x + x).min(target.run(to_x + x)).min(width - x).max(1);
-                let from =
-                    source.address([from_x + x, from_y + y, from_z + z]).ok_or_else(|| outside(&source))?;
-                let to = target.address([to_x + x, to_y + y, to_z + z]).ok_or_else(|| outside(&target))?;
-                read.resize(size(u64::from(run) * source.block_bytes)?, 0);
-                resolved.resize(size(u64::from(run) * target.block_bytes)?, 0);
-                memory.read(from, &mut read)?;
-                for (samples, texel) in read.chunks_exact(samples).zip(resolved.chunks_exact_mut(texel)) {
-                    resolver.resolve(samples, texel);
-                }
-                memory.write(to, &resolved)?;
-                x += run;
-            }
+    let run = |x| source.run(region.start[0] + x).min(target.run(target_start[0] + x));
+    each_run(region.size, run, |at, run| {
+        let (from, to) = (source.address(region.start, at)?, target.address(target_start, at)?);
+        read.resize(size(u64::from(run) * source.block_bytes)?, 0);
+        resolved.resize(size(u64::from(run) * target.block_bytes)?, 0);
+        memory.read(from, &mut read)?;
+        for (samples, texel) in read.chunks_exact(samples).zip(resolved.chunks_exact_mut(texel)) {
+            resolver.resolve(samples, texel);
         }
-    }
-    Ok(())
+        memory.write(to, &resolved)
+    })
 }
 
 /// Calls `each` for every contiguous run of blocks of a region.
@@ -205,23 +190,18 @@ pub(super) fn for_each_run(
 ) -> Result<(), DriverError> {
     let none = DriverError::NotCpuAccessible;
     let blocks = Blocks::of_subresource(resource, subresource).ok_or(none)?;
-    let [start_x, start_y, start_z] = blocks.to_blocks(region.start);
-    let [width, height, depth] = blocks.to_blocks(region.size);
+    let start = blocks.to_blocks(region.start);
     let size = |value: u64| usize::try_from(value).map_err(|_| none);
-    for z in 0..depth {
-        for y in 0..height {
-            let mut x = 0;
-            while x < width {
-                let run = blocks.run(start_x + x).min(width - x).max(1);
-                let address = blocks.address([start_x + x, start_y + y, start_z + z]).ok_or(none)?;
-                let along = size(u64::from(x) * blocks.block_bytes)?;
-                let len = size(u64::from(run) * blocks.block_bytes)?;
-                each(address - blocks.base, [along, size(y.into())?, size(z.into())?], len)?;
-                x += run;
-            }
-        }
-    }
-    Ok(())
+    each_run(
+        blocks.to_blocks(region.size),
+        |x| blocks.run(start[0] + x),
+        |at, run| {
+            let address = blocks.address(start, at).map_err(|_| none)?;
+            let along = size(u64::from(at[0]) * blocks.block_bytes)?;
+            let len = size(u64::from(run) * blocks.block_bytes)?;
+            each(address - blocks.base, [along, size(at[1].into())?, size(at[2].into())?], len)
+        },
+    )
 }
 
 #[cfg(test)]

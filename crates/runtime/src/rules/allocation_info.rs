@@ -1,6 +1,6 @@
 //! Size and alignment of resources, as `GetResourceAllocationInfo` returns them (tight alignment specification).
 
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::*;
 
 use super::Refusal;
@@ -8,8 +8,8 @@ use super::resource::{AlignmentRequest, Resource};
 use crate::ddi::{Driver, ResourceAllocation, ResourceArgs};
 
 /// The smallest tight alignments: 8 B keeps 64-bit atomics safe in a shared heap, 4 KiB is VidMm's granularity.
-const PLACED_MINIMUM: Alignment = minimum(8);
-const COMMITTED_MINIMUM: Alignment = minimum(4 * 1024);
+pub(crate) const PLACED_MINIMUM: Alignment = minimum(8);
+pub(crate) const COMMITTED_MINIMUM: Alignment = minimum(4 * 1024);
 
 const fn minimum(bytes: u64) -> Alignment {
     match Alignment::new(bytes) {
@@ -20,26 +20,21 @@ const fn minimum(bytes: u64) -> Alignment {
 
 /// Returns the driver's size and alignment of a resource that is placed in a heap.
 pub(crate) fn of_placed(resource: &Resource, driver: &Driver) -> ResourceAllocation {
-    driver.check_resource_allocation_info(&placed_args(resource))
+    driver.check_resource_allocation_info(&args(resource, PLACED_MINIMUM, None))
 }
 
-/// Describes a placed resource to the driver.
-pub(crate) fn placed_args(resource: &Resource) -> ResourceArgs {
-    args(resource, PLACED_MINIMUM)
-}
-
-/// Describes a committed resource to the driver.
-pub(crate) fn committed_args(resource: &Resource) -> ResourceArgs {
-    args(resource, COMMITTED_MINIMUM)
-}
-
-/// `tight_minimum` becomes the specification's `AlignmentRestriction` unless the description fixes the alignment.
-fn args(resource: &Resource, tight_minimum: Alignment) -> ResourceArgs {
+/// Describes a resource to the driver. `tight_minimum` becomes the specification's `AlignmentRestriction` unless the description
+/// fixes the alignment.
+pub(crate) fn args(
+    resource: &Resource,
+    tight_minimum: Alignment,
+    create_at: Option<GpuVirtualAddress>,
+) -> ResourceArgs {
     let (tight_alignment, alignment_restriction) = match resource.alignment() {
         AlignmentRequest::Tight { floor } => (true, tight_minimum.max(floor)),
         AlignmentRequest::Fixed(alignment) => (false, alignment),
     };
-    ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at: None }
+    ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at }
 }
 
 /// Layout of consecutive resources, as of the members of a C++ structure (tight alignment specification, *Validation*).

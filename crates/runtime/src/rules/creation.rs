@@ -4,9 +4,12 @@ use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
 use super::initial::{self, Initial};
-use super::resource::{Resource, reserved};
+use super::resource::Resource;
 use super::{Notices, Options, Refusal, allocation_info, clear_value, heap, placement, recreate};
-use crate::ddi::{DDI_IMPLICIT_HEAP, Driver, HeapArgs, ResourceAllocation, ResourceArgs};
+use crate::ddi::{
+    DDI_IMPLICIT_HEAP, Driver, HeapArgs, ResourceAllocation, ResourceArgs, TextureDimension,
+    TextureMemoryLayout, TileGrid,
+};
 use crate::residency::PageableKind;
 
 /// The memory that a resource is created in.
@@ -60,33 +63,27 @@ pub(crate) fn check(
     options: &Options,
 ) -> Result<Plan, Refusal> {
     let (caps, desc) = (driver.caps(), request.desc);
-    let memory = match home {
-        Home::Committed { properties, flags } => {
-            Some((heap::check_implicit(properties, flags, caps, options)?, flags))
-        }
-        Home::Placed { .. } | Home::Reserved => None,
-    };
     let resource = super::resource::check_castable(desc, request.castable_formats, caps, options)?;
-    recreate::check_resource(request.create_at, &resource, caps)?;
-    match home {
-        Home::Placed { .. } => {}
+    let (memory, least_alignment, heap_has_address) = match home {
+        Home::Placed { has_address, .. } => (None, allocation_info::PLACED_MINIMUM, has_address),
         Home::Committed { properties, flags } => {
+            let memory = heap::check_implicit(properties, flags, caps, options)?;
             placement::check_committed(&resource, properties, flags)?;
             heap::check_behaviour(flags)?;
+            (Some((memory, flags)), allocation_info::COMMITTED_MINIMUM, true)
         }
-        Home::Reserved => reserved::check(&resource, desc.Flags, caps.tiled_resources_tier)?,
-    }
+        Home::Reserved => {
+            check_reserved(&resource, desc.Flags, caps.tiled_resources_tier)?;
+            (None, allocation_info::PLACED_MINIMUM, true)
+        }
+    };
+    recreate::check(request.create_at, Some(&resource), heap_has_address, caps)?;
     clear_value::check(&resource, request.clear_value, request.castable_formats)?;
     initial::check(&resource, request.initial, home.heap_type(), desc.Flags, caps)?;
-    let args = match home {
-        Home::Committed { .. } => allocation_info::committed_args(&resource),
-        Home::Placed { .. } | Home::Reserved => allocation_info::placed_args(&resource),
-    };
-    let args = ResourceArgs { create_at: request.create_at, ..args };
+    let args = allocation_info::args(&resource, least_alignment, request.create_at);
     let allocation = driver.check_resource_allocation_info(&args);
-    if let Home::Placed { heap, has_address, offset } = home {
+    if let Home::Placed { heap, offset, .. } = home {
         placement::check(&resource, allocation, offset, heap)?;
-        recreate::check_placed(request.create_at, has_address)?;
     }
     let implicit_heap = memory.map(|(memory, flags)| HeapArgs {
         implicit: caps.ddi_version >= DDI_IMPLICIT_HEAP,
@@ -94,4 +91,47 @@ pub(crate) fn check(
         ..memory.heap(allocation.size, allocation.alignment, flags, request.create_at)
     });
     Ok(Plan { resource, args, allocation, implicit_heap, notices: super::resource::notices(desc) })
+}
+
+/// Checks that a valid resource can be a reserved one on a device of `tiled_resources_tier` (0 to 4).
+///
+/// The tight alignment specification, *Validation*, forbids the tight alignment flag on reserved resources, including
+/// buffers: their tiles are 64 KiB.
+pub(crate) fn check_reserved(
+    resource: &Resource,
+    flags: D3D12_RESOURCE_FLAGS,
+    tiled_resources_tier: u8,
+) -> Result<(), Refusal> {
+    if tiled_resources_tier == 0 {
+        return Err(Refusal::invalid(
+            "reserved resources are not supported: the device's tiled resources tier is NOT_SUPPORTED",
+        ));
+    }
+    if flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
+        return Err(Refusal::invalid(
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT is not valid for a reserved resource, whose tiles are 64 KiB",
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS));
+    }
+    let Some(texture) = resource.texture() else { return Ok(()) };
+    let args = &texture.args;
+    if args.layout != TextureMemoryLayout::UndefinedSwizzle64Kib {
+        return Err(Refusal::invalid(
+            "D3D12_RESOURCE_DESC::Layout of a reserved texture must be \
+             D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE",
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT));
+    }
+    if args.dimension == TextureDimension::Texture3D && tiled_resources_tier < 3 {
+        return Err(Refusal::invalid("a reserved TEXTURE3D needs tiled resources tier 3"));
+    }
+    let grid =
+        TileGrid::new(args).ok_or_else(|| Refusal::invalid("a reserved texture has more than 2^32 tiles"))?;
+    if args.array_size > 1 && grid.packed_mips > 0 && tiled_resources_tier < 4 {
+        return Err(Refusal::invalid(
+            "D3D12_RESOURCE_DESC::MipLevels of a reserved texture array includes packed mips, which needs tiled \
+             resources tier 4",
+        ));
+    }
+    Ok(())
 }

@@ -2,9 +2,9 @@
 
 use heapwright_d3d12::*;
 
+use super::Refusal;
 use super::resource::Resource;
-use super::{Refusal, under};
-use crate::ddi::{DriverCaps, TextureUsage};
+use crate::ddi::DriverCaps;
 
 /// The states that a buffer can have; RENDER_TARGET requires the corresponding flag.
 const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
@@ -58,40 +58,69 @@ pub(super) fn check(
     resource: &Resource,
     initial: Initial,
     heap_type: D3D12_HEAP_TYPE,
-    resource_flags: D3D12_RESOURCE_FLAGS,
+    flags: D3D12_RESOURCE_FLAGS,
     caps: &DriverCaps,
 ) -> Result<(), Refusal> {
     match initial {
-        Initial::State(state) => {
-            check_state(resource, state, heap_type, resource_flags)?;
-            check_generation(state, heap_type, caps)
-        }
+        Initial::State(state) => check_state(resource, state, heap_type, flags, caps),
         Initial::Layout(layout) => check_layout(resource, layout),
     }
 }
 
 /// Checks `InitialResourceState` against the resource, its flags and the type of its heap.
+///
+/// UPLOAD allows GENERIC_READ and, since Agility SDK 606, any part of it and COMMON (which is 0). READBACK allows
+/// COPY_DEST and, since the same change, COMMON (vkd3d-proton's tests record both, `test_create_committed_resource`). In
+/// DXR 1.0, the initial state of an acceleration structure requires ALLOW_UNORDERED_ACCESS; the later flag
+/// RAYTRACING_ACCELERATION_STRUCTURE requires that flag as well.
 pub(crate) fn check_state(
     resource: &Resource,
     state: D3D12_RESOURCE_STATES,
     heap_type: D3D12_HEAP_TYPE,
-    resource_flags: D3D12_RESOURCE_FLAGS,
+    flags: D3D12_RESOURCE_FLAGS,
+    caps: &DriverCaps,
 ) -> Result<(), Refusal> {
     if state & VIDEO_STATES != 0 {
         return Err(Refusal::not_implemented(format!("video states in InitialState {state:#x}")));
     }
-    match resource {
-        Resource::Buffer(_) => {
-            check_known(state, BUFFER_STATES, "a buffer")?;
-            check_buffer_flags(state, resource_flags)?;
-        }
-        // The bits of GENERIC_READ that apply only to buffers have no effect on a texture.
-        Resource::Texture(_) if state == D3D12_RESOURCE_STATE_GENERIC_READ => {}
-        Resource::Texture(texture) => {
-            check_known(state, TEXTURE_STATES, "a texture")?;
-            check_usage(state, texture.args.usage)
-                .map_err(under(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS))?;
-        }
+    // The bits of GENERIC_READ that apply only to buffers have no effect on a texture.
+    let is_texture = resource.texture().is_some() && state != D3D12_RESOURCE_STATE_GENERIC_READ;
+    let (known, what) = if is_texture { (TEXTURE_STATES, "a texture") } else { (BUFFER_STATES, "a buffer") };
+    if state & !known != 0 {
+        return Err(Refusal::invalid(format!("InitialState {state:#x} is not valid for {what}")));
+    }
+    let has = |flag: D3D12_RESOURCE_FLAGS| flags & flag != 0;
+    // The states, whether the flags allow them, and the rule's text.
+    let rules = [
+        (
+            D3D12_RESOURCE_STATE_RENDER_TARGET,
+            has(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET),
+            "RENDER_TARGET needs ALLOW_RENDER_TARGET",
+        ),
+        (
+            D3D12_RESOURCE_STATE_DEPTH_WRITE | D3D12_RESOURCE_STATE_DEPTH_READ,
+            has(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL),
+            "DEPTH_WRITE or DEPTH_READ needs ALLOW_DEPTH_STENCIL",
+        ),
+        (
+            D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE,
+            has(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS),
+            "RAYTRACING_ACCELERATION_STRUCTURE needs ALLOW_UNORDERED_ACCESS",
+        ),
+        (
+            D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+            !is_texture || has(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS),
+            "UNORDERED_ACCESS needs ALLOW_UNORDERED_ACCESS",
+        ),
+        (
+            D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE,
+            !is_texture || !has(D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE),
+            "must not contain a shader resource state for a resource with DENY_SHADER_RESOURCE",
+        ),
+    ];
+    if let Some((.., rule)) = rules.iter().find(|(states, allowed, _)| state & states != 0 && !allowed) {
+        return Err(Refusal::invalid(format!("InitialState {rule}"))
+            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS));
     }
     if state & WRITE_STATES != 0 && !state.is_power_of_two() {
         return Err(Refusal::invalid(format!(
@@ -99,114 +128,28 @@ pub(crate) fn check_state(
         ))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION));
     }
-    check_heap_type(state, heap_type)
-}
-
-fn check_known(
-    state: D3D12_RESOURCE_STATES,
-    known: D3D12_RESOURCE_STATES,
-    what: &str,
-) -> Result<(), Refusal> {
-    if state & !known == 0 {
-        return Ok(());
-    }
-    Err(Refusal::invalid(format!("InitialState {state:#x} is not valid for {what}")))
-}
-
-/// Checks the states that require a resource flag. In DXR 1.0, the initial state of an acceleration structure requires
-/// ALLOW_UNORDERED_ACCESS; the later flag RAYTRACING_ACCELERATION_STRUCTURE requires that flag as well.
-fn check_buffer_flags(
-    state: D3D12_RESOURCE_STATES,
-    resource_flags: D3D12_RESOURCE_FLAGS,
-) -> Result<(), Refusal> {
-    let rules = [
-        (
-            D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE,
-            D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-            "InitialState RAYTRACING_ACCELERATION_STRUCTURE needs ALLOW_UNORDERED_ACCESS",
-        ),
-        (
-            D3D12_RESOURCE_STATE_RENDER_TARGET,
-            D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
-            "InitialState RENDER_TARGET needs ALLOW_RENDER_TARGET",
-        ),
-    ];
-    match rules.iter().find(|(states, flag, _)| state & states != 0 && resource_flags & flag == 0) {
-        Some((.., rule)) => Err(Refusal::invalid(*rule)),
-        None => Ok(()),
-    }
-}
-
-fn check_usage(state: D3D12_RESOURCE_STATES, usage: TextureUsage) -> Result<(), Refusal> {
-    let depth = D3D12_RESOURCE_STATE_DEPTH_WRITE | D3D12_RESOURCE_STATE_DEPTH_READ;
-    // The states, whether the flags allow them, and the rule's text.
-    let rules = [
-        (
-            D3D12_RESOURCE_STATE_RENDER_TARGET,
-            usage.render_target,
-            "InitialState RENDER_TARGET needs ALLOW_RENDER_TARGET",
-        ),
-        (depth, usage.depth_stencil, "InitialState DEPTH_WRITE or DEPTH_READ needs ALLOW_DEPTH_STENCIL"),
-        (
-            D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
-            usage.unordered_access,
-            "InitialState UNORDERED_ACCESS needs ALLOW_UNORDERED_ACCESS",
-        ),
-        (
-            D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE,
-            !usage.deny_shader_resource,
-            "InitialState must not contain a shader resource state for a resource with DENY_SHADER_RESOURCE",
-        ),
-    ];
-    for (states, allowed, rule) in rules {
-        if state & states != 0 && !allowed {
-            return Err(Refusal::invalid(rule));
-        }
-    }
-    Ok(())
-}
-
-/// Checks the state against the heap type. UPLOAD allows GENERIC_READ and, since Agility SDK 606, any part of it and
-/// COMMON (which is 0). READBACK allows COPY_DEST and, since the same change, COMMON (vkd3d-proton's tests record both,
-/// `test_create_committed_resource`).
-fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
     let (allowed, rule) = match heap_type {
         D3D12_HEAP_TYPE_UPLOAD => (
             D3D12_RESOURCE_STATE_GENERIC_READ,
-            "an UPLOAD heap; it must be COMMON or a subset of GENERIC_READ",
+            "valid for a resource in an UPLOAD heap; it must be COMMON or a subset of GENERIC_READ",
         ),
-        D3D12_HEAP_TYPE_READBACK => {
-            (D3D12_RESOURCE_STATE_COPY_DEST, "a READBACK heap; it must be COPY_DEST or COMMON")
+        D3D12_HEAP_TYPE_READBACK => (
+            D3D12_RESOURCE_STATE_COPY_DEST,
+            "valid for a resource in a READBACK heap; it must be COPY_DEST or COMMON",
+        ),
+        _ => return Ok(()),
+    };
+    let rule = match state {
+        _ if state == allowed => return Ok(()),
+        _ if state & !allowed != 0 => rule,
+        _ if caps.is_first_generation => {
+            "supported by the first version of D3D12; it must be GENERIC_READ in an UPLOAD heap and COPY_DEST in a \
+             READBACK heap"
         }
         _ => return Ok(()),
     };
-    if state & !allowed == 0 {
-        return Ok(());
-    }
-    Err(Refusal::invalid(format!("InitialState {state:#x} is not valid for a resource in {rule}"))
+    Err(Refusal::invalid(format!("InitialState {state:#x} is not {rule}"))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
-}
-
-/// Checks the stricter rules of the first D3D12, which allowed only one state each in UPLOAD and READBACK heaps.
-/// [`check_state`] implements the current rules.
-fn check_generation(
-    state: D3D12_RESOURCE_STATES,
-    heap_type: D3D12_HEAP_TYPE,
-    caps: &DriverCaps,
-) -> Result<(), Refusal> {
-    let only = match heap_type {
-        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
-        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
-        _ => return Ok(()),
-    };
-    if caps.is_first_generation && state != only {
-        return Err(Refusal::invalid(format!(
-            "InitialState {state:#x} is not supported by the first version of D3D12; it must be GENERIC_READ in an \
-             UPLOAD heap and COPY_DEST in a READBACK heap"
-        ))
-        .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP));
-    }
-    Ok(())
 }
 
 /// Checks `InitialLayout` (enhanced barriers) against the resource and its flags.

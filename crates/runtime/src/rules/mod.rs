@@ -5,8 +5,7 @@
 //! of the result, as [`Notices`].
 //!
 //! * [`heap`]: heap descriptions and heap properties per architecture (GPU upload heaps specification).
-//! * [`resource`]: resource descriptions of buffers and textures.
-//! * [`castable`]: castable formats.
+//! * [`resource`]: resource descriptions of buffers and textures, and castable formats.
 //! * [`allocation_info`]: size and alignment of resources (tight alignment specification).
 //! * [`creation`]: creation of a resource of any kind, which applies the rules above and below in their order.
 //! * [`placement`]: the heaps and offsets that a resource may have.
@@ -20,7 +19,6 @@
 //! * [`Options`]: device options that change rules.
 
 pub(crate) mod allocation_info;
-pub(crate) mod castable;
 pub(crate) mod clear_value;
 pub(crate) mod commands;
 pub(crate) mod creation;

@@ -10,60 +10,28 @@ use super::Refusal;
 use super::resource::Resource;
 use crate::ddi::{DriverCaps, GpuVirtualAddressRange};
 
-/// Checks that a heap may be created at `address`, if one was set.
-///
-/// # Errors
-///
-/// DXGI_ERROR_UNSUPPORTED if the tier is NOT_SUPPORTED. The specification requires the refusal; the HRESULT is our
-/// choice.
-pub(crate) fn check_heap(address: Option<GpuVirtualAddress>, caps: &DriverCaps) -> Result<(), Refusal> {
-    match address {
-        Some(address) => check_support(caps, || {
-            format!("cannot create an object at {address}, the address from SetNextAllocationAddress")
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Checks that a resource may be created at `address`, if one was set. Only buffers may, by any kind of creation.
-///
-/// # Errors
-///
-/// The error of [`check_heap`], or E_INVALIDARG for a texture.
-pub(crate) fn check_resource(
+/// Checks whether an object may be created at the address from `SetNextAllocationAddress`. `resource` is `None` for a heap;
+/// `heap_has_address` says of a placed resource whether its heap was created at an address, and is true for all others.
+pub(crate) fn check(
     address: Option<GpuVirtualAddress>,
-    resource: &Resource,
+    resource: Option<&Resource>,
+    heap_has_address: bool,
     caps: &DriverCaps,
 ) -> Result<(), Refusal> {
-    check_heap(address, caps)?;
-    match address {
-        Some(address) if resource.texture().is_some() => Err(Refusal::invalid(format!(
-            "cannot create a texture at {address}, the address from SetNextAllocationAddress; only heaps and buffers \
-             can be created at an address"
-        ))
-        .with_id(D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET)),
-        _ => Ok(()),
-    }
-}
-
-/// Checks that a resource may be placed at `address`, if one was set. `heap_has_address` tells whether its heap was
-/// created at an address.
-///
-/// # Errors
-///
-/// E_INVALIDARG if the heap was not created at an address, as the Recreate-at-GPUVA specification requires.
-pub(crate) fn check_placed(
-    address: Option<GpuVirtualAddress>,
-    heap_has_address: bool,
-) -> Result<(), Refusal> {
-    match address {
-        Some(address) if !heap_has_address => Err(Refusal::invalid(format!(
-            "cannot create a placed buffer at {address}, the address from SetNextAllocationAddress, because its heap \
-             was not created at an address"
-        ))
-        .with_id(D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET)),
-        _ => Ok(()),
-    }
+    let Some(address) = address else { return Ok(()) };
+    let cannot =
+        |what| format!("cannot create {what} at {address}, the address from SetNextAllocationAddress");
+    check_support(caps, || cannot("an object"))?;
+    let refused = match resource {
+        Some(Resource::Texture(_)) => {
+            cannot("a texture") + "; only heaps and buffers can be created at an address"
+        }
+        _ if !heap_has_address => {
+            cannot("a placed buffer") + ", because its heap was not created at an address"
+        }
+        _ => return Ok(()),
+    };
+    Err(Refusal::invalid(refused).with_id(D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET))
 }
 
 /// Checks that a device may be created with `ranges` of addresses reserved.

@@ -1,6 +1,7 @@
 //! The format of scenario files.
 
-use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_core::SegmentGroup;
+use heapwright_core::residency::PriorityLevel;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -14,7 +14,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use heapwright::ByteSize;
-use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_core::SegmentGroup;
+use heapwright_core::residency::PriorityLevel;
 
 use self::format::ScenarioFile;
 use super::workload::PagingCost;

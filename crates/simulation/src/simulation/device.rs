@@ -4,7 +4,7 @@ use heapwright::ByteSize;
 use heapwright::d3d12::hresult::Named;
 use heapwright::d3d12::windows_core::{self, HRESULT};
 use heapwright::d3d12::{E_OUTOFMEMORY, ID3D12Pageable};
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 use heapwright_runtime::{HostProfile, Instance, SegmentProfile};
 
 use crate::workload::{HeapNumber, WorkHeap, Workload, as_index};

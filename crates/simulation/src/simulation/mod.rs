@@ -6,10 +6,10 @@ mod device;
 
 use std::time::Duration;
 
-use heapwright::{ByteSize, FenceValue};
+use heapwright::{ByteSize, FenceValue, SegmentGroup};
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, QueueSlot, ResidencyPlanner,
-    SegmentGroup, Status, WaitFor,
+    Status, WaitFor,
 };
 
 use self::clock::{Clock, Moved};

@@ -2,7 +2,7 @@
 
 use crate::offline::{Beginning, Sequence, SequenceHeap};
 use heapwright::ByteSize;
-use heapwright_core::residency::SegmentGroup;
+use heapwright_core::SegmentGroup;
 
 use super::{Workload, as_index};
 

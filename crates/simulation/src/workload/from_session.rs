@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use heapwright::ByteSize;
-use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_core::SegmentGroup;
+use heapwright_core::residency::PriorityLevel;
 use heapwright_trace::TraceError;
 use heapwright_trace::session::{Action, Counter, Heap, HeapType, Record};
 

@@ -26,7 +26,8 @@ use heapwright::{
     ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
     buffer_desc,
 };
-use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_core::SegmentGroup;
+use heapwright_core::residency::PriorityLevel;
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::{EventKind, Trace};
 

@@ -17,7 +17,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use heapwright::ByteSize;
-use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_core::SegmentGroup;
+use heapwright_core::residency::PriorityLevel;
 
 pub use self::expand::{TooMuch, expand};
 pub use self::from_session::{NoWorkload, from_session};

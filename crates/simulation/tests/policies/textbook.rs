@@ -6,10 +6,9 @@ use heapwright_core::residency::policy::{
     Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal,
 };
 use heapwright_core::residency::{
-    GroupMemory, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, ResidencyPlanner,
-    SegmentGroup, Status,
+    GroupMemory, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, ResidencyPlanner, Status,
 };
-use heapwright_core::{ByteSize, FenceValue};
+use heapwright_core::{ByteSize, FenceValue, SegmentGroup};
 use heapwright_simulation::Policy;
 
 /// A policy, driven as a cache of a number of heaps of one byte.

@@ -4,17 +4,15 @@ use heapwright_d3d12::*;
 
 use super::WITH_TEXTURES;
 use crate::answer::Stop;
-use crate::check::{Check, scene, validation_scene};
+use crate::check::{Check, scene};
 use crate::com::barriers::Barrier;
 use crate::com::commands;
-use crate::com::passes::Pass;
 use crate::desc::{COMMON, COPY, COPY_DEST, COPY_SOURCE, RENDER_TARGET, rgba};
 use crate::scene::{Scene, TARGETS, TEXTURES, square, tall, target};
 
 const ALIAS: &str = "ALIAS, An aliasing barrier must be issued";
 const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource, usage models";
 const NULL: &str = "Learn, D3D12_RESOURCE_ALIASING_BARRIER";
-const RENDER_PASS: &str = "DirectX-Specs, RenderPasses.md";
 pub(in crate::checks) const CHECKS: &[Check] = &[
     scene("aliasing/b-1-barrier-between", ALIAS, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
@@ -122,31 +120,6 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         copies.wait(copies.submit_together(&[&|list| scene.write(list, &one, 0)])?)?;
         scene.run(|list| scene.write(list, &other, 0))?;
         scene.returns(&other, 0, COPY_DEST)
-    }),
-    scene("aliasing/b-10-barrier-before-the-pass", RENDER_PASS, WITH_TEXTURES, |scene| {
-        let (one, other) =
-            scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), RENDER_TARGET))?;
-        let view = scene.target_view(&other, 0, 0)?;
-        scene.run(|list| {
-            scene.write(list, &one, 0);
-            list.alias(Some(&one), Some(&other));
-            list.begin_pass(view, &Pass::Clear).ok("one target")?;
-            list.end_pass().ok("one target")?;
-            Ok(())
-        })?;
-        scene.returns_color(&other, 0, RENDER_TARGET, [255; 4])
-    }),
-    validation_scene("aliasing/b-10-barrier-in-the-pass", RENDER_PASS, WITH_TEXTURES, |scene| {
-        let (one, other) =
-            scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), RENDER_TARGET))?;
-        let view = scene.target_view(&other, 0, 0)?;
-        scene
-            .close(|list| {
-                list.begin_pass(view, &Pass::Clear).ok("one target")?;
-                list.alias(Some(&one), Some(&other));
-                list.end_pass().ok("one target")
-            })?
-            .refused("a barrier in a render pass")
     }),
 ];
 

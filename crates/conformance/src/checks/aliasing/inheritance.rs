@@ -19,9 +19,6 @@ const HIDDEN: &str = "ALIAS, extra memory";
 const SWIZZLED: &[Need] = &[Need::Textures, Need::Footprints, Need::HeapTier2, Need::StandardSwizzle];
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    scene("aliasing/h-1-identical-in-a-shared-heap", ALIAS, WITH_TEXTURES, |scene| {
-        inherits(scene, &Hand { flags: TEXTURES | SHARED, ..HAND })
-    }),
     scene("aliasing/h-1-other-initial-state", ALIAS, WITH_TEXTURES, |scene| {
         let (one, other) = scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COPY_SOURCE))?;
         scene.run(|list| list.transition(&other, COPY_SOURCE, COMMON))?;

@@ -78,16 +78,6 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| scene.write_box(list, &one, 0, TEXEL))?;
         scene.returns_box(&one, 0, COPY_DEST, TEXEL)
     }),
-    scene("aliasing/i-4-copy-first", INITIALISE, WITH_TEXTURES, |scene| {
-        let heap = scene.heap(8, TARGETS)?;
-        let texture = scene.place(&heap, 0, &target(square()), COPY_DEST)?;
-        scene.run(|list| {
-            scene.write(list, &texture, 0);
-            list.transition(&texture, COPY_DEST, COPY_SOURCE);
-            scene.read(list, &texture, 0);
-        })?;
-        scene.carried(&texture, 0)
-    }),
     scene("aliasing/i-5-barrier-then-clear", INITIALISE, WITH_TEXTURES, |scene| {
         let (texture, view) = cleared_target(scene, &target(square()))?;
         scene.run(|list| {

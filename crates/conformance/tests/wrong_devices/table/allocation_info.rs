@@ -31,7 +31,7 @@ wrong_devices! {
         if is_valid(info) && ASKED.fetch_add(1, Ordering::Relaxed) % 2 == 1 {
             info.SizeInBytes += KIB_64;
         }
-    } => "allocation-info/asking-changes-nothing", "tight/asking-changes-nothing";
+    } => "allocation-info/asking-changes-nothing";
     "GetResourceAllocationInfo1 puts everything at offset 0":
         parts = |parts| parts.iter_mut().for_each(|part| part.Offset = 0)
         => "allocation-info/info1-offsets", "allocation-info/info1-parts-do-not-overlap";

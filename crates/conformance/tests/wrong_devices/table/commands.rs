@@ -9,7 +9,7 @@ wrong_devices! {
     "CopyBufferRegion leaves out the last byte": copy = |_, _, len| *len -= 1
         => "copies/buffer-on-a-direct-queue", "copies/buffer-region";
     "CopyBufferRegion ignores the destination's offset": copy = |to, _, _| *to = 0
-        => "copies/buffer-region", "copies/placed-neighbours";
+        => "copies/buffer-region";
     "CopyBufferRegion ignores the source's offset": copy = |_, from, _| *from = 0 => "copies/buffer-region";
     "queues do not wait for fences": ignores_wait
         => "fences/queue-waits-for-the-cpu", "fences/queue-waits-for-a-queue";
@@ -26,7 +26,7 @@ wrong_devices! {
     "Evict does nothing": evict = S_OK => "residency/usage-follows";
     "MakeResident does nothing": make_resident = S_OK => "residency/usage-follows";
     "UpdateTileMappings does nothing": drops_tiles
-        => "tiles/mapping-is-where-it-says", "tiles/mapped-tiles-hold-bytes", "tiles/one-tile-everywhere",
+        => "tiles/mapping-is-where-it-says", "tiles/one-tile-everywhere",
            "tiles/null-arrays-have-defaults", "tiles/skipped-tiles-stay";
     "CopyTileMappings does nothing": drops_copied_tiles
         => "tiles/copied-mappings", "tiles/overlapping-mappings-are-copied";
@@ -37,15 +37,14 @@ wrong_devices! {
     "CREATE_NOT_RESIDENT has no effect": heap = |desc| desc.Flags &= !D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT
         => "residency/not-resident-takes-no-memory";
     "lists do not record CopyResource": forgets = Command::CopyResource
-        => "copies/buffer-copyresource", "copies/texture-copyresource", "copies/aliases-share-bytes",
-           "tiles/mapped-tiles-hold-bytes", "tiles/copied-mappings";
+        => "copies/buffer-whole", "copies/texture-whole", "tiles/copied-mappings";
     "lists do not record CopyTextureRegion": forgets = Command::CopyTextureRegion
-        => "copies/texture-round-trip", "copies/texture-with-mips", "copies/texture-region";
+        => "copies/texture-region", "placement/texture-between-neighbours";
     "lists do not record CopyTiles": forgets = Command::CopyTiles => "tiles/copied-tiles";
     "lists do not record ClearRenderTargetView": forgets = Command::ClearRenderTargetView
-        => "copies/clear-render-target";
+        => "commands/clear-rectangles";
     "lists do not record ClearDepthStencilView": forgets = Command::ClearDepthStencilView
-        => "copies/clear-depth";
+        => "commands/clear-rectangles-of-depth";
     "lists do not record ClearUnorderedAccessViewUint": forgets = Command::ClearUnorderedAccessViewUint
         => "copies/clear-unordered-access";
     "clears take their rectangles for none": ignores_rects
@@ -60,13 +59,6 @@ wrong_devices! {
         => "commands/barrier-from-undefined-with-an-access-refused",
            "commands/barrier-without-sync-with-an-access-refused",
            "commands/barrier-of-another-layout-refused", "commands/barrier-of-another-sync-refused";
-    "lists do not know of render passes": forgets = Command::RenderPass
-        => "commands/render-pass-clears", "commands/render-pass-resolves",
-           "commands/render-pass-left-open-refused", "commands/render-pass-ended-twice-refused",
-           "commands/render-pass-refuses-copies", "commands/render-pass-refuses-clears";
-    "render passes end with PRESERVE where they are to resolve":
-        pass_ending = |ending| *ending = D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE
-        => "commands/render-pass-resolves";
     "a queue looks at a fence when all before the wait is done": waits_take_turns
         => "fences/queue-wait-is-released-for-good";
     "a value of a fence that is set back at once is not seen": coalesces_signals
@@ -98,7 +90,6 @@ wrong_devices! {
     "resolves of depth make Close fail": refuses = Refused::ResolvesOfDepth => "formats/resolve-of-depth";
     "a view of which one aspect is read-only is read-only": depth_view = make_read_only
         => "formats/read-only-aspects";
-    "DrawInstanced and Dispatch make Close fail": refuses = Refused::Draws => "pipelines/list-that-draws";
 }
 
 /// Makes a transition of an UPLOAD resource invalid.

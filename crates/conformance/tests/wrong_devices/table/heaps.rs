@@ -31,7 +31,7 @@ wrong_devices! {
         if desc.Alignment < KIB_64 {
             desc.Alignment = 0;
         }
-    } => "heap/alignment-4-kib-refused", "heap/alignment-small-refused", "tight/heaps-are-unaffected";
+    } => "heap/alignment-4-kib-refused", "heap/alignment-small-refused";
     "heaps of 4 MiB alignment are aligned to 64 KiB":
         heap = |desc| desc.Alignment = 0,
         heap_desc = |desc| desc.Alignment = 4 << 20

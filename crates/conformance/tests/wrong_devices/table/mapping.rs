@@ -40,19 +40,19 @@ wrong_devices! {
             let behind = usize::try_from(map.address % KIB_4).unwrap_or(0);
             map.start = map.start.wrapping_sub(behind);
         }
-    } => "tight/placed-mapping-starts-at-the-offset", "tight/placed-neighbours-are-apart";
+    } => "tight/placed-mapping-starts-at-the-offset";
     "small buffers are all mapped to the same bytes": map = |map: &mut Map| {
         if !map.start.is_null() {
             map.start = map.elsewhere;
         }
-    } => "mapping/resources-have-bytes-of-their-own", "tight/committed-bytes";
+    } => "mapping/resources-have-bytes-of-their-own";
     "every other Map answers other bytes": map = |map: &mut Map| {
         static MAPPED: AtomicU64 = AtomicU64::new(0);
         if !map.start.is_null() && MAPPED.fetch_add(1, Ordering::Relaxed) % 2 == 1 {
             map.start = map.elsewhere;
         }
     } =>
-        "mapping/nests", "mapping/address-stays", "mapping/bytes-stay-across-unmap",
+        "mapping/nests", "mapping/bytes-stay-across-unmap",
         "mapping/bytes-stay-across-resources";
     "Map without a pointer is refused": map = |map: &mut Map| {
         if map.start.is_null() {

@@ -13,7 +13,7 @@ wrong_devices! {
     "each heap keeps a reference to the device for ever": leaks_device
         => "device/objects-give-their-references-back";
     "SetPrivateData of a resource keeps nothing": private_data = PrivateData::Forgotten
-        => "device/private-data-round-trip", "device/private-data-room-too-small";
+        => "device/private-data-round-trip";
     "SetPrivateData refuses a null pointer with a size": private_data = PrivateData::SizeNeedsData
         => "device/private-data-of-some-size-is-removed";
     "SetPrivateData answers S_OK where it removes nothing": private_data = PrivateData::RemovesNothing
@@ -22,15 +22,7 @@ wrong_devices! {
         => "device/private-data-of-nothing-removed";
     "a placed resource holds a reference to its heap that the application sees": counts_placed
         => "device/placed-resources-hold-no-reference";
-    "CreateRootSignature refuses everything": refuses = Refused::RootSignatures => "pipelines/root-signature";
-    "CreateComputePipelineState refuses everything": refuses = Refused::ComputeStates
-        => "pipelines/compute-state";
-    "CreateGraphicsPipelineState refuses everything": refuses = Refused::GraphicsStates
-        => "pipelines/graphics-state";
-    "CreateCommandSignature refuses everything": refuses = Refused::CommandSignatures
-        => "pipelines/command-signature";
-    "CreateQueryHeap refuses everything": refuses = Refused::QueryHeaps => "pipelines/timestamps";
-    "command allocators of bundles are refused": refuses = Refused::Bundles => "pipelines/bundle";
+    "CreateQueryHeap refuses everything": refuses = Refused::QueryHeaps => "residency/query-heap-round-trip";
     "ID3D12Device5 is denied, newer ones are not": denies = ID3D12Device5::IID
         => "device/newer-interfaces-imply-older";
     "the device's LUID is not its adapter's": luid = |luid| luid.LowPart ^= 0xff

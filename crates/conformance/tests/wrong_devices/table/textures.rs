@@ -94,7 +94,7 @@ wrong_devices! {
     } => "upload/texture-maps-without-a-pointer", "texture/is-not-mapped-in-default";
     "1D textures are refused":
         refused_resource = |request| request.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D
-        => "texture/1d", "texture/1d-array", "copies/texture-1d";
+        => "texture/1d", "texture/1d-array", "copies/line-whole";
     "a 1D texture may have more than 2,048 slices": resource = |request| {
         if request.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D {
             request.desc.DepthOrArraySize = request.desc.DepthOrArraySize.min(2048);
@@ -102,9 +102,9 @@ wrong_devices! {
     } => "texture/array-too-large-refused";
     "3D textures are refused":
         refused_resource = |request| request.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D
-        => "texture/3d", "copies/texture-3d";
+        => "texture/3d", "copies/volume-whole";
     "BC1 is refused": refused_resource = |request| request.desc.Format == DXGI_FORMAT_BC1_UNORM
-        => "texture/block-compressed", "copies/texture-of-blocks";
+        => "texture/block-compressed", "copies/blocks-whole";
     "typeless formats are refused":
         refused_resource = |request| request.desc.Format == DXGI_FORMAT_R8G8B8A8_TYPELESS
         => "texture/typeless";
@@ -112,7 +112,7 @@ wrong_devices! {
         => "texture/multisampled";
     "depth buffers are refused":
         refused_resource = |request| request.desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0
-        => "texture/depth-buffer", "texture/depth-stencil", "copies/clear-depth";
+        => "texture/depth-buffer", "texture/depth-stencil", "copies/depth-buffer-whole";
     "multisampled textures are refused in heaps":
         refused_resource = |request| request.desc.SampleDesc.Count > 1 && request.place.is_some()
         => "texture/msaa-in-a-4-mib-heap";

@@ -56,7 +56,7 @@ wrong_devices! {
         if request.desc.Flags & TIGHT != 0 && request.place.is_some() {
             request.desc.Width = request.desc.Width.next_multiple_of(KIB_64);
         }
-    } => "tight/placed-up-to-the-end-of-the-heap", "tight/placed-at-each-multiple";
+    } => "tight/placed-at-each-multiple";
     "reserved resources may carry the flag, which changes nothing": reserved = |desc| desc.Flags &= !TIGHT
         => "tight/reserved-buffers-refused", "tight/reserved-textures-refused";
     "buffers report at most 256 bytes, with the flag or without": desc = |desc| desc.Alignment = desc.Alignment.min(256)

@@ -12,9 +12,9 @@ use super::policy::{Admission, EvictionPolicy, Moment, Withdrawal};
 use super::unlearned::UnlearnedUses;
 use super::{
     GroupMemory, GroupTotals, HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError, PlannedWork,
-    PriorityLevel, SegmentGroup, Status,
+    PriorityLevel, Status,
 };
-use crate::{ByteSize, FenceValue};
+use crate::{ByteSize, FenceValue, SegmentGroup};
 
 /// Tracks the residency of heaps, and plans evictions and paging.
 ///

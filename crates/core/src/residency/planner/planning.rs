@@ -4,8 +4,8 @@ use super::ResidencyPlanner;
 use crate::residency::heap_table::Record;
 use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest, WaitFor};
 use crate::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal, spare_unneeded};
-use crate::residency::{ManagedHeapId, SegmentGroup, Status, UnknownHeap};
-use crate::{ByteSize, FenceValue};
+use crate::residency::{ManagedHeapId, Status, UnknownHeap};
+use crate::{ByteSize, FenceValue, SegmentGroup};
 
 /// The part of the budget that must be used for policies to be asked. They do not learn of uses before, so that
 /// programs that need little memory do not pay for what policies learn.

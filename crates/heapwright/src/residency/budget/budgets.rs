@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
+use crate::adapter::Fraction;
 use crate::adapter::ToDxgi as _;
 use crate::residency::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
@@ -344,38 +345,6 @@ impl Drop for Budgets {
                 tracing::debug!(%group, %error, "SetVideoMemoryReservation failed; the reservation outlives its manager");
             }
         }
-    }
-}
-
-/// A fraction, 0 to 1, with the exact value of the `f64` that it was created from: `mantissa / 2^shift`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fraction {
-    mantissa: u64,
-    shift: u32,
-}
-
-impl Fraction {
-    /// Converts a number. A number outside of 0 to 1 becomes the nearer of the two; NaN becomes 0.
-    pub(crate) fn new(part: f64) -> Self {
-        const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
-        let part = if part > 0.0 { part.min(1.0) } else { 0.0 };
-        let bits = part.to_bits();
-        let fraction = bits & ((1 << MANTISSA_BITS) - 1);
-        // At most the exponent of 1.0, 1023, so that the shift below is not negative.
-        let exponent = u32::try_from(bits >> MANTISSA_BITS).unwrap_or(0);
-        match exponent {
-            0 => Self { mantissa: fraction, shift: 1074 },
-            _ => Self { mantissa: fraction | (1 << MANTISSA_BITS), shift: 1075 - exponent.min(1075) },
-        }
-    }
-
-    /// Returns the fraction of so many bytes, rounded down.
-    pub(crate) fn of(self, bytes: ByteSize) -> ByteSize {
-        // 53 and 64 bits, so the product does not overflow.
-        let product = u128::from(self.mantissa) * u128::from(bytes.get());
-        let part = product.checked_shr(self.shift).unwrap_or(0);
-        // At most `bytes`, because the fraction is at most 1.
-        u64::try_from(part).map_or(bytes, ByteSize::new)
     }
 }
 

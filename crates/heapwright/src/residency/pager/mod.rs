@@ -333,7 +333,7 @@ impl Pager {
                     return Ok(PendingBytes { pager: Arc::clone(self), group, bytes });
                 }
                 if tries == TRIES {
-                    return Err(Error::over_budget(OverBudget { group, needed, budget }));
+                    return Err(Error::over_budget(&OverBudget { group, needed, budget }));
                 }
             }
             self.page_now(request)?;

@@ -118,7 +118,7 @@ impl<'a> Attempts<'a> {
                 pager.refresh();
                 self.request.may_exceed = self.may_exceed;
             }
-            Obstacle::OverBudget(over) => return Err(Error::over_budget(over)),
+            Obstacle::OverBudget(over) => return Err(Error::over_budget(&over)),
             Obstacle::OutOfMemory { call, evicted, wanted } => {
                 let is_repeated = self.request.at_least != [ByteSize::ZERO; 2];
                 if is_repeated && evicted == [ByteSize::ZERO; 2] {

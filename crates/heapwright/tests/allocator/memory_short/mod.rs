@@ -1,16 +1,12 @@
 //! When memory is short, free ranges are used before a request is refused, and empty heaps are released.
 
 mod budget_share;
-mod invariant;
 mod near_limits;
 
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
-use invariant::{Place, Setup, Step};
-use proptest::prelude::*;
-use proptest::strategy::Strategy;
+use heapwright_runtime::Instance;
 
 fn local_usage(gpu: &Instance) -> u64 {
     usage_of(gpu, SegmentGroup::Local).get()
@@ -230,79 +226,5 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         outer.release_empty_heaps();
         inner.release_empty_heaps();
         assert_usage(&gpu, ByteSize::ZERO);
-    }
-}
-
-/// The excess of a slot over its request is not free: here it is 512 bytes, without which the last buffer
-/// does not fit. Found by the property test below.
-#[test]
-fn what_a_slot_is_rounded_up_by_is_no_free_range() {
-    use invariant::Kind::{Held, Own, Shared};
-    let buffer = |size, kind, in_pool| {
-        let place = if in_pool { Place::Pool } else { Place::Allocator };
-        Step::Buffer { size, kind, place }
-    };
-    let texture = |width, height, kind| Step::Texture { width, height, kind, nested: false };
-    let steps = [
-        buffer(1, Shared, true),
-        texture(1, 3, Held),
-        buffer(293_092, Own, false),
-        Step::FreeMost,
-        buffer(71_348, Own, true),
-        buffer(47_668, Own, false),
-        texture(229, 214, Shared),
-        Step::FreeMost,
-        buffer(37_249, Shared, true),
-        buffer(13_604, Shared, false),
-        buffer(728_889, Shared, true),
-        buffer(51_346, Shared, false),
-    ];
-    let setup = Setup {
-        limit: 24 * 64 * KIB,
-        pool_heaps: 1,
-        pool_heap_size: 18 * 64 * KIB,
-        never_over_allocate: true,
-        pools_heaps: false,
-        budget: 0,
-    };
-    invariant::check(HostProfile::default_profile(), setup, &steps);
-}
-
-fn programs() -> u32 {
-    std::env::var("HEAPWRIGHT_MEMORY_SHORT_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(96)
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let size = prop_oneof![1_u64..5000, 5000_u64..70_000, 70_000_u64..900_000, 900_000_u64..6_000_000];
-    let kind = prop::sample::select(invariant::KINDS.to_vec());
-    let place = prop::sample::select(invariant::PLACES.to_vec());
-    let step = prop_oneof![
-        16 => (size, kind.clone(), place).prop_map(|(size, kind, place)| Step::Buffer { size, kind, place }),
-        4 => (1_u16..700, 1_u16..700, kind, any::<bool>())
-            .prop_map(|(width, height, kind, nested)| Step::Texture { width, height, kind, nested }),
-        2 => (1_u8..8, 0_u8..8).prop_map(|(moves, completed)| Step::Defragment { moves, completed }),
-        1 => Just(Step::Abandon),
-        6 => any::<u16>().prop_map(Step::Free),
-        1 => Just(Step::FreeMost),
-    ];
-    prop::collection::vec(step, 1..120)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn an_allocation_fails_only_if_nothing_that_is_held_fits_and_nothing_new_may_be_had(
-        profile in prop::sample::select(HostProfile::all().iter().collect::<Vec<_>>()),
-        limit in (1_u64..160).prop_map(|limit| limit * 64 * KIB),
-        pool_heaps in 1_u32..4,
-        pool_heap_size in (0_u64..40).prop_map(|size| size * 64 * KIB),
-        never_over_allocate in any::<bool>(),
-        pools_heaps in any::<bool>(),
-        budget in prop_oneof![Just(0), (1_u64..240).prop_map(|budget| budget * 64 * KIB)],
-        steps in steps(),
-    ) {
-        let setup = Setup { limit, pool_heaps, pool_heap_size, never_over_allocate, pools_heaps, budget };
-        invariant::check(profile, setup, &steps);
     }
 }

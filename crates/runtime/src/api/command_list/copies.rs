@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 use crate::api::device::Device;
 use crate::api::resource::operand;
 use crate::rules::Refusal;
-use crate::rules::commands::texture_copies::{Ids, Location, LocationPart};
+use crate::rules::commands::texture_copies::{Ids, Side};
 use crate::rules::operand::Operand;
 
 /// Returns the target and the source of a copy.
@@ -20,34 +20,30 @@ pub(super) fn operands<'a>(
     Ok([target, source])
 }
 
-/// Reads one side of a copy.
+/// Reads and checks one side of a copy.
 ///
 /// # Safety
 ///
 /// The union member selected by `Type` is initialised.
-pub(super) unsafe fn copy_location<'a>(
+pub(super) unsafe fn copy_side<'a>(
     device: &Device,
     location: &'a D3D12_TEXTURE_COPY_LOCATION,
     ids: &Ids,
-) -> Result<Location<'a>, Refusal> {
+) -> Result<Side<'a>, Refusal> {
     let resource = operand(device, location.pResource.as_ref(), format!("{}->pResource", ids.name))
         .map_err(|refusal| refusal.with_id(ids.null))?;
     // SAFETY: Type determines which member of the union the application wrote.
-    let part = unsafe {
+    unsafe {
         match location.Type {
             D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX => {
-                LocationPart::Subresource(location.Anonymous.SubresourceIndex)
+                Side::subresource(resource, location.Anonymous.SubresourceIndex, ids)
             }
             D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT => {
-                LocationPart::Footprint(&location.Anonymous.PlacedFootprint)
+                Side::footprint(resource, &location.Anonymous.PlacedFootprint, ids)
             }
-            other => {
-                let message = format!("Type {other} is not a valid D3D12_TEXTURE_COPY_TYPE");
-                return ids.refuse(message, ids.kind);
-            }
+            other => ids.refuse(format!("Type {other} is not a valid D3D12_TEXTURE_COPY_TYPE"), ids.kind),
         }
-    };
-    Ok(Location { resource, part })
+    }
 }
 
 /// The message ids for a resolve without a target and without a source.

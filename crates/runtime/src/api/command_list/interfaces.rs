@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, Ref, Result};
 
 use super::bindings::Pipeline;
-use super::copies::{RESOLVE_NULLS, copy_location, operands};
+use super::copies::{RESOLVE_NULLS, copy_side, operands};
 use super::{Allowed, CommandList, CommandList_Impl, read_array, views};
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
@@ -103,12 +103,12 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             // SAFETY: by the COM contract, Type determines which member of the union the application wrote.
             let (target, source) = unsafe {
                 (
-                    copy_location(device, target, &texture_copies::TARGET)?,
-                    copy_location(device, source, &texture_copies::SOURCE)?,
+                    copy_side(device, target, &texture_copies::TARGET)?,
+                    copy_side(device, source, &texture_copies::SOURCE)?,
                 )
             };
             let (start, notices) = ([dstx, dsty, dstz], &mut recording.notices);
-            texture_copies::copy_texture_region(&target, start, &source, source_box, notices)
+            texture_copies::copy_texture_region(target, start, source, source_box, notices)
         });
     }
 

@@ -8,9 +8,10 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, Error, Result};
 
 use crate::api::call;
+use crate::api::command_list::read_array;
 use crate::api::device::Device_Impl;
 use crate::debug::MessageLog;
-use crate::debug::filter::{Filter, KindList};
+use crate::debug::filter::{self, Filter, KindList};
 use crate::debug::message::{self, Message, MessageKind};
 use crate::rules::Refusal;
 
@@ -79,15 +80,8 @@ unsafe fn read_filter(filter: *const D3D12_INFO_QUEUE_FILTER) -> std::result::Re
 /// The lists of `desc` must be null or have the lengths that it states.
 unsafe fn read_list(desc: &D3D12_INFO_QUEUE_FILTER_DESC) -> std::result::Result<KindList, Refusal> {
     let read = |count: u32, list: *const i32, name: &str| {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let len = usize::try_from(count).map_err(|_| Refusal::invalid(format!("{name} is too long")))?;
-        if list.is_null() {
-            return Err(Refusal::invalid(format!("{name} is null but its count is {count}")));
-        }
-        // SAFETY: the caller's promise; the list is not null.
-        Ok(unsafe { std::slice::from_raw_parts(list, len) }.to_vec())
+        // SAFETY: the caller's promise.
+        unsafe { read_array(count, list, name) }.map(<[i32]>::to_vec)
     };
     Ok(KindList {
         categories: read(desc.NumCategories, desc.pCategoryList, "pCategoryList")?,
@@ -342,7 +336,7 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
     fn SetBreakOnCategory(&self, category: D3D12_MESSAGE_CATEGORY, benable: BOOL) -> Result<()> {
         run("ID3D12InfoQueue::SetBreakOnCategory", || {
             check_category(category)?;
-            self.log().lock().breaks.set_category(category, benable.as_bool());
+            filter::set(&mut self.log().lock().breaks.categories, category, benable.as_bool());
             Ok(())
         })
     }
@@ -350,26 +344,26 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
     fn SetBreakOnSeverity(&self, severity: D3D12_MESSAGE_SEVERITY, benable: BOOL) -> Result<()> {
         run("ID3D12InfoQueue::SetBreakOnSeverity", || {
             check_severity(severity)?;
-            self.log().lock().breaks.set_severity(severity, benable.as_bool());
+            filter::set(&mut self.log().lock().breaks.severities, severity, benable.as_bool());
             Ok(())
         })
     }
 
     fn SetBreakOnID(&self, id: D3D12_MESSAGE_ID, benable: BOOL) -> Result<()> {
-        self.log().lock().breaks.set_id(id, benable.as_bool());
+        filter::set(&mut self.log().lock().breaks.ids, id, benable.as_bool());
         Ok(())
     }
 
     fn GetBreakOnCategory(&self, category: D3D12_MESSAGE_CATEGORY) -> BOOL {
-        self.log().lock().breaks.has_category(category).into()
+        self.log().lock().breaks.categories.contains(&category).into()
     }
 
     fn GetBreakOnSeverity(&self, severity: D3D12_MESSAGE_SEVERITY) -> BOOL {
-        self.log().lock().breaks.has_severity(severity).into()
+        self.log().lock().breaks.severities.contains(&severity).into()
     }
 
     fn GetBreakOnID(&self, id: D3D12_MESSAGE_ID) -> BOOL {
-        self.log().lock().breaks.has_id(id).into()
+        self.log().lock().breaks.ids.contains(&id).into()
     }
 
     fn SetMuteDebugOutput(&self, bmute: BOOL) {

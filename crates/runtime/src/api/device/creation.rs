@@ -163,7 +163,7 @@ impl Device_Impl {
                 check_session(session)?;
                 let heap = rules::heap::check(desc, self.driver().caps(), &self.options())?;
                 rules::heap::check_behaviour(desc.Flags)?;
-                recreate::check_heap(create_at, self.driver().caps())?;
+                recreate::check(create_at, None, true, self.driver().caps())?;
                 Ok((desc, heap))
             };
             let make =

@@ -156,7 +156,7 @@ impl Device_Impl {
                 ))
                 .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
             }
-            table.set(index, body()?);
+            table.set(index, Some(body()?));
             Ok(())
         });
     }
@@ -381,29 +381,15 @@ impl Device_Impl {
             Ok((table, first, range.count))
         };
         let found = |ranges: &[DescriptorRange], is_source| {
-            ranges
-                .iter()
-                .filter(|range| range.count != 0)
-                .map(|range| find(range, is_source))
-                .collect::<Result<Vec<_>, _>>()
+            let found = ranges.iter().filter(|range| range.count != 0).map(|range| find(range, is_source));
+            let found = found.collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, Refusal>(found.into_iter().flat_map(|(table, first, count)| {
+                (first..first + count).map(move |index| (Arc::clone(&table), index))
+            }))
         };
-        let (mut targets, mut sources) =
-            (found(&targets, false)?.into_iter(), found(&sources, true)?.into_iter());
-        let (mut target, mut source) = (targets.next(), sources.next());
-        while let (Some((to, to_first, to_left)), Some((from, from_first, from_left))) =
-            (&mut target, &mut source)
-        {
-            let count = (*to_left).min(*from_left);
-            to.write(*to_first, count, from.read(*from_first, count));
-            (*to_first, *to_left) = (*to_first + count, *to_left - count);
-            (*from_first, *from_left) = (*from_first + count, *from_left - count);
-            let (is_full, is_empty) = (*to_left == 0, *from_left == 0);
-            if is_full {
-                target = targets.next();
-            }
-            if is_empty {
-                source = sources.next();
-            }
+        let (targets, sources) = (found(&targets, false)?, found(&sources, true)?);
+        for ((to, index), (from, from_index)) in targets.zip(sources) {
+            to.set(index, from.get(from_index));
         }
         Ok(())
     }

@@ -10,18 +10,6 @@ use crate::format::{self, FormatProperties};
 use crate::rules::operand::{Operand, subresource_count};
 use crate::rules::{Notices, Refusal};
 
-/// One side of a copy, as the application names it.
-pub(crate) struct Location<'a> {
-    pub(crate) resource: Operand<'a>,
-    pub(crate) part: LocationPart<'a>,
-}
-
-/// The part of a resource at one side of a copy.
-pub(crate) enum LocationPart<'a> {
-    Subresource(u32),
-    Footprint(&'a D3D12_PLACED_SUBRESOURCE_FOOTPRINT),
-}
-
 /// The message ids for one side of a copy. D3D12 has separate ids for target and source.
 pub(crate) struct Ids {
     pub(crate) name: &'static str,
@@ -73,7 +61,7 @@ impl Ids {
 }
 
 /// One checked side of a copy.
-struct Side<'a> {
+pub(crate) struct Side<'a> {
     resource: Operand<'a>,
     location: TexelLocation,
     /// Format of the copied data; for a planar texture, the format of the plane.
@@ -84,14 +72,8 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn check(location: &Location<'a>, ids: &Ids) -> Result<Self, Refusal> {
-        match location.part {
-            LocationPart::Subresource(index) => Self::subresource(location.resource, index, ids),
-            LocationPart::Footprint(footprint) => Self::footprint(location.resource, footprint, ids),
-        }
-    }
-
-    fn subresource(resource: Operand<'a>, index: u32, ids: &Ids) -> Result<Self, Refusal> {
+    /// Checks a subresource of a texture.
+    pub(crate) fn subresource(resource: Operand<'a>, index: u32, ids: &Ids) -> Result<Self, Refusal> {
         if resource.is_buffer() {
             return ids
                 .refuse("Type is SUBRESOURCE_INDEX; a buffer requires PLACED_FOOTPRINT", ids.dimension);
@@ -117,7 +99,8 @@ impl<'a> Side<'a> {
         })
     }
 
-    fn footprint(
+    /// Checks a footprint in a buffer.
+    pub(crate) fn footprint(
         resource: Operand<'a>,
         placed: &D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
         ids: &Ids,
@@ -281,13 +264,12 @@ fn as_texels(size: [u32; 3], source: &FormatProperties, target: &FormatPropertie
 
 /// Checks `CopyTextureRegion`. Returns no command for an empty box.
 pub(crate) fn copy_texture_region(
-    target: &Location<'_>,
+    target: Side<'_>,
     target_start: [u32; 3],
-    source: &Location<'_>,
+    source: Side<'_>,
     source_box: Option<&D3D12_BOX>,
     notices: &mut Notices,
 ) -> Result<Option<Command>, Refusal> {
-    let (target, source) = (Side::check(target, &TARGET)?, Side::check(source, &SOURCE)?);
     notices.tolerate(check_target(target.resource, "pDst"));
     notices.tolerate(check_source(source.resource, "pSrc"));
     let mismatch = D3D12_MESSAGE_ID_COPYTEXTUREREGION_FORMATMISMATCH;

@@ -3,9 +3,21 @@
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::{AlignmentRequest, alignment, flags};
+use super::{AlignmentRequest, alignment};
 use crate::ddi::DriverCaps;
 use crate::rules::{Options, Refusal, under};
+
+/// Flags that a buffer may have.
+///
+/// The reference of `D3D12_RESOURCE_FLAGS` forbids only ALLOW_DEPTH_STENCIL and ALLOW_SIMULTANEOUS_ACCESS for buffers:
+/// render target views of buffers exist (`D3D12_BUFFER_RTV`). According to the reference, DENY_SHADER_RESOURCE requires
+/// ALLOW_DEPTH_STENCIL. Windows enforces that for textures only, and readback buffers of many programs have the flag.
+const FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
+    | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
+    | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE
+    | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER
+    | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE
+    | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
 
 /// A valid buffer description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +34,18 @@ pub(crate) struct Buffer {
 
 pub(super) fn check(
     desc: &D3D12_RESOURCE_DESC1,
+    castable_formats: &[DXGI_FORMAT],
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<Buffer, Refusal> {
+    // A buffer has no format and casts only to `DXGI_FORMAT_UNKNOWN` (vkd3d-proton's
+    // test_enhanced_barrier_castable_formats_validation).
+    if let Some(index) = castable_formats.iter().position(|&castable| castable != DXGI_FORMAT_UNKNOWN) {
+        return Err(Refusal::invalid(format!(
+            "pCastableFormats[{index}] {} must be DXGI_FORMAT_UNKNOWN for a buffer",
+            castable_formats[index]
+        )));
+    }
     if desc.Width == 0 {
         return Err(Refusal::invalid("D3D12_RESOURCE_DESC::Width of a buffer must not be 0")
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS));
@@ -79,7 +100,19 @@ pub(super) fn check(
     if desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default() {
         return Err(Refusal::invalid("a buffer's SamplerFeedbackMipRegion must be zero"));
     }
-    flags::check_buffer(desc.Flags).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
+    if desc.Flags & !FLAGS != 0 {
+        return Err(Refusal::invalid(format!(
+            "a buffer cannot have resource flags {:#x}",
+            desc.Flags & !FLAGS
+        ))
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS));
+    }
+    if desc.Flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE != 0
+        && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS == 0
+    {
+        return Err(Refusal::invalid("RAYTRACING_ACCELERATION_STRUCTURE needs ALLOW_UNORDERED_ACCESS")
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS));
+    }
     let alignment = alignment::check_buffer(desc, caps, options)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT))?;
     Ok(Buffer {

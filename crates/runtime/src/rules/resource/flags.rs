@@ -1,22 +1,10 @@
-//! Valid combinations of resource flags with each other and with kinds of resources.
+//! Valid combinations of resource flags with each other and with kinds of textures.
 
 use heapwright_d3d12::*;
 
-use crate::ddi::{DriverCaps, TextureDimension, TextureMemoryLayout, TextureUsage};
+use crate::ddi::{TextureDimension, TextureMemoryLayout, TextureUsage};
 use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
-
-/// Flags that a buffer may have.
-///
-/// The reference of `D3D12_RESOURCE_FLAGS` forbids only ALLOW_DEPTH_STENCIL and ALLOW_SIMULTANEOUS_ACCESS for buffers:
-/// render target views of buffers exist (`D3D12_BUFFER_RTV`). According to the reference, DENY_SHADER_RESOURCE requires
-/// ALLOW_DEPTH_STENCIL. Windows enforces that for textures only, and readback buffers of many programs have the flag.
-const BUFFER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
-    | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
-    | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE
-    | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER
-    | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE
-    | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
 
 /// Flags that a texture may have.
 const TEXTURE_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
@@ -32,37 +20,6 @@ const MISSING_TEXTURE_FLAGS: [(D3D12_RESOURCE_FLAGS, &str); 2] = [
     (D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY, "D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY"),
     (D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY, "D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY"),
 ];
-
-/// Flags that were added after the first D3D12, except tight alignment, which has its own cap.
-const LATER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY
-    | D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY
-    | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
-
-/// Checks that the device's generation knows the flags.
-pub(super) fn check_generation(flags: D3D12_RESOURCE_FLAGS, caps: &DriverCaps) -> Result<(), Refusal> {
-    match flags & LATER_FLAGS {
-        later if caps.is_first_generation && later != 0 => Err(Refusal::invalid(format!(
-            "resource flags {later:#x} are not supported by the first version of D3D12"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Checks the flags of a buffer.
-pub(super) fn check_buffer(flags: D3D12_RESOURCE_FLAGS) -> Result<(), Refusal> {
-    if flags & !BUFFER_FLAGS != 0 {
-        return Err(Refusal::invalid(format!(
-            "a buffer cannot have resource flags {:#x}",
-            flags & !BUFFER_FLAGS
-        )));
-    }
-    if flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE != 0
-        && flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS == 0
-    {
-        return Err(Refusal::invalid("RAYTRACING_ACCELERATION_STRUCTURE needs ALLOW_UNORDERED_ACCESS"));
-    }
-    Ok(())
-}
 
 /// The properties of a texture that restrict its flags.
 pub(super) struct TextureFacts<'a> {

@@ -1,14 +1,12 @@
 //! Resource descriptions.
 //!
 //! * `buffer`, `texture`: checks of the descriptions' fields.
-//! * `flags`: valid combinations of resource flags.
+//! * `flags`: valid combinations of a texture's flags.
 //! * `alignment`: the `Alignment` field and the tight alignment flag (tight alignment specification).
-//! * `reserved`: additional rules of reserved resources.
 
 mod alignment;
 mod buffer;
 mod flags;
-pub(crate) mod reserved;
 mod texture;
 
 use heapwright_core::Alignment;
@@ -19,6 +17,11 @@ pub(crate) use self::texture::Texture;
 use super::{Notice, Notices, Options, Refusal};
 use crate::ddi::{DriverCaps, ResourceKind};
 pub(crate) use heapwright_d3d12::resource_desc::{downgrade, upgrade};
+
+/// Flags that were added after the first D3D12, except tight alignment, which has its own cap.
+const LATER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY
+    | D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY
+    | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
 
 /// A valid resource description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,11 +101,15 @@ pub(crate) fn check_castable(
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<Resource, Refusal> {
-    flags::check_generation(desc.Flags, caps)?;
+    if caps.is_first_generation && desc.Flags & LATER_FLAGS != 0 {
+        return Err(Refusal::invalid(format!(
+            "resource flags {:#x} are not supported by the first version of D3D12",
+            desc.Flags & LATER_FLAGS
+        )));
+    }
     match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_BUFFER => {
-            super::castable::check_buffer(castable_formats)?;
-            buffer::check(desc, caps, options).map(Resource::Buffer)
+            buffer::check(desc, castable_formats, caps, options).map(Resource::Buffer)
         }
         D3D12_RESOURCE_DIMENSION_TEXTURE1D
         | D3D12_RESOURCE_DIMENSION_TEXTURE2D

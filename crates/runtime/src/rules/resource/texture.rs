@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 use super::{AlignmentRequest, alignment, flags};
 use crate::ddi::{DriverCaps, Extent, TextureArgs, TextureDimension, TextureMemoryLayout};
 use crate::format::{FormatKind, FormatProperties, properties};
-use crate::rules::{Options, Refusal, castable, under};
+use crate::rules::{Options, Refusal, under};
 
 /// A valid texture description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +56,7 @@ pub(super) fn check(
     let layout = check_layout(desc, dimension, (mip_levels, array_size), format, caps)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT))?;
     let sample_count = desc.SampleDesc.Count;
-    castable::check_texture(castable_formats, format)
-        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT))?;
+    check_casts(castable_formats, format).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT))?;
     let facts = flags::TextureFacts { dimension, sample_count, layout, format, castable_formats };
     let usage = flags::check_texture(desc.Flags, &facts)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
@@ -308,6 +307,44 @@ fn check_size(args: &TextureArgs, caps: &DriverCaps) -> Result<(), Refusal> {
             "the texture exceeds the GPU virtual address space of a resource, {} bits",
             caps.gpu_va_bits_per_resource
         )));
+    }
+    Ok(())
+}
+
+/// Checks the castable formats of a texture of `format`.
+///
+/// Each must be a supported format with blocks of the same size. Block-compressed formats may be cast to uncompressed
+/// formats and to other block-compressed ones; uncompressed formats only to uncompressed ones (vkd3d-proton's
+/// test_enhanced_barrier_castable_formats_validation). Planar and depth formats cast only within their family.
+fn check_casts(castable_formats: &[DXGI_FORMAT], format: &FormatProperties) -> Result<(), Refusal> {
+    for (index, &castable) in castable_formats.iter().enumerate() {
+        let Some(row) = properties(castable).filter(|row| row.kind != FormatKind::Unsupported) else {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {castable} is not a supported texture format"
+            )));
+        };
+        if row.block_bytes != format.block_bytes {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {} has blocks of {} bytes, but Format {} has blocks of {} bytes; the sizes \
+                 must be equal",
+                row.name, row.block_bytes, format.name, format.block_bytes
+            )));
+        }
+        if row.is_block_compressed() && !format.is_block_compressed() {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {} is block-compressed, but Format {} is uncompressed and can only be cast \
+                 to uncompressed formats",
+                row.name, format.name
+            )));
+        }
+        let is_depth = |row: &FormatProperties| row.is_planar() || row.is_depth_stencil();
+        if (is_depth(row) || is_depth(format)) && row.family != format.family {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {} must be in the same format family as Format {}, because depth-stencil \
+                 and planar formats cannot be cast to other families",
+                row.name, format.name
+            )));
+        }
     }
     Ok(())
 }

@@ -15,7 +15,11 @@ fn layout(members: &[ResourceAllocation]) -> Option<(u64, u64)> {
 }
 
 fn of_committed(resource: &Resource, driver: &Driver) -> ResourceAllocation {
-    driver.check_resource_allocation_info(&allocation_info::committed_args(resource))
+    driver.check_resource_allocation_info(&allocation_info::args(
+        resource,
+        allocation_info::COMMITTED_MINIMUM,
+        None,
+    ))
 }
 
 /// On a GPU that aligns buffers more than textures, a buffer smaller than its alignment ends where the texture after it

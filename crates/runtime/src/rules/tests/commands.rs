@@ -13,7 +13,7 @@ use crate::rules::commands::clears::fill_color;
 use crate::rules::commands::copies::copy_buffer_region;
 use crate::rules::commands::discard::{self, Region};
 use crate::rules::commands::render_passes::{self, Aspect, Beginning, EndingAccess, Target};
-use crate::rules::commands::texture_copies::{Location, LocationPart, copy_texture_region};
+use crate::rules::commands::texture_copies::{SOURCE, Side, TARGET, copy_texture_region};
 use crate::rules::operand::Operand;
 use crate::rules::resource::Resource;
 use crate::rules::views::View;
@@ -102,11 +102,10 @@ fn texture_copies_stay_within_footprint_and_texture() {
         },
     };
     let copy = |start, footprint: &D3D12_PLACED_SUBRESOURCE_FOOTPRINT, source_box: Option<D3D12_BOX>| {
-        let part = LocationPart::Subresource(0);
-        let target = Location { resource: texture.operand(), part };
-        let source = Location { resource: bytes.operand(), part: LocationPart::Footprint(footprint) };
+        let target = id(Side::subresource(texture.operand(), 0, &TARGET))?;
+        let source = id(Side::footprint(bytes.operand(), footprint, &SOURCE))?;
         let notices = &mut Notices::default();
-        let command = id(copy_texture_region(&target, start, &source, source_box.as_ref(), notices))?;
+        let command = id(copy_texture_region(target, start, source, source_box.as_ref(), notices))?;
         Ok(command.map(|command| match command {
             Command::CopyTexels { target_start, region, .. } => (target_start, region.start, region.size),
             _ => panic!("not a copy of texels"),
@@ -285,8 +284,9 @@ fn multisampled_textures_have_views_but_no_copies_to_buffers() {
             RowPitch: 256,
         },
     };
-    let target = Location { resource: bytes.operand(), part: LocationPart::Footprint(&footprint) };
-    let source = Location { resource: texture.operand(), part: LocationPart::Subresource(0) };
-    let copied = copy_texture_region(&target, [0; 3], &source, None, &mut Notices::default());
+    let copied = Side::footprint(bytes.operand(), &footprint, &TARGET).and_then(|target| {
+        let source = Side::subresource(texture.operand(), 0, &SOURCE)?;
+        copy_texture_region(target, [0; 3], source, None, &mut Notices::default())
+    });
     assert_eq!(id(copied.map(|_| ())), Err(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCRESOURCE));
 }

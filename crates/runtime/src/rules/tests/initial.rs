@@ -7,7 +7,7 @@ use crate::rules::initial;
 fn acceleration_structures_need_unordered_access_and_no_cpu_access() {
     let check = |flags, heap_type| {
         let state = D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
-        initial::check_state(&valid(&buffer(1)), state, heap_type, flags).is_ok()
+        initial::check_state(&valid(&buffer(1)), state, heap_type, flags, &caps("discrete")).is_ok()
     };
     assert!(!check(D3D12_RESOURCE_FLAG_NONE, D3D12_HEAP_TYPE_DEFAULT));
     let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
@@ -17,22 +17,22 @@ fn acceleration_structures_need_unordered_access_and_no_cpu_access() {
     }
 }
 
-fn of_texture(flags: D3D12_RESOURCE_FLAGS, format: DXGI_FORMAT) -> Resource {
+const DEPTH: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+
+/// The flags of the textures that the tables have a column for.
+const COLUMNS: [D3D12_RESOURCE_FLAGS; 5] = [
+    D3D12_RESOURCE_FLAG_NONE,
+    D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+    D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+    DEPTH,
+    DEPTH | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE,
+];
+
+fn texture(flags: D3D12_RESOURCE_FLAGS) -> Resource {
+    let format = if flags & DEPTH == 0 { DXGI_FORMAT_R8G8B8A8_UNORM } else { DXGI_FORMAT_D32_FLOAT };
     valid(&D3D12_RESOURCE_DESC1 { Flags: flags, Format: format, ..texture2d(16, 16) })
 }
 
-fn textures() -> [Resource; 5] {
-    let deny = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE;
-    [
-        of_texture(D3D12_RESOURCE_FLAG_NONE, DXGI_FORMAT_R8G8B8A8_UNORM),
-        of_texture(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, DXGI_FORMAT_R8G8B8A8_UNORM),
-        of_texture(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, DXGI_FORMAT_R8G8B8A8_UNORM),
-        of_texture(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, DXGI_FORMAT_D32_FLOAT),
-        of_texture(deny, DXGI_FORMAT_D32_FLOAT),
-    ]
-}
-
-/// One column for each of [`textures`].
 #[test]
 fn states_of_textures_follow_their_flags() {
     let shader_and_copy = D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE | D3D12_RESOURCE_STATE_COPY_SOURCE;
@@ -56,22 +56,16 @@ fn states_of_textures_follow_their_flags() {
         (D3D12_RESOURCE_STATE_SHADING_RATE_SOURCE, [false; 5]),
         (1 << 30, [false; 5]),
     ];
+    let check = |flags, state| {
+        initial::check_state(&texture(flags), state, D3D12_HEAP_TYPE_DEFAULT, flags, &caps("discrete"))
+    };
     for (state, expected) in table {
-        let found = textures().map(|texture| {
-            initial::check_state(&texture, state, D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_FLAG_NONE).is_ok()
-        });
-        assert_eq!(found, expected, "{state:#x}");
+        assert_eq!(COLUMNS.map(|flags| check(flags, state).is_ok()), expected, "{state:#x}");
     }
-    let video = initial::check_state(
-        &textures()[0],
-        D3D12_RESOURCE_STATE_VIDEO_DECODE_READ,
-        D3D12_HEAP_TYPE_DEFAULT,
-        D3D12_RESOURCE_FLAG_NONE,
-    );
+    let video = check(D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_STATE_VIDEO_DECODE_READ);
     assert_eq!(video.map_err(|refusal| refusal.hresult()), Err(E_NOTIMPL));
 }
 
-/// One column for each of [`textures`].
 #[test]
 fn layouts_of_textures_follow_their_flags() {
     let table = [
@@ -91,11 +85,11 @@ fn layouts_of_textures_follow_their_flags() {
         (32, [false; 5]),
     ];
     for (layout, expected) in table {
-        let found = textures().map(|texture| initial::check_layout(&texture, layout).is_ok());
+        let found = COLUMNS.map(|flags| initial::check_layout(&texture(flags), layout).is_ok());
         assert_eq!(found, expected, "{layout}");
     }
     for layout in [12, 17, 30] {
-        let refusal = initial::check_layout(&textures()[0], layout).expect_err("video");
+        let refusal = initial::check_layout(&texture(D3D12_RESOURCE_FLAG_NONE), layout).expect_err("video");
         assert_eq!(refusal.hresult(), E_NOTIMPL, "{layout}");
     }
 }

@@ -88,7 +88,8 @@ fn placement_and_initial_states() {
     assert_eq!(refusal.id(), D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES);
 
     let state = |resource, state, heap_type| {
-        initial::check_state(resource, state, heap_type, D3D12_RESOURCE_FLAG_NONE).expect_err("refused").id()
+        let checked = initial::check_state(resource, state, heap_type, 0, &caps("discrete"));
+        checked.expect_err("refused").id()
     };
     let upload = state(&resource, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_HEAP_TYPE_UPLOAD);
     assert_eq!(upload, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP);

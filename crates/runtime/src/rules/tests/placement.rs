@@ -3,15 +3,6 @@
 use super::*;
 use crate::rules::placement;
 
-fn heap_of(heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_DESC {
-    D3D12_HEAP_DESC {
-        SizeInBytes: 64 << 20,
-        Alignment: 4 << 20,
-        Flags: flags,
-        Properties: D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() },
-    }
-}
-
 /// Tiles may be mapped to heaps that may hold the resource; on heap tier 1, only to those of its kind.
 #[test]
 fn tiles_require_heaps_that_allow_their_resource() {
@@ -35,20 +26,16 @@ fn tiles_require_heaps_that_allow_their_resource() {
         (D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_NONE, [true, false, false]),
     ];
     for (heap_type, flags, expected) in table {
-        let heap = heap_of(heap_type, flags);
-        let found = kinds.each_ref().map(|desc| placement::check_tiles(&valid(desc), &heap).is_ok());
+        let found =
+            kinds.each_ref().map(|desc| placement::check_heap(&valid(desc), heap_type, flags).is_ok());
         assert_eq!(found, expected, "{heap_type} {flags:#x}");
     }
-    // A tile is 64 KiB, multisampled or not.
-    let samples = tiled(D3D12_RESOURCE_DESC1 { Width: 256, Height: 256, ..multisampled(4) });
-    let small = D3D12_HEAP_DESC { Alignment: 65_536, ..heap_of(default, D3D12_HEAP_FLAG_NONE) };
-    assert!(placement::check_tiles(&valid(&samples), &small).is_ok());
 }
 
 #[test]
 fn flags_of_committed_heaps_depend_on_the_resource() {
     let check = |desc: &D3D12_RESOURCE_DESC1, flags| {
-        let properties = heap_of(D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE).Properties;
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
         placement::check_committed(&valid(desc), &properties, flags).is_ok()
     };
     assert!(check(&buffer(16), D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ddi::{TextureArgs, TextureMemoryLayout};
-use crate::rules::resource;
+use crate::rules::{creation, resource};
 
 fn check(desc: &D3D12_RESOURCE_DESC1) -> Result<(), Refusal> {
     resource::check(desc, &caps("discrete"), &PLAIN).map(|_| ())
@@ -307,7 +307,7 @@ fn standard_swizzle_requires_device_support_and_a_valid_texture() {
     // Reserved resources require the other layout.
     let found = resource::check(&desc, &caps("uma"), &PLAIN).expect("valid");
     let refusal =
-        resource::reserved::check(&found, desc.Flags, 4).expect_err("the layout is not UNDEFINED_SWIZZLE");
+        creation::check_reserved(&found, desc.Flags, 4).expect_err("the layout is not UNDEFINED_SWIZZLE");
     assert!(refusal.to_string().contains("UNDEFINED_SWIZZLE"), "{refusal}");
 }
 
@@ -341,7 +341,7 @@ fn row_major_textures_need_their_cap() {
 #[test]
 fn reserved_textures_are_swizzled() {
     let check =
-        |desc: &D3D12_RESOURCE_DESC1, tier| resource::reserved::check(&valid(desc), desc.Flags, tier).is_ok();
+        |desc: &D3D12_RESOURCE_DESC1, tier| creation::check_reserved(&valid(desc), desc.Flags, tier).is_ok();
     let tiled = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         ..desc
@@ -352,7 +352,7 @@ fn reserved_textures_are_swizzled() {
     // Tight alignment specification, *Validation*: not with the flag, not even if ALLOW_CROSS_ADAPTER overrules it.
     let across = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
     for desc in [tight(65_536), D3D12_RESOURCE_DESC1 { Flags: across, ..buffer(65_536) }] {
-        let refusal = resource::reserved::check(&valid(&desc), desc.Flags, 4).expect_err("tight alignment");
+        let refusal = creation::check_reserved(&valid(&desc), desc.Flags, 4).expect_err("tight alignment");
         assert_eq!(refusal.hresult(), E_INVALIDARG);
         assert!(refusal.to_string().contains("USE_TIGHT_ALIGNMENT"), "{refusal}");
     }

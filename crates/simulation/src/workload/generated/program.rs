@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use heapwright::ByteSize;
-use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_core::SegmentGroup;
+use heapwright_core::residency::PriorityLevel;
 
 use crate::workload::{Frame, HeapNumber, PagingCost, Random, WorkHeap, Workload};
 

@@ -79,7 +79,7 @@ fn images_fit_where_their_textures_are_placed() {
             let Ok(resource) = resource::check(&desc, driver.caps(), &Options::default()) else {
                 return Ok(());
             };
-            let args = allocation_info::placed_args(&resource);
+            let args = allocation_info::args(&resource, allocation_info::PLACED_MINIMUM, None);
             let ResourceKind::Texture(texture) = args.kind else { return Ok(()) };
             let place = driver.check_resource_allocation_info(&args);
             let texels = TextureLayout::of_texture(texture).total_size();

@@ -21,7 +21,7 @@ fn described(desc: &D3D12_RESOURCE_DESC1) -> Option<(TextureArgs, ResourceArgs)>
     let profile = HostProfile::find("uma").expect("a profile with tight alignment");
     let caps = *host::driver(profile).caps();
     let resource = resource::check(desc, &caps, &Options::default()).ok()?;
-    let args = allocation_info::placed_args(&resource);
+    let args = allocation_info::args(&resource, allocation_info::PLACED_MINIMUM, None);
     match args.kind {
         ResourceKind::Texture(texture) => Some((texture, args)),
         ResourceKind::Buffer { .. } => None,

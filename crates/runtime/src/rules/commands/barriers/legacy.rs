@@ -55,6 +55,10 @@ const FLAG_STATES: [(D3D12_RESOURCE_STATES, D3D12_RESOURCE_FLAGS, &str); 3] = [
     ),
 ];
 
+/// The flags of resources that a UAV barrier is for.
+const WRITABLE: D3D12_RESOURCE_FLAGS =
+    D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
+
 /// A barrier of a call of `ResourceBarrier`.
 pub(crate) struct Barrier<'a> {
     pub(crate) flags: D3D12_RESOURCE_BARRIER_FLAGS,
@@ -95,8 +99,27 @@ pub(crate) fn check(
         BarrierKind::Transition { resource, subresource, before, after } => {
             check_transition((resource, subresource), (before, after), list_type, notices)
         }
-        BarrierKind::Aliasing { before, after } => check_aliasing(before, after),
-        BarrierKind::UnorderedAccess(resource) => check_unordered_access(resource, list_type),
+        BarrierKind::Aliasing { before, after } => {
+            let committed = [(before, "pResourceBefore"), (after, "pResourceAfter")]
+                .into_iter()
+                .find(|(resource, _)| resource.is_some_and(|resource| resource.is_committed));
+            match committed {
+                None => Ok(()),
+                Some((_, name)) => Err(Refusal::invalid(format!(
+                    "{name} is a committed resource; only placed and reserved resources can alias"
+                ))
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_RESOURCE)),
+            }
+        }
+        BarrierKind::UnorderedAccess(_) if list_type == D3D12_COMMAND_LIST_TYPE_COPY => {
+            Err(Refusal::invalid("UAV barriers are not valid on a copy list")
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE))
+        }
+        BarrierKind::UnorderedAccess(Some(resource)) if resource.desc.Flags & WRITABLE == 0 => {
+            Err(Refusal::invalid("a UAV barrier requires a resource with ALLOW_UNORDERED_ACCESS")
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS))
+        }
+        BarrierKind::UnorderedAccess(_) => Ok(()),
     }
 }
 
@@ -109,15 +132,13 @@ fn check_transition(
     let count = subresource_count(resource.desc);
     if subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES && subresource >= count {
         return Err(Refusal::invalid(format!(
-            "Subresource {} is out of range; the resource has {count}",
-            subresource
+            "Subresource {subresource} is out of range; the resource has {count}"
         ))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE));
     }
     if before == after {
         return Err(Refusal::invalid(format!(
-            "StateBefore and StateAfter are both {:#x}; they must differ",
-            after
+            "StateBefore and StateAfter are both {after:#x}; they must differ"
         ))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES));
     }
@@ -171,35 +192,6 @@ fn check_state(
     if denied && state & shader != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
         let why = "is a shader resource state, but the resource has DENY_SHADER_RESOURCE".to_owned();
         return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISMATCHING_MISC_FLAGS);
-    }
-    Ok(())
-}
-
-fn check_aliasing(before: Option<Operand<'_>>, after: Option<Operand<'_>>) -> Result<(), Refusal> {
-    for (resource, name) in [(before, "pResourceBefore"), (after, "pResourceAfter")] {
-        if resource.is_some_and(|resource| resource.is_committed) {
-            return Err(Refusal::invalid(format!(
-                "{name} is a committed resource; only placed and reserved resources can alias"
-            ))
-            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_RESOURCE));
-        }
-    }
-    Ok(())
-}
-
-fn check_unordered_access(
-    resource: Option<Operand<'_>>,
-    list_type: D3D12_COMMAND_LIST_TYPE,
-) -> Result<(), Refusal> {
-    if list_type == D3D12_COMMAND_LIST_TYPE_COPY {
-        return Err(Refusal::invalid("UAV barriers are not valid on a copy list")
-            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE));
-    }
-    let writable =
-        D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
-    if resource.is_some_and(|resource| resource.desc.Flags & writable == 0) {
-        return Err(Refusal::invalid("a UAV barrier requires a resource with ALLOW_UNORDERED_ACCESS")
-            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS));
     }
     Ok(())
 }

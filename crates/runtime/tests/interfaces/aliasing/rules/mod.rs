@@ -17,6 +17,7 @@ mod scene;
 mod wrong;
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
@@ -161,8 +162,10 @@ fn each_law_of_aliasing_is_forgotten_by_some_device() {
     assert!(kept.is_empty(), "{kept:?}");
 }
 
-/// The sections and the number of rules in each.
-const SECTIONS: [(&str, u32); 5] = [("G", 10), ("I", 14), ("B", 10), ("H", 9), ("E", 9)];
+/// The sections and the rules in each. G-1 to G-6 are rules of creation and B-10 is one of render passes: other checks and tests
+/// show them.
+const SECTIONS: [(&str, RangeInclusive<u32>); 5] =
+    [("G", 7..=10), ("I", 1..=14), ("B", 1..=9), ("H", 1..=9), ("E", 1..=9)];
 
 /// E-9 is an example that must be taken; what it must not do are E-1 to E-8.
 const ONE_SIDED: &str = "E-9";
@@ -179,8 +182,8 @@ fn every_rule_is_shown_from_both_sides() {
     }
     let mut shown: HashSet<(String, bool)> =
         shown.into_iter().map(|(_, rule, accepted)| (rule, accepted)).collect();
-    for (section, count) in SECTIONS {
-        for rule in (1..=count).map(|number| format!("{section}-{number}")) {
+    for (section, numbers) in SECTIONS {
+        for rule in numbers.map(|number| format!("{section}-{number}")) {
             assert!(shown.remove(&(rule.clone(), true)), "nothing follows {rule}");
             assert!(shown.remove(&(rule.clone(), false)) != (rule == ONE_SIDED), "{rule} is not violated");
         }

@@ -1,32 +1,9 @@
-//! Clears, discards, resolves and render passes.
-
-use std::mem::ManuallyDrop;
+//! Clears, discards and resolves.
 
 use heapwright_d3d12::*;
 
-use super::borrowed;
 use super::commands::List;
 use crate::answer::Answer;
-
-/// The first subresources in full, of textures of 64 by 8 texels.
-static WHOLE: D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_SUBRESOURCE_PARAMETERS =
-    D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_SUBRESOURCE_PARAMETERS {
-        SrcSubresource: 0,
-        DstSubresource: 0,
-        DstX: 0,
-        DstY: 0,
-        SrcRect: RECT { left: 0, top: 0, right: 64, bottom: 8 },
-    };
-
-/// The accesses of a render pass to its render target. The clear value is white.
-pub(crate) enum Pass<'a> {
-    /// CLEAR at the beginning, PRESERVE at the end.
-    Clear,
-    /// PRESERVE at the beginning and at the end.
-    Preserve,
-    /// CLEAR at the beginning, RESOLVE from the first texture to the second at the end.
-    ClearAndResolve(&'a ID3D12Resource, &'a ID3D12Resource),
-}
 
 // The caller keeps the heaps of views, and the resources, until the list has executed.
 impl List {
@@ -99,52 +76,5 @@ impl List {
             // SAFETY: the resources are live, and the rectangle outlives the call.
             unsafe { list.ResolveSubresourceRegion(to, 0, x, y, from, 0, rect, format, mode) };
         })
-    }
-
-    /// Calls `BeginRenderPass` with one render target of format R8G8B8A8_UNORM.
-    pub(crate) fn begin_pass(&self, view: D3D12_CPU_DESCRIPTOR_HANDLE, pass: &Pass<'_>) -> Answer<()> {
-        let format = DXGI_FORMAT_R8G8B8A8_UNORM;
-        let white = D3D12_CLEAR_VALUE { Format: format, Anonymous: D3D12_CLEAR_VALUE_0 { Color: [1.0; 4] } };
-        let clear = D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
-            Clear: D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS { ClearValue: white },
-        };
-        let begins = match pass {
-            Pass::Preserve => D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE,
-            Pass::Clear | Pass::ClearAndResolve(..) => D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_CLEAR,
-        };
-        let ending = match pass {
-            Pass::Clear | Pass::Preserve => D3D12_RENDER_PASS_ENDING_ACCESS {
-                Type: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE,
-                ..Default::default()
-            },
-            Pass::ClearAndResolve(from, to) => D3D12_RENDER_PASS_ENDING_ACCESS {
-                Type: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_RESOLVE,
-                Anonymous: D3D12_RENDER_PASS_ENDING_ACCESS_0 {
-                    Resolve: ManuallyDrop::new(D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
-                        pSrcResource: borrowed(Some(from)),
-                        pDstResource: borrowed(Some(to)),
-                        SubresourceCount: 1,
-                        pSubresourceParameters: &raw const WHOLE,
-                        Format: format,
-                        ResolveMode: D3D12_RESOLVE_MODE_AVERAGE,
-                        PreserveResolveSource: true.into(),
-                    }),
-                },
-            },
-        };
-        let target = D3D12_RENDER_PASS_RENDER_TARGET_DESC {
-            cpuDescriptor: view,
-            BeginningAccess: D3D12_RENDER_PASS_BEGINNING_ACCESS { Type: begins, Anonymous: clear },
-            EndingAccess: ending,
-        };
-        self.newer("BeginRenderPass", |list: &ID3D12GraphicsCommandList4| {
-            // SAFETY: the structures outlive the call, and those that the resolve points to outlive the pass.
-            unsafe { list.BeginRenderPass(Some(&[target]), None, D3D12_RENDER_PASS_FLAG_NONE) };
-        })
-    }
-
-    pub(crate) fn end_pass(&self) -> Answer<()> {
-        // SAFETY: the list is live.
-        self.newer("EndRenderPass", |list: &ID3D12GraphicsCommandList4| unsafe { list.EndRenderPass() })
     }
 }

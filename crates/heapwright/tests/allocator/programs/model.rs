@@ -1,28 +1,29 @@
-//! Random programs over an allocator, its nested allocator, their pools, budgets, defragmentation, frames and clocks, beside two promises:
+//! A program over an allocator, its nested allocator, their pools, budgets, defragmentation, frames and clocks, beside three promises:
 //!
 //! 1. No call fails while memory that is held, or that is allowed, would serve it.
-//! 2. Memory returns: two seconds after everything is freed, little is held, and after the documented time only the minimum of pools.
+//! 2. A request that is predicted to fit does, and as predicted.
+//! 3. Memory returns: two seconds after everything is freed, little is held, and after the documented time only the minimum of pools.
 //!
-//! `HEAPWRIGHT_PROGRAMS` sets the number of programs; the default is a short run.
+//! The fuzz target `memory_short` includes this file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::time::Duration;
 
-use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationDesc, Move};
-use heapwright::report::{HeapContents, HeapReport, HeapTypeName};
+use heapwright::report::{AllocatorReport, HeapContents, HeapReport, HeapTypeName};
 use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
-use proptest::prelude::*;
-use proptest::strategy::Strategy;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
 
 /// The most that may be held two seconds after everything was freed, in bytes, without the minimum of pools.
 const HELD_AFTER_SECONDS: u64 = 64 * MIB;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Shared,
     /// In memory that is already held.
     Held,
@@ -33,19 +34,19 @@ enum Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Request {
+pub(crate) struct Request {
     /// Index of the allocator: the parent or the nested one.
-    of: usize,
-    in_pool: bool,
-    is_upload: bool,
-    is_texture: bool,
-    kind: Kind,
-    within_budget: bool,
-    size: u64,
+    pub(crate) of: usize,
+    pub(crate) in_pool: bool,
+    pub(crate) is_upload: bool,
+    pub(crate) is_texture: bool,
+    pub(crate) kind: Kind,
+    pub(crate) within_budget: bool,
+    pub(crate) size: u64,
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Create(Request),
     Free(u16),
     FreeMost,
@@ -63,19 +64,21 @@ enum Step {
     },
     /// Plans moves, and completes the given share of all open ones, in 16ths.
     Move(u8),
+    /// Abandons the planned moves.
+    Abandon,
     EndDefragmentation,
     /// Bytes to release from empty heaps.
     Release(usize, u32),
 }
 
 #[derive(Debug, Clone)]
-struct Setup {
-    flags: [ResourceAllocatorFlags; 2],
-    policies: [EmptyHeapPolicy; 2],
+pub(crate) struct Setup {
+    pub(crate) flags: [ResourceAllocatorFlags; 2],
+    pub(crate) policies: [EmptyHeapPolicy; 2],
     /// Limits of DEFAULT and UPLOAD in units of 64 KiB, for each allocator.
-    limits: [(Option<u16>, Option<u16>); 2],
+    pub(crate) limits: [(Option<u16>, Option<u16>); 2],
     /// Heap size in units of 64 KiB, minimum and maximum number of heaps, for each allocator's pool.
-    pools: [(u16, u32, u32); 2],
+    pub(crate) pools: [(u16, u32, u32); 2],
 }
 
 struct Live {
@@ -83,7 +86,7 @@ struct Live {
     allocation: ResourceAllocation,
 }
 
-struct Program {
+pub(crate) struct Program {
     gpu: Instance,
     setup: Setup,
     allocators: [ResourceAllocator; 2],
@@ -104,7 +107,7 @@ struct Program {
 const UNIT: u64 = 64 * KIB;
 
 impl Program {
-    fn new(profile: &HostProfile, setup: Setup) -> Self {
+    pub(crate) fn new(profile: &HostProfile, setup: Setup) -> Self {
         let gpu = Instance::open(profile).expect("a fresh instance");
         let units = |size: Option<u16>| size.map(|size| ByteSize::new(u64::from(size) * UNIT));
         let desc = |of: usize| ResourceAllocatorDesc {
@@ -117,7 +120,10 @@ impl Program {
             },
             ..Default::default()
         };
-        let parent = allocator(&gpu, desc(0));
+        let open = |desc| {
+            ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).expect("a sound description")
+        };
+        let parent = open(desc(0));
         parent.on_time(Duration::ZERO);
         let nested = parent.create_nested(desc(1)).expect("sound");
         nested.on_time(Duration::ZERO);
@@ -142,7 +148,7 @@ impl Program {
         Self {
             setup,
             pools,
-            unlimited: usual(&gpu),
+            unlimited: open(ResourceAllocatorDesc::default()),
             allocators,
             live: BTreeMap::new(),
             alone: BTreeSet::new(),
@@ -160,7 +166,7 @@ impl Program {
         self.live.keys().nth(usize::from(number) % self.live.len().max(1)).copied()
     }
 
-    fn step(&mut self, step: &Step) {
+    pub(crate) fn step(&mut self, step: &Step) {
         match *step {
             Step::Create(request) => self.create(request),
             Step::Free(number) => {
@@ -202,6 +208,7 @@ impl Program {
                 }
             }
             Step::Move(share) => self.defragment(usize::from(share)),
+            Step::Abandon => self.moves.clear(),
             Step::EndDefragmentation => {
                 self.runs.pop();
             }
@@ -241,9 +248,14 @@ impl Program {
         let mut flags = match kind {
             Kind::Shared => ResourceAllocationFlags::NEVER_FALLBACK,
             Kind::Held => ResourceAllocationFlags::NEVER_ALLOCATE_HEAP,
-            Kind::Own => OWN | ResourceAllocationFlags::NEVER_FALLBACK,
-            Kind::Committed => COMMITTED,
-            Kind::Part => WITHIN | ResourceAllocationFlags::NEVER_FALLBACK,
+            Kind::Own => {
+                ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_FALLBACK
+            }
+            Kind::Committed => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            Kind::Part => {
+                ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
+                    | ResourceAllocationFlags::NEVER_FALLBACK
+            }
         };
         if within_budget {
             flags |= ResourceAllocationFlags::WITHIN_BUDGET;
@@ -259,14 +271,27 @@ impl Program {
         };
         let desc = if is_texture {
             let side = (size / 4).isqrt().clamp(1, 2048);
-            texture(side, u32::try_from(side).expect("small"))
+            D3D12_RESOURCE_DESC {
+                Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+                Height: u32::try_from(side).expect("small"),
+                Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+                Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
+                ..buffer_desc(ByteSize::new(side))
+            }
         } else {
             buffer_desc(ByteSize::new(size))
         };
-        let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
+        let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { D3D12_RESOURCE_STATE_COMMON };
         let resource = ResourceDesc::in_state(&desc, state);
+        let probed = self.allocators[of].probe(&place, resource);
+        let held_before = self.reserved();
         match self.allocators[of].create(&place, resource) {
             Ok(allocation) => {
+                if let Ok(Prediction { size, memory, .. }) = probed {
+                    assert_eq!(size, allocation.size(), "{request:?}");
+                    let is_held = memory == PredictedMemory::Held;
+                    assert!(!is_held || self.reserved() <= held_before, "{request:?}: {memory:?}");
+                }
                 if kind == Kind::Own {
                     self.alone.insert(self.next);
                 }
@@ -274,6 +299,7 @@ impl Program {
             }
             Err(error) => {
                 assert!(error.is_out_of_memory() || error.is_over_budget(), "{error}");
+                assert!(probed.is_err(), "{request:?}: {probed:?}, and then {error}");
                 self.check_refusal(&request, &resource, &error);
             }
         }
@@ -312,6 +338,18 @@ impl Program {
                 );
             }
         }
+        let limits = self.setup.limits[of];
+        let limit = if is_upload && !in_pool { limits.1 } else { limits.0 };
+        let type_name = if in_pool { HeapTypeName::Default } else { name };
+        let reserved = held_in(&reports[of], type_name);
+        if kind != Kind::Committed && !in_pool {
+            // Empty heaps of the other allocator are used, too, if the limit permits it.
+            let rest = limit.map_or(u64::MAX, |limit| (u64::from(limit) * UNIT).saturating_sub(reserved));
+            let others = reports[1 - of].heaps.iter().filter(is_of_kind);
+            for heap in others.filter(|heap| heap.allocations.is_empty() && heap.size.get() <= rest) {
+                assert!(heap.size.get() < size, "{request:?}: {size} B in {heap:?} of the other: {error}");
+            }
+        }
         if kind == Kind::Held {
             return;
         }
@@ -327,11 +365,7 @@ impl Program {
             let heaps = reports[of].heaps.iter();
             heaps.filter(|heap| is_releasable(of, heap) && is_counted(heap)).map(|heap| heap.size.get()).sum()
         };
-        let limits = self.setup.limits[of];
-        let limit = if is_upload && !in_pool { limits.1 } else { limits.0 };
         let of_type = if in_pool { HeapType::Default } else { heap_type };
-        let type_name = if in_pool { HeapTypeName::Default } else { name };
-        let reserved = held_in(&self.allocators[of], of_type).get();
         let is_over_limit = limit.is_some_and(|limit| {
             reserved - empty(of, &|heap| heap.heap_type == type_name) + least > u64::from(limit) * UNIT
         });
@@ -391,7 +425,7 @@ impl Program {
     }
 
     /// Frees everything, and checks that memory returns.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.check();
         self.moves.clear();
         self.runs.clear();
@@ -428,8 +462,17 @@ impl Program {
             assert_eq!(allocator.reserved(), ByteSize::ZERO);
         }
         drop((self.allocators, self.unlimited));
-        assert_usage(&self.gpu, ByteSize::ZERO);
+        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+            let memory = VideoMemoryInfo::query(&self.gpu.adapter, group).expect("answered");
+            assert_eq!(memory.current_usage, ByteSize::ZERO, "{group}");
+        }
     }
+}
+
+/// Returns the bytes of the heaps and committed resources of a heap type.
+fn held_in(report: &AllocatorReport, heap_type: HeapTypeName) -> u64 {
+    let totals = report.heap_types.iter().find(|of| of.heap_type == heap_type).map(|of| of.totals);
+    totals.map_or(0, |totals| totals.reserved.get() + totals.committed.size.get())
 }
 
 fn signal(fence: &ID3D12Fence, value: u64) {
@@ -449,98 +492,4 @@ fn holds(heap: &HeapReport, size: u64, alignment: u64) -> bool {
         one.offset.get() + size + if size <= SLOTS_UP_TO { size / SLOT_ROUNDING } else { 0 }
     });
     iter::once(0).chain(ends).zip(begins).any(|(end, next)| end.next_multiple_of(alignment) + size <= next)
-}
-
-fn request() -> impl Strategy<Value = Request> {
-    let size = prop_oneof![
-        1_u64..5000,
-        5000_u64..70_000,
-        70_000_u64..900_000,
-        900_000_u64..6_000_000,
-        6_000_000_u64..100_000_000
-    ];
-    let kind = prop_oneof![
-        8 => Just(Kind::Shared),
-        2 => Just(Kind::Held),
-        2 => Just(Kind::Own),
-        1 => Just(Kind::Committed),
-        2 => Just(Kind::Part),
-    ];
-    (0_usize..2, size, kind, 0_u8..8, any::<bool>()).prop_map(|(of, size, kind, place, within_budget)| {
-        let (in_pool, is_upload, is_texture) = match place {
-            0 | 1 => (true, false, false),
-            2 | 3 => (false, true, false),
-            4 => (false, false, true),
-            _ => (false, false, false),
-        };
-        // A part is of a buffer that the CPU writes, and is in no pool.
-        let (in_pool, is_upload, is_texture) =
-            if kind == Kind::Part { (false, true, false) } else { (in_pool, is_upload, is_texture) };
-        let in_pool = in_pool && kind != Kind::Committed;
-        Request { of, in_pool, is_upload, is_texture, kind, within_budget, size }
-    })
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![
-        24 => request().prop_map(Step::Create),
-        10 => any::<u16>().prop_map(Step::Free),
-        1 => Just(Step::FreeMost),
-        3 => any::<u16>().prop_map(Step::FreeAfter),
-        1 => Just(Step::Signal),
-        2 => Just(Step::Collect),
-        1 => (1_u8..150).prop_map(Step::Frames),
-        1 => (1_u16..3000).prop_map(Step::Time),
-        1 => (1_u16..4000).prop_map(Step::Budget),
-        1 => (0_usize..2, any::<bool>()).prop_map(|(of, of_pool)| Step::Defragment { of, of_pool }),
-        3 => (0_u8..=16).prop_map(Step::Move),
-        1 => Just(Step::EndDefragmentation),
-        1 => (0_usize..2, any::<u32>()).prop_map(|(of, bytes)| Step::Release(of, bytes)),
-    ];
-    prop::collection::vec(step, 1..100)
-}
-
-fn setup() -> impl Strategy<Value = Setup> {
-    let flags = prop_oneof![
-        6 => Just(ResourceAllocatorFlags::empty()),
-        1 => Just(ResourceAllocatorFlags::ALWAYS_IN_BUDGET),
-        1 => Just(ResourceAllocatorFlags::ALWAYS_ON_DEMAND),
-        1 => Just(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE),
-    ];
-    let policy = prop_oneof![
-        4 => Just(EmptyHeapPolicy::Default),
-        2 => Just(EmptyHeapPolicy::LeastMemory),
-        1 => Just(EmptyHeapPolicy::FewestHitches),
-        1 => Just(EmptyHeapPolicy::SegmentedPool),
-        1 => Just(EmptyHeapPolicy::FixedPool),
-    ];
-    let limit = || prop_oneof![Just(None), (1_u16..160).prop_map(Some), (100_u16..4000).prop_map(Some)];
-    let of_one = (flags, policy, (limit(), limit()), (0_u16..80, 0_u32..3, 0_u32..4));
-    prop::array::uniform2(of_one).prop_map(|[a, b]| Setup {
-        flags: [a.0, b.0],
-        policies: [a.1, b.1],
-        limits: [a.2, b.2],
-        pools: [a.3, b.3],
-    })
-}
-
-fn programs() -> u32 {
-    std::env::var("HEAPWRIGHT_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(64)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn no_call_fails_without_need_and_memory_returns(
-        profile in prop::sample::select(HostProfile::all().iter().filter(|profile| profile.name != "shrinking-budget").collect::<Vec<_>>()),
-        setup in setup(),
-        steps in steps(),
-    ) {
-        let mut program = Program::new(profile, setup);
-        for step in &steps {
-            program.step(step);
-        }
-        program.end();
-    }
 }

@@ -1,0 +1,69 @@
+//! What the allocator knows of residency in a build without that feature: no manager and no managed heap exists, so that nothing which
+//! would ask one is compiled.
+
+use heapwright_d3d12::{D3D12_RESIDENCY_PRIORITY, ID3D12Device, ID3D12Pageable, ID3D12Resource};
+
+use crate::recording::RecordedHeap;
+use crate::{ByteSize, Error, SegmentGroup};
+
+/// A residency manager. There is none without the feature `residency`.
+#[derive(Debug, Clone)]
+pub enum ResidencyManager {}
+
+/// Memory that a residency manager knows. There is none without the feature `residency`.
+#[derive(Debug)]
+pub enum ResidencyHeap {}
+
+impl ResidencyManager {
+    pub(crate) fn create_memory(
+        &self,
+        _needed: Option<(SegmentGroup, ByteSize)>,
+        _within_budget: bool,
+        _priority: Option<D3D12_RESIDENCY_PRIORITY>,
+        _create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+    ) -> Result<ResidencyHeap, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn manage_resource(&self, _resource: &ID3D12Resource) -> Result<ResidencyHeap, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn is_always_in_budget(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn check_device(&self, _device: &ID3D12Device) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn usage_and_budget(&self, _group: SegmentGroup) -> (ByteSize, ByteSize) {
+        match *self {}
+    }
+
+    pub(crate) fn demand_and_budget(&self, _group: SegmentGroup) -> (ByteSize, ByteSize) {
+        match *self {}
+    }
+
+    pub(crate) fn needed_and_budget(&self, _group: SegmentGroup) -> (ByteSize, ByteSize) {
+        match *self {}
+    }
+}
+
+impl ResidencyHeap {
+    pub(crate) fn lock(&self) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn unlock(&self) -> Result<u32, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn is_resident(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn recorded(&self) -> Option<&RecordedHeap> {
+        match *self {}
+    }
+}
