@@ -6,7 +6,7 @@ mod shadowed_planner;
 
 use heapwright_core::residency::policy::EvictionPolicy;
 use heapwright_core::residency::*;
-use heapwright_core::{ByteSize, FenceValue};
+use heapwright_core::{ByteSize, FenceValue, SegmentGroup};
 use libfuzzer_sys::fuzz_target;
 use shadowed_planner::{ShadowedPlanner, Step};
 

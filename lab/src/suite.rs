@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use heapwright_trace::TraceError;
 
 use crate::interleave::{self, Result as Best};
-use crate::refusals::{self, Difference, Refusals};
+use crate::refusals::{self, Difference};
 use crate::report::{Format, Section};
 use crate::rival::Unfit;
 use crate::rivals::{self, BASELINE, Entrant};
@@ -52,7 +52,7 @@ impl Suite {
     }
 
     fn rounds(&self) -> u32 {
-        self.effort.pick(7, 3, 1)
+        self.effort.pick(7, 3)
     }
 
     fn shape(&self, shape: &Shape, differences: &mut Vec<Difference>) -> Section {
@@ -163,43 +163,6 @@ impl Suite {
         differences
             .extend(refusals::differences_of(&format!("{}, operation by operation", script.name), &survey));
         (timing, survey)
-    }
-
-    /// Runs every workload with each result checked, calls `begin` before each, and panics at the first wrong result.
-    /// Returns the rivals that refused what others served.
-    pub fn check(&self, mut begin: impl FnMut(&str)) -> Vec<Difference> {
-        let mut found = Vec::new();
-        let mut check = Check { begin: &mut begin, found: &mut found };
-        for shape in &SHAPES {
-            check.run(&rivals::any_order(), &Time(&shape.churn(self.effort)), shape.name);
-            check.run(&rivals::any_order(), &shape.full(self.effort), &format!("{}, full", shape.name));
-        }
-        for script in &self.traces.scripts {
-            check.run(&rivals::any_order(), &Time(script), &script.name);
-        }
-        let ring = upload_ring(self.effort);
-        check.run(&rivals::oldest_first(), &Time(&ring), &ring.name);
-        found
-    }
-}
-
-/// Runs workloads and checks each allocation.
-struct Check<'a> {
-    begin: &'a mut dyn FnMut(&str),
-    found: &'a mut Vec<Difference>,
-}
-
-impl Check<'_> {
-    fn run<J, O: Refusals>(&mut self, entrants: &[Entrant<J, O>], job: &J, workload: &str) {
-        let mut outcomes = Vec::new();
-        for entrant in entrants {
-            if let Some(check) = entrant.check {
-                (self.begin)(&format!("{workload}: {}", entrant.name));
-                outcomes.push((entrant.name, check(job)));
-            }
-        }
-        let outcomes = outcomes.iter().map(|(name, outcome)| (*name, outcome.as_ref()));
-        self.found.extend(refusals::differences(workload, outcomes));
     }
 }
 

@@ -25,7 +25,7 @@ const TARGETS: &[(&str, u32)] = &[
 
 /// Flags of the compiler: AddressSanitizer, and LLVM's SanitizerCoverage, which guides libFuzzer. One codegen unit, because
 /// functions with coverage are not inlined across units.
-const RUSTFLAGS: &str = "--cfg fuzzing -Cdebug-assertions -Ccodegen-units=1 -Zsanitizer=address -Cpasses=sancov-module \
+const RUSTFLAGS: &str = "-Cdebug-assertions -Ccodegen-units=1 -Zsanitizer=address -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Cllvm-args=-sanitizer-coverage-stack-depth";
@@ -80,7 +80,6 @@ pub(crate) fn run_corpus(root: &Path, target: Option<&str>) -> Result<(), String
     let folder = crate::target_folder(root).join("fuzz-corpus");
     let mut build = Command::new("cargo");
     build.args(["build", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(&folder);
-    build.env("RUSTFLAGS", "--cfg fuzzing");
     let targets = selected(target)?;
     for (name, _) in &targets {
         build.args(["--bin", name]);

@@ -106,15 +106,13 @@ pub(crate) fn prefix<R: Read>(mut input: R) -> io::Result<(Vec<u8>, R)> {
     Ok((prefix, input))
 }
 
-/// Returns whether an input with this beginning is a trace, a capture or a session, and neither an allocator's report (JSON) nor a
-/// scenario (TOML).
+/// Returns whether an input with this beginning is a trace, a capture or a session, and no allocator's report (JSON).
 pub(crate) fn is_trace(prefix: &[u8]) -> bool {
     let text = first_text(prefix);
     let is_compressed = prefix.starts_with(b"\x1f\x8b");
     let is_binary = prefix.starts_with(b"\x89HWS");
     let is_capture = match text {
-        // In TOML, the name of a table or a second bracket follows.
-        [b'[', rest @ ..] => matches!(rest.trim_ascii_start().first(), None | Some(b'{' | b']')),
+        [b'[', ..] => true,
         // Of the two kinds of objects, only captures have such a list.
         [b'{', ..] => memchr::memmem::find(text, b"\"traceEvents\"").is_some(),
         _ => false,
@@ -132,17 +130,12 @@ fn first_text(prefix: &[u8]) -> &[u8] {
     prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix).trim_ascii_start()
 }
 
-/// Maximum size of a scenario or a list, in bytes. These files are written by hand.
+/// Maximum size of a table, a frame or a list, in bytes. These files are written by hand.
 const MAX_LEN: u64 = 16 << 20;
 
 /// Reads a small file, or standard input, as text without a leading byte order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failed> {
-    rest_as_text(path, Vec::new(), open(path)?)
-}
-
-/// Reads the rest of a small file whose first `bytes` have been read, as [`read_text`] does.
-pub(crate) fn rest_as_text(path: &Path, mut bytes: Vec<u8>, input: impl Read) -> Result<String, Failed> {
-    let mut rest = input.take(MAX_LEN + 1);
+    let (mut bytes, mut rest) = (Vec::new(), open(path)?.take(MAX_LEN + 1));
     let read = rest.read_to_end(&mut bytes);
     let read =
         read.and_then(|_| if rest.limit() == 0 { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) });
@@ -180,9 +173,6 @@ mod tests {
             (b"[\n {\"name\"", true),
             (b"{\"displayTimeUnit\":\"ms\", \"traceEvents\": [", true),
             (b"{\"schema\":\"heapwright.report\"", false),
-            (b"[[budget]]\n", false),
-            (b"[paging]\n", false),
-            (b"name = \"x\"\n", false),
             (b"", false),
             (b"no report", false),
         ] {

@@ -49,15 +49,6 @@ impl OutputFile {
         Ok(Self { what, path: path.to_owned(), file: Some(file), created })
     }
 
-    /// Checks that another file of the command is not the same one, unless it is a device.
-    pub(crate) fn expect_other(&self, other: &Self) -> Result<(), Failed> {
-        if self.path.is_file() && is_same_file(&self.path, &other.path) {
-            let (path, what, other) = (self.path.display(), self.what, other.what);
-            return Err(Failed::bad_input(format_args!("{path}: the {what} would overwrite the {other}")));
-        }
-        Ok(())
-    }
-
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -54,12 +54,9 @@ fn check_list(
             let rule = format!("is {pool}, but the report has {} pools", report.pools.len());
             return Err(ReportError::at(format!("{list}[{place}].pool"), rule));
         }
-        sum = sum.checked_add(size).ok_or_else(|| {
-            ReportError::at(
-                format!("{list}[{place}]"),
-                "the sum of the sizes up to this item exceeds 64 bits",
-            )
-        })?;
+        let rule = "the sum of the sizes up to this item exceeds 64 bits";
+        let overflow = || ReportError::at(format!("{list}[{place}]"), rule);
+        sum = sum.checked_add(size).ok_or_else(overflow)?;
     }
     Ok(())
 }
@@ -120,24 +117,20 @@ fn check_groups<'a, K: Ord + Copy + fmt::Display>(
 
 /// Checks the values of the keys `schema` and `version`.
 pub(crate) fn check_version(schema: Option<&str>, version: Option<u64>) -> Result<(), ReportError> {
-    match schema {
-        Some(SCHEMA) => {}
-        Some(other) => {
-            return Err(ReportError::at("schema", format!("is {other:?}, but must be {SCHEMA:?}")));
-        }
-        None => return Err(ReportError::at("schema", format!("is missing; must be {SCHEMA:?}"))),
+    let schema_rule = match schema {
+        Some(SCHEMA) => None,
+        Some(other) => Some(format!("is {other:?}, but must be {SCHEMA:?}")),
+        None => Some(format!("is missing; must be {SCHEMA:?}")),
+    };
+    if let Some(rule) = schema_rule {
+        return Err(ReportError::at("schema", rule));
     }
-    match version {
-        Some(VERSION) => Ok(()),
-        Some(other) => Err(ReportError::at(
-            "version",
-            format!("is {other}, but this version of heapwright reads version {VERSION}"),
-        )),
-        None => {
-            let rule = format!("is missing; this version of heapwright reads version {VERSION}");
-            Err(ReportError::at("version", rule))
-        }
-    }
+    let is = match version {
+        Some(VERSION) => return Ok(()),
+        Some(other) => format!("is {other}, but"),
+        None => "is missing;".to_owned(),
+    };
+    Err(ReportError::at("version", format!("{is} this version of heapwright reads version {VERSION}")))
 }
 
 /// Path of a value in a report. It is formatted only for errors.
@@ -177,12 +170,8 @@ fn check_allocations(
             return Err(ReportError::at(format!("{path}.offset"), rule));
         }
         end = offset.checked_add(*size).filter(|end| end.get() <= capacity.get()).ok_or_else(|| {
-            let rule = format!(
-                "is {} at offset {}, but the container has {} bytes",
-                size.get(),
-                offset.get(),
-                capacity.get()
-            );
+            let [size, offset, capacity] = [size.get(), offset.get(), capacity.get()];
+            let rule = format!("is {size} at offset {offset}, but the container has {capacity} bytes");
             ReportError::at(format!("{path}.size"), rule)
         })?;
         check_requested(&path, *requested, *size)?;

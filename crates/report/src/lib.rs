@@ -43,13 +43,11 @@ mod error;
 mod html_page;
 mod html_text;
 mod json;
-mod live;
 pub mod session;
 mod visible;
 
 pub use check::check;
 pub use error::ReportError;
 pub use json::{JSON_SCHEMA, MAX_JSON_LEN, ReadReportError, from_json, read};
-pub use live::{AllocationLocation, ReportedAllocation, external_fragmentation, live_allocations};
 pub use session::write_html;
 pub use visible::Visible;

@@ -1,6 +1,6 @@
 //! Text with visible control characters.
 
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::{self, Display, Formatter};
 
 /// Displays text on one line. Control characters, characters that change the direction of text, and those that are
 /// displayed as nothing are written as `\u{..}`.
@@ -32,14 +32,10 @@ impl Display for Visible<'_> {
 impl Visible<'_> {
     /// Returns about `limit` characters of the text, with `…` if it was cut off.
     pub(crate) fn shortened(self, limit: usize) -> String {
-        let mut text = String::new();
-        let cut = self.0.char_indices().nth(limit).map(|(place, _)| place);
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{}", Visible(&self.0[..cut.unwrap_or(self.0.len())]));
-        if cut.is_some() {
-            text.push('…');
+        match self.0.char_indices().nth(limit) {
+            Some((cut, _)) => format!("{}…", Visible(&self.0[..cut])),
+            None => self.to_string(),
         }
-        text
     }
 }
 

@@ -1,7 +1,7 @@
 //! Workloads of heaps, simulated under heapwright's residency planner and an eviction policy.
 //!
-//! - `scenario` reads [`Scenario`]s; `workload` turns them, and traces, into the actions of a program on its
-//!   heaps: a [`Workload`].
+//! - `workload` turns traces and sessions into the actions of a program on its heaps: a [`Workload`]. It also
+//!   generates workloads from seeds.
 //! - `simulation` carries out the plans of core's planner, on a device of the host driver, in simulated time:
 //!   [`simulate`].
 //! - `offline` has the lower bound of paging for any policy: [`offline_bound`].
@@ -12,19 +12,17 @@
 
 mod offline;
 mod published;
-mod scenario;
 mod seeded;
 mod simulation;
 mod traces;
 mod workload;
 
+pub use offline::{OfflineBound, offline_bound};
 pub use published::{AgedLru, AgedLruDesc, Policy};
-pub use scenario::{Scenario, ScenarioError, built_in};
 pub use seeded::{FIRST_EVALUATION_SEED, Part, Seeded, Shape, UnknownGenerated};
 pub use simulation::{EVICT_AHEAD, Outcome, SimulationFailed, simulate};
 pub use traces::{GeneratedTrace, TraceShape};
-pub use workload::bound::{OfflineBound, offline_bound};
 pub use workload::{
-    CannotDerive, Frame, GeneratedWorkload, HeapNumber, NoWorkload, PagingCost, Random, TooMuch, WorkHeap,
-    WorkSubmission, Workload, WorkloadShape, expand, from_session, from_trace,
+    CannotDerive, Frame, GeneratedWorkload, HeapNumber, Random, WorkHeap, WorkSubmission, Workload,
+    WorkloadShape, from_records,
 };

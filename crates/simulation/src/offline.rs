@@ -2,14 +2,43 @@
 //! compared.
 
 use std::collections::BinaryHeap;
-use std::error::Error;
-use std::fmt;
 
 use heapwright_core::ByteSize;
+use heapwright_core::SegmentGroup;
+
+use crate::workload::{WorkHeap, Workload, as_index};
+
+/// The lower bound of paging over both segment groups.
+///
+/// It is the sum of the bound for each group, under which heaps are divisible into bytes, the future is known, and the GPU
+/// never blocks an eviction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OfflineBound {
+    /// The minimum bytes paged in.
+    pub bytes_in: ByteSize,
+    /// The bytes paged in for the first use of a heap.
+    pub cold_bytes: ByteSize,
+    /// The bytes that Belady's rule pages in with whole heaps. This is achievable if the future is known, but
+    /// need not be the minimum.
+    pub belady_bytes: ByteSize,
+}
+
+/// Computes the bound. O(uses × log heaps).
+pub fn offline_bound(workload: &Workload) -> OfflineBound {
+    let mut sum = OfflineBound::default();
+    for group in SegmentGroup::ALL {
+        let sequence = Sequence::of(workload, group);
+        let bound = sequence.lower_bound();
+        sum.bytes_in = sum.bytes_in.saturating_add(bound.bytes_in);
+        sum.cold_bytes = sum.cold_bytes.saturating_add(bound.cold_bytes_in);
+        sum.belady_bytes = sum.belady_bytes.saturating_add(sequence.belady());
+    }
+    sum
+}
 
 /// A sequence of submissions, with the heaps that each uses and the budget that each runs under.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sequence {
+struct Sequence {
     heaps: Vec<Heap>,
     submissions: Vec<Submission>,
     /// The heaps of all submissions, one submission after the other. A heap may occur twice in a submission.
@@ -30,92 +59,57 @@ struct Submission {
 
 /// A heap of a [`Sequence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SequenceHeap(usize);
+struct SequenceHeap(usize);
 
 /// The residency of a heap of a [`Sequence`] before its first use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Beginning {
-    /// The heap is resident before the first submission, unless it is evicted.
-    Resident,
+enum Beginning {
     /// The heap is created resident right before its first use, so nothing is paged in.
     Created,
     /// The heap is not resident, and is paged in for its first use.
     Evicted,
 }
 
-/// A submission named a heap that the sequence does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct UnknownHeap {
-    submission: usize,
-    heap: usize,
-    heaps: usize,
-}
-
-impl fmt::Display for UnknownHeap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { submission, heap, heaps } = self;
-        write!(f, "submission {submission} uses heap {heap}, but the number of heaps is {heaps}")
-    }
-}
-
-impl Error for UnknownHeap {}
-
 /// The lower bound for every policy; see [`Sequence::lower_bound`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct LowerBound {
+struct LowerBound {
     /// The total bytes paged in.
-    pub(crate) bytes_in: ByteSize,
+    bytes_in: ByteSize,
     /// The bytes paged in for the first use of a heap, which no budget can avoid.
-    pub(crate) cold_bytes_in: ByteSize,
-}
-
-/// The bytes that [`Sequence::belady`] moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Belady {
-    /// The total bytes paged in.
-    pub(crate) bytes_in: ByteSize,
-    /// The total bytes evicted, including heaps that are never used again.
-    pub(crate) bytes_out: ByteSize,
-    /// The number of submissions over their budget, because their own heaps exceed it.
-    pub(crate) over_budget: usize,
+    cold_bytes_in: ByteSize,
 }
 
 /// The value for no later use.
 const NEVER: usize = usize::MAX;
 
 impl Sequence {
-    /// Creates a sequence without heaps and submissions.
-    #[must_use]
-    pub(crate) const fn new() -> Self {
-        Self { heaps: Vec::new(), submissions: Vec::new(), uses: Vec::new() }
+    /// Returns the submissions of a workload, restricted to one segment group.
+    fn of(workload: &Workload, group: SegmentGroup) -> Self {
+        let mut sequence = Self::default();
+        let add = |heap: &WorkHeap| {
+            let beginning = if heap.is_resident { Beginning::Created } else { Beginning::Evicted };
+            (heap.group == group).then(|| sequence.heap(heap.size, beginning))
+        };
+        let numbers: Vec<Option<SequenceHeap>> = workload.heaps.iter().map(add).collect();
+        for frame in &workload.frames {
+            for submission in frame.submissions.clone() {
+                let used = workload.uses(submission).iter().filter_map(|&heap| numbers[as_index(heap)]);
+                sequence.submission(frame.budget[group.index()], used);
+            }
+        }
+        sequence
     }
 
     /// Adds a heap.
-    pub(crate) fn heap(&mut self, size: ByteSize, beginning: Beginning) -> SequenceHeap {
+    fn heap(&mut self, size: ByteSize, beginning: Beginning) -> SequenceHeap {
         self.heaps.push(Heap { size, beginning });
         SequenceHeap(self.heaps.len() - 1)
     }
 
-    /// Adds a submission that uses `heaps` under a budget. A heap that is named twice counts once.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`UnknownHeap`] if a heap belongs to another sequence with more heaps. The submission is then
-    /// not added.
-    pub(crate) fn submission(
-        &mut self,
-        budget: ByteSize,
-        heaps: impl IntoIterator<Item = SequenceHeap>,
-    ) -> Result<(), UnknownHeap> {
-        let uses = self.uses.len();
+    /// Adds a submission that uses heaps of this sequence under a budget. A heap that is named twice counts once.
+    fn submission(&mut self, budget: ByteSize, heaps: impl IntoIterator<Item = SequenceHeap>) {
         self.uses.extend(heaps);
-        if let Some(unknown) = self.uses[uses..].iter().find(|heap| heap.0 >= self.heaps.len()) {
-            let (submission, heap) = (self.submissions.len(), unknown.0);
-            self.uses.truncate(uses);
-            return Err(UnknownHeap { submission, heap, heaps: self.heaps.len() });
-        }
         self.submissions.push(Submission { budget, uses_end: self.uses.len() });
-        Ok(())
     }
 
     /// Returns the bytes that any policy must page in at least.
@@ -135,8 +129,7 @@ impl Sequence {
     /// one covers the remainder of the other.
     ///
     /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
-    #[must_use]
-    pub(crate) fn lower_bound(&self) -> LowerBound {
+    fn lower_bound(&self) -> LowerBound {
         let mut bound = LowerBound::default();
         self.replay(Whole::Bytes, |paged| {
             bound.bytes_in = bound.bytes_in.saturating_add(paged.bytes);
@@ -147,7 +140,7 @@ impl Sequence {
         bound
     }
 
-    /// Returns the bytes that Belady's rule moves if whole heaps are evicted. This is achievable if the
+    /// Returns the bytes that Belady's rule pages in if whole heaps are evicted. This is achievable if the
     /// future is known and the GPU never blocks an eviction. With heaps of different sizes it need not be the
     /// optimum, which is hard to compute.
     ///
@@ -156,15 +149,10 @@ impl Sequence {
     /// first.
     ///
     /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
-    #[must_use]
-    pub(crate) fn belady(&self) -> Belady {
-        let mut belady = Belady::default();
-        let moved = self.replay(Whole::Heaps, |paged| {
-            belady.bytes_in = belady.bytes_in.saturating_add(paged.bytes);
-        });
-        belady.bytes_out = moved.bytes_out;
-        belady.over_budget = moved.over_budget;
-        belady
+    fn belady(&self) -> ByteSize {
+        let mut bytes_in = ByteSize::ZERO;
+        self.replay(Whole::Heaps, |paged| bytes_in = bytes_in.saturating_add(paged.bytes));
+        bytes_in
     }
 
     /// Returns for each use the submission of the next use of the same heap, and for each heap its first use.
@@ -191,25 +179,17 @@ impl Sequence {
     }
 
     /// Processes all submissions by Belady's rule, and calls `page_in` for everything that is paged in.
-    fn replay(&self, whole: Whole, mut page_in: impl FnMut(PagedIn)) -> Moved {
+    fn replay(&self, whole: Whole, mut page_in: impl FnMut(PagedIn)) {
         let (next_of_use, first_use) = self.next_uses();
-        let mut moved = Moved::default();
         let mut state: Vec<_> = first_use
             .iter()
             .map(|&first| State { resident: ByteSize::ZERO, next_use: first, begun: false })
             .collect();
         // The heaps that can be evicted, the farthest next use on top. An entry is stale if the heap's next
         // use has changed.
-        let mut farthest = BinaryHeap::with_capacity(self.heaps.len());
+        let mut farthest = BinaryHeap::<(usize, usize)>::with_capacity(self.heaps.len());
         // 128 bits, because the sum of 2^64 heaps of 2^64 bytes must not overflow.
         let mut usage = 0_u128;
-        for (number, heap) in self.heaps.iter().enumerate() {
-            if heap.beginning == Beginning::Resident {
-                state[number].resident = heap.size;
-                usage += u128::from(heap.size.get());
-                farthest.push((state[number].next_use, number));
-            }
-        }
         let mut victims = Vec::new();
         for (now, range) in self.ranges().enumerate() {
             for &SequenceHeap(number) in &self.uses[range.clone()] {
@@ -245,7 +225,6 @@ impl Sequence {
                 usage -= given_up;
                 let rest = u64::try_from(resident - given_up).expect("less than the resident bytes");
                 let rest = ByteSize::new(rest);
-                moved.bytes_out = moved.bytes_out.saturating_add(state.resident.saturating_sub(rest));
                 state.resident = rest;
                 if rest.is_zero() {
                     victims.push((next_use, number));
@@ -253,15 +232,11 @@ impl Sequence {
                     farthest.push((next_use, number));
                 }
             }
-            if usage > budget {
-                moved.over_budget += 1;
-            }
             // Heaps evicted beyond the need are kept. (Byte by byte, there are none.)
             for &(next_use, number) in victims.iter().rev() {
                 let size = self.heaps[number].size;
                 if whole == Whole::Heaps && usage + u128::from(size.get()) <= budget {
                     usage += u128::from(size.get());
-                    moved.bytes_out = moved.bytes_out.saturating_sub(size);
                     state[number].resident = size;
                     farthest.push((next_use, number));
                 }
@@ -274,7 +249,6 @@ impl Sequence {
                 }
             }
         }
-        moved
     }
 }
 
@@ -295,12 +269,6 @@ struct State {
 struct PagedIn {
     bytes: ByteSize,
     first: bool,
-}
-
-#[derive(Debug, Default)]
-struct Moved {
-    bytes_out: ByteSize,
-    over_budget: usize,
 }
 
 #[cfg(test)]

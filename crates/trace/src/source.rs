@@ -10,9 +10,7 @@ use crate::error::Fault;
 pub(crate) struct Source<R> {
     input: Input<R>,
     /// First bytes that [`Source::first`] has read.
-    first: Vec<u8>,
-    /// Number of bytes of `first` that [`Source::read`] has returned.
-    first_returned: usize,
+    first: io::Cursor<Vec<u8>>,
     /// Error that occurred after `first`.
     error: Option<Fault>,
 }
@@ -43,37 +41,31 @@ impl<R: Read> Source<R> {
         let whole = io::Cursor::new(first).chain(input);
         let input =
             if is_gzip { Input::Gzip(Box::new(MultiGzDecoder::new(whole))) } else { Input::Plain(whole) };
-        Ok(Self { input, first: Vec::new(), first_returned: 0, error: None })
+        Ok(Self { input, first: io::Cursor::default(), error: None })
     }
 
     /// Returns the first bytes, at most [`FIRST_LEN`], without consuming them. Call before [`read`](Self::read).
     pub(crate) fn first(&mut self) -> &[u8] {
-        let mut len = self.first.len();
-        self.first.resize(FIRST_LEN, 0);
+        let first = self.first.get_mut();
+        let mut len = first.len();
+        first.resize(FIRST_LEN, 0);
         while len < FIRST_LEN && self.error.is_none() {
-            match self.input.read(&mut self.first[len..]) {
+            match self.input.read(&mut first[len..]) {
                 Ok(0) => break,
                 Ok(more) => len += more,
                 // Returned after the bytes that precede it.
                 Err(error) => self.error = Some(error),
             }
         }
-        self.first.truncate(len);
-        &self.first
+        first.truncate(len);
+        first
     }
 
     /// Reads bytes into `buffer` and returns their number, 0 at the end.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
-        let first = &self.first[self.first_returned..];
-        if !first.is_empty() {
-            let len = first.len().min(buffer.len());
-            buffer[..len].copy_from_slice(&first[..len]);
-            self.first_returned += len;
-            return Ok(len);
-        }
-        match self.error.take() {
-            Some(error) => Err(error),
-            None => self.input.read(buffer),
+        match self.first.read(buffer).map_err(Fault::Io)? {
+            0 => self.error.take().map_or_else(|| self.input.read(buffer), Err),
+            len => Ok(len),
         }
     }
 

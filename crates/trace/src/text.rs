@@ -1,6 +1,5 @@
 //! Quotation of text and paths in messages.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -39,12 +38,8 @@ fn push_escaped(text: &mut String, character: char) {
 
 /// Formats a path on one line, without shortening it.
 pub(crate) fn display_path(path: &Path) -> String {
-    let lossy: Cow<'_, str> = path.to_string_lossy();
-    if !lossy.chars().any(needs_escape) {
-        return lossy.into_owned();
-    }
-    let mut text = String::with_capacity(lossy.len() + 8);
-    for character in lossy.chars() {
+    let mut text = String::new();
+    for character in path.to_string_lossy().chars() {
         if needs_escape(character) {
             text.extend(character.escape_unicode());
         } else {

@@ -26,10 +26,6 @@ struct Args {
     /// Run fewer operations, in less than a minute; the table is printed, but written only with --output.
     #[arg(long)]
     quick: bool,
-    /// Measure no time; check that no allocation overlaps another, is misaligned or exceeds the capacity, and that no
-    /// rival refuses what others serve.
-    #[arg(long, conflicts_with_all = ["quick", "output", "date"])]
-    verify: bool,
     /// The date to write [default: that of the commit].
     #[arg(long)]
     date: Option<String>,
@@ -56,26 +52,9 @@ fn say(line: &str) {
 fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = package.parent().unwrap_or(package);
-    let effort = match (args.verify, args.quick) {
-        (true, _) => Effort::Check,
-        (false, true) => Effort::Quick,
-        (false, false) => Effort::Full,
-    };
+    let effort = if args.quick { Effort::Quick } else { Effort::Full };
     let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
     let suite = Suite::new(effort, &[root.join("traces"), elsewhere])?;
-    if args.verify {
-        let mut checked = 0_u32;
-        let differences = suite.check(|what| {
-            checked += 1;
-            say(&format!("checking {what}"));
-        });
-        refuse(&differences)?;
-        writeln!(
-            anstream::stdout(),
-            "{checked} runs: no answer was wrong, and nobody refused what others served"
-        )?;
-        return Ok(());
-    }
     let machine = Machine::here(root, args.date);
     let clock_nanoseconds = clock_nanoseconds();
     let (sections, differences) = suite.run(|workload| say(&format!("measuring {workload}")));

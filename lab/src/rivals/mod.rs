@@ -3,14 +3,12 @@
 //! To add a rival, write its adapter in a file here and add a line to the lists below. Each list is for the workloads
 //! that rivals of a kind can run: frees in any order, or oldest first.
 
-pub mod checked;
 pub mod combined;
 pub mod null;
 pub mod offset_allocator;
 pub mod ours;
 pub mod vma;
 
-use self::checked::Checked;
 use self::combined::OurCombined;
 use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
@@ -47,12 +45,10 @@ pub struct Entrant<J, O> {
     pub name: &'static str,
     /// Runs the job.
     pub run: Run<J, O>,
-    /// Runs the job with each result checked; `None` for the harness alone, whose results are not ranges.
-    pub check: Option<Run<J, O>>,
 }
 
 fn entrant<R: Rival, J: Job>(name: &'static str) -> Entrant<J, J::Outcome> {
-    Entrant { name, run: J::run::<R>, check: Some(J::run::<Checked<R>>) }
+    Entrant { name, run: J::run::<R> }
 }
 
 /// Returns the rivals for workloads that free in any order.
@@ -67,7 +63,7 @@ pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
         entrant::<Vma<vma::MinMemory>, J>("VMA min-memory"),
         entrant::<Vma<vma::MinTime>, J>("VMA min-time"),
         entrant::<OffsetAllocator, J>("offset-allocator"),
-        harness(),
+        entrant::<Null, J>(HARNESS),
     ]
 }
 
@@ -78,8 +74,4 @@ pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     entrants.insert(0, entrant::<OurLinear, J>("heapwright linear"));
     entrants.insert(1, entrant::<Vma<vma::Linear>, J>("VMA linear"));
     entrants
-}
-
-fn harness<J: Job>() -> Entrant<J, J::Outcome> {
-    Entrant { check: None, ..entrant::<Null, J>(HARNESS) }
 }

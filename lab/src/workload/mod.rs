@@ -29,18 +29,15 @@ pub enum Effort {
     Full,
     /// For a first impression, in less than a minute.
     Quick,
-    /// For checking results, where each operation also costs an operation of a map.
-    Check,
 }
 
 impl Effort {
     /// Returns the argument for this effort.
     #[must_use]
-    pub fn pick<T>(self, full: T, quick: T, check: T) -> T {
+    pub fn pick<T>(self, full: T, quick: T) -> T {
         match self {
             Self::Full => full,
             Self::Quick => quick,
-            Self::Check => check,
         }
     }
 }

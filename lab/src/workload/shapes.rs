@@ -136,7 +136,7 @@ impl Shape {
     /// pairs, while one large free range still exists, as in VMA's own test. The second pass follows it.
     #[must_use]
     pub fn churn(&self, effort: Effort) -> Script {
-        let pairs = effort.pick(200_000, 20_000, 20_000);
+        let pairs = effort.pick(200_000, 20_000);
         let mut random = Random::new(self.stream);
         let warm_up =
             (0..self.live).map(|slot| Operation::Allocate { slot, size: self.sizes.draw(&mut random) });
@@ -166,7 +166,7 @@ impl Shape {
         // Two and a half times the number that fills the heap without waste: every second allocation is freed, and
         // sizes vary.
         let fill = self.full_capacity.get() * 5 / 2 / self.sizes.mean();
-        let fills = (0..effort.pick(16, 4, 2)).map(|_| steps(fill)).collect();
+        let fills = (0..effort.pick(16, 4)).map(|_| steps(fill)).collect();
         Full {
             terms: Terms {
                 capacity: self.full_capacity,
@@ -174,7 +174,7 @@ impl Shape {
                 most_live: u32::try_from(fill).unwrap_or(u32::MAX),
             },
             fills,
-            steps: steps(effort.pick(100_000, 15_000, 10_000)),
+            steps: steps(effort.pick(100_000, 15_000)),
         }
     }
 }
@@ -185,7 +185,7 @@ const RING_LIVE: u32 = 2000;
 /// Creates a script that frees in the order of the allocations, like an upload ring that waits for fences: 256 B to 64 KiB at alignment 256; the oldest of 2,000 is freed before each allocation.
 #[must_use]
 pub fn upload_ring(effort: Effort) -> Script {
-    let pairs: u32 = effort.pick(200_000, 50_000, 20_000);
+    let pairs: u32 = effort.pick(200_000, 50_000);
     let mut random = Random::new(4);
     let mut size = || random.log_size(256, ByteSize::new(256));
     let warm_up = (0..RING_LIVE).map(|slot| Operation::Allocate { slot, size: size() }).collect();

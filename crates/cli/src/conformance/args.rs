@@ -46,7 +46,7 @@ pub(crate) struct ConformanceArgs {
     pub(crate) worker: bool,
 
     /// Print the selected checks and their sources, and run none
-    #[arg(long, conflicts_with_all = ["json", "baseline", "junit", "results", "known_gaps"])]
+    #[arg(long, conflicts_with_all = ["json", "baseline", "results", "known_gaps"])]
     pub(crate) list: bool,
 
     /// Write the result of each check to a file, for --baseline and --table
@@ -57,12 +57,8 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
-    /// Write the results to a file as JUnit XML, which build servers show
-    #[arg(long, value_name = "FILE")]
-    pub(crate) junit: Option<PathBuf>,
-
     /// Print a Markdown table of checks by implementation from these files of --results, and run none
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["json", "list", "baseline", "junit", "results", "known_gaps"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["json", "list", "baseline", "results", "known_gaps"])]
     pub(crate) table: Vec<PathBuf>,
 
     /// Print the result as one JSON object

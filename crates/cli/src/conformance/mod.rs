@@ -6,11 +6,9 @@
 //! - [`process`], [`worker`]: the parent's and the child's side of such a process.
 //! - [`report`]: the results, as JSON and as text.
 //! - [`results`]: files of earlier results: comparison with one, and a table of several.
-//! - [`junit`]: the results as JUnit XML.
 
 mod args;
 mod isolation;
-mod junit;
 mod known_gaps;
 mod process;
 mod report;
@@ -43,14 +41,10 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
     if args.worker {
         return worker::run(&choice, output);
     }
-    // The files are opened before the checks run, so that errors are reported at once.
-    let junit = args.junit.as_deref().map(|path| OutputFile::open("JUnit file", path, [])).transpose()?;
+    // The file is opened before the checks run, so that errors are reported at once.
     let results = args.results.as_deref().map(|path| OutputFile::open("results", path, [])).transpose()?;
     let report = check(args, &choice, verbosity, output)?;
     let changes = baseline.map(|earlier| report.since(&earlier));
-    if let Some(file) = junit {
-        file.write(|writer| writer.write_all(junit::render(&report).as_bytes()))?;
-    }
     if let Some(file) = results {
         file.write(|writer| writer.write_all(results::render(&report).as_bytes()))?;
     }

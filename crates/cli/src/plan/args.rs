@@ -61,10 +61,6 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "MODEL", value_enum, conflicts_with = "check")]
     pub(crate) barriers: Option<BarriersArg>,
 
-    /// Write an SVG file that shows the memory over time
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-
     /// Write the table with the column offset, or the frame with an offset for each resource
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     pub(crate) out: Option<PathBuf>,

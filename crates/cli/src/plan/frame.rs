@@ -150,14 +150,6 @@ impl NamedFrame {
         }
     }
 
-    /// Returns the first and the last pass that use a resource, by number.
-    pub(super) fn life(&self, resource: usize) -> (usize, usize) {
-        let uses = |pass: &NamedPass| pass.uses.iter().any(|used| used.resource == resource);
-        let first = self.passes.iter().position(uses).unwrap_or(0);
-        let last = self.passes.iter().rposition(uses).unwrap_or(first);
-        (first, last)
-    }
-
     /// Returns the plan for the key `frame` of the JSON.
     pub(super) fn to_json(&self, plan: &FramePlan) -> Value {
         let resource = |resource: FrameResourceId| &self.resource(resource).name;

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use heapwright_core::aliasing::SolveOptions;
 use heapwright_core::aliasing::frame::{BarrierModel, Category, FrameError, FramePlan, FramePlanOptions};
-use heapwright_core::aliasing::{Interval, SolveOptions};
 
 use super::args::{BarriersArg, PlanArgs};
-use super::drawing::{DrawnBuffer, DrawnHeap, draw};
 use super::frame::{FrameText, NamedFrame};
 use super::report::{HeapReport, PlanReport};
 use super::table_plan::solve_options;
@@ -50,13 +49,9 @@ pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, F
     let heaps = (0..plan.heaps.len()).map(|heap| heap_report(&frame, &plan, heap)).collect();
     let report = PlanReport::new(name.to_owned(), times, heaps)
         .with_frame(frame.to_json(&plan), FrameText(&frame, &plan).to_string());
-    let svg = args
-        .svg
-        .is_some()
-        .then(|| draw(&(0..plan.heaps.len()).map(|heap| drawn(&frame, &plan, heap)).collect::<Vec<_>>()));
     let with_offsets =
         frame_file::with_offsets(text, &plan).map_err(|error| Failed::bad_input(error).of(name))?;
-    Ok(Planned { report, svg, with_offsets })
+    Ok(Planned { report, with_offsets })
 }
 
 /// Returns the options for a frame whose offsets are all fixed.
@@ -117,29 +112,5 @@ fn heap_report(frame: &NamedFrame, plan: &FramePlan, heap: usize) -> HeapReport 
             .sum(),
         barriers: pairs.sum(),
         steps: of.steps,
-    }
-}
-
-fn drawn<'a>(frame: &'a NamedFrame, plan: &FramePlan, heap: usize) -> DrawnHeap<'a> {
-    let of = &plan.heaps[heap];
-    let unshared: BTreeSet<usize> = plan.not_aliased.iter().map(|(resource, _)| resource.0).collect();
-    let buffers = held(plan, heap).map(|number| {
-        let resource = &frame.resources[number];
-        let (first, last) =
-            if unshared.contains(&number) { (0, frame.passes.len() - 1) } else { frame.life(number) };
-        let instant = |pass: usize| i64::try_from(pass).unwrap_or(i64::MAX);
-        DrawnBuffer {
-            label: &resource.name,
-            category: Some(category_name(resource.desc.kind.category())),
-            size: resource.desc.size.get(),
-            offset: plan.placements[number].offset.get(),
-            lives: vec![Interval { lower: instant(first), upper: instant(last + 1) }],
-        }
-    });
-    DrawnHeap {
-        name: of.category.map_or("heap", category_name),
-        height: of.height.get(),
-        proved: of.proved,
-        buffers: buffers.collect(),
     }
 }

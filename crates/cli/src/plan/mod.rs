@@ -6,10 +6,8 @@
 //!   of its parts. [`frame_plan`]: plans and checks of frames.
 //! - [`replay`]: the rules of aliasing, for `--check`.
 //! - [`report`]: what is printed.
-//! - [`drawing`]: the SVG.
 
 mod args;
-mod drawing;
 mod frame;
 mod frame_file;
 mod frame_plan;
@@ -20,7 +18,6 @@ mod table_plan;
 
 use std::fmt::Display;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::args::PlanArgs;
@@ -50,8 +47,6 @@ fn wrong(name: &str, line: usize, reason: impl Display) -> Failed {
 /// A plan that was made or checked.
 struct Planned {
     report: PlanReport,
-    /// The drawing, if it is wanted.
-    svg: Option<String>,
     /// The input with the offsets.
     with_offsets: String,
 }
@@ -61,16 +56,11 @@ pub(crate) fn run(args: &PlanArgs, output: &mut Output) -> Result<Exit, Failed> 
     if args.tier == 1 && args.capacity.is_some() {
         return Err(Failed::bad_input("--capacity is for one heap and cannot be combined with --tier 1"));
     }
-    let open = |what, path: &Option<PathBuf>| {
-        path.as_deref().map(|path| OutputFile::open(what, path, [&*args.file])).transpose()
-    };
-    let (plan_file, drawing) = (open("plan", &args.out)?, open("drawing", &args.svg)?);
-    if let (Some(plan_file), Some(drawing)) = (&plan_file, &drawing) {
-        drawing.expect_other(plan_file)?;
-    }
+    let plan_file =
+        args.out.as_deref().map(|path| OutputFile::open("plan", path, [&*args.file])).transpose()?;
     let name = input::name(&args.file).display().to_string();
     let text = input::read_text(&args.file)?;
-    let Planned { report, svg, with_offsets } = if frame_file::is_frame(&text) {
+    let Planned { report, with_offsets } = if frame_file::is_frame(&text) {
         frame_plan::make(args, &name, &text)?
     } else if args.barriers.is_some() {
         return Err(Failed::bad_input(format_args!(
@@ -79,9 +69,6 @@ pub(crate) fn run(args: &PlanArgs, output: &mut Output) -> Result<Exit, Failed> 
     } else {
         table_plan::make(args, name, &text)?
     };
-    if let (Some(file), Some(svg)) = (drawing, &svg) {
-        file.write(|writer| writer.write_all(svg.as_bytes()))?;
-    }
     if let Some(file) = plan_file {
         file.write(|writer| writer.write_all(with_offsets.as_bytes()))?;
     }

@@ -9,7 +9,6 @@ use heapwright_core::aliasing::{
 use heapwright_core::{ByteSize, HeapOffset};
 
 use super::args::{Budget, PlanArgs};
-use super::drawing::{DrawnBuffer, DrawnHeap, draw};
 use super::report::{HeapReport, PlanReport};
 use super::table::Table;
 use super::{Planned, frame_plan, moves};
@@ -60,14 +59,12 @@ pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned,
     }
     let times = [start.elapsed(), barrier_time];
     let report = PlanReport::new(table.name.clone(), times, heaps.iter().map(heap_report).collect());
-    let svg =
-        args.svg.is_some().then(|| draw(&heaps.iter().map(|heap| drawn(&table, heap)).collect::<Vec<_>>()));
     for heap in &heaps {
         for (&row, &offset) in heap.rows.iter().zip(&heap.packing.offsets) {
             table.rows[row].offset = Some(offset.get());
         }
     }
-    Ok(Planned { report, svg, with_offsets: table.to_text() })
+    Ok(Planned { report, with_offsets: table.to_text() })
 }
 
 /// Returns how a heap is packed within a budget.
@@ -105,24 +102,5 @@ fn heap_report(heap: &Heap) -> HeapReport {
             .sum(),
         barriers: aliasing_pairs(&heap.instance, &heap.packing),
         steps: heap.packing.steps,
-    }
-}
-
-fn drawn<'a>(table: &'a Table, heap: &'a Heap) -> DrawnHeap<'a> {
-    let buffers = heap.rows.iter().zip(&heap.packing.offsets).map(|(&row, offset)| {
-        let row = &table.rows[row];
-        DrawnBuffer {
-            label: &row.label,
-            category: row.category.as_deref(),
-            size: row.size,
-            offset: offset.get(),
-            lives: row.lives.clone(),
-        }
-    });
-    DrawnHeap {
-        name: heap.category.as_deref().unwrap_or("heap"),
-        height: heap.packing.height.get(),
-        proved: heap.packing.proved,
-        buffers: buffers.collect(),
     }
 }

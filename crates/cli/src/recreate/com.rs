@@ -10,8 +10,6 @@ use std::ffi::c_void;
 use heapwright_d3d12::windows_core::{IUnknown, Interface, Result};
 use heapwright_d3d12::*;
 
-use super::copies::CopyQueue;
-
 /// Returns whether a device can create objects at addresses: `D3D12_RECREATE_AT_TIER`.
 pub(super) fn has_tier(device: &ID3D12Device) -> bool {
     let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS20::default();
@@ -59,9 +57,8 @@ impl Creator {
         Ok(Self { device, tools })
     }
 
-    /// Returns a copy queue of the device.
-    pub(super) fn copy_queue(&self) -> Result<CopyQueue> {
-        CopyQueue::new(&self.device, self)
+    pub(super) fn device(&self) -> &ID3D12Device {
+        &self.device
     }
 
     /// Sets the address of the next object, or clears it.

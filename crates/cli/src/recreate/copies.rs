@@ -8,19 +8,9 @@
 use heapwright::{ByteSize, buffer_desc};
 use heapwright_d3d12::windows_core::{Interface, Result};
 use heapwright_d3d12::*;
+use heapwright_trace::session::MAX_CONTENTS_LEN;
 
 use super::com::{Creator, is_equal, write};
-
-/// Length of the upload buffer and of the readback buffer.
-pub(super) const STAGING_LEN: usize = 4 << 20;
-
-/// Bytes for a buffer, from an offset on that is in the buffer together with all bytes.
-#[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
-    pub(super) buffer: &'a ID3D12Resource,
-    pub(super) offset: u64,
-    pub(super) bytes: &'a [u8],
-}
 
 /// A copy queue and its buffers.
 pub(super) struct CopyQueue {
@@ -35,7 +25,8 @@ pub(super) struct CopyQueue {
 }
 
 impl CopyQueue {
-    pub(super) fn new(device: &ID3D12Device, creator: &Creator) -> Result<Self> {
+    pub(super) fn new(creator: &Creator) -> Result<Self> {
+        let device = creator.device();
         let list_type = D3D12_COMMAND_LIST_TYPE_COPY;
         let desc = D3D12_COMMAND_QUEUE_DESC { Type: list_type, ..Default::default() };
         // SAFETY: a live COM object and a description that is read.
@@ -51,7 +42,7 @@ impl CopyQueue {
         let fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }?;
         let staging = |heap_type, state| {
             let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-            let desc = buffer_desc(ByteSize::new(STAGING_LEN as u64));
+            let desc = buffer_desc(ByteSize::new(MAX_CONTENTS_LEN as u64));
             creator.committed(&properties, &desc, state, None)
         };
         let upload = staging(D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ)?;
@@ -59,54 +50,36 @@ impl CopyQueue {
         Ok(Self { device: device.clone(), queue, allocator, list, fence, fence_value: 0, upload, readback })
     }
 
-    /// Copies parts to their buffers and back, and returns for each of them whether the bytes are the same. They have at most
-    /// [`STAGING_LEN`] bytes together, and their buffers are in state COMMON, as they are after the call.
-    pub(super) fn write(&mut self, parts: &[Part<'_>]) -> Result<Vec<bool>> {
-        let mut end = 0;
-        let starts: Vec<u64> = parts
-            .iter()
-            .map(|part| {
-                let start = end;
-                end += part.bytes.len() as u64;
-                start
-            })
-            .collect();
-        for (part, &start) in parts.iter().zip(&starts) {
-            write(&self.upload, start, part.bytes)?;
-            // No byte is right before the GPU has copied it back.
-            let wrong: Vec<u8> = part.bytes.iter().map(|byte| !byte).collect();
-            write(&self.readback, start, &wrong)?;
-        }
+    /// Copies the bytes of a record to a buffer and back, and returns whether they are the same. The buffer is in state COMMON, as it
+    /// is after the call.
+    pub(super) fn write(&mut self, buffer: &ID3D12Resource, offset: u64, bytes: &[u8]) -> Result<bool> {
+        write(&self.upload, 0, bytes)?;
+        // No byte is right before the GPU has copied it back.
+        let wrong: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+        write(&self.readback, 0, &wrong)?;
+        let len = bytes.len() as u64;
         // Buffers return to COMMON after each submission, so that no barriers are needed.
-        let upload = self.upload.clone();
-        self.execute(parts.iter().zip(&starts).map(|(part, &start)| Copy {
-            to: part.buffer,
-            to_offset: part.offset,
-            from: &upload,
-            from_offset: start,
-            len: part.bytes.len() as u64,
-        }))?;
-        let readback = self.readback.clone();
-        self.execute(parts.iter().zip(&starts).map(|(part, &start)| Copy {
-            to: &readback,
-            to_offset: start,
-            from: part.buffer,
-            from_offset: part.offset,
-            len: part.bytes.len() as u64,
-        }))?;
-        parts.iter().zip(&starts).map(|(part, &start)| is_equal(&self.readback, start, part.bytes)).collect()
+        self.execute(|list, upload, _| {
+            // SAFETY: live COM objects. Ranges beyond a buffer make `Close` fail.
+            unsafe { list.CopyBufferRegion(buffer, offset, upload, 0, len) };
+        })?;
+        self.execute(|list, _, readback| {
+            // SAFETY: as above.
+            unsafe { list.CopyBufferRegion(readback, 0, buffer, offset, len) };
+        })?;
+        is_equal(&self.readback, 0, bytes)
     }
 
-    /// Executes copies, and waits until they are done.
-    fn execute<'a>(&mut self, copies: impl Iterator<Item = Copy<'a>>) -> Result<()> {
+    /// Executes a copy from or to the staging buffers, and waits until it is done.
+    fn execute(
+        &mut self,
+        copy: impl FnOnce(&ID3D12GraphicsCommandList, &ID3D12Resource, &ID3D12Resource),
+    ) -> Result<()> {
         // SAFETY: live COM objects, which the GPU does not use: each submission is waited for.
         unsafe { self.allocator.Reset() }.ok()?;
         // SAFETY: as above; the list is closed.
         unsafe { self.list.Reset(&self.allocator, None) }.ok()?;
-        for Copy { to, to_offset, from, from_offset, len } in copies {
-            // SAFETY: live COM objects. Ranges beyond a buffer make `Close` fail.
-            unsafe { self.list.CopyBufferRegion(to, to_offset, from, from_offset, len) };
-        }
+        copy(&self.list, &self.upload, &self.readback);
         // SAFETY: a live COM object.
         unsafe { self.list.Close() }.ok()?;
         let lists = [Some(self.list.cast::<ID3D12CommandList>()?)];
@@ -120,14 +93,6 @@ impl CopyQueue {
         // SAFETY: a live COM object.
         unsafe { self.device.GetDeviceRemovedReason() }.ok()
     }
-}
-
-struct Copy<'a> {
-    to: &'a ID3D12Resource,
-    to_offset: u64,
-    from: &'a ID3D12Resource,
-    from_offset: u64,
-    len: u64,
 }
 
 #[cfg(test)]
@@ -144,7 +109,7 @@ mod tests {
     fn bytes_that_are_not_copied_are_not_found() {
         let gpu = Instance::open(HostProfile::default_profile()).expect("a device");
         let creator = Creator::new(gpu.device.clone(), false).expect("a device");
-        let mut queue = creator.copy_queue().expect("a queue");
+        let mut queue = CopyQueue::new(&creator).expect("a queue");
         let are_lost: &'static AtomicBool = Box::leak(Box::default());
         let list: ID3D12GraphicsCommandList10 = queue.list.cast().expect("the newest interface");
         // SAFETY: this is the list's newest interface, and this thread alone uses it. A list without a copy is a valid one.
@@ -172,12 +137,9 @@ mod tests {
         let desc = buffer_desc(ByteSize::new(64));
         let buffer =
             creator.committed(&properties, &desc, D3D12_RESOURCE_STATE_COMMON, None).expect("a buffer");
-        let parts = [0, 7].map(|byte| vec![byte; 20]);
-        let parts = [0, 1].map(|at| Part { buffer: &buffer, offset: 20 * at as u64, bytes: &parts[at] });
-        assert_eq!(queue.write(&parts).expect("executed"), [true, true]);
-        are_lost.store(true, Ordering::Relaxed);
-        assert_eq!(queue.write(&parts).expect("executed"), [false, false]);
-        are_lost.store(false, Ordering::Relaxed);
-        assert_eq!(queue.write(&parts).expect("executed"), [true, true]);
+        for (is_lost, byte) in [(false, 0), (true, 7), (false, 7)] {
+            are_lost.store(is_lost, Ordering::Relaxed);
+            assert_eq!(queue.write(&buffer, 20, &[byte; 20]), Ok(!is_lost));
+        }
     }
 }

@@ -44,10 +44,6 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "OPTION=VALUE", conflicts_with = "compare", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// Write the report at peak live memory of a single trace with one allocator, as input for `heapwright report`
-    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
-    pub(crate) report: Option<PathBuf>,
-
     /// Print one JSON object per line for each trace; with --compare, one for each allocator
     #[arg(long)]
     pub(crate) json: bool,
@@ -97,8 +93,7 @@ Examples:
   heapwright replay workload:streaming:7
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz
   heapwright replay --profile captured session.hws
-  heapwright replay --profile low-memory --set max_heap_size=64MiB session.hws capture.json
-  heapwright replay --report vision.json traces/vision_serving.csv.gz";
+  heapwright replay --profile low-memory --set max_heap_size=64MiB session.hws capture.json";
 
 const DETAILS: &str = "\
 docs/formats.md describes the measurements, and docs/output.schema.json the keys of the JSON.

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use heapwright::d3d12::IDXGIAdapter3;
-use heapwright::report::AllocatorReport;
 use heapwright::{
     Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, RecordOptions, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
+    ResourceAllocationDesc, SegmentGroup, VideoMemoryInfo,
 };
 use heapwright_core::placement::HeapCosts;
 use heapwright_loader::Gpu;
@@ -31,8 +30,6 @@ pub(super) struct Settings {
     pub(super) options: Vec<(String, String)>,
     /// Whether resources are created as recorded, rather than as buffers of the recorded sizes.
     pub(super) as_recorded: bool,
-    /// Whether buffers are named after their ids and a report is made at peak live memory.
-    pub(super) report: bool,
     /// Whether the adapter's CurrentUsage after the replay must equal that before it.
     pub(super) compare_usage: bool,
     /// Recording of the allocators, which the environment may request without it.
@@ -51,8 +48,6 @@ pub(super) struct Replayed {
     pub(super) report: ReplayReport,
     /// The errors found, each on one line; empty if there are none.
     pub(super) findings: Vec<String>,
-    /// The allocator's report at peak live memory, if requested.
-    pub(super) detailed: Option<AllocatorReport>,
 }
 
 /// Replays `trace` through a new allocator on `gpu`, which nothing else may use during the replay.
@@ -97,9 +92,6 @@ pub(super) fn replay(
         let total = replay.allocators.total();
         replay.modelled.record(total.heap_time);
         replay.held.record(event.time_us, replay.live, total.reserved);
-        if replay.report_after == Some(event_index) {
-            replay.detailed = replay.allocators.get(0).map(ResourceAllocator::report);
-        }
     }
     // What the allocators hold at the end is a result, so that they are not dropped with the recorded ones.
     let is_drop = |step: &&Step| matches!(step.kind, StepKind::Drop | StepKind::DropPool(_));
@@ -144,14 +136,11 @@ struct Replay<'a> {
     modelled: Modelled,
     failures: Option<Failures>,
     verifier: Option<Verifier<'a>>,
-    /// Index of the event after which the report is made, if one is requested.
-    report_after: Option<usize>,
-    detailed: Option<AllocatorReport>,
 }
 
 impl<'a> Replay<'a> {
     fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &Settings) -> Result<Self, Error> {
-        let &Settings { heap_type, verify, configuration, as_recorded, report, .. } = settings;
+        let &Settings { heap_type, verify, configuration, as_recorded, .. } = settings;
         let (trace, adapter) = (&recorded.trace, gpu.adapter.as_ref());
         let allocators = Allocators::new(recorded, gpu, settings)?;
         let alignment =
@@ -175,8 +164,6 @@ impl<'a> Replay<'a> {
             modelled: Modelled::default(),
             failures: None,
             verifier,
-            report_after: if report { peak_event(trace) } else { None },
-            detailed: None,
         })
     }
 
@@ -205,10 +192,6 @@ impl<'a> Replay<'a> {
                 self.alloc_times.push(time);
                 self.live += event.size.get();
                 self.allocators.add_live(of, event.size.get());
-                if self.report_after.is_some() {
-                    let id = self.trace.id(event.allocation);
-                    buffer.set_debug_name(&id.to_string())?;
-                }
                 if let Some(verifier) = &mut self.verifier {
                     verifier.after_create(event_index, &mut buffer);
                 }
@@ -309,7 +292,7 @@ impl<'a> Replay<'a> {
             ));
         }
         let report = self.report(heaps_created, failure_count);
-        Replayed { report, findings, detailed: self.detailed }
+        Replayed { report, findings }
     }
 
     fn update_all(&mut self) {
@@ -425,22 +408,6 @@ impl Held {
         [self.live_sum, self.reserved_sum]
             .map(|sum| u64::try_from(sum / u128::from(events.max(1))).unwrap_or(u64::MAX))
     }
-}
-
-/// Returns the index of the first event after which the live bytes reach their maximum.
-fn peak_event(trace: &Trace) -> Option<usize> {
-    let mut live = 0_u64;
-    let mut peak = None;
-    for (place, event) in trace.events().iter().enumerate() {
-        match event.kind {
-            EventKind::Alloc => live += event.size.get(),
-            EventKind::Free => live -= event.size.get(),
-        }
-        if peak.is_none_or(|(most, _)| live > most) {
-            peak = Some((live, place));
-        }
-    }
-    peak.map(|(_, place)| place)
 }
 
 /// The adapter's CurrentUsage of this process.

@@ -40,16 +40,12 @@ use crate::exit::{Exit, Failed};
 use crate::format;
 use crate::input;
 use crate::output::Output;
-use crate::output_file::{OutputFile, check_recording};
+use crate::output_file::check_recording;
 
 /// Runs the command. Returns the most severe result of all traces.
 pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Failed> {
     let paths = input::expand_parts(&args.traces);
     let plan = Plan::new(args, &paths)?;
-    // All files are opened before the first replay, so that errors are reported at once.
-    let inputs = paths.iter().map(PathBuf::as_path);
-    let report_file = args.report.as_deref().map(|path| OutputFile::open("report", path, inputs)).transpose();
-    let mut report_file = report_file.map_err(|failed| failed.of("--report"))?;
     let mut exit = Exit::Success;
     let mut traces = Vec::new();
     for path in &paths {
@@ -68,20 +64,13 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Failed
     let configurations: &[Configuration] = if args.compare { &Configuration::COMPARED } else { &chosen };
     let replays = traces.iter().flat_map(|trace| configurations.iter().map(move |&with| (trace, with)));
     for (trace, configuration) in replays {
-        let Replayed { report, findings, detailed } =
-            match plan.replay(trace, configuration, !args.json, output) {
-                Ok(replayed) => replayed,
-                Err(failed) => {
-                    exit = exit.and(output.failed(&failed));
-                    continue;
-                }
-            };
-        if let Some(detailed) = detailed
-            && let Some(file) = report_file.take()
-            && let Err(failed) = file.write(|writer| Ok(serde_json::to_writer(writer, &detailed)?))
-        {
-            exit = exit.and(output.failed(&failed));
-        }
+        let Replayed { report, findings } = match plan.replay(trace, configuration, !args.json, output) {
+            Ok(replayed) => replayed,
+            Err(failed) => {
+                exit = exit.and(output.failed(&failed));
+                continue;
+            }
+        };
         if args.json {
             output.json(&report)?;
         }
@@ -113,12 +102,6 @@ const MAX_ALLOCATORS: usize = 1024;
 
 impl Plan {
     fn new(args: &ReplayArgs, paths: &[PathBuf]) -> Result<Self, Failed> {
-        if args.report.is_some() && paths.len() > 1 {
-            let count = paths.len();
-            return Err(Failed::bad_input(format_args!(
-                "--report requires a single trace, but {count} were given"
-            )));
-        }
         input::check_stdin(paths)?;
         paths.iter().try_for_each(|path| check_recording(path))?;
         let wrong = |error: heapwright::Error| Failed::bad_input(error).of("--set");
@@ -140,7 +123,6 @@ impl Plan {
             configuration: args.profile,
             options: args.set.clone(),
             as_recorded: !args.verify && args.heap_type == HeapTypeArg::Auto,
-            report: args.report.is_some(),
             compare_usage: device.counts_exactly(),
             record_options: RecordOptions::default(),
         };
@@ -161,9 +143,6 @@ impl Plan {
         }
         if let Some((what, limit)) = recorded.excess() {
             return wrong(format!("there are more than {limit} {what}; a replay has at most as many"));
-        }
-        if self.settings.report && count > 1 {
-            return wrong(format!("--report requires a file with one allocator, but {count} are recorded"));
         }
         if self.settings.configuration == Configuration::Captured && !recorded.has_settings {
             return wrong("records no settings of an allocator, which --profile captured needs".to_owned());

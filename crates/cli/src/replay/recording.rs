@@ -44,7 +44,6 @@ pub(crate) fn record(
         configuration: Configuration::Default,
         options: Vec::new(),
         as_recorded: true,
-        report: false,
         compare_usage: false,
         record_options: RecordOptions {
             flags: RecordFlags::API_OBJECTS,

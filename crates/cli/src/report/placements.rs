@@ -81,11 +81,17 @@ fn with_heaps(history: &SessionHistory, recorded: &Recording) -> Result<SessionH
             Event::Allocate(block) => {
                 let Block { id, requested, heap_type, .. } = history.blocks[block];
                 let kind = ResourceKind::Unknown;
-                let allocation = Allocation { id, size: requested, kind, heap_type, flags: 0, name: None };
+                let mut allocation =
+                    Allocation { id, size: requested, kind, heap_type, flags: 0, name: None };
                 let size = recorded.sizes[block].map(ByteSize::get);
                 if size.is_some() {
                     follow_heaps(&mut actions, &mut builder)?;
-                    actions.next_if(|action| matches!(action, Action::Allocate(_)));
+                    if let Some(Action::Allocate(replayed)) =
+                        actions.next_if(|action| matches!(action, Action::Allocate(_)))
+                    {
+                        // That of a CSV trace is unknown.
+                        allocation.heap_type = replayed.heap_type;
+                    }
                 }
                 builder.allocate(&allocation)?;
                 while let Some(Action::Place { heap, offset, .. }) =
@@ -122,4 +128,26 @@ fn follow_heaps<'a>(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright_trace::session::HeapType;
+
+    use super::*;
+
+    #[test]
+    fn blocks_have_the_types_of_the_heaps_that_the_replay_chose() {
+        for (recorded, expected) in
+            [(HeapType::Unknown, HeapType::Default), (HeapType::Upload, HeapType::Upload)]
+        {
+            let mut builder = HistoryBuilder::new();
+            let kind = ResourceKind::Buffer;
+            let allocation =
+                Allocation { id: 7, size: 70_000, kind, heap_type: recorded, flags: 0, name: None };
+            builder.allocate(&allocation).unwrap();
+            let replayed = replay("t", &builder.finish()).unwrap().history;
+            assert_eq!((replayed.blocks[0].heap_type, replayed.heaps[0].heap_type), (expected, expected));
+        }
+    }
 }

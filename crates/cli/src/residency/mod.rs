@@ -1,39 +1,35 @@
 //! `heapwright residency`: workloads under eviction policies, in simulated time.
 //!
-//! The simulator is `heapwright_simulation`. [`args`] has the arguments, [`source`] is where workloads come from, [`report`] what is printed, [`table`] how it looks to people.
+//! The simulator is `heapwright_simulation`. [`args`] has the arguments, [`source`] is where workloads come from,
+//! [`report`] what is printed, [`table`] how it looks to people.
 
 mod args;
 mod report;
 mod source;
 mod table;
 
-use std::path::{Path, PathBuf};
-
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    EVICT_AHEAD, Policy, Shape, WorkloadShape, built_in, offline_bound, simulate as simulate_workload,
+    EVICT_AHEAD, Policy, Shape, WorkloadShape, offline_bound, simulate as simulate_workload,
 };
 
 pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
-use self::source::{Source, TRACES};
+use self::source::Source;
 use crate::exit::{Exit, Failed};
 use crate::input;
 use crate::output::Output;
 
-/// Runs the command. Returns the most severe result of all scenarios.
+/// Runs the command. Returns the most severe result of all workloads.
 pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Failed> {
     if args.list {
         return list(args.json, output);
     }
     let policies = policies(&args.policy)?;
-    input::check_stdin(&args.scenarios)?;
+    input::check_stdin(&args.workloads)?;
     let mut exit = Exit::Success;
     let mut sources = Vec::new();
-    let named = args.scenarios.iter().map(PathBuf::as_path);
-    let all = built_in::names().chain(TRACES.iter().map(|(name, _)| *name)).map(Path::new);
-    let names: Vec<&Path> = if args.scenarios.is_empty() { all.collect() } else { named.collect() };
-    for name in names {
+    for name in &args.workloads {
         match Source::find(name) {
             Ok(found) => sources.extend(found),
             Err(failed) => exit = exit.and(output.failed(&failed)),
@@ -45,11 +41,11 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Fai
     let runs = sources.iter().flat_map(|source| budgets.iter().map(move |&budget| (source, budget)));
     for (source, budget) in runs {
         match simulate(source, budget, &policies, !args.json, output) {
-            Ok(of_scenario) => {
+            Ok(of_workload) => {
                 if args.json {
-                    of_scenario.iter().try_for_each(|report| output.json(report))?;
+                    of_workload.iter().try_for_each(|report| output.json(report))?;
                 }
-                reports.push(of_scenario);
+                reports.push(of_workload);
             }
             Err(failed) => exit = exit.and(output.failed(&failed)),
         }
@@ -89,7 +85,7 @@ fn policies(names: &[String]) -> Result<Vec<Policy>, Failed> {
     Ok(policies)
 }
 
-/// Simulates one scenario under each policy, with the budget in percent of its peak if one is given.
+/// Simulates one workload under each policy, with the budget in percent of its peak if one is given.
 fn simulate(
     source: &Source,
     budget: Option<u32>,
@@ -126,16 +122,7 @@ fn simulate(
 
 /// Prints what there is.
 fn list(json: bool, output: &mut Output) -> Result<Exit, Failed> {
-    let scenarios = built_in::names().map(|name| ("scenario", name));
-    let scenarios = scenarios.chain(built_in::controls().map(|name| ("control", name)));
-    let scenarios = scenarios.filter_map(|(kind, name)| {
-        let scenario = built_in::find(name)?;
-        Some((kind, scenario.name.to_string(), scenario.description.to_string()))
-    });
-    let mut listed: Vec<(&str, String, String)> = scenarios.collect();
-    for (name, _) in TRACES {
-        listed.push(("trace", name.to_owned(), "a recorded trace, use derived from lifetime".to_owned()));
-    }
+    let mut listed = Vec::new();
     for shape in WorkloadShape::ALL {
         let name = format!("{}{}:SEED", WorkloadShape::PREFIX, shape.name());
         listed.push(("generated", name, shape.description().to_owned()));

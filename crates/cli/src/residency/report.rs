@@ -7,10 +7,10 @@ use heapwright_simulation::Policy;
 use heapwright_simulation::{OfflineBound, Outcome, Workload};
 use serde::Serialize;
 
-/// One policy in one scenario; its JSON form is stable and described by docs/output.schema.json.
+/// One policy in one workload; its JSON form is stable and described by docs/output.schema.json.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct ResidencyReport {
-    pub(super) scenario: String,
+    pub(super) workload: String,
     pub(super) policy: &'static str,
     pub(super) default: bool,
     pub(super) bytes_in: u64,
@@ -44,7 +44,7 @@ impl ResidencyReport {
         let mut times = outcome.frame_times.clone();
         times.sort_unstable();
         Self {
-            scenario: workload.name.clone(),
+            workload: workload.name.clone(),
             policy: policy.name(),
             default: policy == PolicyKind::default().into(),
             bytes_in: outcome.bytes_in.get(),
@@ -111,14 +111,14 @@ impl MeanAndMax {
     }
 }
 
-/// A policy over all scenarios.
+/// A policy over all workloads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Summary {
     pub(super) policy: &'static str,
     pub(super) default: bool,
     /// Over the lower bound.
     pub(super) of_bound: Option<MeanAndMax>,
-    /// The number of scenarios without a ratio, which are not in `of_bound`.
+    /// The number of workloads without a ratio, which are not in `of_bound`.
     pub(super) without: usize,
     pub(super) of_best: Option<MeanAndMax>,
     pub(super) of_lru: Option<MeanAndMax>,
@@ -132,26 +132,26 @@ pub(super) const LRU: &str = "lru";
 /// The bytes that are added to those of two policies before they are compared.
 const LITTLE: u64 = 64 << 20;
 
-/// Summarizes the reports of each policy over all scenarios, in the order of the policies' first reports.
-pub(super) fn summarize(scenarios: &[Vec<ResidencyReport>]) -> Vec<Summary> {
+/// Summarizes the reports of each policy over all workloads, in the order of the policies' first reports.
+pub(super) fn summarize(workloads: &[Vec<ResidencyReport>]) -> Vec<Summary> {
     let mut policies: Vec<&'static str> = Vec::new();
-    for report in scenarios.iter().flatten() {
+    for report in workloads.iter().flatten() {
         if !policies.contains(&report.policy) {
             policies.push(report.policy);
         }
     }
-    policies.into_iter().map(|policy| summarize_policy(policy, scenarios)).collect()
+    policies.into_iter().map(|policy| summarize_policy(policy, workloads)).collect()
 }
 
-fn summarize_policy(policy: &'static str, scenarios: &[Vec<ResidencyReport>]) -> Summary {
-    let reports = scenarios.iter().flatten();
+fn summarize_policy(policy: &'static str, workloads: &[Vec<ResidencyReport>]) -> Summary {
+    let reports = workloads.iter().flatten();
     let of_policy: Vec<&ResidencyReport> = reports.filter(|report| report.policy == policy).collect();
     let (mut of_best, mut of_lru) = (Vec::new(), Vec::new());
-    for scenario in scenarios {
-        let Some(own) = scenario.iter().find(|report| report.policy == policy) else { continue };
-        let best = scenario.iter().map(|report| report.bytes_in).min().unwrap_or(0);
+    for workload in workloads {
+        let Some(own) = workload.iter().find(|report| report.policy == policy) else { continue };
+        let best = workload.iter().map(|report| report.bytes_in).min().unwrap_or(0);
         of_best.push(compared(own.bytes_in, best));
-        let lru = scenario.iter().find(|report| report.policy == LRU);
+        let lru = workload.iter().find(|report| report.policy == LRU);
         of_lru.extend(lru.map(|lru| compared(own.bytes_in, lru.bytes_in)));
     }
     Summary {
@@ -196,16 +196,16 @@ mod tests {
         let report = report(Some(1.25));
         assert_eq!(
             serde_json::to_string(&report).unwrap(),
-            "{\"scenario\":\"s\",\"policy\":\"lru\",\"default\":false,\"bytes_in\":5,\"bytes_out\":3,\
+            "{\"workload\":\"s\",\"policy\":\"lru\",\"default\":false,\"bytes_in\":5,\"bytes_out\":3,\
              \"lower_bound_bytes\":4,\"ratio\":1.25,\"stalls\":2,\"frame_ms\":{\"p50\":16.5,\"p99\":33.0},\
              \"stall_ms\":1.5,\"longest_stall_ms\":1.0,\"simulated_ms\":170.0,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
         );
     }
 
     #[test]
-    fn a_policy_is_summarized_over_all_scenarios() {
-        let of = |scenario: &str, policy, mib: u64, ratio| ResidencyReport {
-            scenario: scenario.to_owned(),
+    fn a_policy_is_summarized_over_all_workloads() {
+        let of = |workload: &str, policy, mib: u64, ratio| ResidencyReport {
+            workload: workload.to_owned(),
             policy,
             bytes_in: mib << 20,
             ..report(ratio)
@@ -236,7 +236,7 @@ mod tests {
 
     fn report(ratio: Option<f64>) -> ResidencyReport {
         ResidencyReport {
-            scenario: "s".to_owned(),
+            workload: "s".to_owned(),
             policy: "lru",
             default: false,
             bytes_in: 5,

@@ -6,13 +6,13 @@ use super::report::{LRU, MeanAndMax, ResidencyReport, Summary, summarize};
 use crate::format;
 use crate::table::{self, Column};
 
-/// A table of all scenarios, a row for each policy, and one of what they come to. Each scenario has its own reports: two may
+/// A table of all workloads, a row for each policy, and one of what they come to. Each workload has its own reports: two may
 /// have the same name.
 pub(super) fn render(reports: &[Vec<ResidencyReport>]) -> String {
     let mut rows = Vec::new();
-    for scenario in reports {
-        let lru = scenario.iter().find(|report| report.policy == LRU).and_then(|report| report.ratio);
-        for (place, report) in scenario.iter().enumerate() {
+    for workload in reports {
+        let lru = workload.iter().find(|report| report.policy == LRU).and_then(|report| report.ratio);
+        for (place, report) in workload.iter().enumerate() {
             rows.push(row(report, lru, place == 0));
         }
     }
@@ -22,7 +22,7 @@ pub(super) fn render(reports: &[Vec<ResidencyReport>]) -> String {
 }
 
 const COLUMNS: [Column<'_>; 10] = [
-    Column::text("scenario"),
+    Column::text("workload"),
     Column::text("policy"),
     Column::number("in"),
     Column::number("bound"),
@@ -46,7 +46,7 @@ const SUMMARY_COLUMNS: [Column<'_>; 8] = [
 ];
 
 fn row(report: &ResidencyReport, lru: Option<f64>, is_first: bool) -> Vec<String> {
-    let name = if is_first { report.scenario.clone() } else { String::new() };
+    let name = if is_first { report.workload.clone() } else { String::new() };
     vec![
         Visible(&name).to_string(),
         policy_name(report.policy, report.default),

@@ -177,8 +177,7 @@ fn pipes_are_read_once() {
     let outcome = heapwright_reading(&recorded, &["recreate", "/dev/stdin"]);
     assert!(outcome.one_error(2).starts_with("/dev/stdin can be read only once, "), "{}", outcome.stderr);
 
-    let scenario = fs::read(repository().join("crates/simulation/scenarios/cyclic-scan.toml")).unwrap();
-    for input in [&csv, &recorded, &scenario] {
+    for input in [&csv, &recorded] {
         let simulated =
             |name| heapwright_reading(input, &["residency", "--json", "--policy", "lru", name]).ok();
         let bytes_in = |json: String| serde_json::from_str::<Value>(&json).unwrap()["bytes_in"].clone();

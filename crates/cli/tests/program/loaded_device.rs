@@ -122,17 +122,6 @@ fn without_adapter_a_trace_replays() {
     let compared = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
     assert_eq!(compared.lines().count(), 19, "{compared}");
     assert!(compared.ends_with("\n\nno adapter: the device's usage and budgets are unknown\n"), "{compared}");
-
-    let written = folder.path().join("held.json");
-    let written = written.to_str().unwrap();
-    heapwright(["replay", "--json", "--report", written, "--device", &device, TRACE]).ok();
-    let held = object(std::fs::read_to_string(written).unwrap().trim_end());
-    let groups = held["segment_groups"].as_array().unwrap();
-    assert_eq!(groups.len(), 2);
-    for group in groups {
-        assert_eq!((group.get("budget"), group.get("current_usage")), (None, None), "{group}");
-    }
-    heapwright(["report", "--json", written]).ok();
 }
 
 #[test]
@@ -246,6 +235,7 @@ fn the_error_for_an_unknown_device_explains_libraries() {
                 error.starts_with(&format!("--device: unknown device {device:?}; available: host (")),
                 "{error}"
             );
+            assert!(error.contains("host:discrete-2gib"), "{error}");
             assert!(error.ends_with(", d3d12:PATH (a library that exports D3D12CreateDevice)"), "{error}");
         }
     }

@@ -158,24 +158,6 @@ fn tier_1_has_a_heap_for_each_category() {
 }
 
 #[test]
-fn the_drawing_shows_every_lifetime() {
-    let folder = Folder::new();
-    let table = "id,lower,upper,size,gaps,category\na&b,0,9,4,3-5,rt_ds\nc,3,5,4,,buffer\n";
-    let path = folder.file("gaps.csv", table);
-    let svg_path = folder.path().join("plan.svg");
-    let report = json(&[&path, "--svg", svg_path.to_str().unwrap()]);
-    // The second buffer is in the gap of the first.
-    assert_eq!(report["height"], 4);
-    let svg = fs::read_to_string(svg_path).unwrap();
-    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
-    assert_eq!(svg.matches("<rect class=\"rt_ds\"").count(), 2);
-    assert_eq!(svg.matches("<rect class=\"buffer\"").count(), 1);
-    // The legend has the categories of the heap.
-    assert_eq!(svg.matches("<tspan ").count(), 2);
-    assert!(svg.contains("a&amp;b") && !svg.contains("a&b"));
-}
-
-#[test]
 fn columns_have_the_old_names_too() {
     let folder = Folder::new();
     // The column end is the last instant: these live at the same time.
@@ -229,17 +211,6 @@ fn savings_are_not_negative() {
     let report = json(&[&folder.file("f.json", frame)]);
     assert_eq!(report["total"], 3 * 65536);
     assert!(report["height"].as_u64() <= report["total"].as_u64(), "{report}");
-}
-
-#[test]
-fn names_in_a_drawing_cannot_change_the_direction_of_text() {
-    let folder = Folder::new();
-    let table = folder.file("t.csv", "id,lower,upper,size\na\u{202e}b\u{e0041}<,0,10,100\n");
-    let svg = folder.path().join("t.svg").to_str().unwrap().to_owned();
-    heapwright(["plan", &table, "--svg", &svg]).ok();
-    let drawing = fs::read_to_string(&svg).unwrap();
-    assert!(drawing.contains("a\\u{202e}b\\u{e0041}&lt;"), "{drawing}");
-    assert!(!drawing.contains(['\u{202e}', '\u{e0041}']), "{drawing}");
 }
 
 /// The time is not checked: with the square of the number of columns, the test would take minutes.
@@ -344,9 +315,9 @@ fn queues_share_memory_only_behind_fences() {
 fn the_example_frame_is_planned_in_every_way() {
     const EXAMPLE: &str = "crates/cli/examples/frame.json";
     let folder = Folder::new();
-    let (out, svg) = (folder.path().join("plan.json"), folder.path().join("plan.svg"));
-    let (out, svg) = (out.to_str().unwrap(), svg.to_str().unwrap());
-    let report = json(&[EXAMPLE, "--out", out, "--svg", svg]);
+    let out = folder.path().join("plan.json");
+    let out = out.to_str().unwrap();
+    let report = json(&[EXAMPLE, "--out", out]);
     assert_eq!(report["proved"], true);
     assert!(report["height"].as_u64() < report["total"].as_u64(), "{report}");
     let names = |key: &str| -> Vec<&str> {
@@ -354,7 +325,6 @@ fn the_example_frame_is_planned_in_every_way() {
     };
     assert_eq!(names("not_aliased"), ["exposure", "last frame"]);
     assert_eq!(names("activations").len(), 9);
-    assert_eq!(fs::read_to_string(svg).unwrap().matches("<rect class=\"").count(), 11 + 2);
     let checked = json(&["--check", out]);
     for key in ["height", "load", "barriers", "buffers"] {
         assert_eq!(report[key], checked[key], "{key}");

@@ -1,4 +1,4 @@
-//! `heapwright conformance` with --list, --results, --baseline, --table and --junit.
+//! `heapwright conformance` with --list, --results, --baseline and --table.
 
 use crate::support::{Folder, heapwright, repository};
 
@@ -40,21 +40,6 @@ fn changes_since_a_baseline_are_printed_and_regressions_fail() {
 }
 
 #[test]
-fn junit_has_a_test_case_for_each_check() {
-    let folder = Folder::new();
-    let path = folder.path().join("junit.xml");
-    heapwright(["conformance", "--junit", path.to_str().unwrap()].iter().chain(&FILTER)).ok();
-    let expected = "\
-<?xml version=\"1.0\" encoding=\"UTF-8\"?>
-<testsuite name=\"host:discrete\" tests=\"2\" failures=\"0\" skipped=\"0\">
-<testcase classname=\"heap\" name=\"size-1-mib\"></testcase>
-<testcase classname=\"heap\" name=\"size-0-refused\"></testcase>
-</testsuite>
-";
-    assert_eq!(std::fs::read_to_string(path).unwrap(), expected);
-}
-
-#[test]
 fn files_that_are_no_results_are_bad_input() {
     let folder = Folder::new();
     let path = folder.file("results.json", "{}");
@@ -67,8 +52,8 @@ fn files_that_are_no_results_are_bad_input() {
             outcome.stderr
         );
     }
-    let outcome = heapwright(["conformance", "--junit", "no/such/file.xml"].iter().chain(&FILTER));
-    let expected = "no/such/file.xml: cannot open the JUnit file for writing: no such directory";
+    let outcome = heapwright(["conformance", "--results", "no/such/file.json"].iter().chain(&FILTER));
+    let expected = "no/such/file.json: cannot open the results for writing: no such directory";
     assert_eq!(outcome.one_error(2), expected);
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use heapwright_trace::session::{Action, Allocation, Heap, HeapType, ResourceKind};
 use serde_json::Value;
 
-use crate::support::{Folder, heapwright, repository, session_at};
+use crate::support::{Folder, heapwright, report_json, repository, session_at};
 
 const FRAME: &str = "crates/cli/examples/frame.json";
 const TRACE: &str = "traces/vision_serving.csv.gz";
@@ -89,7 +89,7 @@ fn the_schema_describes_the_output_of_every_command() {
     checked.lines(&heapwright(["replay", "--json", "--compare", TRACE]).ok(), "replay");
     // Without allocations, measurements are null.
     checked.lines(&heapwright(["replay", "--json", &folder.trace("empty.csv", "")]).ok(), "replay");
-    checked.lines(&heapwright(["residency", "--json", "level-change"]).ok(), "residency");
+    checked.lines(&heapwright(["residency", "--json", "generated:training:7"]).ok(), "residency");
     checked.lines(&heapwright(["residency", "--json", "--list"]).ok(), "residency_list");
     checked.lines(&heapwright(["devices", "--json"]).ok(), "devices");
     checked.lines(&heapwright(["conformance", "--json", "--filter", "tight/"]).ok(), "conformance");
@@ -105,10 +105,8 @@ fn the_schema_describes_the_output_of_every_command() {
 
     let trace = repository().join(TRACE);
     checked.lines(&heapwright(["report", "--json", "-o", page, trace.to_str().unwrap()]).ok(), "report");
-    let report = folder.path().join("report.json");
-    let report = report.to_str().unwrap();
-    heapwright(["replay", "--report", report, TRACE]).ok();
-    checked.lines(&heapwright(["report", "--json", "-o", page, report]).ok(), "report");
+    let report = folder.file("report.json", report_json("vertices"));
+    checked.lines(&heapwright(["report", "--json", "-o", page, &report]).ok(), "report");
 
     let session = folder.file("session.hws", buffer_beyond_its_heap());
     checked.lines(&heapwright(["recreate", "--json", &session]).stdout, "recreate");

@@ -6,6 +6,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use heapwright::report::{
+    AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, PoolReport,
+    ResourceReport,
+};
+use heapwright::{ByteSize, HeapOffset};
 use heapwright_trace::session::{Action, Record, SessionWriter};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -75,6 +80,46 @@ pub(crate) fn heapwright_reading(input: &[u8], args: &[&str]) -> Outcome {
     // The program may exit before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input);
     Outcome::from_output(child.wait_with_output().unwrap())
+}
+
+/// Returns a report with a heap of 4 MiB, two buffers in it, and a committed resource.
+pub(crate) fn report(name: &str) -> AllocatorReport {
+    let mut report = AllocatorReport::new(DeviceReport {
+        description: "Test GPU".to_owned(),
+        architecture: "discrete".to_owned(),
+        ..Default::default()
+    });
+    report.pools.push(PoolReport { name: "default".to_owned(), ..Default::default() });
+    let buffer = |offset| AllocationReport {
+        offset: HeapOffset::new(offset),
+        size: ByteSize::from_mib(1),
+        kind: AllocationKind::Buffer,
+        ..Default::default()
+    };
+    let named = AllocationReport {
+        name: Some(name.to_owned()),
+        requested: Some(ByteSize::new(1_000_000)),
+        ..buffer(0)
+    };
+    report.heaps.push(HeapReport {
+        kind: HeapContents::Buffers,
+        algorithm: "tlsf".to_owned(),
+        size: ByteSize::from_mib(4),
+        allocations: vec![named, buffer(2 << 20)],
+        ..Default::default()
+    });
+    report.committed.push(ResourceReport {
+        kind: AllocationKind::RenderTarget,
+        size: ByteSize::from_mib(32),
+        name: Some("back buffer".to_owned()),
+        ..Default::default()
+    });
+    report.recount();
+    report
+}
+
+pub(crate) fn report_json(name: &str) -> String {
+    serde_json::to_string(&report(name)).unwrap()
 }
 
 /// Returns a session of actions at their times in microseconds.

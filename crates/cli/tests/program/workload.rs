@@ -40,16 +40,10 @@ fn the_residency_of_a_workload_is_simulated() {
     let simulated = heapwright(["residency", "--json", "--policy", "lru", "workload:levels:1", &file]).ok();
     let results: Vec<Value> = simulated.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(results.len(), 2);
-    assert_eq!(results[0]["scenario"], "workload:levels:1");
+    assert_eq!(results[0]["workload"], "workload:levels:1");
     for key in ["bytes_in", "lower_bound_bytes", "heaps", "submissions"] {
         assert_eq!(results[0][key], results[1][key], "{key}");
     }
-}
-
-#[test]
-fn names_of_parts_stand_for_their_workloads() {
-    let outcome = heapwright(["replay", "--report", "report.json", "workload:evaluation"]);
-    assert_eq!(outcome.one_error(2), "--report requires a single trace, but 21 were given");
 }
 
 #[test]

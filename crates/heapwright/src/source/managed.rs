@@ -177,14 +177,16 @@ impl Deref for MemoryReference {
 impl Drop for OwnHeap {
     fn drop(&mut self) {
         let Some(heap) = self.heap.take() else { return };
-        let mut known = self.registry.lock();
-        // Under the lock, so that no other thread finds it while it is being dropped.
-        let last = Arc::into_inner(heap);
-        if last.is_some() {
-            known.remove(&self.key);
-        }
-        drop(known);
-        drop(last);
+        // Dropped without the lock.
+        let _last = {
+            let mut known = self.registry.lock();
+            // Under the lock, so that no other thread finds it while it is being dropped.
+            let last = Arc::into_inner(heap);
+            if last.is_some() {
+                known.remove(&self.key);
+            }
+            last
+        };
     }
 }
 

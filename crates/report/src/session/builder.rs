@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use heapwright::report::AllocationKind;
 use heapwright_trace::session::{Action, Allocation, Counter, Heap, Record, ResourceKind};
 
-use super::free_space::FreeSpace;
+use super::free_space::{FreeSpace, fragmentation};
 use super::history::{Block, HeapLife, Paging, PagingEvent, SessionHistory, Submission};
 
 /// Builds a [`SessionHistory`] from records in order of time.
@@ -192,7 +192,7 @@ impl HistoryBuilder {
         self.change_space(heap, |space| space.take(offset, size));
         if is_first {
             // The placement belongs to the moment of the allocation.
-            let fragmentation = self.fragmentation();
+            let fragmentation = fragmentation(self.free, self.largest);
             if let Some(last) = self.history.fragmentation.last_mut() {
                 *last = fragmentation;
             }
@@ -378,8 +378,7 @@ impl HistoryBuilder {
     fn add_moment(&mut self) -> Result<(), HistoryError> {
         check_count("events", self.history.times_us.len())?;
         self.history.times_us.push(self.time_us);
-        let fragmentation = self.fragmentation();
-        self.history.fragmentation.push(fragmentation);
+        self.history.fragmentation.push(fragmentation(self.free, self.largest));
         Ok(())
     }
 
@@ -415,12 +414,6 @@ impl HistoryBuilder {
         change(space);
         self.free = self.free - before.0 + u128::from(space.free());
         self.largest = self.largest - before.1 + u128::from(space.largest());
-    }
-
-    /// Returns the external fragmentation in hundredths of a percent.
-    fn fragmentation(&self) -> u16 {
-        let outside = (self.free - self.largest) * 10_000;
-        u16::try_from(outside.checked_div(self.free).unwrap_or(0)).unwrap_or(10_000)
     }
 }
 

@@ -121,6 +121,13 @@ impl FreeSpace {
     }
 }
 
+/// Returns the external fragmentation of heaps in hundredths of a percent: the part of their free bytes that is not in the largest
+/// free range of each. One request cannot have it.
+pub(super) fn fragmentation(free: u128, largest: u128) -> u16 {
+    let outside = (free - largest) * 10_000;
+    u16::try_from(outside.checked_div(free).unwrap_or(0)).unwrap_or(10_000)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

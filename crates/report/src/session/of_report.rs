@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 
 use heapwright::ByteSize;
-use heapwright::report::{AllocatorReport, HeapTypeName, Tally};
+use heapwright::report::{
+    AllocationKind, AllocationReport, AllocatorReport, HeapReport, HeapTypeName, Tally,
+};
 use heapwright_trace::session::HeapType;
 
+use super::free_space::{FreeSpace, fragmentation};
 use super::history::{Block, HeapLife, PlacementSource, SessionHistory};
 use super::page::{Fact, SessionTitle, write_session_html};
-use crate::{AllocationLocation, external_fragmentation, live_allocations};
 
 /// Writes an HTML page of a report: the heaps and allocations at its moment.
 ///
@@ -59,45 +61,10 @@ pub fn history_of(report: &AllocatorReport) -> SessionHistory {
             }
         })
         .collect();
-    let blocks: Vec<Block> = (0..)
-        .zip(live_allocations(report))
-        .map(|(id, live)| {
-            let of_resource =
-                |resource: &heapwright::report::ResourceReport| (None, 0, resource.pool, resource.heap_type);
-            let (heap, offset, pool, heap_type) = match live.location {
-                AllocationLocation::Heap { index, offset } => {
-                    let heap = &report.heaps[index];
-                    (u32::try_from(index).ok(), offset.get(), Some(heap.pool), heap.heap_type)
-                }
-                AllocationLocation::Committed(index) => of_resource(&report.committed[index]),
-                AllocationLocation::Imported(index) => of_resource(&report.imported[index]),
-            };
-            let name = match (live.name, live.user_data, live.location) {
-                ("", "", AllocationLocation::Heap { .. }) => String::new(),
-                ("", "", location) => location.to_string(),
-                (name, "", _) => name.to_owned(),
-                (name, user_data, _) => format!("{name} ({user_data})").trim_start().to_owned(),
-            };
-            Block {
-                id,
-                requested: live.size.saturating_sub(live.waste).get(),
-                size: live.size.get(),
-                heap,
-                offset,
-                start: 0,
-                end: 1,
-                kind: live.kind,
-                heap_type: heap_type_of(heap_type),
-                pool: pool.map_or(0, |pool| u32::try_from(pool + 1).unwrap_or(0)),
-                name: name.into(),
-            }
-        })
-        .collect();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "hundredths of a percent")]
-    let fragmentation = (external_fragmentation(report) * 10_000.0).round() as u16;
+    let blocks = blocks(report);
     SessionHistory {
         times_us: vec![0],
-        fragmentation: vec![fragmentation],
+        fragmentation: vec![fragmentation_of(report)],
         allocation_count: blocks.len() as u64,
         has_placements: true,
         blocks,
@@ -105,6 +72,91 @@ pub fn history_of(report: &AllocatorReport) -> SessionHistory {
         pools,
         ..SessionHistory::default()
     }
+}
+
+/// Returns a block for each live allocation: those in heaps, by heap and offset, followed by committed and imported resources.
+fn blocks(report: &AllocatorReport) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (index, heap) in (0..).zip(&report.heaps) {
+        add_allocations(&mut blocks, (index, heap), 0, &heap.allocations);
+    }
+    for (what, resources) in [("committed", &report.committed), ("imported", &report.imported)] {
+        for (number, resource) in resources.iter().enumerate() {
+            let name = match shown_name(&resource.name, &resource.user_data) {
+                name if name.is_empty() => format!("{what} {number}"),
+                name => name,
+            };
+            let sizes = (resource.size, resource.requested);
+            blocks.push(block(sizes, resource.kind, resource.heap_type, resource.pool, name));
+        }
+    }
+    for (id, block) in (0..).zip(&mut blocks) {
+        block.id = id;
+    }
+    blocks
+}
+
+/// Adds the allocations of a heap, or those within an allocation that begins at `start`.
+fn add_allocations(
+    blocks: &mut Vec<Block>,
+    (index, heap): (u32, &HeapReport),
+    start: u64,
+    allocations: &[AllocationReport],
+) {
+    for allocation in allocations {
+        // The sum may overflow in a report that was not checked.
+        let offset = start.saturating_add(allocation.offset.get());
+        if let Some(within) = &allocation.within {
+            add_allocations(blocks, (index, heap), offset, within);
+            continue;
+        }
+        let name = shown_name(&allocation.name, &allocation.user_data);
+        let sizes = (allocation.size, allocation.requested);
+        let placed = block(sizes, allocation.kind, heap.heap_type, Some(heap.pool), name);
+        blocks.push(Block { heap: Some(index), offset, ..placed });
+    }
+}
+
+/// Returns a block outside of heaps.
+fn block(
+    (size, requested): (ByteSize, Option<ByteSize>),
+    kind: AllocationKind,
+    heap_type: HeapTypeName,
+    pool: Option<usize>,
+    name: String,
+) -> Block {
+    Block {
+        id: 0,
+        requested: requested.map_or(size, |requested| requested.min(size)).get(),
+        size: size.get(),
+        heap: None,
+        offset: 0,
+        start: 0,
+        end: 1,
+        kind,
+        heap_type: heap_type_of(heap_type),
+        pool: pool.map_or(0, |pool| u32::try_from(pool + 1).unwrap_or(0)),
+        name: name.into(),
+    }
+}
+
+fn shown_name(name: &Option<String>, user_data: &Option<String>) -> String {
+    let name = name.as_deref().unwrap_or_default();
+    match user_data.as_deref() {
+        None | Some("") => name.to_owned(),
+        Some(user_data) => format!("{name} ({user_data})").trim_start().to_owned(),
+    }
+}
+
+fn fragmentation_of(report: &AllocatorReport) -> u16 {
+    let (mut free, mut largest) = (0, 0);
+    for heap in &report.heaps {
+        let mut space = FreeSpace::new(heap.size.get());
+        heap.allocations.iter().for_each(|used| space.take(used.offset.get(), used.size.get()));
+        free += u128::from(space.free());
+        largest += u128::from(space.largest());
+    }
+    fragmentation(free, largest)
 }
 
 fn heap_type_of(name: HeapTypeName) -> HeapType {
@@ -158,7 +210,7 @@ fn facts(report: &AllocatorReport) -> Vec<Fact> {
         fact(
             "free in heaps",
             totals.free.to_string(),
-            format!("{:.1} % fragmented", 100.0 * external_fragmentation(report)),
+            format!("{:.1} % fragmented", f64::from(fragmentation_of(report)) / 100.0),
         ),
     ];
     let tallies = [

@@ -36,7 +36,7 @@ pub(crate) const PAGE: HtmlPage = HtmlPage {
         include_str!("page/allocations.js"),
         include_str!("page/main.js"),
     ),
-    script_hash: "LL33kg7EcNa04q0cBdHbQNgGC8+POLdiAoCWAQjz+G0=",
+    script_hash: "dhw0rTWvgRZIKlftulUH1ATTIetR6YtbcqgTWmxEjns=",
 };
 
 /// Name and origin of a session, for the heading of its page.

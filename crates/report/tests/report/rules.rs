@@ -13,7 +13,7 @@ fn broken(change: impl FnOnce(&mut AllocatorReport), path: &str) {
     let mut report = full();
     change(&mut report);
     let error = check(&report).expect_err("the report is broken");
-    assert_eq!(error.path(), path, "{error}");
+    assert_eq!(error.place(), path, "{error}");
     let read = from_json(to_json(&report).as_bytes());
     assert_eq!(read.expect_err("the report is broken"), error);
 }
@@ -194,7 +194,7 @@ proptest! {
             prop_assume!(container.get("within").is_none());
         }
         let error = read.expect_err(pointer);
-        prop_assert!(!error.path().is_empty(), "{pointer}: {error}");
+        prop_assert!(!error.place().is_empty(), "{pointer}: {error}");
     }
 
     /// Overlapping allocations are detected.
@@ -213,6 +213,6 @@ proptest! {
         list.insert(place, list[place].clone());
         report.recount();
         let error = check(&report).unwrap_err();
-        prop_assert_eq!(error.path(), format!("heaps[{heap}].allocations[{}].offset", place + 1));
+        prop_assert_eq!(error.place(), format!("heaps[{heap}].allocations[{}].offset", place + 1));
     }
 }

@@ -1,11 +1,11 @@
 //! Sums of `recount`, free ranges and lists of allocations.
 
 use crate::sample::{allocation, bytes, full};
+use heapwright::ByteSize;
 use heapwright::report::{
     AllocationKind, AllocatorReport, DeviceReport, HeapReport, HeapTypeName, PoolReport, Tally,
 };
-use heapwright::{ByteSize, HeapOffset};
-use heapwright_report::{AllocationLocation, external_fragmentation, live_allocations};
+use heapwright_report::session::history_of;
 
 #[test]
 fn containers_count_as_their_nested_allocations() {
@@ -68,7 +68,7 @@ fn an_empty_heap_is_one_free_range() {
     report.heaps.push(HeapReport { size: ByteSize::from_mib(1), ..Default::default() });
     report.recount();
     assert_eq!((report.totals.empty_heap_count, report.heaps_created), (1, 1));
-    assert_eq!(external_fragmentation(&report), 0.0);
+    assert_eq!(history_of(&report).fragmentation, [0]);
 }
 
 #[test]
@@ -78,27 +78,24 @@ fn free_ranges_are_before_between_and_after_allocations() {
         let mut report = AllocatorReport::new(DeviceReport::default());
         let allocations = allocations.collect();
         report.heaps.push(HeapReport { size: bytes(100), allocations, ..Default::default() });
-        external_fragmentation(&report)
+        history_of(&report).fragmentation[0]
     };
-    assert_eq!(free(&[(0, 100)]), 0.0);
+    assert_eq!(free(&[(0, 100)]), 0);
     // 10, 5 and 10.
-    assert_eq!(free(&[(10, 20), (30, 5), (40, 50)]), 0.6);
-    assert_eq!(free(&[(10, 60)]), 0.25);
+    assert_eq!(free(&[(10, 20), (30, 5), (40, 50)]), 6000);
+    assert_eq!(free(&[(10, 60)]), 2500);
     // An invalid report does not cause a panic.
-    assert_eq!(free(&[(50, 10), (0, 200), (u64::MAX, u64::MAX)]), 0.0);
+    assert_eq!(free(&[(50, 10), (0, 200), (u64::MAX, u64::MAX)]), 0);
 }
 
 #[test]
 fn live_allocations_include_nested_ones() {
     let report = full();
-    let all = live_allocations(&report);
+    let blocks = history_of(&report).blocks;
     let totals = &report.totals;
     let count = totals.allocation_count + totals.committed.count + totals.imported.count;
-    assert_eq!(all.len() as u64, count);
-    assert_eq!(
-        (all[2].name, all[2].location),
-        ("constants", AllocationLocation::Heap { index: 0, offset: HeapOffset::new(4196) })
-    );
-    assert_eq!((all[0].waste, all[1].waste), (bytes(56), ByteSize::ZERO));
-    assert_eq!(all[2].location.to_string(), "heap 0 at 0x1064");
+    assert_eq!(blocks.len() as u64, count);
+    assert_eq!((&*blocks[2].name, blocks[2].heap, blocks[2].offset), ("constants", Some(0), 4196));
+    assert_eq!([0, 1].map(|block| blocks[block].size - blocks[block].requested), [56, 0]);
+    assert!(blocks.iter().map(|block| block.id).eq(0..count), "each has its number");
 }

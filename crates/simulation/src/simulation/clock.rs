@@ -10,7 +10,20 @@ use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue};
 
-use crate::workload::PagingCost;
+/// The cost of moving bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PagingCost {
+    /// The bandwidth in either direction.
+    bytes_per_second: f64,
+    /// The latency per heap.
+    latency: Duration,
+}
+
+impl PagingCost {
+    /// A PCI Express 4.0 bus with sixteen lanes.
+    pub(super) const PCI_EXPRESS_4: Self =
+        Self { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
+}
 
 #[derive(Debug)]
 pub(super) struct Clock {
@@ -70,11 +83,6 @@ impl Clock {
 
     pub(super) fn now(&self) -> Duration {
         self.now
-    }
-
-    /// Advances the CPU's time by work.
-    pub(super) fn work(&mut self, time: Duration) {
-        self.now = self.now.saturating_add(time);
     }
 
     /// Lets the CPU wait, and returns for how long.
@@ -167,13 +175,13 @@ mod tests {
     fn the_copy_engine_processes_transfers_in_order() {
         let mut clock = clock();
         let first = clock.page(Moved::default(), moved(1, 9));
-        clock.work(4 * MS);
+        clock.wait_until(4 * MS);
         let second = clock.page(Moved::default(), moved(1, 9));
         assert_eq!([first, second].map(|value| clock.arrival_of(value)), [10 * MS, 20 * MS]);
         assert_eq!(clock.wait_until(10 * MS), 6 * MS);
         assert_eq!(clock.paging_completed(), first);
         assert_eq!(clock.wait_until(3 * MS), Duration::ZERO, "the clock is monotonic");
-        clock.work(15 * MS);
+        clock.wait_until(25 * MS);
         let late = clock.page(Moved::default(), Moved::default());
         assert_eq!(clock.arrival_of(late), 25 * MS);
     }
@@ -185,7 +193,7 @@ mod tests {
         clock.submit(0, 5 * MS, FenceValue::ZERO);
         assert_eq!(clock.completed(0), FenceValue::ZERO);
         assert_eq!(clock.end_of(0, FenceValue::new(1)), 5 * MS);
-        clock.work(5 * MS);
+        clock.wait_until(5 * MS);
         assert_eq!((clock.completed(0), clock.completed(1)), (FenceValue::new(1), FenceValue::ZERO));
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct CallFailed {
 }
 
 impl CallFailed {
-    /// Returns whether memory is exhausted, because the scenario is larger than the device.
+    /// Returns whether memory is exhausted, because the workload is larger than the device.
     pub(super) fn is_out_of_memory(self) -> bool {
         self.hresult == E_OUTOFMEMORY
     }

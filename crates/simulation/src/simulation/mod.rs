@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue, SegmentGroup};
 use heapwright_core::residency::{
-    GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, QueueSlot, ResidencyPlanner,
-    Status, WaitFor,
+    GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, QueueSlot,
+    ResidencyPlanner, Status, WaitFor,
 };
 
-use self::clock::{Clock, Moved};
+use self::clock::{Clock, Moved, PagingCost};
 use self::device::{CallFailed, Device};
 use super::published::Policy;
 use super::workload::{HeapNumber, WorkHeap, Workload, as_index};
@@ -35,8 +35,7 @@ pub struct Outcome {
     /// The time from the end of the previous frame to the end of each; for the first frame, from the
     /// beginning.
     pub frame_times: Vec<Duration>,
-    /// The number of frames with usage over the budget, because a submission's own heaps and the locked heaps
-    /// exceed it.
+    /// The number of frames with usage over the budget, because a submission's own heaps exceed it.
     pub over_budget_frames: u64,
 }
 
@@ -47,7 +46,7 @@ enum SimulationError {
     #[error("{0}")]
     Call(#[from] CallFailed),
     #[error(
-        "the scenario is larger than the simulated GPU: cannot create a heap of {size} with {used} of heaps alive \
+        "the workload is larger than the simulated GPU: cannot create a heap of {size} with {used} of heaps alive \
          ({error}); all heaps that are alive at the same time must fit into the address space of a process"
     )]
     TooLarge { size: ByteSize, used: ByteSize, error: CallFailed },
@@ -74,7 +73,7 @@ pub struct SimulationFailed {
 }
 
 impl SimulationFailed {
-    /// Returns whether the scenario needs more than the device has, which is an error in the scenario.
+    /// Returns whether the workload needs more than the device has, which is an error in the workload.
     pub fn is_too_large(&self) -> bool {
         matches!(self.error, SimulationError::TooLarge { .. })
     }
@@ -123,8 +122,6 @@ struct Simulation<'a> {
     dying: Vec<HeapNumber>,
     /// The budgets last passed to the planner.
     budget: [ByteSize; 2],
-    /// The locked bytes in each segment group.
-    locked: [ByteSize; 2],
     /// The total size of live heaps, resident or not.
     living: ByteSize,
     /// The end of each frame.
@@ -144,13 +141,12 @@ impl<'a> Simulation<'a> {
             planner,
             plan: Plan::default(),
             device: Device::open(workload)?,
-            clock: Clock::new(workload.queue_count, workload.paging),
+            clock: Clock::new(workload.queue_count, PagingCost::PCI_EXPRESS_4),
             queues,
             ids: vec![None; workload.heaps.len()],
             numbers: Vec::new(),
             dying: Vec::new(),
             budget: [ByteSize::MAX; 2],
-            locked: [ByteSize::ZERO; 2],
             living: ByteSize::ZERO,
             ends: Vec::new(),
             set: Vec::new(),
@@ -159,12 +155,6 @@ impl<'a> Simulation<'a> {
         };
         if let Some(first) = workload.frames.first() {
             simulation.set_budget(first.budget)?;
-        }
-        for (number, heap) in (0..).zip(&workload.heaps) {
-            if heap.is_first {
-                simulation.make_room(&[number])?;
-                simulation.create(number)?;
-            }
         }
         Ok(simulation)
     }
@@ -184,11 +174,9 @@ impl<'a> Simulation<'a> {
         for &heap in &frame.born {
             self.create(heap)?;
         }
-        let parts = u32::try_from(frame.submissions.len()).unwrap_or(u32::MAX).max(1);
         let before = self.ends.last().copied().unwrap_or_default();
         let mut end = before;
         for submission in frame.submissions.clone() {
-            self.clock.work(frame.cpu / parts);
             end = end.max(self.submit(submission)?);
             if (submission + 1).is_multiple_of(AHEAD_INTERVAL) {
                 self.evict_ahead(evict_ahead)?;
@@ -262,20 +250,16 @@ impl<'a> Simulation<'a> {
         self.plan_and_carry_out(&request)?;
         for group in SegmentGroup::ALL {
             let (usage, bytes) = (self.planner.usage(group), incoming[group.index()]);
-            self.check_need(
-                group,
-                usage.saturating_add(bytes),
-                self.locked[group.index()].saturating_add(bytes),
-            )?;
+            self.check_need(group, usage.saturating_add(bytes), bytes)?;
         }
         Ok(())
     }
 
     fn create(&mut self, number: HeapNumber) -> Result<(), SimulationError> {
         let heap = *self.workload.heap(number);
-        let WorkHeap { size, group, level, is_resident, .. } = heap;
+        let WorkHeap { size, group, is_resident } = heap;
+        let level = PriorityLevel::Normal;
         self.planner.set_time(self.clock.now());
-        let index = group.index();
         self.device.create(number, &heap).map_err(|error| match error.is_out_of_memory() {
             true => SimulationError::TooLarge { size, used: self.living, error },
             false => error.into(),
@@ -289,10 +273,6 @@ impl<'a> Simulation<'a> {
             self.numbers.resize(slot + 1, 0);
         }
         self.numbers[slot] = number;
-        if heap.is_locked {
-            self.planner.lock(id).map_err(refused)?;
-            self.locked[index] = self.locked[index].saturating_add(size);
-        }
         self.check_usage()
     }
 
@@ -303,13 +283,11 @@ impl<'a> Simulation<'a> {
         self.catch_up()?;
         let mut set = std::mem::take(&mut self.set);
         set.clear();
-        let mut needed = self.locked;
+        let mut needed = [ByteSize::ZERO; 2];
         for &heap in workload.uses(number) {
             set.push(self.id(heap)?);
-            let &WorkHeap { size, group, is_locked, .. } = workload.heap(heap);
-            if !is_locked {
-                needed[group.index()] = needed[group.index()].saturating_add(size);
-            }
+            let &WorkHeap { size, group, .. } = workload.heap(heap);
+            needed[group.index()] = needed[group.index()].saturating_add(size);
         }
         let value = self.clock.next_value(work.queue);
         self.planner.set_time(self.clock.now());

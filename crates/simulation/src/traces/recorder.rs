@@ -80,7 +80,7 @@ impl Recorder {
         let seed = Random::mix(generated.shape as u64 + 1) ^ u64::from(generated.seed);
         Self {
             part: generated.part(),
-            random: Random::new(seed, 0),
+            random: Random::mixed(seed),
             now_us: 0,
             events: Vec::new(),
             allocation_count: 0,

@@ -209,8 +209,8 @@ impl World {
     /// Returns the assets of a tile, which depend on nothing but the world's seed. Neighbours share some.
     fn assets_of(&self, (x, y): Tile) -> Vec<usize> {
         let number = x.unsigned_abs() << 32 | y.unsigned_abs();
-        let mut random = Random::new(self.seed ^ number, 0);
-        let region = Random::new(self.seed ^ (x.unsigned_abs() / 4) << 40 ^ (y.unsigned_abs() / 4) << 8, 0)
+        let mut random = Random::mixed(self.seed ^ number);
+        let region = Random::mixed(self.seed ^ (x.unsigned_abs() / 4) << 40 ^ (y.unsigned_abs() / 4) << 8)
             .range(0, (1 << 20) + 1);
         let count = u64::try_from(self.assets.len()).unwrap_or(1);
         let assets = (0..self.assets_per_tile).map(|_| {

@@ -1,4 +1,4 @@
-//! Converts recorded sessions to workloads.
+//! The submissions of recorded sessions as workloads.
 //!
 //! - **Heaps** are those that submissions use; others never need to be resident. A heap exists from its creation to its
 //!   destruction, and begins resident.
@@ -9,16 +9,13 @@
 //!   its heaps.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use heapwright::ByteSize;
 use heapwright_core::SegmentGroup;
-use heapwright_core::residency::PriorityLevel;
-use heapwright_trace::TraceError;
 use heapwright_trace::session::{Action, Counter, Heap, HeapType, Record};
 
-use super::from_trace::{BUDGET_PERCENT, FRAMES_IN_FLIGHT, PAGING};
+use super::from_trace::{BUDGET_PERCENT, FRAMES_IN_FLIGHT};
 use super::{Frame, HeapNumber, WorkHeap, Workload};
 
 /// Maximum number of uses of heaps, which bounds the memory for malicious sessions.
@@ -26,23 +23,6 @@ const MAX_USES: usize = 1 << 24;
 
 /// Maximum number of heaps, submissions, frames and changes of the budget, for the same reason.
 const MAX_EVENTS: usize = 1 << 21;
-
-/// The error of a session that cannot be converted to a workload.
-#[derive(Debug, thiserror::Error)]
-pub enum NoWorkload {
-    /// The session cannot be read.
-    #[error(transparent)]
-    Unreadable(#[from] TraceError),
-    /// The session has no submission that uses a heap.
-    #[error("{path}: the session records no submission that uses a heap", path = .0.display())]
-    NoSubmissions(PathBuf),
-    /// The submissions use too many heaps.
-    #[error("{path}: the submissions use more than {MAX_USES} heaps in all", path = .0.display())]
-    TooManyUses(PathBuf),
-    /// There are too many heaps, submissions, frames or changes of the budget.
-    #[error("{path}: there are more than {MAX_EVENTS} heaps, submissions, frames and changes of the budget", path = .0.display())]
-    TooManyEvents(PathBuf),
-}
 
 /// The recorded events, in order.
 enum Event {
@@ -53,28 +33,9 @@ enum Event {
     Budget(u64),
 }
 
-/// Derives a workload from the records of a session.
-///
-/// # Errors
-///
-/// Returns an error if a record is invalid, or if no submission uses a heap.
-pub fn from_session(
-    name: &str,
-    path: PathBuf,
-    records: impl Iterator<Item = Result<Record, TraceError>>,
-) -> Result<Workload, NoWorkload> {
-    let mut recorded = Recorded::default();
-    for record in records {
-        recorded.note(record?, &path)?;
-    }
-    if recorded.use_count == 0 {
-        return Err(NoWorkload::NoSubmissions(path));
-    }
-    Ok(recorded.into_workload(name))
-}
-
+/// What submissions do with heaps, collected from the records of a session.
 #[derive(Default)]
-struct Recorded {
+pub(super) struct Recorded {
     /// All heaps, whether they are used or not.
     heaps: Vec<WorkHeap>,
     is_used: Vec<bool>,
@@ -89,7 +50,11 @@ struct Recorded {
     events: Vec<Event>,
     use_count: usize,
     has_frames: bool,
+    excess: Option<Excess>,
 }
+
+/// What a session has too much of, and the limit.
+pub(super) type Excess = (&'static str, usize);
 
 #[derive(Default)]
 struct ResidencySet {
@@ -99,11 +64,14 @@ struct ResidencySet {
 }
 
 impl Recorded {
-    fn note(&mut self, record: Record, path: &std::path::Path) -> Result<(), NoWorkload> {
+    pub(super) fn note(&mut self, record: Record) {
+        if self.excess.is_some() {
+            return;
+        }
         match record.action {
             Action::CreateHeap(heap) => {
-                let number = HeapNumber::try_from(self.heaps.len())
-                    .map_err(|_| NoWorkload::TooManyUses(path.to_owned()))?;
+                // There are at most `MAX_EVENTS`.
+                let number = HeapNumber::try_from(self.heaps.len()).unwrap_or(HeapNumber::MAX);
                 self.live.insert(heap.id, number);
                 self.heaps.push(work_heap(&heap));
                 self.is_used.push(false);
@@ -127,7 +95,7 @@ impl Recorded {
                 let uses = self.uses(&sets);
                 self.use_count += uses.len();
                 if self.use_count > MAX_USES {
-                    return Err(NoWorkload::TooManyUses(path.to_owned()));
+                    self.excess = Some(("uses of heaps", MAX_USES));
                 }
                 for &heap in &*uses {
                     self.is_used[super::as_index(heap)] = true;
@@ -142,9 +110,8 @@ impl Recorded {
             _ => {}
         }
         if self.events.len() > MAX_EVENTS {
-            return Err(NoWorkload::TooManyEvents(path.to_owned()));
+            self.excess = Some(("heaps, submissions, frames and changes of the budget", MAX_EVENTS));
         }
-        Ok(())
     }
 
     /// Returns the live heaps of the sets of a submission, each once and in order.
@@ -168,8 +135,14 @@ impl Recorded {
         uses.into()
     }
 
-    fn into_workload(self, name: &str) -> Workload {
-        let mut workload = Workload::new(name, PAGING, FRAMES_IN_FLIGHT, self.queues.len());
+    /// Returns the workload, or nothing if no submission uses a heap.
+    pub(super) fn into_workload(self, name: &str) -> Result<Option<Workload>, Excess> {
+        match self.excess {
+            Some(excess) => return Err(excess),
+            None if self.use_count == 0 => return Ok(None),
+            None => {}
+        }
+        let mut workload = Workload::new(name, FRAMES_IN_FLIGHT, self.queues.len());
         // Numbers without the unused heaps.
         let mut numbers: Vec<Option<HeapNumber>> = Vec::with_capacity(self.heaps.len());
         for (heap, is_used) in self.heaps.iter().zip(&self.is_used) {
@@ -215,18 +188,12 @@ impl Recorded {
         workload.frames.push(frame);
         budgets.push(budget);
         set_budgets(&mut workload, &budgets);
-        workload
+        Ok(Some(workload))
     }
 }
 
 fn empty_frame(begin: usize) -> Frame {
-    Frame {
-        budget: [ByteSize::ZERO; 2],
-        cpu: Duration::ZERO,
-        born: Vec::new(),
-        submissions: begin..begin,
-        died: Vec::new(),
-    }
+    Frame { budget: [ByteSize::ZERO; 2], born: Vec::new(), submissions: begin..begin, died: Vec::new() }
 }
 
 /// What a heap takes of video memory is a multiple of 64 KiB, also if it is that of a small committed resource.
@@ -241,10 +208,7 @@ fn work_heap(heap: &Heap) -> WorkHeap {
                 SegmentGroup::Local
             }
         },
-        level: PriorityLevel::Normal,
         is_resident: true,
-        is_locked: false,
-        is_first: false,
     }
 }
 
@@ -293,10 +257,11 @@ mod tests {
         Action::DefineSet { set, heaps: heaps.to_vec() }
     }
 
-    fn workload(actions: Vec<Action>) -> Result<Workload, NoWorkload> {
+    fn workload(actions: Vec<Action>) -> Option<Workload> {
+        let mut recorded = Recorded::default();
         let records = (0..).map(|step| step * 100).zip(actions);
-        let records = records.map(|(time_us, action)| Ok(Record { time_us, action }));
-        from_session("s", "s.hws".into(), records)
+        records.for_each(|(time_us, action)| recorded.note(Record { time_us, action }));
+        recorded.into_workload("s").expect("not too much")
     }
 
     /// The adapter and the planner count the same bytes for a committed resource of 4 KiB.
@@ -367,8 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_without_submissions_is_refused() {
-        let error = workload(vec![heap(1, 8)]).unwrap_err();
-        assert_eq!(error.to_string(), "s.hws: the session records no submission that uses a heap");
+    fn a_session_without_submissions_has_no_workload() {
+        assert!(workload(vec![heap(1, 8)]).is_none());
     }
 }

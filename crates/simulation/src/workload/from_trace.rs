@@ -18,6 +18,7 @@
 //! - **Budget.** [`BUDGET_PERCENT`] of the peak size of the live heaps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::time::Duration;
 
 use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
@@ -27,30 +28,39 @@ use heapwright::{
     buffer_desc,
 };
 use heapwright_core::SegmentGroup;
-use heapwright_core::residency::PriorityLevel;
 use heapwright_runtime::{HostProfile, Instance};
-use heapwright_trace::{EventKind, Trace};
+use heapwright_trace::{EventKind, RecordReader, Trace, TraceError};
 
-use super::{Frame, HeapNumber, PagingCost, WorkHeap, Workload, as_index};
+use super::from_session::Recorded;
+use super::{Frame, HeapNumber, WorkHeap, Workload, as_index};
 
 /// The number of events per submission. It is small, so that concurrent work of the GPU fits in the budget,
 /// as in a program that intends to page: three consecutive submissions exceed it in 1.1 % of the cases for
 /// `unet_diffusion` and never for `vision_serving`. With 16 events it is 9 and 1 %, with 64 79 and 7 %, and
 /// keeping the queue busy matters more than what is evicted.
-pub(crate) const EVENTS_PER_SUBMISSION: usize = 8;
+const EVENTS_PER_SUBMISSION: usize = 8;
 
 /// The budget in percent of the peak.
-pub(crate) const BUDGET_PERCENT: u32 = 60;
-
-/// The cost of a PCI Express 4.0 bus with sixteen lanes, as in the scenarios.
-pub(super) const PAGING: PagingCost =
-    PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
+pub(super) const BUDGET_PERCENT: u32 = 60;
 
 pub(super) const FRAMES_IN_FLIGHT: usize = 2;
 
-/// The error of a trace that cannot be converted to a workload.
+/// The error of records that cannot be converted to a workload.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotDerive {
+    /// The records cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] TraceError),
+    /// A session has more than can be simulated.
+    #[error("{path}: there are more than {limit} {what}")]
+    TooMany {
+        /// The session.
+        path: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// The maximum.
+        limit: usize,
+    },
     /// An allocation of the trace fails.
     #[error("{location}: allocation failed: {error}")]
     Allocate {
@@ -75,8 +85,23 @@ pub enum CannotDerive {
     },
 }
 
-/// Derives a workload from a trace.
-pub fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {
+/// Derives a workload from records: from the submissions of a session, or else from its trace.
+///
+/// # Errors
+///
+/// Returns an error if a record is invalid, if there are too many, or if an allocation of the trace fails.
+pub fn from_records(records: RecordReader<impl Read>) -> Result<Workload, CannotDerive> {
+    let mut recorded = Recorded::default();
+    let trace = Trace::from_records(records, |_, record| recorded.note(record))?;
+    let path = trace.path().display();
+    let too_many = |(what, limit)| CannotDerive::TooMany { path: path.to_string(), what, limit };
+    match recorded.into_workload(trace.name()).map_err(too_many)? {
+        Some(workload) => Ok(workload),
+        None => from_trace(&trace),
+    }
+}
+
+fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {
     let path = || trace.path().display().to_string();
     if trace.allocation_count() == 0 {
         return Err(CannotDerive::Empty { path: path() });
@@ -206,22 +231,14 @@ fn assemble(trace: &Trace, sizes: &[ByteSize], slices: &[Slice]) -> Workload {
             life.1 = number;
         }
     }
-    let mut workload = Workload::new(trace.name(), PAGING, FRAMES_IN_FLIGHT, 1);
+    let mut workload = Workload::new(trace.name(), FRAMES_IN_FLIGHT, 1);
     for &size in sizes {
-        workload.add_heap(WorkHeap {
-            size,
-            group: SegmentGroup::Local,
-            level: PriorityLevel::Normal,
-            is_resident: true,
-            is_locked: false,
-            is_first: false,
-        });
+        workload.add_heap(WorkHeap { size, group: SegmentGroup::Local, is_resident: true });
     }
     for (number, slice) in slices.iter().enumerate() {
         workload.submit(0, slice.gpu, slice.used.iter().copied());
         workload.frames.push(Frame {
             budget: [ByteSize::ZERO; 2],
-            cpu: Duration::ZERO,
             born: Vec::new(),
             submissions: number..number + 1,
             died: Vec::new(),

@@ -1,16 +1,11 @@
 //! Workloads: the actions of a program on its heaps, frame by frame, independent of the policy.
 //!
-//! - [`expand`](mod@expand) creates a workload from a scenario, with [`patterns`] of [`random`] numbers;
-//!   [`from_trace`](mod@from_trace) creates one from a trace, and [`from_session`](mod@from_session) from a session.
-//!   [`generated`] creates one from a seed.
-//! - [`bound`] is the lower bound of paging for a workload.
+//! [`from_trace`] creates a workload from a trace, [`from_session`] from a session, and [`generated`] from a seed, with
+//! [`random`] numbers.
 
-pub(super) mod bound;
-mod expand;
 mod from_session;
 mod from_trace;
 mod generated;
-mod patterns;
 mod random;
 
 use std::ops::Range;
@@ -18,11 +13,8 @@ use std::time::Duration;
 
 use heapwright::ByteSize;
 use heapwright_core::SegmentGroup;
-use heapwright_core::residency::PriorityLevel;
 
-pub use self::expand::{TooMuch, expand};
-pub use self::from_session::{NoWorkload, from_session};
-pub use self::from_trace::{CannotDerive, from_trace};
+pub use self::from_trace::{CannotDerive, from_records};
 pub use self::generated::{GeneratedWorkload, WorkloadShape};
 pub use self::random::Random;
 
@@ -39,8 +31,6 @@ pub struct Workload {
     pub submissions: Vec<WorkSubmission>,
     /// The heaps of each submission, without duplicates, one submission after the other.
     uses: Vec<HeapNumber>,
-    /// The cost of moving bytes.
-    pub paging: PagingCost,
     /// The number of frames by which the CPU may be ahead.
     pub frames_in_flight: usize,
     /// The number of queues.
@@ -57,23 +47,8 @@ pub struct WorkHeap {
     pub size: ByteSize,
     /// The segment group.
     pub group: SegmentGroup,
-    /// The residency priority.
-    pub level: PriorityLevel,
     /// Whether it is created resident.
     pub is_resident: bool,
-    /// Whether it is locked, which implies that it is created resident.
-    pub is_locked: bool,
-    /// Whether it exists before the first frame.
-    pub is_first: bool,
-}
-
-/// The cost of moving bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PagingCost {
-    /// The bandwidth in either direction.
-    pub bytes_per_second: f64,
-    /// The latency per heap.
-    pub latency: Duration,
 }
 
 /// A frame.
@@ -81,8 +56,6 @@ pub struct PagingCost {
 pub struct Frame {
     /// The budgets of the local and the non-local segment group.
     pub budget: [ByteSize; 2],
-    /// The CPU time of the frame, in equal parts before each submission.
-    pub cpu: Duration,
     /// The heaps that are created before the submissions.
     pub born: Vec<HeapNumber>,
     /// The submissions, as indices into [`Workload::submissions`].
@@ -104,19 +77,13 @@ pub struct WorkSubmission {
 impl Workload {
     /// Creates a workload without heaps and frames.
     #[must_use]
-    pub fn new(
-        name: impl Into<String>,
-        paging: PagingCost,
-        frames_in_flight: usize,
-        queue_count: usize,
-    ) -> Self {
+    pub fn new(name: impl Into<String>, frames_in_flight: usize, queue_count: usize) -> Self {
         Self {
             name: name.into(),
             heaps: Vec::new(),
             frames: Vec::new(),
             submissions: Vec::new(),
             uses: Vec::new(),
-            paging,
             frames_in_flight,
             queue_count,
         }
@@ -140,8 +107,7 @@ impl Workload {
             SegmentGroup::NonLocal => 0,
         };
         let sum = |heaps: &[HeapNumber]| heaps.iter().map(|&heap| size(self.heap(heap))).sum::<u128>();
-        let mut live: u128 = self.heaps.iter().filter(|heap| heap.is_first).map(size).sum();
-        let mut peak = live;
+        let (mut live, mut peak) = (0, 0);
         for frame in &self.frames {
             live += sum(&frame.born);
             peak = peak.max(live);

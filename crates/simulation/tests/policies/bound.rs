@@ -1,11 +1,14 @@
-//! Tests policies in generated workloads against the lower bound.
+//! Tests policies against the lower bound, in generated workloads and in one with a closed form.
 #![allow(clippy::cast_precision_loss, reason = "ratios of figures that are small")]
 
+use std::time::Duration;
+
 use heapwright_core::ByteSize;
+use heapwright_core::SegmentGroup;
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    EVICT_AHEAD, FIRST_EVALUATION_SEED, GeneratedWorkload, Outcome, Policy, Shape as _, Workload,
-    WorkloadShape, offline_bound, simulate,
+    EVICT_AHEAD, FIRST_EVALUATION_SEED, Frame, GeneratedWorkload, Outcome, Policy, Shape as _, WorkHeap,
+    Workload, WorkloadShape, offline_bound, simulate,
 };
 
 fn run(workload: &Workload, policy: impl Into<Policy>, evict_ahead: ByteSize) -> Outcome {
@@ -70,6 +73,75 @@ fn every_policy_is_above_the_bound() {
         for policy in Policy::all() {
             let paged = run(&workload, policy, ByteSize::ZERO).bytes_in;
             assert!(paged >= bound, "{} under {policy}: {paged}", workload.name);
+        }
+    }
+}
+
+const GPU: Duration = Duration::from_millis(2);
+
+/// Ten heaps of 1 MiB that are used in turn, and one that is always used, in 101 frames with these budgets in MiB.
+fn turns(group: SegmentGroup, frames_in_flight: usize, budget: impl Fn(usize) -> [u64; 2]) -> Workload {
+    let mut workload = Workload::new("turns", frames_in_flight, 1);
+    let mut heap =
+        |group, is_resident| workload.add_heap(WorkHeap { size: ByteSize::from_mib(1), group, is_resident });
+    let always = heap(SegmentGroup::Local, true);
+    let turns: Vec<_> = (0..10).map(|_| heap(group, false)).collect();
+    for frame in 0..101 {
+        workload.submit(0, GPU, [always, turns[frame % 10]]);
+        workload.frames.push(Frame {
+            budget: budget(frame).map(ByteSize::from_mib),
+            born: match frame {
+                0 => turns.iter().copied().chain([always]).collect(),
+                _ => Vec::new(),
+            },
+            submissions: frame..frame + 1,
+            died: Vec::new(),
+        });
+    }
+    workload
+}
+
+#[test]
+fn lru_pages_all_of_a_cycle_in_and_the_bound_is_the_closed_form() {
+    let workload = turns(SegmentGroup::Local, 1, |_| [6, 0]);
+    let outcome = run(&workload, PolicyKind::Lru, ByteSize::ZERO);
+    let bound = offline_bound(&workload);
+    let mib = |bytes: ByteSize| bytes.get() as f64 / f64::from(1 << 20);
+    // Each use is a miss. The bound: five of ten fit, ten cold, then (10 - 5) / (10 - 1) of the other 91, to the byte.
+    assert_eq!((mib(outcome.bytes_in), mib(bound.cold_bytes)), (101.0, 10.0));
+    assert!((mib(bound.bytes_in) - (10.0 + 91.0 * 5.0 / 9.0)).abs() <= 1.0, "{bound:?}");
+    assert!(bound.belady_bytes >= bound.bytes_in, "{bound:?}");
+    // Five fit before the first has to go, and five are there at the end.
+    assert_eq!(mib(outcome.bytes_out), 96.0);
+    // One heap out and one in, then the GPU, one after the other, as the CPU is never ahead.
+    let moved = Duration::from_secs_f64(2.0 * (f64::from(1 << 20) / 24e9 + 20e-6));
+    let last = outcome.frame_times[100];
+    assert!(last.abs_diff(moved + GPU) < Duration::from_micros(1), "{last:?}");
+    assert_eq!((outcome.stalls, outcome.over_budget_frames), (0, 0));
+}
+
+#[test]
+fn budgets_are_kept_unless_a_submission_exceeds_them() {
+    let (local, far) = (SegmentGroup::Local, SegmentGroup::NonLocal);
+    // Group, budget in frames before 50 and from 50 on, and the expected stalls and frames over budget of LRU.
+    for (group, before, after, stalls, over) in [
+        // Room for one in turn: before each but the first the one before must be done.
+        (local, [2, 0], [2, 0], 100, 0),
+        // A submission that is larger than the budget is done.
+        (local, [1, 0], [1, 0], 100, 101),
+        // Room for two in turn from frame 50 on, which the GPU may both use.
+        (local, [6, 0], [3, 0], 51, 0),
+        (far, [1, 5], [1, 5], 0, 0),
+    ] {
+        let workload = turns(group, 3, |frame| if frame < 50 { before } else { after });
+        let lru = run(&workload, PolicyKind::Lru, ByteSize::ZERO);
+        assert_eq!((lru.stalls, lru.over_budget_frames), (stalls, over), "{before:?} to {after:?}");
+        assert_eq!(lru.stall_time > Duration::from_millis(stalls), stalls > 0);
+        assert_eq!(lru.bytes_in, ByteSize::from_mib(101));
+        for policy in Policy::all() {
+            let outcome = run(&workload, policy, ByteSize::ZERO);
+            assert_eq!(outcome.over_budget_frames, over, "{policy}");
+            assert!(outcome.bytes_in >= offline_bound(&workload).bytes_in, "{policy}");
         }
     }
 }

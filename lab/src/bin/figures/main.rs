@@ -57,10 +57,10 @@ const CHARTS: &str = "docs/performance";
 const RECORDED: [&str; 5] =
     ["bert_finetune", "gpt2_generate", "resnet50_train", "unet_diffusion", "vision_serving"];
 
-/// The traces that the eviction policy `next-use` was developed on, in addition to all built-in scenarios.
+/// The traces that the eviction policy `next-use` was developed on.
 const TUNED_ON: [&str; 2] = ["vision_serving", "unet_diffusion"];
 
-/// A table, with rows for single traces or scenarios and a summary of all.
+/// A table, with rows for single traces and a summary of all.
 struct Figures {
     name: &'static str,
     heading: Vec<String>,
@@ -201,31 +201,21 @@ fn heaps(root: &Path) -> Result<Figures, String> {
 
 /// Measures the bytes that policies page in, relative to the bound.
 fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String> {
-    let listed = program(root, &["residency", "--list", "--json"], &[])?;
-    let scenarios = listed.iter().filter(|object| object["kind"] == "scenario");
-    let scenarios: Vec<&str> = scenarios.filter_map(|object| object["name"].as_str()).collect();
-    let mut args = vec!["residency", "--json", "--policy", "adaptive", "--policy", "lru"];
-    args.extend(&scenarios);
+    let args = ["residency", "--json", "--policy", "adaptive", "--policy", "lru"];
     let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
     let objects = program(root, &args, &paths)?;
     let mut rows = Vec::new();
     // Indexed by whether the policy was tuned on the workload, then by policy.
     let mut ratios = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
-    let mut row = |name: &str, shown: &str, is_tuned_on: bool| {
-        let ratio = |policy| number(find(&objects, &[("scenario", name), ("policy", policy)])?, "ratio");
+    for &(name, _) in traces {
+        let is_tuned_on = TUNED_ON.contains(&name);
+        let ratio = |policy| number(find(&objects, &[("workload", name), ("policy", policy)])?, "ratio");
         let of_both = [ratio("adaptive")?, ratio("lru")?];
         for (list, ratio) in ratios[usize::from(is_tuned_on)].iter_mut().zip(of_both) {
             list.push(ratio);
         }
         let tuned = if is_tuned_on { "yes" } else { "no" };
-        rows.push(format!("| {shown} | {:.2} | {:.2} | {tuned} |", of_both[0], of_both[1]));
-        Ok::<(), String>(())
-    };
-    for name in scenarios {
-        row(name, name, true)?;
-    }
-    for (recorded, _) in traces {
-        row(recorded, &format!("{recorded} (trace)"), TUNED_ON.contains(recorded))?;
+        rows.push(format!("| {name} | {:.2} | {:.2} | {tuned} |", of_both[0], of_both[1]));
     }
     let mut summary = Vec::new();
     if traces.len() == RECORDED.len() {
@@ -237,7 +227,7 @@ fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String>
         }
     }
     let heading =
-        ["| workload | adaptive (default) | LRU | `next-use` was developed on it |", "|---|---|---|---|"];
+        ["| trace | adaptive (default) | LRU | `next-use` was developed on it |", "|---|---|---|---|"];
     Ok(Figures { name: "residency", heading: heading.map(str::to_owned).into(), rows, summary })
 }
 

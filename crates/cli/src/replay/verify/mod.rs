@@ -1,19 +1,18 @@
 //! The checks of `--verify`: addresses and contents of live buffers.
 //!
 //! When a buffer is created, its size and the alignment of its GPU address are checked, and that it does not overlap
-//! another live buffer in GPU address space ([`AddressMap`]). A [`pattern`] is written to about one buffer in
+//! another live buffer in GPU address space. A [`pattern`] is written to about one buffer in
 //! [`pattern::SAMPLING`], and compared before the buffer is freed. It covers only the first, middle and last bytes, so
 //! that a simulated device does not need memory for the rest.
 
-mod address_map;
 mod pattern;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use heapwright::{Alignment, ByteSize, GpuVirtualAddress};
 use heapwright_trace::{AllocationIndex, Trace};
-
-use self::address_map::AddressMap;
 
 /// A buffer to be checked.
 pub(super) trait Buffer {
@@ -35,7 +34,8 @@ pub(super) struct Verifier<'a> {
     trace: &'a Trace,
     /// Required alignment of GPU addresses.
     alignment: Alignment,
-    live: AddressMap,
+    /// The live buffers by GPU address, each with its size. None overlaps another.
+    live: BTreeMap<GpuVirtualAddress, (AllocationIndex, u64)>,
     /// Index of the event that created each allocation.
     alloc_events: Vec<usize>,
     found: Found,
@@ -68,7 +68,7 @@ impl<'a> Verifier<'a> {
         Self {
             trace,
             alignment,
-            live: AddressMap::default(),
+            live: BTreeMap::new(),
             alloc_events: vec![0; trace.allocation_count()],
             found: Found::default(),
         }
@@ -125,20 +125,29 @@ impl<'a> Verifier<'a> {
                 "id {id} is at GPU address {address}, which is not a multiple of {alignment}"
             ));
         }
-        // A buffer that overlaps another is not inserted, so the ranges in the map never overlap.
-        self.live.insert(allocation, address, granted).map_err(|other| {
-            let other_id = self.trace.id(other.allocation);
-            let position = self.trace.position(self.alloc_events[other.allocation.as_usize()]);
-            let (other_size, other_address) = (other.size.get(), other.address);
-            format!(
+        // Last bytes are compared, because the end of a buffer at the end of the address space overflows.
+        let last = |start: GpuVirtualAddress, size: u64| start.get().saturating_add(size - 1);
+        // The live buffers do not overlap, so the last one that starts at or before the last byte has the highest end.
+        let end = GpuVirtualAddress::new(last(address, size)).unwrap_or(address);
+        let before = self.live.range(..=end).next_back();
+        if let Some((&other_address, &(other, other_size))) = before
+            && last(other_address, other_size) >= address.get()
+        {
+            let other_id = self.trace.id(other);
+            let position = self.trace.position(self.alloc_events[other.as_usize()]);
+            return Err(format!(
                 "id {id} ({size} bytes at {address}) overlaps id {other_id} of {position} ({other_size} bytes at {other_address})"
-            )
-        })
+            ));
+        }
+        self.live.insert(address, (allocation, size));
+        Ok(())
     }
 
     fn retire(&mut self, allocation: AllocationIndex, seen: &str, buffer: &mut impl Buffer) {
-        if let Some(address) = buffer.gpu_virtual_address() {
-            self.live.remove(allocation, address);
+        if let Some(address) = buffer.gpu_virtual_address()
+            && self.live.get(&address).is_some_and(|&(live, _)| live == allocation)
+        {
+            self.live.remove(&address);
         }
         let id = self.trace.id(allocation);
         if !pattern::is_sampled(id) {

@@ -95,13 +95,16 @@ fn correct_buffers_have_no_errors() {
 fn an_overlap_names_both_ids_and_lines() {
     let (_, _, plain) = ids();
     let other = plain + 1_000_000;
-    let faults = replay(&trace(plain, other), [Fake::new(0x1000, 512), Fake::new(0x1100, 512)], |_| {});
-    let addresses = [0x1100, 0x1000].map(|address| GpuVirtualAddress::new(address).unwrap());
-    let expected = format!(
-        "t.csv:3: id {other} (512 bytes at {}) overlaps id {plain} of line 2 (512 bytes at {})",
-        addresses[0], addresses[1]
-    );
-    assert!(faults.contains(&expected), "{faults:?}");
+    // Over the end, the whole and the start.
+    for start in [0x1100, 0x1000, 0xf00] {
+        let faults = replay(&trace(plain, other), [Fake::new(0x1000, 512), Fake::new(start, 512)], |_| {});
+        let addresses = [start, 0x1000].map(|address| GpuVirtualAddress::new(address).unwrap());
+        let expected = format!(
+            "t.csv:3: id {other} (512 bytes at {}) overlaps id {plain} of line 2 (512 bytes at {})",
+            addresses[0], addresses[1]
+        );
+        assert!(faults.contains(&expected), "{faults:?}");
+    }
 }
 
 #[test]

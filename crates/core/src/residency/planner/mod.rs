@@ -37,7 +37,7 @@ use crate::{ByteSize, FenceValue, SegmentGroup};
 /// ```
 /// use heapwright_core::residency::policy::PolicyKind;
 /// use heapwright_core::residency::*;
-/// use heapwright_core::{ByteSize, FenceValue};
+/// use heapwright_core::{ByteSize, FenceValue, SegmentGroup};
 ///
 /// let mut planner = ResidencyPlanner::new(false, || PolicyKind::Lru.create());
 /// let group = SegmentGroup::Local;

@@ -18,13 +18,23 @@ const makeAllocations = (pickBlock) => {
   let words = '';
   let pickedBlock = -1;
 
-  // Returns the blocks with the largest keys, in order. Sorting the keys alone is much faster than sorting blocks.
+  // Returns the blocks with the largest keys, in order. Few are sorted: those above the least of the best so far.
   const largestOf = (found, key) => {
-    const keys = Float64Array.from(found, key).sort();
-    const least = keys.length > limit ? keys[keys.length - limit] : -Infinity;
-    return found.filter((block) => key(block) >= least)
-      .sort((left, right) => key(right) - key(left) || left - right)
-      .slice(0, limit);
+    const best = [];
+    let least = -Infinity;
+    const keep = () => {
+      best.sort((left, right) => key(right) - key(left) || left - right);
+      best.length = Math.min(best.length, limit);
+    };
+    for (const block of found) {
+      if (key(block) <= least) continue;
+      best.push(block);
+      if (best.length < 4 * limit) continue;
+      keep();
+      least = key(best[limit - 1]);
+    }
+    keep();
+    return best;
   };
   const rowOf = (block) => {
     const row = make('tr', undefined, { className: block === pickedBlock ? 'picked-row' : '' });

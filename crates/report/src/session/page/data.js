@@ -15,10 +15,11 @@ const bytesOf = (base64) => {
   for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
   return bytes;
 };
-// Reads LEB128 integers. Integers above 2^53 are approximate.
-const plain = (base64, count, List) => {
+// Reads LEB128 integers. Integers above 2^53 are approximate. A loop that writes to one kind of list is several times as fast as one that
+// writes to three.
+const numbersOf = (base64, count) => {
   const bytes = bytesOf(base64);
-  const numbers = new List(count);
+  const numbers = new Float64Array(count);
   let next = 0;
   for (let place = 0; place < count; place += 1) {
     let byte = bytes[next++];
@@ -31,17 +32,18 @@ const plain = (base64, count, List) => {
   }
   return numbers;
 };
+const as = (List, numbers) => (List === Float64Array ? numbers : new List(numbers));
+const plain = (base64, count, List) => as(List, numbersOf(base64, count));
 // Reads differences, which are zigzag integers.
 const differences = (base64, count, List) => {
-  const numbers = plain(base64, count, Float64Array);
-  const sums = new List(count);
+  const numbers = numbersOf(base64, count);
   let sum = 0;
   for (let place = 0; place < count; place += 1) {
-    const number = numbers[place];
-    sum += number % 2 === 1 ? -(number + 1) / 2 : number / 2;
-    sums[place] = sum;
+    const half = numbers[place] / 2;
+    sum += half === Math.floor(half) ? half : -half - .5;
+    numbers[place] = sum;
   }
-  return sums;
+  return as(List, numbers);
 };
 const endsOf = (start, lengths) => lengths.map((length, place) => start[place] + length);
 

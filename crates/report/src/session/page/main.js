@@ -1,16 +1,33 @@
 // Connects the charts, the heaps and the list.
-const tiles = () => {
-  let peak = 0;
-  let peakReserved = 0;
-  for (let moment = 0; moment < counts.moments; moment += 1) {
-    if (used[moment] > used[peak]) peak = moment;
-    if (reserved[moment] > peakReserved) peakReserved = reserved[moment];
+// Whether the budget was exceeded since it is known: by what is resident, or else by all heaps.
+const budgetFact = () => {
+  const taken = resident || reserved;
+  let first = -1;
+  let most = -Infinity;
+  for (let moment = budgets.moment[0]; moment < counts.moments; moment += 1) {
+    const over = taken[moment] - budget[moment];
+    if (over > 0 && first < 0) first = moment;
+    if (over > most) most = over;
   }
+  return first < 0 ? ['budget', 'kept', 'at least ' + formatSize(-most) + ' left']
+    : ['budget', 'exceeded', 'by up to ' + formatSize(most) + ', first at event ' + formatCount(first + 1)];
+};
+
+// Returns the first moment with the largest number.
+const peakOf = (numbers) => {
+  let peak = 0;
+  for (let moment = 0; moment < numbers.length; moment += 1) if (numbers[moment] > numbers[peak]) peak = moment;
+  return peak;
+};
+
+const tiles = () => {
+  const peak = peakOf(used);
+  const [peakReserved, mostLive, mostHeaps] = [reserved, liveCount, heapCount].map((numbers) => numbers[peakOf(numbers)]);
   const facts = [
     ['peak used', formatSize(used[peak]), 'at event ' + formatCount(peak + 1)],
     ['peak reserved', formatSize(peakReserved), heaps.count && used[peak] ? (peakReserved / used[peak]).toFixed(2) + ' of peak used' : 'no heaps'],
-    ['allocations', formatCount(counts.allocations), 'at most ' + formatCount(liveCount.reduce((most, count) => Math.max(most, count), 0)) + ' at a time'],
-    ['heaps', formatCount(counts.heaps), 'at most ' + formatCount(heapCount.reduce((most, count) => Math.max(most, count), 0)) + ' at a time'],
+    ['allocations', formatCount(counts.allocations), 'at most ' + formatCount(mostLive) + ' at a time'],
+    ['heaps', formatCount(counts.heaps), 'at most ' + formatCount(mostHeaps) + ' at a time'],
     ['duration', formatTime(timeAt(counts.moments - 1)), plural(counts.moments, 'event')],
   ];
   if (counts.submissions) facts.push(['submissions', formatCount(counts.submissions), '']);
@@ -18,6 +35,7 @@ const tiles = () => {
     const evictions = paging.isEviction.reduce((sum, is) => sum + is, 0);
     facts.push(['evictions', formatCount(evictions), formatCount(counts.paging - evictions) + ' made resident']);
   }
+  if (budget) facts.push(budgetFact());
   // A report has facts of its own.
   if (!byId('facts')) for (const [name, value, note] of facts) {
     const tile = make('div');

@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use heapwright::ByteSize;
 use heapwright_core::SegmentGroup;
-use heapwright_core::residency::PriorityLevel;
 
-use crate::workload::{Frame, HeapNumber, PagingCost, Random, WorkHeap, Workload};
+use crate::workload::{Frame, HeapNumber, Random, WorkHeap, Workload};
 
 /// The GPU may still execute the submission that is two before the current one.
 const FRAMES_IN_FLIGHT: usize = 3;
-const PAGING: PagingCost = PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
 const GPU: Duration = Duration::from_micros(16_667);
 
 /// The state of a heap before its first use.
@@ -129,7 +127,7 @@ impl Program {
     pub(super) fn done(self) -> Workload {
         let lives = self.lives();
         let queues = self.submissions.iter().map(|submission| submission.queue + 1).max().unwrap_or(1);
-        let mut workload = Workload::new(self.name.clone(), PAGING, FRAMES_IN_FLIGHT, queues);
+        let mut workload = Workload::new(self.name.clone(), FRAMES_IN_FLIGHT, queues);
         let mut numbers: Vec<Option<HeapNumber>> = vec![None; self.heaps.len()];
         for (at, submission) in self.submissions.iter().enumerate() {
             let (mut born, mut died) = (Vec::new(), Vec::new());
@@ -139,10 +137,7 @@ impl Program {
                     let number = workload.add_heap(WorkHeap {
                         size: ByteSize::new(size),
                         group: SegmentGroup::Local,
-                        level: PriorityLevel::Normal,
                         is_resident: beginning == Beginning::Created,
-                        is_locked: false,
-                        is_first: false,
                     });
                     born.push(number);
                     number
@@ -155,7 +150,6 @@ impl Program {
             workload.submit(submission.queue, GPU, set);
             workload.frames.push(Frame {
                 budget: [ByteSize::new(submission.budget), ByteSize::ZERO],
-                cpu: Duration::ZERO,
                 born,
                 submissions: at..at + 1,
                 died,
