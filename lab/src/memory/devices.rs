@@ -69,13 +69,18 @@ fn replay_all<A: MemoryAllocator>(
 /// Returns the first error of an allocator.
 pub fn compare_devices(traces: &[Trace]) -> Result<Vec<Outcome>, Failed> {
     let prices = DEVICES.map(|(_, prices)| prices);
+    let of_d3d12 = prices.map(Prices::without_dedicated);
     let unlearning = [
         ("fixed: 500 operations, 4 to 128 MiB", replay_all(traces, &prices, || Fixed::new(&prices[0]))?),
         ("VMA", replay_all(traces, &prices, || Vma::<Nvidia, 0>::new(&prices[0]))?),
         ("VMA, blocks of 32 MiB", replay_all(traces, &prices, || Vma::<Nvidia, 32>::new(&prices[0]))?),
         ("gpu-allocator", replay_all(traces, &prices, || GpuAllocator::new(&prices[0]))?),
-        ("D3D12MA", replay_all(traces, &prices, || D3d12Ma::<64>::new(&prices[0]))?),
-        ("D3D12MA, blocks of 16 MiB", replay_all(traces, &prices, || D3d12Ma::<16>::new(&prices[0]))?),
+        ("D3D12MA", replay_all(traces, &of_d3d12, || D3d12Ma::<64>::new(&prices[0]))?),
+        ("D3D12MA, blocks of 16 MiB", replay_all(traces, &of_d3d12, || D3d12Ma::<16>::new(&prices[0]))?),
+        (
+            "D3D12MA, blocks of 16 MiB, committed as dedicated",
+            replay_all(traces, &prices, || D3d12Ma::<16>::new(&prices[0]))?,
+        ),
     ];
     let fixed: Vec<Vec<Means>> = Settings::grid()
         .map(|settings| replay_all(traces, &prices, || Ok(Fixed::with(&settings))))
