@@ -58,42 +58,44 @@ fn to_json(report: &AllocatorReport) -> String {
 }
 
 fn any_report(input: &mut Unstructured<'_>) -> Result<AllocatorReport> {
-    let mut report = AllocatorReport::new(DeviceReport::new(text(input)?, text(input)?));
+    let mut report = AllocatorReport::new(DeviceReport {
+        description: text(input)?,
+        architecture: text(input)?,
+        ..Default::default()
+    });
     for _ in 0..input.int_in_range(1..=3)? {
-        let mut pool = PoolReport::new(text(input)?);
-        pool.algorithm = option(input, text)?;
-        report.pools.push(pool);
+        let (name, algorithm) = (text(input)?, option(input, text)?);
+        report.pools.push(PoolReport { name, algorithm, ..Default::default() });
     }
     for count in 0..input.int_in_range(0..=2)? {
-        report
-            .decisions
-            .push(DecisionReport::new(format!("{count}{}", text(input)?), u64::arbitrary(input)?));
+        let reason = format!("{count}{}", text(input)?);
+        report.decisions.push(DecisionReport { reason, count: u64::arbitrary(input)? });
     }
     for _ in 0..input.int_in_range(0..=4)? {
         let size = input.int_in_range(1..=1_u64 << 50)?;
-        let mut heap = HeapReport::new(
-            *input.choose(&HeapTypeName::ALL)?,
-            *input.choose(&[SegmentGroup::Local, SegmentGroup::NonLocal])?,
-            *input.choose(&HeapContents::ALL)?,
-            ByteSize::new(size),
-        )
-        .in_pool(input.choose_index(report.pools.len())?)
-        .with_algorithm(text(input)?)
-        .with_flags(u32::arbitrary(input)?)
-        .with_gpu_virtual_address(GpuVirtualAddress::new(u64::from(u32::arbitrary(input)?)));
-        heap.allocations = allocations(input, size, 0)?;
-        report.heaps.push(heap);
+        report.heaps.push(HeapReport {
+            pool: input.choose_index(report.pools.len())?,
+            heap_type: *input.choose(&HeapTypeName::ALL)?,
+            segment_group: *input.choose(&SegmentGroup::ALL)?,
+            kind: *input.choose(&HeapContents::ALL)?,
+            algorithm: text(input)?,
+            size: ByteSize::new(size),
+            flags: option(input, text)?.into_iter().collect(),
+            gpu_virtual_address: GpuVirtualAddress::new(u64::from(u32::arbitrary(input)?)),
+            allocations: allocations(input, size, 0)?,
+            ..Default::default()
+        });
     }
     for is_committed in [true, false] {
         for _ in 0..input.int_in_range(0..=2)? {
-            let mut resource = ResourceReport::new(
-                *input.choose(&HeapTypeName::ALL)?,
-                SegmentGroup::Local,
-                *input.choose(&AllocationKind::ALL)?,
-                ByteSize::new(input.int_in_range(1..=1_u64 << 50)?),
-            )
-            .with_name(text(input)?);
-            resource.user_data = option(input, text)?;
+            let resource = ResourceReport {
+                heap_type: *input.choose(&HeapTypeName::ALL)?,
+                kind: *input.choose(&AllocationKind::ALL)?,
+                size: ByteSize::new(input.int_in_range(1..=1_u64 << 50)?),
+                name: Some(text(input)?).filter(|name| !name.is_empty()),
+                user_data: option(input, text)?,
+                ..Default::default()
+            };
             if is_committed { &mut report.committed } else { &mut report.imported }.push(resource);
         }
     }
@@ -110,16 +112,16 @@ fn allocations(input: &mut Unstructured<'_>, capacity: u64, depth: u32) -> Resul
         let offset = end + input.int_in_range(0..=rest - 1)?;
         let size = input.int_in_range(1..=capacity - offset)?;
         let kind = *input.choose(&AllocationKind::ALL)?;
-        let mut one = AllocationReport::new(HeapOffset::new(offset), ByteSize::new(size), kind);
-        one.name = option(input, text)?;
-        one.user_data = option(input, text)?;
-        if bool::arbitrary(input)? {
-            one = one.with_requested(ByteSize::new(input.int_in_range(0..=size)?));
-        }
-        if kind.is_container() && depth < 8 && bool::arbitrary(input)? {
-            one = one.with_within(allocations(input, size, depth + 1)?);
-        }
-        all.push(one);
+        let has_within = kind.is_container() && depth < 8 && bool::arbitrary(input)?;
+        all.push(AllocationReport {
+            offset: HeapOffset::new(offset),
+            size: ByteSize::new(size),
+            kind,
+            requested: option(input, |input| input.int_in_range(0..=size - 1))?.map(ByteSize::new),
+            name: option(input, text)?,
+            user_data: option(input, text)?,
+            within: has_within.then(|| allocations(input, size, depth + 1)).transpose()?,
+        });
         end = offset + size;
     }
     Ok(all)

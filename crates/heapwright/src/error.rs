@@ -312,32 +312,37 @@ impl From<Kind> for Error {
     }
 }
 
-#[test]
-fn a_shortage_says_each_attempt_once_and_the_budget_once() {
-    let over = Obstacle::Budget {
-        group: SegmentGroup::Local,
-        budget: ByteSize::from_mib(2),
-        usage: ByteSize::from_mib(2),
-    };
-    let heap = Attempt { source: MemorySource::NewHeap(ByteSize::from_kib(64)), obstacle: over };
-    let committed = Attempt { source: MemorySource::Committed(ByteSize::from_kib(60)), obstacle: over };
-    let device = Attempt { source: MemorySource::Placing, obstacle: Obstacle::Device(E_OUTOFMEMORY) };
-    let shortage = |attempts| Shortage {
-        requested: ByteSize::from_kib(60),
-        heap_type: HeapType::Default,
-        reserved: ByteSize::from_mib(2),
-        used: ByteSize::from_mib(2),
-        video_memory: Some((ByteSize::from_mib(2), ByteSize::from_mib(2))),
-        attempts,
-        never_fallback: false,
-    };
-    let attempts = vec![heap.clone(), committed.clone(), device.clone(), committed, heap, device.clone()];
-    assert_eq!(
-        Error::out_of_memory(shortage(attempts)).to_string(),
-        "out of memory: cannot allocate 60.00 KiB in DEFAULT heaps (2.00 MiB used of 2.00 MiB reserved); tried a new heap of \
-         64.00 KiB and a committed resource of 60.00 KiB: would exceed the local budget of 2.00 MiB (2.00 MiB in use), then \
-         placing the resource: E_OUTOFMEMORY (0x8007000e)"
-    );
-    let error = Error::out_of_memory(shortage(vec![device])).to_string();
-    assert!(error.ends_with("(current usage 2.00 MiB, budget 2.00 MiB)"), "{error}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_says_each_attempt_once_and_the_budget_once() {
+        let over = Obstacle::Budget {
+            group: SegmentGroup::Local,
+            budget: ByteSize::from_mib(2),
+            usage: ByteSize::from_mib(2),
+        };
+        let heap = Attempt { source: MemorySource::NewHeap(ByteSize::from_kib(64)), obstacle: over };
+        let committed = Attempt { source: MemorySource::Committed(ByteSize::from_kib(60)), obstacle: over };
+        let device = Attempt { source: MemorySource::Placing, obstacle: Obstacle::Device(E_OUTOFMEMORY) };
+        let shortage = |attempts| Shortage {
+            requested: ByteSize::from_kib(60),
+            heap_type: HeapType::Default,
+            reserved: ByteSize::from_mib(2),
+            used: ByteSize::from_mib(2),
+            video_memory: Some((ByteSize::from_mib(2), ByteSize::from_mib(2))),
+            attempts,
+            never_fallback: false,
+        };
+        let attempts = vec![heap.clone(), committed.clone(), device.clone(), committed, heap, device.clone()];
+        assert_eq!(
+            Error::out_of_memory(shortage(attempts)).to_string(),
+            "out of memory: cannot allocate 60.00 KiB in DEFAULT heaps (2.00 MiB used of 2.00 MiB reserved); tried a new heap of \
+             64.00 KiB and a committed resource of 60.00 KiB: would exceed the local budget of 2.00 MiB (2.00 MiB in use), then \
+             placing the resource: E_OUTOFMEMORY (0x8007000e)"
+        );
+        let error = Error::out_of_memory(shortage(vec![device])).to_string();
+        assert!(error.ends_with("(current usage 2.00 MiB, budget 2.00 MiB)"), "{error}");
+    }
 }

@@ -347,40 +347,39 @@ macro_rules! __windows_interop_interfaces {
     (unsafe; $($module:ident: $($name:ident),+;)+) => {$($(
         const _: () = $crate::__windows_interop_assert_interface!($name: $module::$name);
 
-        #[allow(unsafe_code)]
-        impl ToHeapwright for $module::$name {
-            type Heapwright = $crate::d3d12::$name;
-
-            #[inline]
-            fn as_heapwright(&self) -> &Self::Heapwright {
-                // SAFETY: asserted above: one COM pointer of the same interface on both sides.
-                unsafe { $crate::__windows_interop::cast_ref(self) }
-            }
-
-            #[inline]
-            fn into_heapwright(self) -> Self::Heapwright {
-                // SAFETY: as above.
-                unsafe { $crate::__windows_interop::cast(self) }
-            }
+        // SAFETY: asserted above: one COM pointer of the same interface on both sides.
+        $crate::__windows_interop_casts! {
+            unsafe ToHeapwright for $module::$name: Heapwright = $crate::d3d12::$name, as_heapwright, into_heapwright
         }
-
-        #[allow(unsafe_code)]
-        impl ToWindows for $crate::d3d12::$name {
-            type Windows = $module::$name;
-
-            #[inline]
-            fn as_windows(&self) -> &Self::Windows {
-                // SAFETY: as above.
-                unsafe { $crate::__windows_interop::cast_ref(self) }
-            }
-
-            #[inline]
-            fn into_windows(self) -> Self::Windows {
-                // SAFETY: as above.
-                unsafe { $crate::__windows_interop::cast(self) }
-            }
+        // SAFETY: as above.
+        $crate::__windows_interop_casts! {
+            unsafe ToWindows for $crate::d3d12::$name: Windows = $module::$name, as_windows, into_windows
         }
     )+)+};
+}
+
+/// Part of [`windows_interop!`]: the conversion of a type to one that is the same in memory, which the word `unsafe` promises.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __windows_interop_casts {
+    (unsafe $trait:ident for $from:ty: $associated:ident = $to:ty, $borrow:ident, $convert:ident) => {
+        #[allow(unsafe_code)]
+        impl $trait for $from {
+            type $associated = $to;
+
+            #[inline]
+            fn $borrow(&self) -> &$to {
+                // SAFETY: the promise of the call.
+                unsafe { $crate::__windows_interop::cast_ref(self) }
+            }
+
+            #[inline]
+            fn $convert(self) -> $to {
+                // SAFETY: as above.
+                unsafe { $crate::__windows_interop::cast(self) }
+            }
+        }
+    };
 }
 
 /// Part of [`windows_interop!`]: conversions of structures to heapwright.
@@ -405,21 +404,10 @@ macro_rules! __windows_interop_structures {
             );)+
         };
 
-        #[allow(unsafe_code)]
-        impl ToHeapwright for their_d3d12::$name {
-            type Heapwright = $crate::d3d12::$name;
-
-            #[inline]
-            fn as_heapwright(&self) -> &Self::Heapwright {
-                // SAFETY: asserted above: the same fields at the same places; heapwright's side takes any value of each.
-                unsafe { $crate::__windows_interop::cast_ref(self) }
-            }
-
-            #[inline]
-            fn into_heapwright(self) -> Self::Heapwright {
-                // SAFETY: as above.
-                unsafe { $crate::__windows_interop::cast(self) }
-            }
+        // SAFETY: asserted above: the same fields at the same places; heapwright's side takes any value of each.
+        $crate::__windows_interop_casts! {
+            unsafe ToHeapwright for their_d3d12::$name:
+                Heapwright = $crate::d3d12::$name, as_heapwright, into_heapwright
         }
     )+};
 }

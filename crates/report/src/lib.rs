@@ -6,7 +6,7 @@
 //! ```
 //! use heapwright::report::{AllocatorReport, DeviceReport};
 //!
-//! let report = AllocatorReport::new(DeviceReport::new("Some GPU", "discrete"));
+//! let report = AllocatorReport::new(DeviceReport::default());
 //! let json = serde_json::to_vec(&report)?;
 //! assert_eq!(heapwright_report::from_json(&json)?, report);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -4,8 +4,8 @@ use std::fmt;
 
 use heapwright_core::aliasing::Violated;
 use heapwright_core::aliasing::frame::{
-    Frame, FrameError, FramePlan, FrameResource, FrameResourceId, Initialisation, NotAliased, PassId,
-    QueueId, RestingState, Use,
+    BarrierModel, Frame, FrameError, FramePlan, FrameResource, FrameResourceId, Initialisation, NotAliased,
+    PassId, QueueId, RestingState, Use,
 };
 use serde_json::{Value, json};
 
@@ -52,8 +52,8 @@ impl NamedFrame {
     pub(super) fn declare_uses(&mut self) -> Result<(), Failed> {
         for (number, pass) in self.passes.iter().enumerate() {
             for used in &pass.uses {
-                let resource = FrameResourceId::new(used.resource);
-                let declared = self.frame.add_use(PassId::new(number), resource, used.how);
+                let resource = FrameResourceId(used.resource);
+                let declared = self.frame.add_use(PassId(number), resource, used.how);
                 declared.map_err(|error| self.malformed(error))?;
             }
         }
@@ -65,17 +65,17 @@ impl NamedFrame {
     }
 
     fn pass(&self, pass: PassId) -> &NamedPass {
-        &self.passes[pass.index()]
+        &self.passes[pass.0]
     }
 
     pub(super) fn resource(&self, resource: FrameResourceId) -> &NamedResource {
-        &self.resources[resource.index()]
+        &self.resources[resource.0]
     }
 
     /// Returns the line in which a pass uses a resource.
     fn line_of_use(&self, pass: PassId, resource: FrameResourceId) -> usize {
         let pass = self.pass(pass);
-        let used = pass.uses.iter().find(|used| used.resource == resource.index());
+        let used = pass.uses.iter().find(|used| used.resource == resource.0);
         used.map_or(pass.line, |used| used.line)
     }
 
@@ -154,7 +154,7 @@ impl NamedFrame {
     pub(super) fn to_json(&self, plan: &FramePlan) -> Value {
         let resource = |resource: FrameResourceId| &self.resource(resource).name;
         let pass = |pass: PassId| &self.pass(pass).name;
-        let queue = |queue: QueueId| &self.queues[queue.index()];
+        let queue = |queue: QueueId| &self.queues[queue.0];
         let resources = (self.resources.iter().zip(&plan.placements)).map(|(resource, placement)| {
             json!({ "name": resource.name, "heap": placement.heap, "offset": placement.offset.get() })
         });
@@ -167,17 +167,20 @@ impl NamedFrame {
                     "previous_frame": predecessor.previous_frame,
                 })
             });
-            let barriers: Vec<_> = activation.legacy.iter().map(|barrier| resource(barrier.before)).collect();
-            let enhanced = activation.enhanced.as_ref().map(|enhanced| {
-                let deactivate: Vec<_> = enhanced.deactivate.iter().map(|&id| resource(id)).collect();
-                json!({ "deactivate": deactivate, "discard": enhanced.discard })
-            });
+            let after: Vec<_> = activation.after.iter().map(|&id| resource(id)).collect();
+            let discards = activation.discards;
+            let (legacy, enhanced) = match plan.barriers {
+                BarrierModel::Legacy => (after, None),
+                BarrierModel::Enhanced => {
+                    (Vec::new(), Some(json!({ "deactivate": after, "discard": discards })))
+                }
+            };
             json!({
                 "resource": resource(activation.resource),
                 "pass": pass(activation.pass),
                 "queue": queue(activation.queue),
                 "predecessors": predecessors.collect::<Vec<_>>(),
-                "legacy_barriers_from": barriers,
+                "legacy_barriers_from": legacy,
                 "enhanced": enhanced,
                 "initialisation": initialisation(activation.initialisation),
                 "resting_state": resting_state(activation.resting_state),

@@ -211,7 +211,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, Failed> {
             None if queues.names.len() == 1 => 0,
             None => return Err(file.wrong(line, format!("pass {:?} has no queue", pass.name))),
         };
-        let id = frame.add_pass(QueueId::new(queue));
+        let id = frame.add_pass(QueueId(queue));
         for before in &pass.after {
             let before = names.find(&file, line, before).map_err(|_| {
                 file.wrong(
@@ -219,7 +219,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, Failed> {
                     format!("after names {before:?}, and no pass in front of this one has this name"),
                 )
             })?;
-            frame.add_dependency(PassId::new(before), id).map_err(|error| file.wrong(line, error))?;
+            frame.add_dependency(PassId(before), id).map_err(|error| file.wrong(line, error))?;
         }
         names.add(&file, line, pass.name.clone())?;
         if pass.may_be_skipped {

@@ -89,10 +89,8 @@ fn category_name(category: Category) -> &'static str {
 
 fn heap_report(frame: &NamedFrame, plan: &FramePlan, heap: usize) -> HeapReport {
     let of = &plan.heaps[heap];
-    let activations = plan
-        .activations
-        .iter()
-        .filter(|activation| plan.placements[activation.resource.index()].heap == heap);
+    let activations =
+        plan.activations.iter().filter(|activation| plan.placements[activation.resource.0].heap == heap);
     let pairs = activations.map(|activation| {
         let before: BTreeSet<_> =
             activation.predecessors.iter().map(|predecessor| predecessor.resource).collect();

@@ -65,7 +65,7 @@ impl<'a> Replay<'a> {
         // What shares no memory is initialised once, before the first frame, by another queue.
         let setup = stream.add_queue();
         let kept: Vec<_> = (plan.not_aliased.iter())
-            .map(|&(resource, _)| StreamCommand::CopyTo(resources[resource.index()]))
+            .map(|&(resource, _)| StreamCommand::CopyTo(resources[resource.0]))
             .collect();
         stream.execute(setup, &kept)?;
         let is_set_up = stream.signal(setup)?;
@@ -84,10 +84,10 @@ impl<'a> Replay<'a> {
         let (mut violations, mut signals, mut first) = (Vec::new(), Vec::new(), 0);
         let previous = self.last_signals.clone();
         for submission in &self.plan.submissions {
-            let number = submission.queue.index();
+            let number = submission.queue.0;
             let queue = self.queues[number];
             for other in &submission.after_previous_frame {
-                self.stream.wait(queue, previous[other.index()])?;
+                self.stream.wait(queue, previous[other.0])?;
             }
             for &other in &submission.after {
                 self.stream.wait(queue, signals[other])?;
@@ -110,21 +110,20 @@ impl<'a> Replay<'a> {
     fn commands(&self, submission: &Submission, skips: bool) -> Vec<StreamCommand> {
         let mut commands = Vec::new();
         for &id in &submission.passes {
-            let pass = &self.frame.passes[id.index()];
+            let pass = &self.frame.passes[id.0];
             if skips && pass.may_be_skipped {
                 continue;
             }
             let activations = || self.plan.activations.iter().filter(|activation| activation.pass == id);
-            let barriers = activations().flat_map(|activation| &activation.legacy);
-            for barrier in barriers {
-                commands.push(StreamCommand::AliasingBarrier {
-                    before: Some(self.resources[barrier.before.index()]),
-                    after: Some(self.resources[barrier.after.index()]),
-                });
+            for activation in activations() {
+                commands.extend(activation.after.iter().map(|before| StreamCommand::AliasingBarrier {
+                    before: Some(self.resources[before.0]),
+                    after: Some(self.resources[activation.resource.0]),
+                }));
             }
             for activation in activations() {
                 if activation.initialisation == Initialisation::Discard {
-                    commands.push(StreamCommand::Discard(self.resources[activation.resource.index()]));
+                    commands.push(StreamCommand::Discard(self.resources[activation.resource.0]));
                 }
             }
             commands.extend(pass.uses.iter().map(|used| {
@@ -246,7 +245,7 @@ mod tests {
                 let found = replay.run(false, Some(number)).expect("good commands");
                 // What no other resource has overwritten needs no initialisation after the first frame.
                 let is_shared = plan.activations.iter().any(|activation| {
-                    activation.resource.index() == resource && !activation.predecessors.is_empty()
+                    activation.resource.0 == resource && !activation.predecessors.is_empty()
                 });
                 let named = format!("{}: {left_out:?} of {}", frame.file, frame.resources[resource].name);
                 assert_eq!(found.is_empty(), !is_shared, "{named}");

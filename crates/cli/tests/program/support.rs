@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use heapwright::report::{
-    AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName,
-    PoolReport, ResourceReport,
+    AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, PoolReport,
+    ResourceReport,
 };
-use heapwright::{ByteSize, HeapOffset, SegmentGroup};
+use heapwright::{ByteSize, HeapOffset};
 use heapwright_trace::session::{Action, Record, SessionWriter};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -84,20 +84,36 @@ pub(crate) fn heapwright_reading(input: &[u8], args: &[&str]) -> Outcome {
 
 /// Returns a report with a heap of 4 MiB, two buffers in it, and a committed resource.
 pub(crate) fn report(name: &str) -> AllocatorReport {
-    let mut report = AllocatorReport::new(DeviceReport::new("Test GPU", "discrete"));
-    report.pools.push(PoolReport::new("default"));
-    let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
-    let mut heap = HeapReport::new(heap_type, group, HeapContents::Buffers, ByteSize::from_mib(4));
-    let buffer = |offset| {
-        AllocationReport::new(HeapOffset::new(offset), ByteSize::from_mib(1), AllocationKind::Buffer)
+    let mut report = AllocatorReport::new(DeviceReport {
+        description: "Test GPU".to_owned(),
+        architecture: "discrete".to_owned(),
+        ..Default::default()
+    });
+    report.pools.push(PoolReport { name: "default".to_owned(), ..Default::default() });
+    let buffer = |offset| AllocationReport {
+        offset: HeapOffset::new(offset),
+        size: ByteSize::from_mib(1),
+        kind: AllocationKind::Buffer,
+        ..Default::default()
     };
-    heap.allocations.push(buffer(0).with_name(name).with_requested(ByteSize::new(1_000_000)));
-    heap.allocations.push(buffer(2 << 20));
-    report.heaps.push(heap);
-    let size = ByteSize::from_mib(32);
-    report.committed.push(
-        ResourceReport::new(heap_type, group, AllocationKind::RenderTarget, size).with_name("back buffer"),
-    );
+    let named = AllocationReport {
+        name: Some(name.to_owned()),
+        requested: Some(ByteSize::new(1_000_000)),
+        ..buffer(0)
+    };
+    report.heaps.push(HeapReport {
+        kind: HeapContents::Buffers,
+        algorithm: "tlsf".to_owned(),
+        size: ByteSize::from_mib(4),
+        allocations: vec![named, buffer(2 << 20)],
+        ..Default::default()
+    });
+    report.committed.push(ResourceReport {
+        kind: AllocationKind::RenderTarget,
+        size: ByteSize::from_mib(32),
+        name: Some("back buffer".to_owned()),
+        ..Default::default()
+    });
     report.recount();
     report
 }

@@ -2,8 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::instance::Instance;
-use super::sections::index;
+use super::instance::{Instance, index};
 
 /// Order in which buffers are placed. Orders that are good for one instance are bad for another, so several are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

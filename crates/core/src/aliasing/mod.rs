@@ -18,37 +18,32 @@
 //!
 //! This section follows `frame.plan(&options, &mut stop)`:
 //!
-//! 1. `frame/order.rs` computes which pass happens before which, and `frame/uses.rs` the first use of each resource, what it owes, and
+//! 1. `frame/passes.rs` computes which pass happens before which, the first use of each resource, what it owes, and
 //!    which resources never alias.
-//! 2. `instance.rs` checks sizes, alignments and lifetimes. `sections.rs` computes the sections, sets of buffers that live at the
+//! 2. `instance.rs` checks sizes, alignments and lifetimes, and computes the sections, sets of buffers that live at the
 //!    same time: instants for intervals, cliques for partial orders. The heaviest one is the load, the first lower bound.
 //! 3. `solve.rs` splits the instance into parts without conflicts between them, and places each by first fit and best fit in several orders
-//!    (`greedy.rs`). `hints.rs` keeps the places of an earlier plan, and searches places for the other resources around them.
+//!    (`greedy.rs`). It keeps the places of an earlier plan, and searches places for the other resources around them.
 //! 4. `search/` looks for a packing at the lower bound, and at heights between the bound and the best packing, in many short runs
 //!    (`runs.rs`), on one thread or several. A run that is exhaustive raises the bound. If it is too large, above
-//!    about 2,000 buffers, `heaviest.rs` packs the buffers of its heaviest sections like this, and the others around them by first fit.
-//! 5. `handovers.rs` determines which resource takes over memory from which, and `fewer_pairs.rs` moves resources, at the same height,
+//!    about 2,000 buffers, `runs.rs` packs the buffers of its heaviest sections like this, and the others around them by first fit.
+//! 5. `handovers.rs` determines which resource takes over memory from which, and moves resources, at the same height,
 //!    so that there are fewer such pairs. `frame/plan.rs` derives the activations: the granularity of both resources decides
 //!    which of them share memory, and behind a buffer, of which only a part may have been used, the resources before it count, too.
-//!    `frame/schedule.rs` divides the passes into submissions, between which queues wait for each other.
+//!    `frame/passes.rs` divides the passes into submissions, between which queues wait for each other.
 
 mod check;
-mod fewer_pairs;
 pub mod frame;
 mod greedy;
 mod handovers;
-mod heaviest;
-mod hints;
 mod instance;
 mod runs;
 mod search;
-mod sections;
 mod solve;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use check::{PackingError, check};
-pub use fewer_pairs::reduce_aliasing_pairs;
-pub use handovers::{Handover, aliasing_pairs, handovers};
+pub use handovers::{Handover, aliasing_pairs, handovers, reduce_aliasing_pairs};
 pub use instance::{Buffer, Instance, InstanceError, Interval, Violated};
 pub use solve::{Load, Packing, SolveOptions, solve};

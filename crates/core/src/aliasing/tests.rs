@@ -240,20 +240,6 @@ proptest! {
         prop_assert_eq!(&packing, &solved(&instance, steps));
     }
 
-    #[test]
-    fn hints_of_a_packing_are_kept(rows in rows(1..20, 50)) {
-        let first = instance(&rows).unwrap();
-        let packing = solved(&first, 2000);
-        let hinted = first.buffers().iter().zip(&packing.offsets);
-        let buffers = hinted.map(|(&buffer, &offset)| Buffer { hint: Some(offset), ..buffer }).collect();
-        let lives = rows.iter().map(|row| row.3.clone()).collect();
-        let second = solved(&Instance::with_intervals(buffers, lives).unwrap(), 2000);
-        prop_assert!(second.height <= packing.height);
-        if second.height == packing.height && packing.proved {
-            prop_assert_eq!(second.offsets, packing.offsets);
-        }
-    }
-
     /// Hints lead to heights that are no multiples of the sizes' common factor.
     #[test]
     fn hints_do_not_hide_lower_packings(

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::heap_table::Record;
-use super::policy::Moment;
 use crate::FenceValue;
 
 /// Identifies a queue of a planner.
@@ -30,28 +29,10 @@ pub struct Submission {
     pub(super) queue: QueueSlot,
     /// The number of the submission among all queues.
     pub(super) number: u64,
-    pub(super) value: FenceValue,
-    pub(super) now: Moment,
-}
-
-impl Submission {
-    /// Returns the value that the queue's fence reaches when the GPU has finished the submission.
-    #[must_use]
-    pub const fn value(&self) -> FenceValue {
-        self.value
-    }
-
-    /// Returns the queue.
-    #[must_use]
-    pub const fn queue(&self) -> QueueSlot {
-        self.queue
-    }
-
-    /// Returns when the submission began, on the policies' clocks.
-    #[must_use]
-    pub const fn moment(&self) -> Moment {
-        self.now
-    }
+    /// The value that the queue's fence reaches when the GPU has finished the submission.
+    pub value: FenceValue,
+    /// The number of the submission on the policies' clock, on which cancelled ones do not count.
+    pub(super) clock: u64,
 }
 
 /// The part that all uses of heaps by a submission have in common.

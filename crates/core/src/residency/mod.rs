@@ -10,16 +10,16 @@
 
 mod heap_table;
 mod in_flight;
-mod managed_heap;
 mod plan;
 mod planner;
 pub mod policy;
 mod segment_group;
 mod unlearned;
 
-pub use heap_table::{ManagedHeapId, Status};
+pub use heap_table::{
+    HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError, PriorityLevel, Status, UnknownHeap,
+};
 pub use in_flight::{QueueSlot, Submission};
-pub use managed_heap::{HeapState, LockOutcome, NewManagedHeap, PlanError, PriorityLevel, UnknownHeap};
 pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, WaitFor};
 pub use planner::ResidencyPlanner;
 pub use segment_group::{GroupMemory, GroupTotals};

@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::ManagedHeapId;
 use super::in_flight::{QueueSlot, Submission};
-use super::policy::{HeapSlot, Moment};
+use super::policy::HeapSlot;
 use crate::{ByteSize, FenceValue, SegmentGroup};
 
-/// Describes the plan that is requested.
-#[derive(Debug, Clone, Copy)]
+/// Describes the plan that is requested. By default it is empty, and may neither wait nor exceed a budget.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct PlanRequest<'a> {
     /// The submission that uses the heaps, or `None` if the plan is not for a submission.
     pub submission: Option<&'a Submission>,
@@ -27,26 +27,6 @@ pub struct PlanRequest<'a> {
     pub hurries: bool,
     /// Whether usage may exceed the budget if nothing else can be evicted.
     pub may_exceed: bool,
-    /// The time of the request.
-    pub now: Moment,
-}
-
-impl PlanRequest<'_> {
-    /// Creates an empty request, which may neither wait nor exceed a budget.
-    #[must_use]
-    pub fn new(now: Moment) -> Self {
-        Self {
-            submission: None,
-            heaps: &[],
-            list_ends: &[],
-            incoming: [ByteSize::ZERO; 2],
-            at_least: [ByteSize::ZERO; 2],
-            may_wait: false,
-            hurries: false,
-            may_exceed: false,
-            now,
-        }
-    }
 }
 
 /// The actions that the caller must carry out: first evict, then make resident.
@@ -143,31 +123,14 @@ pub struct OverBudget {
 
 impl Plan {
     pub(super) fn clear(&mut self) {
-        let Self {
-            evict,
-            make_resident,
-            bytes_out,
-            bytes_in,
-            arrives,
-            lists,
-            over_budget,
-            may_go_on,
-            set,
-            victims,
-            chosen,
-        } = self;
-        for list in [evict, make_resident] {
+        for list in [&mut self.evict, &mut self.make_resident] {
             list.clear();
         }
-        for list in [set, victims, chosen] {
+        for list in [&mut self.set, &mut self.victims, &mut self.chosen] {
             list.clear();
         }
-        for bytes in [bytes_out, bytes_in, over_budget] {
-            *bytes = [ByteSize::ZERO; 2];
-        }
-        *arrives = FenceValue::ZERO;
-        *lists = 0;
-        *may_go_on = false;
+        (self.bytes_out, self.bytes_in, self.over_budget) = Default::default();
+        (self.arrives, self.lists, self.may_go_on) = Default::default();
     }
 }
 

@@ -3,8 +3,6 @@
 mod late_learning;
 mod shadowed_planner;
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 
 use super::policy::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
@@ -18,7 +16,7 @@ fn mib(count: u64) -> ByteSize {
 
 fn add(planner: &mut ResidencyPlanner, size: ByteSize, status: Status) -> ManagedHeapId {
     let heap = NewManagedHeap { group: SegmentGroup::Local, size, level: PriorityLevel::Normal, status };
-    planner.add(heap, Moment::default()).expect("small size")
+    planner.add(heap).expect("small size")
 }
 
 /// Generates the calls of [`ShadowedPlanner`].
@@ -61,7 +59,7 @@ impl Hostile {
     fn name_anything(&mut self, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         for _ in 0..20 {
             self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let slot = HeapSlot::new(if self.0 >> 31 == 0 { self.0 >> 8 & 31 } else { self.0 });
+            let slot = HeapSlot(if self.0 >> 31 == 0 { self.0 >> 8 & 31 } else { self.0 });
             if evict(slot).is_some() {
                 assert_eq!(evict(slot), None, "listed only once");
             }
@@ -81,13 +79,13 @@ impl EvictionPolicy for Hostile {
     fn choose(&mut self, _need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         self.name_anything(evict);
         for slot in 0..200 {
-            evict(HeapSlot::new(slot));
+            evict(HeapSlot(slot));
         }
         self.name_anything(evict);
     }
 
     fn next_use_in(&self, heap: HeapSlot, _now: Moment) -> Option<u64> {
-        heap.get().is_multiple_of(2).then_some(u64::from(heap.get() % 3))
+        heap.0.is_multiple_of(2).then_some(u64::from(heap.0 % 3))
     }
 
     fn choose_ahead(
@@ -120,21 +118,21 @@ fn waits_for_work_that_was_planned_before_end() {
     let mut last = 0;
     let mut render = |planner: &mut ResidencyPlanner| {
         last += 1;
-        let submission = planner.begin(busy, FenceValue::new(last), Duration::ZERO);
+        let submission = planner.begin(busy, FenceValue::new(last));
         planner.touch(&submission, &[used]).expect("it is live");
     };
     (0..IN_FLIGHT).for_each(|_| render(&mut planner));
     let mut plan = Plan::default();
     let mut before = None;
     for wait in 0..20 {
-        let submission = planner.begin(own, FenceValue::new(1), Duration::ZERO);
+        let submission = planner.begin(own, FenceValue::new(1));
         let request = PlanRequest {
             submission: Some(&submission),
             heaps: &[missing],
             list_ends: &[1],
             may_wait: true,
             may_exceed: true,
-            ..PlanRequest::new(submission.moment())
+            ..Default::default()
         };
         let Ok(PlanOutcome::Wait(event)) = planner.plan(&request, &mut plan) else {
             panic!("the other heap is in use");

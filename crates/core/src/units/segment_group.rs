@@ -1,10 +1,11 @@
 use std::fmt;
 
 /// One of DXGI's two memory segment groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum SegmentGroup {
     /// The local segment group: video memory, or all memory on UMA.
+    #[default]
     Local,
     /// The non-local segment group: system memory that the GPU accesses over the bus; empty on UMA.
     NonLocal,

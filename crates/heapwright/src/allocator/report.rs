@@ -11,7 +11,7 @@ use crate::buffers::BackingBuffers;
 use crate::heaps::{AllocationId, BackingAddress, Label, Striped, TypedHeaps, next_number};
 use crate::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
-    HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
+    HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport, heap_flag_names,
 };
 use crate::request::{HeapFamily, Placement, ResourceClass};
 use crate::source::Heap;
@@ -41,28 +41,43 @@ impl ResourceAllocator {
         let source = &inner.heaps.source;
         let adapter = source.adapter.as_ref().and_then(|adapter| AdapterDesc::query(adapter).ok());
         let description = adapter.map_or_else(|| "unknown adapter".to_owned(), |desc| desc.description);
-        let mut report = AllocatorReport::new(DeviceReport::from_caps(description, &inner.caps));
+        let caps = &inner.caps;
+        let mut report = AllocatorReport::new(DeviceReport {
+            description,
+            architecture: caps.architecture.to_string(),
+            resource_heap_tier: Some(caps.resource_heap_tier),
+            tight_alignment_tier: Some(caps.tight_alignment_tier),
+            gpu_upload_heaps: Some(caps.gpu_upload_heaps),
+            interface_version: Some(caps.interface_version),
+        });
         report.heaps_created = source.accounts.heaps_created();
         for (decision, count) in inner.decisions.all() {
-            report.decisions.push(DecisionReport::new(decision.to_string(), count));
+            report.decisions.push(DecisionReport { reason: decision.to_string(), count });
         }
         for group in SegmentGroup::ALL {
-            let memory = source.video_memory(group);
-            let (usage, budget) = (memory.map(|(usage, _)| usage), memory.map(|(_, budget)| budget));
-            report.segment_groups.push(SegmentGroupReport::new(group, usage, budget));
+            let (current_usage, budget) = source.video_memory(group).unzip();
+            report.segment_groups.push(SegmentGroupReport {
+                segment_group: group,
+                budget,
+                current_usage,
+                ..Default::default()
+            });
         }
         let name = self.debug_name();
-        report.pools.push(PoolReport::new(name.as_deref().unwrap_or("default")));
+        let name = name.as_deref().unwrap_or("default").to_owned();
+        report.pools.push(PoolReport { name, ..Default::default() });
         let parts = parts(inner.buffers.all());
         for heaps in inner.heaps.own() {
             add_heaps(&mut report, heaps, 0, &parts);
         }
         for heaps in inner.heaps.pools() {
             let place = report.pools.len();
-            let mut pool = PoolReport::new(heaps.desc.pool.as_deref().unwrap_or_default());
-            pool.heap_type = Some(heaps.desc.heap_type.into());
-            pool.algorithm = Some(heaps.shared().algorithm().to_string());
-            report.pools.push(pool);
+            report.pools.push(PoolReport {
+                name: heaps.desc.pool.as_deref().unwrap_or_default().to_owned(),
+                heap_type: Some(heaps.desc.heap_type.into()),
+                algorithm: Some(heaps.shared().algorithm().to_string()),
+                ..Default::default()
+            });
             add_heaps(&mut report, &heaps, place, &parts);
         }
         for live in inner.live.all() {
@@ -72,11 +87,15 @@ impl ResourceAllocator {
                 Placement::WithinResource | Placement::SharedHeap | Placement::OwnHeap => continue,
             };
             let kind = if live.is_buffer { AllocationKind::Buffer } else { AllocationKind::Texture };
-            let group = inner.caps.segment_group(live.heap_type);
-            let mut resource = ResourceReport::new(live.heap_type.into(), group, kind, live.size);
-            resource.name = live.name.as_deref().map(str::to_owned);
-            resource.user_data = (live.user_data != 0).then(|| live.user_data.to_string());
-            list.push(resource);
+            list.push(ResourceReport {
+                heap_type: live.heap_type.into(),
+                segment_group: caps.segment_group(live.heap_type),
+                kind,
+                size: live.size,
+                name: live.name.as_deref().map(str::to_owned),
+                user_data: (live.user_data != 0).then(|| live.user_data.to_string()),
+                ..Default::default()
+            });
         }
         report.recount();
         report
@@ -105,7 +124,7 @@ fn allocation(
     kind: AllocationKind,
     label: Option<Label>,
 ) -> AllocationReport {
-    let mut allocation = AllocationReport::new(offset, size, kind);
+    let mut allocation = AllocationReport { offset, size, kind, ..Default::default() };
     if let Some(Label { name, user_data, .. }) = label {
         allocation.name = name.as_deref().map(str::to_owned);
         allocation.user_data = (user_data != 0).then(|| user_data.to_string());
@@ -128,23 +147,26 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
     };
     let contents = if desc.holds_everything { HeapContents::Any } else { contents };
     let kind = if desc.holds_everything { AllocationKind::Unknown } else { kind };
+    let empty = |algorithm: String, size: ByteSize| HeapReport {
+        pool,
+        heap_type,
+        segment_group: desc.segment_group,
+        kind: contents,
+        algorithm,
+        size,
+        flags: heap_flag_names(desc.heap.Flags),
+        ..Default::default()
+    };
     let mut add = |algorithm: String, own: bool, survey: HeapSurvey<Arc<Heap>>| {
-        let mut heap = HeapReport::new(heap_type, desc.segment_group, contents, survey.size)
-            .in_pool(pool)
-            .with_algorithm(algorithm)
-            .with_flags(desc.heap.Flags);
+        let mut heap = empty(algorithm, survey.size);
         for range in survey.ranges {
             let SurveyedRange::Used { id, range } = range else { continue };
             let label = heaps.labels.get(AllocationId::placed(desc.number, own, id));
             let backing = label.as_ref().and_then(|label| label.backing);
-            heap.allocations.push(match backing {
-                Some(address) => {
-                    let within = parts.get(&address).cloned().unwrap_or_default();
-                    let kind = AllocationKind::BackingBuffer;
-                    allocation(range.start(), range.size(), kind, label).with_within(within)
-                }
-                None => allocation(range.start(), range.size(), kind, label),
-            });
+            let kind = if backing.is_some() { AllocationKind::BackingBuffer } else { kind };
+            let within = backing.map(|address| parts.get(&address).cloned().unwrap_or_default());
+            let listed = allocation(range.start(), range.size(), kind, label);
+            heap.allocations.push(AllocationReport { within, ..listed });
         }
         report.heaps.push(heap);
     };
@@ -153,13 +175,7 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
             add(engine.algorithm().to_string(), own, survey);
         }
     }
-    for size in heaps.spare_sizes() {
-        let empty = HeapReport::new(heap_type, desc.segment_group, contents, size)
-            .in_pool(pool)
-            .with_algorithm("pooled")
-            .with_flags(desc.heap.Flags);
-        report.heaps.push(empty);
-    }
+    report.heaps.extend(heaps.spare_sizes().into_iter().map(|size| empty("pooled".to_owned(), size)));
 }
 
 /// The list of committed and imported allocations, and of all allocations with

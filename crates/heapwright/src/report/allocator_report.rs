@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::heap_report::HeapReport;
 use super::names::{AllocationKind, HeapTypeName};
 use super::{SCHEMA, VERSION};
-use crate::{DeviceCaps, SegmentGroup};
+use crate::SegmentGroup;
 
 /// A report of everything that an allocator holds. The [module page](super) has the rules and an example.
 ///
@@ -67,7 +67,6 @@ impl AllocatorReport {
 /// Properties of the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[non_exhaustive]
 pub struct DeviceReport {
     /// The adapter's description; empty if it is not known.
     pub description: String,
@@ -87,32 +86,9 @@ pub struct DeviceReport {
     pub interface_version: Option<u32>,
 }
 
-impl DeviceReport {
-    /// Creates a report of a device with unknown capabilities.
-    #[must_use]
-    pub fn new(description: impl Into<String>, architecture: impl Into<String>) -> Self {
-        Self { description: description.into(), architecture: architecture.into(), ..Self::default() }
-    }
-
-    /// Creates a report of a device with its capabilities; `description` is
-    /// [`AdapterDesc::description`](crate::AdapterDesc::description).
-    #[must_use]
-    pub fn from_caps(description: impl Into<String>, caps: &DeviceCaps) -> Self {
-        Self {
-            description: description.into(),
-            architecture: caps.architecture.to_string(),
-            resource_heap_tier: Some(caps.resource_heap_tier),
-            tight_alignment_tier: Some(caps.tight_alignment_tier),
-            gpu_upload_heaps: Some(caps.gpu_upload_heaps),
-            interface_version: Some(caps.interface_version),
-        }
-    }
-}
-
 /// Totals of everything or of a part. Computed by [`AllocatorReport::recount`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[non_exhaustive]
 pub struct TotalsReport {
     /// Bytes of heaps.
     pub reserved: ByteSize,
@@ -147,7 +123,6 @@ pub struct Tally {
 /// The totals of one heap type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[non_exhaustive]
 pub struct HeapTypeReport {
     /// The heap type.
     pub heap_type: HeapTypeName,
@@ -156,9 +131,8 @@ pub struct HeapTypeReport {
 }
 
 /// The totals of one segment group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[non_exhaustive]
 pub struct SegmentGroupReport {
     /// `"local"` or `"non_local"`.
     pub segment_group: SegmentGroup,
@@ -172,22 +146,9 @@ pub struct SegmentGroupReport {
     pub totals: TotalsReport,
 }
 
-impl SegmentGroupReport {
-    /// Creates a report of a segment group with usage and budget. [`AllocatorReport::recount`] computes the totals.
-    #[must_use]
-    pub fn new(
-        segment_group: SegmentGroup,
-        current_usage: Option<ByteSize>,
-        budget: Option<ByteSize>,
-    ) -> Self {
-        Self { segment_group, budget, current_usage, totals: TotalsReport::default() }
-    }
-}
-
 /// One pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[non_exhaustive]
 pub struct PoolReport {
     /// The name; several pools may have the same.
     pub name: String,
@@ -201,18 +162,9 @@ pub struct PoolReport {
     pub totals: TotalsReport,
 }
 
-impl PoolReport {
-    /// Creates a report of a pool. [`AllocatorReport::recount`] computes the totals.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), heap_type: None, algorithm: None, totals: TotalsReport::default() }
-    }
-}
-
 /// The number of decisions for one reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[non_exhaustive]
 pub struct DecisionReport {
     /// The decision and its reason, such as `committed: flag`.
     pub reason: String,
@@ -220,18 +172,9 @@ pub struct DecisionReport {
     pub count: u64,
 }
 
-impl DecisionReport {
-    /// Creates a report of a reason with its count.
-    #[must_use]
-    pub fn new(reason: impl Into<String>, count: u64) -> Self {
-        Self { reason: reason.into(), count }
-    }
-}
-
 /// A resource with memory of its own: committed, or imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[non_exhaustive]
 pub struct ResourceReport {
     /// Index of its pool in [`AllocatorReport::pools`], if it has one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -256,34 +199,4 @@ pub struct ResourceReport {
     /// GPU virtual address, if the resource has one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub gpu_virtual_address: Option<GpuVirtualAddress>,
-}
-
-impl ResourceReport {
-    /// Creates a report of a resource with the required properties.
-    #[must_use]
-    pub fn new(
-        heap_type: HeapTypeName,
-        segment_group: SegmentGroup,
-        kind: AllocationKind,
-        size: ByteSize,
-    ) -> Self {
-        Self {
-            pool: None,
-            heap_type,
-            segment_group,
-            kind,
-            size,
-            requested: None,
-            name: None,
-            user_data: None,
-            gpu_virtual_address: None,
-        }
-    }
-
-    /// Sets the name; an empty name is none.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into()).filter(|name| !name.is_empty());
-        self
-    }
 }

@@ -25,18 +25,21 @@
 //! Tools can also build a report from data of their own:
 //!
 //! ```
+//! use heapwright::ByteSize;
 //! use heapwright::report::{
-//!     AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName, PoolReport,
+//!     AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapReport, PoolReport,
 //! };
-//! use heapwright::{ByteSize, HeapOffset, SegmentGroup};
 //!
-//! let mut report = AllocatorReport::new(DeviceReport::new("Some GPU", "discrete"));
-//! report.pools.push(PoolReport::new("default"));
-//! let mut heap = HeapReport::new(HeapTypeName::Default, SegmentGroup::Local, HeapContents::Buffers, ByteSize::from_mib(4));
-//! heap.allocations.push(
-//!     AllocationReport::new(HeapOffset::ZERO, ByteSize::from_mib(1), AllocationKind::Buffer).with_name("vertices"),
-//! );
-//! report.heaps.push(heap);
+//! let device = DeviceReport { description: "Some GPU".to_owned(), ..Default::default() };
+//! let mut report = AllocatorReport::new(device);
+//! report.pools.push(PoolReport { name: "default".to_owned(), ..Default::default() });
+//! let vertices = AllocationReport {
+//!     size: ByteSize::from_mib(1),
+//!     kind: AllocationKind::Buffer,
+//!     name: Some("vertices".to_owned()),
+//!     ..Default::default()
+//! };
+//! report.heaps.push(HeapReport { size: ByteSize::from_mib(4), allocations: vec![vertices], ..Default::default() });
 //! report.recount();
 //! assert_eq!(report.totals.used, ByteSize::from_mib(1));
 //! ```
@@ -57,6 +60,7 @@ pub use allocator_report::{
     SegmentGroupReport, Tally, TotalsReport,
 };
 pub use heap_report::{AllocationReport, HeapReport};
+pub(crate) use names::heap_flag_names;
 pub use names::{AllocationKind, HeapContents, HeapTypeName};
 
 /// The value of [`AllocatorReport::schema`] in every report.

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::HeapType;
 
 /// `D3D12_HEAP_TYPE`, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "SCREAMING_SNAKE_CASE"))]
 #[non_exhaustive]
 pub enum HeapTypeName {
     /// Memory that only the GPU accesses.
+    #[default]
     Default,
     /// The CPU writes and the GPU reads.
     Upload,
@@ -61,7 +62,7 @@ impl fmt::Display for HeapTypeName {
 }
 
 /// The resources that a heap may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -75,6 +76,7 @@ pub enum HeapContents {
     /// Multisampled textures.
     Multisampled,
     /// All resources.
+    #[default]
     Any,
 }
 
@@ -106,7 +108,7 @@ impl HeapContents {
 }
 
 /// The kind of an allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -125,6 +127,7 @@ pub enum AllocationKind {
     BackingBuffer,
     /// Not known, or a kind that this version of the reader does not know.
     #[cfg_attr(feature = "serde", serde(other))]
+    #[default]
     Unknown,
 }
 
@@ -173,7 +176,7 @@ impl AllocationKind {
 }
 
 /// Returns the names of `D3D12_HEAP_FLAGS` without their prefix; bits without a name as one hexadecimal number.
-pub(super) fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
+pub(crate) fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
     // Names of several bits come first; their bits are not listed individually.
     const NAMES: [(D3D12_HEAP_FLAGS, &str); 15] = [
         (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, "ALLOW_ONLY_BUFFERS"),
@@ -206,8 +209,13 @@ pub(super) fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
     names
 }
 
-#[test]
-fn flags_are_named_and_unknown_bits_are_shown() {
-    let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | 0x100_0000;
-    assert_eq!(heap_flag_names(flags), ["ALLOW_ONLY_BUFFERS", "CREATE_NOT_ZEROED", "0x1000000"]);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_named_and_unknown_bits_are_shown() {
+        let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | 0x100_0000;
+        assert_eq!(heap_flag_names(flags), ["ALLOW_ONLY_BUFFERS", "CREATE_NOT_ZEROED", "0x1000000"]);
+    }
 }

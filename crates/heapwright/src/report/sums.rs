@@ -58,9 +58,11 @@ impl AllocatorReport {
         for (group, totals) in std::iter::zip(SegmentGroup::ALL, segment_groups) {
             match self.segment_groups.iter_mut().find(|listed| listed.segment_group == group) {
                 Some(listed) => listed.totals = totals,
-                None if is_used(&totals) => self
-                    .segment_groups
-                    .push(SegmentGroupReport { totals, ..SegmentGroupReport::new(group, None, None) }),
+                None if is_used(&totals) => {
+                    let segment_group = group;
+                    let listed = SegmentGroupReport { segment_group, totals, ..Default::default() };
+                    self.segment_groups.push(listed);
+                }
                 None => {}
             }
         }

@@ -3,7 +3,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, PriorityLevel, ResidencyPlanner, Status,
@@ -14,7 +13,7 @@ use windows_core::{IUnknown, Interface};
 
 use super::budget::Budgets;
 use super::desc::{ResidencyGroupStats, ResidencyManagerStats};
-use super::pageable::PagedObject;
+use super::device::PagedObject;
 use crate::{Error, SegmentGroup};
 
 /// The books of a manager, under one lock, and the budgets that they are checked against.
@@ -22,9 +21,6 @@ use crate::{Error, SegmentGroup};
 pub(super) struct Books {
     pub(super) budgets: Budgets,
     state: Mutex<BooksState>,
-    /// Whether the policy uses time. Reading a clock costs something at each submission.
-    counts_time: bool,
-    created: Instant,
     /// Whether the last report of the operating system was applied as a whole.
     is_report_applied: AtomicBool,
 }
@@ -71,26 +67,8 @@ pub(super) struct Counters {
     pub(super) over_budget: u64,
 }
 
-/// Bytes that count as used although no heap in the books has them, until this is dropped. The heap is being created or
-/// released.
-#[derive(Debug)]
-pub(super) struct PendingBytes<'a> {
-    books: &'a Books,
-    group: SegmentGroup,
-    bytes: ByteSize,
-}
-
-impl Drop for PendingBytes<'_> {
-    fn drop(&mut self) {
-        if !self.bytes.is_zero() {
-            self.books.release_pending(self.group, self.bytes);
-        }
-    }
-}
-
 impl Books {
     pub(super) fn new(budgets: Budgets, planner: ResidencyPlanner) -> Self {
-        let counts_time = planner.counts_time();
         let zero = [ByteSize::ZERO; 2];
         let state = BooksState {
             planner,
@@ -104,13 +82,7 @@ impl Books {
             counters: Counters::default(),
             seen: [zero; 3],
         };
-        let books = Self {
-            budgets,
-            state: Mutex::new(state),
-            counts_time,
-            created: Instant::now(),
-            is_report_applied: AtomicBool::new(true),
-        };
+        let books = Self { budgets, state: Mutex::new(state), is_report_applied: AtomicBool::new(true) };
         // The budgets have just been queried, and nothing is managed yet.
         books.apply_report(&SegmentGroup::ALL, &books.before_query(FenceValue::ZERO));
         books
@@ -129,21 +101,14 @@ impl Books {
         state
     }
 
-    /// Returns the time as policies count it; zero if none uses time.
-    #[inline]
-    pub(super) fn elapsed(&self) -> Duration {
-        if self.counts_time { self.created.elapsed() } else { Duration::ZERO }
-    }
-
-    /// Adds a heap. `pending` are the bytes that were set aside for it.
+    /// Adds a heap. `pending` are the bytes that were set aside for it, of which none is left then.
     pub(super) fn add_heap(
         &self,
         new: NewManagedHeap,
         object: &PagedObject,
-        mut pending: Option<PendingBytes<'_>>,
+        pending: Option<(SegmentGroup, &mut ByteSize)>,
     ) -> Result<ManagedHeapId, Error> {
         let identity = identity(object.pageable());
-        // `pending` is declared before the lock, so it is dropped without it.
         let mut state = self.lock();
         if state.identities.contains(&identity) {
             // The books would count it twice, and could evict it while it is in use as another heap.
@@ -152,16 +117,15 @@ impl Books {
                 "the object is already managed by another residency heap",
             ));
         }
-        let now = state.planner.moment(self.elapsed());
-        let id = state.planner.add(new, now).map_err(heap_error)?;
+        let id = state.planner.add(new).map_err(heap_error)?;
         state.identities.insert(identity);
         let slot = id.slot().index();
         if state.objects.len() <= slot {
             state.objects.resize(slot + 1, None);
         }
         state.objects[slot] = Some(object.clone());
-        if let Some(PendingBytes { group, bytes, .. }) = &mut pending {
-            state.subtract_pending(*group, std::mem::take(bytes));
+        if let Some((group, bytes)) = pending {
+            state.subtract_pending(group, std::mem::take(bytes));
             state.update_memory(&self.budgets);
         }
         Ok(id)
@@ -189,15 +153,9 @@ impl Books {
     }
 
     /// Sets bytes aside for a heap that is to be created. `state` is the locked books.
-    pub(super) fn reserve_pending(
-        &self,
-        state: &mut BooksState,
-        group: SegmentGroup,
-        bytes: ByteSize,
-    ) -> PendingBytes<'_> {
+    pub(super) fn reserve_pending(&self, state: &mut BooksState, group: SegmentGroup, bytes: ByteSize) {
         state.add_pending(group, bytes);
         state.update_memory(&self.budgets);
-        PendingBytes { books: self, group, bytes }
     }
 
     /// Releases pending bytes.
@@ -208,15 +166,11 @@ impl Books {
     }
 
     pub(super) fn unlock_heap(&self, id: ManagedHeapId) -> Result<u32, Error> {
-        let mut state = self.lock();
-        let now = state.planner.moment(self.elapsed());
-        state.planner.unlock(id, now).map_err(heap_error)
+        self.lock().planner.unlock(id).map_err(heap_error)
     }
 
     pub(super) fn set_level(&self, id: ManagedHeapId, level: PriorityLevel) -> Result<(), Error> {
-        let mut state = self.lock();
-        let now = state.planner.moment(self.elapsed());
-        state.planner.set_level(id, level, now).map_err(heap_error)
+        self.lock().planner.set_level(id, level).map_err(heap_error)
     }
 
     /// Queries the operating system for budgets and usage. The pager must be locked, so that nothing is paged meanwhile;

@@ -150,21 +150,6 @@ impl ResidencyManagerDesc {
         if self.max_budget.is_zero() { self.max_pct_of_video_memory_to_budget.unwrap_or(0.95) } else { 1.0 }
     }
 
-    /// Returns the fraction of the operating system's budget that may be reserved.
-    pub(crate) fn reservation_cap(&self) -> f64 {
-        self.min_pct_of_budget_to_reserve.unwrap_or(0.5)
-    }
-
-    /// Returns the minimum number of bytes to evict when the device is out of memory.
-    pub(crate) fn effective_evict_size(&self) -> ByteSize {
-        if self.evict_size.is_zero() { ByteSize::from_mib(50) } else { self.evict_size }
-    }
-
-    /// Returns how long the GPU may make no progress.
-    pub(crate) fn effective_max_stall(&self) -> Duration {
-        if self.max_stall.is_zero() { Duration::from_secs(2) } else { self.max_stall }
-    }
-
     /// Returns the number of submissions between two queries.
     pub(crate) fn effective_refresh_interval(&self) -> u64 {
         let is_told = self.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES);
@@ -353,8 +338,7 @@ mod tests {
     fn the_default_is_gpgmms() {
         let desc = ResidencyManagerDesc::default();
         desc.check().expect("sound");
-        assert_eq!((desc.max_pct(), desc.reservation_cap()), (0.95, 0.5));
-        assert_eq!(desc.effective_evict_size(), ByteSize::from_mib(50));
+        assert_eq!(desc.max_pct(), 0.95);
         assert_eq!(desc.effective_refresh_interval(), 1);
         let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
         assert_eq!(ResidencyManagerDesc { flags, ..desc }.effective_refresh_interval(), 32);

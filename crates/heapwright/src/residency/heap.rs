@@ -8,10 +8,9 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::books::PendingBytes;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, level};
-use super::pageable::{DeviceNames, PageableInfo, PagedObject, device_of, inspect};
-use super::pager::Pager;
+use super::device::{ManagedDevice, PageableInfo, PagedObject, device_of};
+use super::pager::{Pager, PendingBytes};
 use super::recorded::ManagerRecording;
 use crate::recording::{RecordedHeap, name_args};
 use crate::{DeviceCaps, Error, SegmentGroup};
@@ -34,25 +33,40 @@ pub struct ResidencyHeap {
     /// The heap in the manager's recording.
     recorded: Option<RecordedHeap>,
     /// The last field, so that it is dropped after the reference to the object.
-    released: Option<ReleasedBytes>,
-}
-
-/// Bytes that count as used after a heap was removed from the books, until this is dropped.
-struct ReleasedBytes {
-    manager: Arc<Pager>,
-    group: SegmentGroup,
-    bytes: ByteSize,
-}
-
-impl Drop for ReleasedBytes {
-    fn drop(&mut self) {
-        if !self.bytes.is_zero() {
-            self.manager.books.release_pending(self.group, self.bytes);
-        }
-    }
+    released: Option<PendingBytes>,
 }
 
 impl ResidencyHeap {
+    /// Creates a residency heap without a manager, which is never paged: `CreateResidencyHeap` of GPGMM. With a
+    /// manager, see [`ResidencyManager::manage`](super::ResidencyManager::manage) and
+    /// [`ResidencyManager::create_heap`](super::ResidencyManager::create_heap).
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: an object that is never paged, a description that contradicts it, any flag but
+    /// [`CREATE_RESIDENT`](ResidencyHeapFlags::CREATE_RESIDENT), which has no effect and logs a warning.
+    pub fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<Self, Error> {
+        if desc.flags.contains(ResidencyHeapFlags::CREATE_RESIDENT) {
+            tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
+        }
+        check_unmanaged(desc, desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT))?;
+        adopt_unmanaged(desc, pageable)
+    }
+
+    /// Creates a residency heap without a manager for an object that `create` creates. The description is checked first, so that
+    /// nothing is created for one that is never valid.
+    ///
+    /// # Errors
+    ///
+    /// As [`unmanaged`](Self::unmanaged), any flag, and the callback's error.
+    pub fn create_unmanaged(
+        desc: &ResidencyHeapDesc,
+        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+    ) -> Result<Self, Error> {
+        check_unmanaged(desc, desc.flags)?;
+        adopt_unmanaged(desc, &create().map_err(callback_failed)?)
+    }
+
     fn new(
         object: PagedObject,
         info: &PageableInfo,
@@ -205,7 +219,7 @@ impl Drop for ResidencyHeap {
         // underestimated.
         self.released = self.manager.take().map(|(manager, id)| {
             let (group, bytes) = manager.books.remove_heap(id);
-            ReleasedBytes { manager, group, bytes }
+            PendingBytes { pager: manager, group, bytes }
         });
     }
 }
@@ -222,30 +236,11 @@ impl fmt::Debug for ResidencyHeap {
     }
 }
 
-/// Creates a residency heap without a manager for an existing object.
-pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
-    if desc.flags.contains(ResidencyHeapFlags::CREATE_RESIDENT) {
-        tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
-    }
-    let flags = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
-    check_unmanaged(&ResidencyHeapDesc { flags, ..*desc })?;
-    adopt_unmanaged(desc, pageable)
-}
-
-/// Creates a residency heap without a manager for an object that `create` creates.
-pub(super) fn create_unmanaged(
-    desc: &ResidencyHeapDesc,
-    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
-) -> Result<ResidencyHeap, Error> {
-    check_unmanaged(desc)?;
-    adopt_unmanaged(desc, &create().map_err(callback_failed)?)
-}
-
 /// Checks a description of a heap without a manager, before there is an object.
-fn check_unmanaged(desc: &ResidencyHeapDesc) -> Result<(), Error> {
+fn check_unmanaged(desc: &ResidencyHeapDesc, flags: ResidencyHeapFlags) -> Result<(), Error> {
     desc.check()?;
-    if !desc.flags.is_empty() {
-        let rule = format!("{:?} requires a residency manager", desc.flags);
+    if !flags.is_empty() {
+        let rule = format!("{flags:?} requires a residency manager");
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
     Ok(())
@@ -254,9 +249,8 @@ fn check_unmanaged(desc: &ResidencyHeapDesc) -> Result<(), Error> {
 fn adopt_unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
     let device =
         device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
-    let caps = DeviceCaps::query(&device)?;
-    let names = DeviceNames { shown: &device, behind: None };
-    let (object, info) = inspect(names, &caps, true, pageable, desc)?;
+    let device = ManagedDevice::new(&device, DeviceCaps::query(&device)?, true, pageable);
+    let (object, info) = device.inspect(pageable, desc)?;
     Ok(ResidencyHeap::new(object, &info, None, None))
 }
 
@@ -292,16 +286,13 @@ pub(super) fn create(
     // If group and size are known in advance, memory is made available first, so that usage never exceeds the budget.
     let known = desc.segment_group.filter(|_| !desc.size.is_zero());
     // Held until the heap is in the books, so that two concurrent creations do not share the memory.
-    let mut room = match known {
-        Some(group) => Some(manager.make_room(group, desc.size, is_bound)?),
-        None => None,
-    };
+    let mut room = known.map(|group| manager.make_room(group, desc.size, is_bound)).transpose()?;
     let (object, info) = manager.device.inspect(&create().map_err(callback_failed)?, desc)?;
-    let is_resident = info.was_created_resident != Some(false);
+    let is_resident = info.was_created_resident() != Some(false);
     let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
     if is_resident && !was_foreseen {
         drop(room.take());
-        if info.was_created_resident.is_some() {
+        if info.was_created_resident().is_some() {
             // The object exists already. Count it as the manager's, so that the operating system's report does not
             // count it a second time, and lock it, so that it is not evicted for itself.
             let unlocked = ResidencyHeapDesc { flags: ResidencyHeapFlags::empty(), ..*desc };
@@ -315,7 +306,7 @@ pub(super) fn create(
         }
         room = Some(manager.make_room(info.segment_group, info.size, is_bound)?);
     }
-    if info.was_created_resident.is_none() {
+    if info.was_created_resident().is_none() {
         // The object counts as external usage until it is used.
         manager.refresh_soon();
     }
@@ -327,18 +318,17 @@ fn finish(
     manager: &Arc<Pager>,
     object: PagedObject,
     info: &PageableInfo,
-    room: Option<PendingBytes<'_>>,
+    mut room: Option<PendingBytes>,
 ) -> Result<ResidencyHeap, Error> {
-    let status = match info.was_created_resident {
+    let status = match info.was_created_resident() {
         Some(true) => Status::Resident,
         Some(false) => Status::Evicted,
         None => Status::Unknown,
     };
     let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
-    let id = manager.books.add_heap(new, &object, room)?;
-    let (size, alignment) = (info.size.get(), info.alignment.get());
-    let recording = manager.recording.as_ref();
-    let recorded = recording.and_then(|to| to.heap(id, object.pageable(), size, alignment));
+    let pending = room.as_mut().map(|room| (room.group, &mut room.bytes));
+    let id = manager.books.add_heap(new, &object, pending)?;
+    let recorded = manager.recording.as_ref().and_then(|to| to.heap(id, info));
     let heap = ResidencyHeap::new(object, info, Some((Arc::clone(manager), id)), recorded);
     if let Some(priority) = desc.priority {
         heap.set_residency_priority(priority)?;

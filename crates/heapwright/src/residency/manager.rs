@@ -461,30 +461,6 @@ impl ResidencyManager {
 }
 
 impl ResidencyHeap {
-    /// Creates a residency heap without a manager, which is never paged: `CreateResidencyHeap` of GPGMM. With a
-    /// manager, see [`ResidencyManager::manage`] and [`ResidencyManager::create_heap`].
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: an object that is never paged, a description that contradicts it, any flag but
-    /// [`CREATE_RESIDENT`](super::ResidencyHeapFlags::CREATE_RESIDENT), which has no effect and logs a warning.
-    pub fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<Self, Error> {
-        heap::unmanaged(desc, pageable)
-    }
-
-    /// Creates a residency heap without a manager for an object that `create` creates. The description is checked first, so that
-    /// nothing is created for one that is never valid.
-    ///
-    /// # Errors
-    ///
-    /// As [`unmanaged`](Self::unmanaged), any flag, and the callback's error.
-    pub fn create_unmanaged(
-        desc: &ResidencyHeapDesc,
-        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
-    ) -> Result<Self, Error> {
-        heap::create_unmanaged(desc, create)
-    }
-
     /// Returns the manager: `GetResidencyManager`.
     #[must_use]
     pub fn manager(&self) -> Option<ResidencyManager> {

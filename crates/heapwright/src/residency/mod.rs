@@ -43,7 +43,7 @@
 // - `recorded`: recording of heaps, submissions and paging.
 // - `books`: the planner and the objects that it plans for, under one lock.
 // - `budget`: available memory: the operating system's budgets, overrides, pressure.
-// - `device`, `pageable`: the calls of the device; the objects that can be resident, and why any thread may page them.
+// - `device`: the calls of the device; the objects that can be resident, and why any thread may page them.
 //
 // heapwright-core (`residency`) decides which heaps to evict and to make resident, and returns the decision as values that `pager`
 // carries out. Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), that of the table of queues (`queue`), the
@@ -56,7 +56,6 @@ mod device;
 mod heap;
 mod list;
 mod manager;
-mod pageable;
 mod pager;
 mod queue;
 mod recorded;

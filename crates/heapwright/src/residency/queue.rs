@@ -162,7 +162,7 @@ impl ManagedQueues {
         new_slot: impl FnOnce() -> QueueSlot,
         mut forget: impl FnMut(QueueSlot),
     ) -> Result<Arc<ManagedQueue>, Error> {
-        device.check_queue(queue)?;
+        device.check_owner("queue", queue)?;
         let fence = create_fence(device.interface(), self.initial)?;
         let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = queues.iter().find(|known| known.queue.as_raw() == queue.as_raw()) {

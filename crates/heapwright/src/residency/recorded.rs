@@ -11,6 +11,7 @@ use windows_core::Interface;
 
 use super::books::Books;
 use super::desc::ResidencyManagerDesc;
+use super::device::PageableInfo;
 use super::list::ResidencyList;
 use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording, Settings};
 use crate::{Error, SegmentGroup};
@@ -67,14 +68,9 @@ impl ManagerRecording {
     }
 
     /// Records a new heap.
-    pub(super) fn heap(
-        &self,
-        id: ManagedHeapId,
-        pageable: &ID3D12Pageable,
-        size: u64,
-        alignment: u64,
-    ) -> Option<RecordedHeap> {
-        let (properties, flags) = kind_of(pageable);
+    pub(super) fn heap(&self, id: ManagedHeapId, info: &PageableInfo) -> Option<RecordedHeap> {
+        let (properties, flags) = info.memory.unwrap_or_default();
+        let (size, alignment) = (info.size.get(), info.alignment.get());
         let recorded = self.recording.heap(&HeapMemory { size, alignment, properties, flags });
         self.numbers().set(id, recorded.as_ref().map(RecordedHeap::id));
         recorded
@@ -153,24 +149,6 @@ fn counters(books: &Books) -> Vec<(Counter, u64)> {
     [of_group(SegmentGroup::Local, local), of_group(SegmentGroup::NonLocal, non_local)].concat()
 }
 
-/// Returns the heap properties and the flags of an object; zeros if it has none.
-fn kind_of(pageable: &ID3D12Pageable) -> (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS) {
-    if let Ok(heap) = pageable.cast::<ID3D12Heap>() {
-        // SAFETY: a live COM object.
-        let D3D12_HEAP_DESC { Properties: properties, Flags: flags, .. } = unsafe { heap.GetDesc() };
-        return (properties, flags);
-    }
-    let (mut properties, mut flags) = (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
-    if let Ok(resource) = pageable.cast::<ID3D12Resource>() {
-        // SAFETY: a live COM object, and two results of the right types.
-        let answered = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
-        if answered.is_err() {
-            return (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
-        }
-    }
-    (properties, flags)
-}
-
 /// Returns the fields of GPGMM's snapshot of a residency manager. Zero is a default.
 fn manager_fields(desc: &ResidencyManagerDesc, is_uma: bool) -> String {
     format!(
@@ -190,7 +168,7 @@ fn manager_fields(desc: &ResidencyManagerDesc, is_uma: bool) -> String {
 #[cfg(test)]
 mod tests {
     use heapwright_core::ByteSize;
-    use heapwright_core::residency::policy::{Moment, PolicyKind};
+    use heapwright_core::residency::policy::PolicyKind;
     use heapwright_core::residency::{NewManagedHeap, PriorityLevel, ResidencyPlanner, Status};
 
     use super::*;
@@ -206,7 +184,7 @@ mod tests {
         let mut planner = ResidencyPlanner::new(false, || PolicyKind::Lru.create());
         let mut new_heap = |before: Option<ManagedHeapId>| {
             before.map_or(Ok(()), |id| planner.remove(id)).expect("it exists");
-            planner.add(heap, Moment::default()).expect("there is room")
+            planner.add(heap).expect("there is room")
         };
         let first = new_heap(None);
         let mut numbers = Numbers::default();

@@ -43,7 +43,7 @@ pub(super) unsafe fn execute(
                 pager.usage_changed(usage);
             }
             handed_over?;
-            submission.value()
+            submission.value
         }
         None => {
             // The lock is released while a thread waits for the GPU.
@@ -106,7 +106,7 @@ fn touch_resident(
             return Ok(None);
         }
     }
-    let submission = planner.begin(queue.slot, value, pager.books.elapsed());
+    let submission = planner.begin(queue.slot, value);
     let touched = if has_missing {
         planner.touch(&submission, &heaps.heaps).map_err(|gone| heaps.heap_is_gone(gone))
     } else {
@@ -164,7 +164,7 @@ unsafe fn execute_paged(
             .map_err(|error| error.after_lists(executed))?;
         heaps.remove_executed(count);
         if heaps.executed >= lists.len() {
-            return Ok(submission.value());
+            return Ok(submission.value);
         }
     }
 }
@@ -194,7 +194,7 @@ unsafe fn hand_over(
             return Err(Error::device("ID3D12CommandQueue::Wait", hresult));
         }
     }
-    let value = submission.value();
+    let value = submission.value;
     // From here on the value is used: the books expect the queue to reach it.
     guard.last = value;
     // SAFETY: the caller's promises.

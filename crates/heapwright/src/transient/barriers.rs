@@ -12,7 +12,7 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::frame::Resource;
-use super::resources::TransientResources;
+use super::heaps::TransientResources;
 use super::scopes::{Scope, layout_of};
 use super::states::{Barrier, Before, Handover};
 use crate::Error;
@@ -92,7 +92,7 @@ impl TransientResources {
         pass: PassId,
         barriers: &[Barrier],
     ) -> Result<(), Error> {
-        match self.states.model {
+        match self.plan.barriers {
             BarrierModel::Legacy => {
                 // SAFETY: the caller's promises.
                 unsafe { self.record_legacy(list, barriers) };
@@ -100,7 +100,7 @@ impl TransientResources {
             }
             // SAFETY: the caller's promises.
             BarrierModel::Enhanced => unsafe {
-                self.record_enhanced(list, self.frame.queue_of(pass.index()), barriers)
+                self.record_enhanced(list, self.frame.queue_of(pass.0), barriers)
             },
         }
     }
@@ -233,7 +233,7 @@ impl TransientResources {
             }
             Barrier::Transition { resource: id, before, after } => {
                 let resource = self.described(id);
-                let layout = |state| layout_of(resource, state, queue, self.states.is_direct[id.index()]);
+                let layout = |state| layout_of(resource, state, queue, self.states.is_direct[id.0]);
                 let after_scope = Scope::of(resource, after);
                 let (before_scope, layout_before, discards) = match before {
                     // Behind the end of a submission, memory is visible to all accesses that the layout allows.
@@ -252,7 +252,7 @@ impl TransientResources {
             Barrier::Writes { state, .. } if state & ORDERED_WRITES != 0 => {}
             Barrier::Writes { resource: id, state } => {
                 let resource = self.described(id);
-                let layout = layout_of(resource, state, queue, self.states.is_direct[id.index()]);
+                let layout = layout_of(resource, state, queue, self.states.is_direct[id.0]);
                 self.push(groups, id, [Scope::of(resource, state); 2], [layout; 2], false);
             }
         }
@@ -299,6 +299,6 @@ impl TransientResources {
     }
 
     fn described(&self, resource: FrameResourceId) -> &Resource {
-        &self.frame.0.resources()[resource.index()]
+        &self.frame.0.resources()[resource.0]
     }
 }

@@ -75,7 +75,7 @@ impl TransientFrame {
     ///
     /// Invalid argument if the queue is not of this frame.
     pub fn add_pass(&mut self, queue: QueueId) -> Result<PassId, Error> {
-        if queue.index() >= self.0.queues().len() {
+        if queue.0 >= self.0.queues().len() {
             return Err(malformed(FrameError::UnknownQueue(queue)));
         }
         Ok(self.0.add_pass(queue))
@@ -129,17 +129,15 @@ impl TransientFrame {
     ) -> Result<(), Error> {
         let invalid = |rule: String| Err(Error::invalid_argument("state", rule));
         let unknown = FrameError::UnknownResource(resource);
-        let is_target = self.0.resources().get(resource.index()).ok_or(malformed(unknown))?.is_target();
-        let used = self.0.passes().get(pass.index()).ok_or(malformed(FrameError::UnknownPass(pass)))?;
-        let kind = self.queue_of(pass.index());
+        let is_target = self.0.resources().get(resource.0).ok_or(malformed(unknown))?.is_target();
+        let used = self.0.passes().get(pass.0).ok_or(malformed(FrameError::UnknownPass(pass)))?;
+        let kind = self.queue_of(pass.0);
         let other = used.uses.iter().find(|other| other.resource == resource && other.state != state);
         if let Some(other) = other {
             return invalid(format!(
                 "pass {} cannot use resource {} in state {state:#x}: it uses it in state {:#x} already, and a pass leaves \
                  each resource in one state",
-                pass.index(),
-                resource.index(),
-                other.state,
+                pass.0, resource.0, other.state,
             ));
         }
         let drawn = D3D12_RESOURCE_STATE_RENDER_TARGET | D3D12_RESOURCE_STATE_DEPTH_WRITE;
@@ -165,7 +163,7 @@ impl TransientFrame {
 
     /// Returns the queue of a pass.
     pub(super) fn queue_of(&self, pass: usize) -> QueueKind {
-        self.0.queues()[self.0.passes()[pass].queue.index()]
+        self.0.queues()[self.0.passes()[pass].queue.0]
     }
 }
 

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use heapwright_core::aliasing::SolveOptions;
 use heapwright_core::aliasing::frame::{
-    BarrierModel, Category, FramePlanOptions, FrameResource, FrameResourceId, HeapPlan, NotAliased, OfKind,
-    PassId,
+    BarrierModel, Category, FrameError, FramePlan, FramePlanOptions, FrameResource, FrameResourceId,
+    HeapPlan, NotAliased, OfKind, PassId, Submission,
 };
 use heapwright_core::placement::PlacementRequest;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
 use super::frame::{Resource, TransientFrame, malformed};
-use super::resources::{Heap, HeapKind, TransientResources};
-use super::states::derive;
+use super::states::{FrameStates, PassRecord, derive};
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
 use crate::heaps::{HeapKinds, HeapRequest, PlacedRange};
 use crate::request::{Creation, RequirementsOptions, RequirementsQuery, ResourceRequirements};
+#[cfg(feature = "residency")]
+use crate::residency::ResidencyList;
 use crate::source::Refusal;
 use crate::{BufferUses, Error, HeapType, InitialState, Pool, ResourceAllocator};
 
@@ -119,7 +120,7 @@ impl TransientHeaps {
         if let Some(&(resource, reason)) = plan.not_aliased.iter().find(|(_, reason)| reason.is_mistake()) {
             return Err(mistake(resource, reason));
         }
-        let states = derive(frame, &plan, &core.order(), self.barriers)?;
+        let states = derive(frame, &plan, &core.order())?;
         // A frame without resources has a heap of no bytes.
         let planned = plan.heaps.iter().filter(|heap| !heap.size.is_zero());
         let heaps = planned.map(|heap| self.memory(frame, heap)).collect::<Result<Vec<_>, Error>>()?;
@@ -242,22 +243,113 @@ fn pool_desc(kind: HeapKind) -> PoolDesc {
 
 /// Returns the error for a resource that the planner would have to leave undefined.
 fn mistake(resource: FrameResourceId, reason: NotAliased) -> Error {
-    let number = PassId::index;
     let rule = match reason {
         NotAliased::ReadBeforeWrite { pass } => format!(
             "resource {} is read by pass {}, and no pass before that writes it: its contents are undefined",
-            resource.index(),
-            number(pass)
+            resource.0, pass.0
         ),
         NotAliased::UnorderedFirstUses { pass, other } => format!(
             "resource {} is used by passes {} and {}, and no dependency says which is the first to use it",
-            resource.index(),
-            number(pass),
-            number(other)
+            resource.0, pass.0, other.0
         ),
-        other => format!("resource {} cannot be planned: {other:?}", resource.index()),
+        other => format!("resource {} cannot be planned: {other:?}", resource.0),
     };
     Error::invalid_argument("frame", rule)
+}
+
+/// The heaps that hold resources of a category.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HeapKind {
+    category: Option<Category>,
+    /// 4 MiB if the heap holds multisampled textures.
+    alignment: Alignment,
+}
+
+/// The memory of one heap of a plan.
+#[derive(Debug, Clone)]
+struct Heap {
+    kind: HeapKind,
+    range: Arc<PlacedRange>,
+}
+
+/// The resources of a frame, placed in heaps that they share, and the barriers that each pass needs.
+///
+/// [`TransientHeaps::prepare`](super::TransientHeaps::prepare) creates it. It can be recorded any number of times, also
+/// for several frames in flight: each resource is initialised again in every frame.
+pub struct TransientResources {
+    // Fields are dropped in order: the resources before the ranges in which they are placed.
+    pub(super) resources: Vec<ID3D12Resource>,
+    heaps: Vec<Heap>,
+    pub(super) frame: TransientFrame,
+    pub(super) plan: FramePlan,
+    pub(super) states: FrameStates,
+}
+
+impl TransientResources {
+    /// Returns a resource.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument if the resource is not of the frame.
+    pub fn resource(&self, resource: FrameResourceId) -> Result<&ID3D12Resource, Error> {
+        let rule = || malformed(FrameError::UnknownResource(resource));
+        self.resources.get(resource.0).ok_or_else(rule)
+    }
+
+    /// Returns the passes that are executed together, in the order in which they are passed to the queues.
+    #[must_use]
+    pub fn submissions(&self) -> &[Submission] {
+        &self.plan.submissions
+    }
+
+    /// Returns the plan: heaps, offsets, and which resource takes over memory from which.
+    #[must_use]
+    pub fn plan(&self) -> &FramePlan {
+        &self.plan
+    }
+
+    /// Returns which barriers are recorded.
+    #[must_use]
+    pub fn barrier_model(&self) -> BarrierModel {
+        self.plan.barriers
+    }
+
+    /// Returns the bytes of the heaps that the resources take.
+    #[must_use]
+    pub fn size(&self) -> ByteSize {
+        self.heaps.iter().map(|heap| heap.range.range().size()).fold(ByteSize::ZERO, ByteSize::saturating_add)
+    }
+
+    /// Adds the heaps to the residency list of a command list that uses resources of the frame. Without a residency
+    /// manager, nothing is added.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`ResidencyList::add`].
+    #[cfg(feature = "residency")]
+    pub fn add_to(&self, list: &ResidencyList) -> Result<(), Error> {
+        let mut open = list.open()?;
+        self.heaps.iter().filter_map(|heap| heap.range.heap().residency()).try_for_each(|heap| open.add(heap))
+    }
+
+    pub(super) fn record(&self, pass: PassId) -> Result<&PassRecord, Error> {
+        let rule = || malformed(FrameError::UnknownPass(pass));
+        self.states.passes.get(pass.0).ok_or_else(rule)
+    }
+
+    /// Returns a resource of one of the frame's barriers.
+    pub(super) fn resource_at(&self, resource: FrameResourceId) -> &ID3D12Resource {
+        &self.resources[resource.0]
+    }
+}
+
+impl fmt::Debug for TransientResources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransientResources")
+            .field("frame", &self.frame)
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
 }
 
 const _: () = {

@@ -64,13 +64,12 @@
 //!    heap of the plan (`heaps/take.rs`), or keeps the last frame's.
 //! 2. `states.rs` goes through the uses of each resource and derives what each pass records. With legacy barriers, every frame leaves each
 //!    resource in the state in which it found it; with enhanced ones, textures begin with an undefined layout. Either way the barriers are
-//!    the same in all frames, and `recording.rs` only looks them up. `legacy_barriers.rs` and `enhanced_barriers.rs` write the same steps in
-//!    the two models, with the layouts, accesses and synchronization scopes of `scopes.rs`.
+//!    the same in all frames. `barriers.rs` only looks them up, and writes the same steps in the two models, with the layouts, accesses and
+//!    synchronization scopes of `scopes.rs`.
 
 mod barriers;
 mod frame;
 mod heaps;
-mod resources;
 mod scopes;
 mod states;
 
@@ -79,6 +78,5 @@ pub use heapwright_core::aliasing::frame::{
 };
 
 pub use self::frame::TransientFrame;
-pub use self::heaps::TransientHeaps;
-pub use self::resources::TransientResources;
+pub use self::heaps::{TransientHeaps, TransientResources};
 pub use crate::desc::ClearValue;

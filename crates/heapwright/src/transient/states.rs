@@ -9,8 +9,8 @@
 //! whose layout is undefined when a frame begins, it leaves the state as it is.
 
 use heapwright_core::aliasing::frame::{
-    Activation, BarrierModel, FramePlan, FrameResourceId, Initialisation, OfKind, PassId, PassOrder, PassUse,
-    QueueKind, ResourceKind, RestingState, Use,
+    BarrierModel, FramePlan, FrameResourceId, Initialisation, PassId, PassOrder, PassUse, QueueKind,
+    RestingState,
 };
 use heapwright_d3d12::*;
 
@@ -110,7 +110,6 @@ pub(super) struct PassRecord {
 /// The barriers of a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FrameStates {
-    pub(super) model: BarrierModel,
     /// The state or layout in which each resource is created.
     pub(super) initial: Vec<InitialState>,
     /// Whether direct queues alone use each resource.
@@ -133,16 +132,16 @@ pub(super) fn derive(
     frame: &TransientFrame,
     plan: &FramePlan,
     order: &PassOrder,
-    model: BarrierModel,
 ) -> Result<FrameStates, Error> {
+    let model = plan.barriers;
     let mut submission_of = vec![0; frame.0.passes().len()];
     for (number, submission) in plan.submissions.iter().enumerate() {
-        submission.passes.iter().for_each(|pass| submission_of[pass.index()] = number);
+        submission.passes.iter().for_each(|pass| submission_of[pass.0] = number);
     }
     let mut uses: Vec<Vec<At>> = vec![Vec::new(); frame.0.resources().len()];
     for (number, pass) in frame.0.passes().iter().enumerate() {
         for &PassUse { resource, state, .. } in &pass.uses {
-            let uses = &mut uses[resource.index()];
+            let uses = &mut uses[resource.0];
             // A pass has one state for all its uses of a resource.
             if uses.last().is_none_or(|last| last.pass != number) {
                 let (queue, submission) = (frame.queue_of(number), submission_of[number]);
@@ -151,42 +150,41 @@ pub(super) fn derive(
         }
     }
     let mut states = FrameStates {
-        model,
         initial: Vec::with_capacity(frame.0.resources().len()),
         is_direct: uses.iter().map(|uses| uses.iter().all(|at| at.queue == QueueKind::Direct)).collect(),
         passes: vec![PassRecord::default(); frame.0.passes().len()],
     };
     let walks: Vec<Walk<'_>> = (uses.iter().enumerate())
-        .map(|(number, uses)| Walk { frame, order, model, resource: FrameResourceId::new(number), uses })
+        .map(|(number, uses)| Walk { frame, order, model, resource: FrameResourceId(number), uses })
         .collect();
     let mut entries = vec![None; frame.0.resources().len()];
     // They are in the order of first passes: a resource has all its barriers when others take over its memory.
     for activation in &plan.activations {
-        let walk = &walks[activation.resource.index()];
-        let mut first = walk.first(Some(activation));
-        let predecessors: Vec<FrameResourceId> = match &activation.enhanced {
-            Some(enhanced) => enhanced.deactivate.clone(),
-            None => activation.legacy.iter().map(|barrier| barrier.before).collect(),
-        };
-        for before in predecessors {
+        let walk = &walks[activation.resource.0];
+        let mut first = First::new(activation.initialisation, activation.resting_state, activation.discards);
+        for &before in &activation.after {
             let (released, changes_layout) =
-                walks[before.index()].released(&states, activation.pass.index(), &submission_of);
+                walks[before.0].released(&states, activation.pass.0, &submission_of);
             let scopes = Handover { released, acquired: walk.acquired(&first) };
             let barrier = Barrier::Aliasing { before, after: activation.resource, scopes };
-            states.passes[activation.pass.index()].activate.push(barrier);
+            states.passes[activation.pass.0].activate.push(barrier);
             first.memory = Some(first.memory.map_or(scopes, |others| others.and(scopes)));
             // A layout must not change in front of a barrier that discards.
             first.by_barrier &= !changes_layout;
         }
-        entries[activation.resource.index()] = Some(walk.derive(&mut states, &first)?);
+        entries[activation.resource.0] = Some(walk.derive(&mut states, &first)?);
     }
     for (walk, entry) in walks.iter().zip(entries) {
         let entry = match entry {
             Some(entry) => entry,
-            None => walk.derive(&mut states, &walk.first(None))?,
+            // It shares no memory. Its contents are lost all the same, because they are not needed in the next frame.
+            None => {
+                let (initialisation, resting_state) = plan.initialisations[walk.resource.0];
+                walk.derive(&mut states, &First::new(initialisation, resting_state, true))?
+            }
         };
-        let resource = &frame.0.resources()[walk.resource.index()];
-        let is_direct = states.is_direct[walk.resource.index()];
+        let resource = &frame.0.resources()[walk.resource.0];
+        let is_direct = states.is_direct[walk.resource.0];
         let initial = match model {
             BarrierModel::Legacy => InitialState::State(entry),
             BarrierModel::Enhanced if resource.is_buffer() => {
@@ -212,6 +210,20 @@ struct First {
     memory: Option<Handover>,
 }
 
+impl First {
+    fn new(initialisation: Initialisation, resting_state: RestingState, by_barrier: bool) -> Self {
+        let discards = initialisation == Initialisation::Discard;
+        let state = match resting_state {
+            RestingState::RenderTarget => Some(D3D12_RESOURCE_STATE_RENDER_TARGET),
+            RestingState::DepthWrite => Some(D3D12_RESOURCE_STATE_DEPTH_WRITE),
+            RestingState::UnorderedAccess => Some(D3D12_RESOURCE_STATE_UNORDERED_ACCESS),
+            RestingState::CopyDest => Some(D3D12_RESOURCE_STATE_COPY_DEST),
+            RestingState::Any => discards.then_some(D3D12_RESOURCE_STATE_UNORDERED_ACCESS),
+        };
+        Self { initialised: state.map(|state| (state, discards)), by_barrier, memory: None }
+    }
+}
+
 /// Goes through the uses of one resource.
 struct Walk<'a> {
     frame: &'a TransientFrame,
@@ -222,44 +234,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns how the resource is prepared in its first pass. Without an activation, it shares no memory.
-    fn first(&self, activation: Option<&Activation>) -> First {
-        let by_barrier =
-            activation.and_then(|one| one.enhanced.as_ref()).is_none_or(|enhanced| enhanced.discard);
-        First { initialised: self.initialised(activation), by_barrier, memory: None }
-    }
-
-    fn initialised(&self, activation: Option<&Activation>) -> Option<(D3D12_RESOURCE_STATES, bool)> {
-        let Some(activation) = activation else {
-            // Its contents are lost all the same, because they are not needed in the next frame.
-            let resource = &self.frame.0.resources()[self.resource.index()];
-            let first = self.uses.first().filter(|_| resource.is_target())?;
-            let how = self.frame.0.passes()[first.pass]
-                .uses
-                .iter()
-                .find(|used| used.resource == self.resource)?
-                .how;
-            let discards = !matches!(how, Use::Clear | Use::CopyAll);
-            let rests = match first.queue {
-                _ if !discards => first.state,
-                QueueKind::Compute => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
-                _ if resource.kind() == ResourceKind::DepthStencil => D3D12_RESOURCE_STATE_DEPTH_WRITE,
-                _ => D3D12_RESOURCE_STATE_RENDER_TARGET,
-            };
-            return Some((rests, discards));
-        };
-        let discards = activation.initialisation == Initialisation::Discard;
-        let state = match activation.resting_state {
-            RestingState::RenderTarget => D3D12_RESOURCE_STATE_RENDER_TARGET,
-            RestingState::DepthWrite => D3D12_RESOURCE_STATE_DEPTH_WRITE,
-            RestingState::UnorderedAccess => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
-            RestingState::CopyDest => D3D12_RESOURCE_STATE_COPY_DEST,
-            RestingState::Any if discards => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
-            RestingState::Any => return None,
-        };
-        Some((state, discards))
-    }
-
     /// Returns whether the resource's layout is undefined when a frame begins.
     fn begins_undefined(&self) -> bool {
         let is_texture = !self.is_buffer();
@@ -301,7 +275,7 @@ impl Walk<'_> {
     }
 
     fn scope(&self, state: D3D12_RESOURCE_STATES) -> Scope {
-        Scope::of(&self.frame.0.resources()[self.resource.index()], state)
+        Scope::of(&self.frame.0.resources()[self.resource.0], state)
     }
 
     /// Adds the resource's barriers, and returns the state in which frames begin.
@@ -460,11 +434,11 @@ impl Walk<'_> {
     }
 
     fn is_buffer(&self) -> bool {
-        self.frame.0.resources()[self.resource.index()].is_buffer()
+        self.frame.0.resources()[self.resource.0].is_buffer()
     }
 
     fn decays(&self) -> bool {
-        self.frame.0.resources()[self.resource.index()].decays()
+        self.frame.0.resources()[self.resource.0].decays()
     }
 
     /// Returns the state behind the submission of a use.
@@ -479,7 +453,7 @@ impl Walk<'_> {
     }
 
     fn is_ordered(&self, one: &At, other: &At) -> bool {
-        let (one, other) = (PassId::new(one.pass), PassId::new(other.pass));
+        let (one, other) = (PassId(one.pass), PassId(other.pass));
         self.order.is_before(one, other) || self.order.is_before(other, one)
     }
 
@@ -493,7 +467,7 @@ impl Walk<'_> {
         let rule = format!(
             "resource {} has different states in passes {} and {}, and no dependency orders these passes so that a queue that \
              permits both states can change the state",
-            self.resource.index(),
+            self.resource.0,
             one.pass.min(other.pass),
             one.pass.max(other.pass)
         );

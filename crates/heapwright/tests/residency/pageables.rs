@@ -6,7 +6,9 @@ use heapwright::residency::{
 };
 use heapwright::*;
 
-use crate::scene::{Scene, budget, committed, mib};
+use crate::faulty_device::Faults;
+use crate::gpu::open;
+use crate::scene::{Front, Scene, budget, committed, mib};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -30,6 +32,55 @@ pub(crate) fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
 
 fn local(size: ByteSize, flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
     ResidencyHeapDesc { segment_group: Some(LOCAL), size, flags, ..Default::default() }
+}
+
+/// What D3D12 reports of an object need not be described, and what it does not report must be.
+#[test]
+fn what_d3d12_does_not_report_must_be_described() {
+    let scene = Scene::simulated(budget(1000));
+    let device = &scene.instance.device;
+    let none = ResidencyHeapDesc::default();
+    let manage = |desc: &ResidencyHeapDesc, object: &ID3D12Pageable| scene.manager.manage(desc, object);
+    let starts = |desc: &ResidencyHeapDesc, object: &ID3D12Pageable, message: &str| {
+        let error = manage(desc, object).expect_err("refused");
+        assert!(error.is_invalid_argument() && error.to_string().starts_with(message), "{error}");
+    };
+    for (heap_type, group) in [
+        (D3D12_HEAP_TYPE_DEFAULT, LOCAL),
+        (D3D12_HEAP_TYPE_UPLOAD, SegmentGroup::NonLocal),
+        (D3D12_HEAP_TYPE_READBACK, SegmentGroup::NonLocal),
+        (D3D12_HEAP_TYPE_GPU_UPLOAD, LOCAL),
+    ] {
+        let heap = scene.raw_heap(heap_type, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
+        let heap = manage(&none, &heap.into()).expect("it reports everything");
+        assert_eq!((heap.segment_group(), heap.size()), (group, mib(1)), "{heap_type}");
+        assert_eq!((heap.info().alignment.get(), heap.info().status as u32), (65_536, 2), "{heap_type}");
+        let resource = committed(device, heap_type, 100 << 10);
+        let resource = manage(&none, &resource.into()).expect("it reports everything");
+        assert_eq!((resource.segment_group(), resource.size()), (group, ByteSize::from_kib(128)));
+    }
+    let descriptors = descriptor_heap(device);
+    let group = "ResidencyHeapDesc::segment_group: a segment group is required for a descriptor heap";
+    starts(&none, &descriptors, group);
+    let heap = manage(&local(ByteSize::ZERO, ResidencyHeapFlags::empty()), &descriptors).expect("sound");
+    let increment =
+        unsafe { device.GetDescriptorHandleIncrementSize(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV) };
+    assert_eq!(heap.size(), ByteSize::new(1000 * u64::from(increment)));
+    let size = "ResidencyHeapDesc::size: a size is required for this query heap";
+    starts(&local(ByteSize::ZERO, ResidencyHeapFlags::empty()), &query_heap(device), size);
+    let mut reserved: Option<ID3D12Resource> = None;
+    let desc = buffer_desc(ByteSize::from_kib(64));
+    unsafe { device.CreateReservedResource(&desc, 0, None, &mut reserved) }.expect("it is supported");
+    let reserved = reserved.expect("S_OK comes with a resource").into();
+    starts(
+        &none,
+        &reserved,
+        "pageable: GetHeapProperties failed with E_INVALIDARG (0x80070057); for a reserved",
+    );
+    // With a single memory, the segment group is known.
+    let uma = Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), budget(8));
+    let descriptors = descriptor_heap(&uma.instance.device);
+    assert_eq!(uma.manager.manage(&none, &descriptors).expect("sound").segment_group(), LOCAL);
 }
 
 /// Each kind is evicted, and paged in again when it is used.

@@ -40,15 +40,15 @@ fn wrong_frames_are_refused_with_the_resource_and_the_rule() {
     let world = World::new("discrete");
     let mut heaps = TransientHeaps::new(&world.allocator);
     let mut frame = chain(2, ByteSize::from_kib(64));
-    let (pass, buffer) = (PassId::new(0), FrameResourceId::new(1));
+    let (pass, buffer) = (PassId(0), FrameResourceId(1));
     let refused = |result: Result<(), heapwright::Error>, expected: &str| {
         let error = result.expect_err("it is refused");
         assert!(error.is_invalid_argument(), "{error}");
         assert_eq!(error.to_string(), expected);
     };
-    let far = FrameResourceId::new(9);
+    let far = FrameResourceId(9);
     refused(frame.add_use(pass, far, Use::Read, SOURCE), "resource: resource 9 is not of this frame");
-    refused(frame.add_use(PassId::new(7), buffer, Use::Read, SOURCE), "pass: pass 7 is not of this frame");
+    refused(frame.add_use(PassId(7), buffer, Use::Read, SOURCE), "pass: pass 7 is not of this frame");
     refused(
         frame.add_use(pass, buffer, Use::Read, DEST),
         "state: a resource in state 0x400 does not permit the use Read",
@@ -58,7 +58,7 @@ fn wrong_frames_are_refused_with_the_resource_and_the_rule() {
         "state: a resource in state 0x800 does not permit the use CopyAll",
     );
     refused(
-        frame.add_use(pass, FrameResourceId::new(0), Use::Read, SOURCE),
+        frame.add_use(pass, FrameResourceId(0), Use::Read, SOURCE),
         "state: pass 0 cannot use resource 0 in state 0x800: it uses it in state 0x400 already, and a pass leaves each \
          resource in one state",
     );
@@ -77,7 +77,7 @@ fn wrong_frames_are_refused_with_the_resource_and_the_rule() {
     let mut frame = chain(1, ByteSize::from_kib(64));
     let unwritten = frame.add_resource(&buffer_desc(ByteSize::from_kib(64)), None);
     refused(heaps.prepare(&frame).map(drop), "frame: no pass uses resource 1");
-    frame.add_use(PassId::new(0), unwritten, Use::Read, SOURCE).expect("a use");
+    frame.add_use(PassId(0), unwritten, Use::Read, SOURCE).expect("a use");
     refused(
         heaps.prepare(&frame).map(drop),
         "frame: resource 1 is read by pass 0, and no pass before that writes it: its contents are undefined",
@@ -162,13 +162,12 @@ fn categories_have_their_own_heaps_on_tier_1() {
     };
     let target = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..texture };
     let (texture, target) = (frame.add_resource(&texture, None), frame.add_resource(&target, None));
-    let pass = PassId::new(1);
+    let pass = PassId(1);
     frame.add_use(pass, texture, Use::CopyAll, DEST).expect("a use");
     frame.add_use(pass, target, Use::Clear, D3D12_RESOURCE_STATE_RENDER_TARGET).expect("a use");
     let resources = TransientHeaps::new(&world.allocator).prepare(&frame).expect("a plan");
     assert_eq!(resources.plan().heaps.len(), 3);
-    let heaps =
-        [FrameResourceId::new(0), texture, target].map(|id| resources.plan().placements[id.index()].heap);
+    let heaps = [FrameResourceId(0), texture, target].map(|id| resources.plan().placements[id.0].heap);
     assert_eq!(heaps, [0, 1, 2]);
     assert_eq!(world.errors(), [""; 0]);
 }
@@ -243,7 +242,7 @@ fn barriers_are_those_that_device_and_lists_have() {
     let mut legacy = TransientHeaps::new(&allocator).with_legacy_barriers();
     let resources = legacy.prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
     assert_eq!(resources.barrier_model(), BarrierModel::Legacy);
-    assert!(resources.plan().activations.iter().any(|activation| !activation.legacy.is_empty()));
+    assert!(resources.plan().activations.iter().any(|activation| !activation.after.is_empty()));
     // The frame that was prepared with enhanced barriers has none of them any more.
     let mut legacy = barriers_on(&gpu.device).1.with_legacy_barriers();
     let resources = legacy.prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
@@ -294,7 +293,7 @@ fn a_list_without_the_frames_barriers_is_an_error() {
         });
     }
     // SAFETY: the list is open and never executed.
-    let results = unsafe { [0, 1].map(|pass| resources.begin_pass(&list, PassId::new(pass))) };
+    let results = unsafe { [0, 1].map(|pass| resources.begin_pass(&list, PassId(pass))) };
     // The first pass needs no barrier.
     assert!(results[0].is_ok());
     let error = results[1].as_ref().expect_err("the buffer of the first pass is read");

@@ -93,7 +93,7 @@ impl<'a> Program<'a> {
         let id = self.frame.add_resource(desc, None);
         let (layouts, size) = self.footprints(desc);
         let upload = self.world.buffer(D3D12_HEAP_TYPE_UPLOAD, size);
-        let value = u8::try_from(id.index() % 200).expect("below 200") + 17;
+        let value = u8::try_from(id.0 % 200).expect("below 200") + 17;
         with_bytes(&upload, size, |bytes| bytes.fill(value));
         let is_comparable = desc.SampleDesc.Count == 1;
         let sink = (!is_comparable)
@@ -121,7 +121,7 @@ impl<'a> Program<'a> {
             unsafe { list.Close() }.ok().expect("a valid list");
             execute(&queue, &list);
             wait(&queue, 1);
-            with_bytes(&readback, size, |bytes| self.items[id.index()].expected = bytes.to_vec());
+            with_bytes(&readback, size, |bytes| self.items[id.0].expected = bytes.to_vec());
             assert_eq!(self.world.violations(), []);
         }
         id
@@ -139,7 +139,7 @@ impl<'a> Program<'a> {
     }
 
     pub(crate) fn state(&self, resource: FrameResourceId, how: Use) -> D3D12_RESOURCE_STATES {
-        let flags = self.items[resource.index()].desc.Flags;
+        let flags = self.items[resource.0].desc.Flags;
         match how {
             Use::Read => D3D12_RESOURCE_STATE_COPY_SOURCE,
             Use::CopyAll => D3D12_RESOURCE_STATE_COPY_DEST,
@@ -160,7 +160,7 @@ impl<'a> Program<'a> {
     }
 
     pub(crate) fn is_buffer(&self, resource: FrameResourceId) -> bool {
-        self.items[resource.index()].desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+        self.items[resource.0].desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
     }
 
     /// Skips passes in the next frames.
@@ -180,7 +180,7 @@ impl<'a> Program<'a> {
         }
         for number in 0..self.items.len() {
             let name: Vec<u16> = number.to_string().encode_utf16().chain([0]).collect();
-            let resource = resources.resource(FrameResourceId::new(number))?;
+            let resource = resources.resource(FrameResourceId(number))?;
             // SAFETY: the resource is alive, and the name ends with zero.
             unsafe { resource.SetName(PCWSTR(name.as_ptr())) }.ok().expect("a name");
         }
@@ -204,7 +204,7 @@ impl<'a> Program<'a> {
         for used in &self.uses {
             if used.how == Use::Read {
                 reads.insert((used.pass, used.resource), total);
-                total += (self.items[used.resource.index()].expected.len() as u64).next_multiple_of(512);
+                total += (self.items[used.resource.0].expected.len() as u64).next_multiple_of(512);
             }
         }
         let readback = self.world.buffer(D3D12_HEAP_TYPE_READBACK, total);
@@ -212,7 +212,7 @@ impl<'a> Program<'a> {
         let mut signalled: Vec<(usize, u64)> = Vec::new();
         let mut lists = Vec::new();
         for submission in resources.submissions() {
-            let queue = submission.queue.index();
+            let queue = submission.queue.0;
             let (commands, list) = self.queues[queue].list(self.world);
             for &pass in submission.passes.iter().filter(|&pass| !self.skipped.contains(pass)) {
                 self.record(&list, pass, &resources, &readback, &reads);
@@ -221,7 +221,7 @@ impl<'a> Program<'a> {
                 self.queue_wait(queue, other, value);
             }
             for other in &submission.after_previous_frame {
-                self.queue_wait(queue, other.index(), before[other.index()]);
+                self.queue_wait(queue, other.0, before[other.0]);
             }
             // SAFETY: the list is open.
             unsafe { list.Close() }
@@ -240,7 +240,7 @@ impl<'a> Program<'a> {
             mismatch = (reads.iter())
                 .filter(|((pass, _), _)| !self.skipped.contains(pass))
                 .find(|&(&(_, resource), &start)| {
-                    let expected = &self.items[resource.index()].expected;
+                    let expected = &self.items[resource.0].expected;
                     let start = usize::try_from(start).expect("small");
                     bytes[start..start + expected.len()] != expected[..]
                 })
@@ -287,7 +287,7 @@ impl<'a> Program<'a> {
         id: FrameResourceId,
         how: Use,
     ) {
-        let Item { desc, upload, .. } = &self.items[id.index()];
+        let Item { desc, upload, .. } = &self.items[id.0];
         let initialises = matches!(how, Use::Clear | Use::CopyAll);
         if initialises && LeftOut::is_next(&self.world.watch.left_out.initialisation) {
             return;
@@ -331,8 +331,8 @@ impl<'a> Program<'a> {
         id: FrameResourceId,
         parts: &[&[RECT]],
     ) {
-        let Item { desc, .. } = &self.items[id.index()];
-        let value = f32::from(u8::try_from(id.index() % 50).expect("below 50")) / 64.0 + 0.125;
+        let Item { desc, .. } = &self.items[id.0];
+        let value = f32::from(u8::try_from(id.0 % 50).expect("below 50")) / 64.0 + 0.125;
         for mip in 0..u32::from(desc.MipLevels) {
             let view = (desc.SampleDesc.Count == 1).then(|| D3D12_RENDER_TARGET_VIEW_DESC {
                 Format: desc.Format,
@@ -366,7 +366,7 @@ impl<'a> Program<'a> {
         resource: &ID3D12Resource,
         id: FrameResourceId,
     ) {
-        let value = f32::from(u8::try_from(id.index() % 50).expect("below 50")) / 64.0 + 0.125;
+        let value = f32::from(u8::try_from(id.0 % 50).expect("below 50")) / 64.0 + 0.125;
         let [hidden, visible] = &self.unordered;
         // SAFETY: the resource has unordered access and one mip; a list reads a descriptor when it records.
         unsafe {
@@ -388,8 +388,8 @@ impl<'a> Program<'a> {
         id: FrameResourceId,
         parts: &[&[RECT]],
     ) {
-        let Item { desc, .. } = &self.items[id.index()];
-        let value = f32::from(u8::try_from(id.index() % 50).expect("below 50")) / 64.0 + 0.125;
+        let Item { desc, .. } = &self.items[id.0];
+        let value = f32::from(u8::try_from(id.0 % 50).expect("below 50")) / 64.0 + 0.125;
         let flags = match desc.Format {
             DXGI_FORMAT_D32_FLOAT => D3D12_CLEAR_FLAG_DEPTH,
             _ => D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL,
@@ -413,7 +413,7 @@ impl<'a> Program<'a> {
         readback: &ID3D12Resource,
         start: u64,
     ) {
-        let Item { desc, sink, .. } = &self.items[id.index()];
+        let Item { desc, sink, .. } = &self.items[id.0];
         // SAFETY: the resources are alive until the test has waited for the GPU, and the buffer is large enough.
         unsafe {
             if let Some(sink) = sink {

@@ -88,7 +88,7 @@ fn record(
     for (number, &state) in states.iter().enumerate() {
         let pass = frame.add_pass(queues[number % queues.len()]).expect("a pass");
         if kinds.len() > 1 {
-            frame.add_dependency(PassId::new(number), pass).expect("an earlier pass");
+            frame.add_dependency(PassId(number), pass).expect("an earlier pass");
         }
         let how = if state & writes == 0 { Use::Read } else { Use::Update };
         frame.add_use(pass, resource, how, state).expect("the state permits the use");
@@ -97,14 +97,14 @@ fn record(
     assert_eq!(resources.barrier_model(), model);
     for _ in 0..2 {
         for submission in resources.submissions() {
-            let (_commands, list) = Queue::new(&world, kinds[submission.queue.index()]).list(&world);
+            let (_commands, list) = Queue::new(&world, kinds[submission.queue.0]).list(&world);
             for &pass in &submission.passes {
                 // SAFETY: the list is open, and it is never executed.
                 unsafe { resources.begin_pass(&list, pass) }.expect("a pass");
                 if model == BarrierModel::Legacy {
                     // A use promotes a buffer.
                     let used = resources.resource(resource).expect("a resource of the frame");
-                    let state = if pass.index() == 0 { state } else { states[pass.index() - 1] };
+                    let state = if pass.0 == 0 { state } else { states[pass.0 - 1] };
                     world.watch.layouts().used(used.as_raw() as usize, state);
                 }
                 // SAFETY: as above.

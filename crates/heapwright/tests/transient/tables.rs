@@ -151,7 +151,7 @@ fn is_uninitialised(violations: &[Violation], resource: FrameResourceId, expecte
     violations.is_empty() != expected
         && found(violations)
             .iter()
-            .all(|&(rule, one, _)| initialisation.contains(&rule) && one == Some(resource.index()))
+            .all(|&(rule, one, _)| initialisation.contains(&rule) && one == Some(resource.0))
 }
 
 /// An aliasing barrier, or a global barrier that a pass has instead.
@@ -164,13 +164,11 @@ struct Handover {
 fn handovers(plan: &FramePlan) -> Vec<Handover> {
     let mut found: Vec<Handover> = Vec::new();
     for activation in &plan.activations {
-        let (after, pass) = (activation.resource.index(), activation.pass);
-        for barrier in &activation.legacy {
-            found.push(Handover { pairs: vec![(after, barrier.before.index())], pass });
-        }
-        let released = activation.enhanced.iter().flat_map(|enhanced| &enhanced.deactivate);
-        for pair in released.map(|before| (after, before.index())) {
-            match found.last_mut().filter(|last| last.pass == pass) {
+        let (after, pass) = (activation.resource.0, activation.pass);
+        for pair in activation.after.iter().map(|before| (after, before.0)) {
+            // Enhanced ones of a pass are a single barrier.
+            let is_one = |last: &&mut Handover| plan.barriers == BarrierModel::Enhanced && last.pass == pass;
+            match found.last_mut().filter(is_one) {
                 Some(last) => last.pairs.push(pair),
                 None => found.push(Handover { pairs: vec![pair], pass }),
             }
@@ -193,10 +191,7 @@ fn each_is_needed(name: &str, model: BarrierModel) {
     assert!(barriers.len() > 4 && owed.discarded.len() + owed.written.len() > 4, "{name}: {owed:?}");
     let (mut expected_in_all, mut last) = (0, BTreeMap::new());
     for used in program.uses() {
-        last.insert(
-            used.resource.index(),
-            (used.pass, layouts::scope(program.state(used.resource, used.how))),
-        );
+        last.insert(used.resource.0, (used.pass, layouts::scope(program.state(used.resource, used.how))));
     }
     for (number, barrier) in barriers.iter().enumerate() {
         left_out.aliasing_barrier.store(number + 1, Ordering::Relaxed);
@@ -246,7 +241,7 @@ fn each_is_needed(name: &str, model: BarrierModel) {
         left_out.discard.store(number + 1, Ordering::Relaxed);
         let (violations, _) = program.run();
         // Those by barriers and those by calls have no common order.
-        let resource = found(&violations).first().and_then(|&(_, one, _)| one).map(FrameResourceId::new);
+        let resource = found(&violations).first().and_then(|&(_, one, _)| one).map(FrameResourceId);
         let resource = resource.unwrap_or(owed.discarded[number]);
         discarded.push(resource);
         needed += usize::from(is_lost(&program, resource));

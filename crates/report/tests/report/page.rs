@@ -5,9 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::html::{self, Page};
 use crate::sample::{allocation, bytes, consistent, full, to_html};
-use heapwright::SegmentGroup;
 use heapwright::report::{
-    AllocationKind, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName, PoolReport,
+    AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapReport, PoolReport,
     ResourceReport,
 };
 use heapwright_report::Visible;
@@ -94,7 +93,7 @@ fn the_policy_allows_one_script_and_no_external_resources() {
 
 #[test]
 fn an_empty_report_has_a_page() {
-    let report = AllocatorReport::new(DeviceReport::new("", ""));
+    let report = AllocatorReport::new(DeviceReport::default());
     let page = page(&report);
     assert!(page.text.contains("unnamed device"), "{}", page.text);
     assert_eq!(data(&page)["counts"]["heaps"], 0);
@@ -146,20 +145,29 @@ fn hostile_names_are_escaped_everywhere() {
 
 /// Returns a report with a different name in each field that has one.
 fn hostile(name: impl Fn(u32) -> String) -> AllocatorReport {
-    let mut report = AllocatorReport::new(DeviceReport::new(name(0), name(1)));
-    let mut pool = PoolReport::new(name(2));
-    pool.algorithm = Some(name(3));
-    report.pools.push(pool);
-    report.decisions.push(heapwright::report::DecisionReport::new(name(4), 1));
-    let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
-    let mut heap = HeapReport::new(heap_type, group, HeapContents::Any, bytes(100)).with_algorithm(name(5));
-    heap.flags = vec![name(6), name(7)];
-    heap.allocations
-        .push(allocation(0, 10, AllocationKind::Buffer).with_name(name(8)).with_user_data(name(9)));
-    report.heaps.push(heap);
-    let mut resource =
-        ResourceReport::new(heap_type, group, AllocationKind::Texture, bytes(10)).with_name(name(10));
-    resource.user_data = Some(name(11));
+    let device = DeviceReport { description: name(0), architecture: name(1), ..Default::default() };
+    let mut report = AllocatorReport::new(device);
+    report.pools.push(PoolReport { name: name(2), algorithm: Some(name(3)), ..Default::default() });
+    report.decisions.push(DecisionReport { reason: name(4), count: 1 });
+    let named = AllocationReport {
+        name: Some(name(8)),
+        user_data: Some(name(9)),
+        ..allocation(0, 10, AllocationKind::Buffer)
+    };
+    report.heaps.push(HeapReport {
+        size: bytes(100),
+        algorithm: name(5),
+        flags: vec![name(6), name(7)],
+        allocations: vec![named],
+        ..Default::default()
+    });
+    let resource = ResourceReport {
+        kind: AllocationKind::Texture,
+        size: bytes(10),
+        name: Some(name(10)),
+        user_data: Some(name(11)),
+        ..Default::default()
+    };
     report.committed.push(resource.clone());
     report.imported.push(resource);
     report.recount();

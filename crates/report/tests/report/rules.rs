@@ -1,7 +1,7 @@
 //! Violations of each rule of a report, and random changes of numbers.
 
-use crate::sample::{allocation, bytes, consistent, full, to_json};
-use heapwright::report::{AllocationKind, AllocatorReport, DecisionReport};
+use crate::sample::{allocation, bytes, consistent, full, to_json, within};
+use heapwright::report::{AllocationKind, AllocatorReport};
 use heapwright::{GpuVirtualAddress, HeapOffset, SegmentGroup};
 use heapwright_report::{check, from_json};
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ fn nested_allocations_are_in_order_and_inside() {
         |report| {
             let mut deep = allocation(0, 1, AllocationKind::Slab);
             for _ in 0..17 {
-                deep = allocation(0, 1, AllocationKind::Slab).with_within(vec![deep]);
+                deep = within(allocation(0, 1, AllocationKind::Slab), vec![deep]);
             }
             report.heaps[0].allocations[0] = deep;
         },
@@ -115,7 +115,7 @@ fn each_used_group_is_listed_once() {
         |report| report.segment_groups.retain(|group| group.segment_group != SegmentGroup::Local),
         "segment_groups",
     );
-    broken(|report| report.decisions.push(DecisionReport::new("committed: flag", 1)), "decisions[1].reason");
+    broken(|report| report.decisions.push(report.decisions[0].clone()), "decisions[1].reason");
 }
 
 #[test]

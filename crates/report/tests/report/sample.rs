@@ -22,64 +22,83 @@ pub(crate) fn bytes(bytes: u64) -> ByteSize {
 }
 
 pub(crate) fn allocation(offset: u64, size: u64, kind: AllocationKind) -> AllocationReport {
-    AllocationReport::new(HeapOffset::new(offset), bytes(size), kind)
+    AllocationReport { offset: HeapOffset::new(offset), size: bytes(size), kind, ..Default::default() }
+}
+
+fn named(name: &str, allocation: AllocationReport) -> AllocationReport {
+    AllocationReport { name: Some(name.to_owned()), ..allocation }
+}
+
+/// Returns a slab or a backing buffer with these allocations in it.
+pub(crate) fn within(container: AllocationReport, allocations: Vec<AllocationReport>) -> AllocationReport {
+    AllocationReport { within: Some(allocations), ..container }
+}
+
+fn pool(name: &str) -> PoolReport {
+    PoolReport { name: name.to_owned(), ..Default::default() }
 }
 
 /// Returns a report with two heaps in which every key has a value.
 pub(crate) fn full() -> AllocatorReport {
-    let mut device = DeviceReport::new("Sample GPU", "discrete");
-    device.resource_heap_tier = Some(2);
-    device.tight_alignment_tier = Some(1);
-    device.gpu_upload_heaps = Some(true);
-    device.interface_version = Some(14);
-    let mut report = AllocatorReport::new(device);
-    let mut pool = PoolReport::new("meshes");
-    pool.heap_type = Some(HeapTypeName::Default);
-    pool.algorithm = Some("buddy".to_owned());
-    report.pools = vec![PoolReport::new("default"), pool];
-    report.decisions.push(DecisionReport::new("committed: flag", 3));
-    report.segment_groups.push(SegmentGroupReport::new(
-        SegmentGroup::Local,
-        Some(bytes(40_000)),
-        Some(bytes(1 << 20)),
-    ));
+    let mut report = AllocatorReport::new(DeviceReport {
+        description: "Sample GPU".to_owned(),
+        architecture: "discrete".to_owned(),
+        resource_heap_tier: Some(2),
+        tight_alignment_tier: Some(1),
+        gpu_upload_heaps: Some(true),
+        interface_version: Some(14),
+    });
+    let (heap_type, algorithm) = (Some(HeapTypeName::Default), Some("buddy".to_owned()));
+    report.pools = vec![pool("default"), PoolReport { heap_type, algorithm, ..pool("meshes") }];
+    report.decisions.push(DecisionReport { reason: "committed: flag".to_owned(), count: 3 });
+    report.segment_groups.push(SegmentGroupReport {
+        current_usage: Some(bytes(40_000)),
+        budget: Some(bytes(1 << 20)),
+        ..Default::default()
+    });
 
-    let slots = vec![
-        allocation(0, 256, AllocationKind::Buffer).with_name("slot 0").with_requested(bytes(200)),
-        allocation(512, 256, AllocationKind::Buffer).with_name("slot 2"),
-    ];
-    let mut heap =
-        HeapReport::new(HeapTypeName::Upload, SegmentGroup::NonLocal, HeapContents::Buffers, bytes(65_536))
-            .with_flags(heapwright::d3d12::D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS)
-            .with_gpu_virtual_address(GpuVirtualAddress::new(0x1_0000_0000));
-    heap.allocations = vec![
-        allocation(0, 1024, AllocationKind::Slab).with_within(slots),
-        allocation(4096, 8192, AllocationKind::BackingBuffer)
-            .with_name("ring")
-            .with_within(vec![allocation(100, 50, AllocationKind::Buffer).with_name("constants")]),
-        allocation(16_384, 16_384, AllocationKind::Buffer).with_name("staging").with_user_data("frame 7"),
-    ];
-    report.heaps.push(heap);
-
-    let mut heap =
-        HeapReport::new(HeapTypeName::Default, SegmentGroup::Local, HeapContents::Textures, bytes(1 << 20))
-            .in_pool(1)
-            .with_algorithm("buddy");
-    heap.allocations = vec![
-        allocation(0, 65_536, AllocationKind::Texture).with_name("albedo"),
-        allocation(131_072, 65_536, AllocationKind::RenderTarget),
-    ];
-    report.heaps.push(heap);
-
-    let (default, local) = (HeapTypeName::Default, SegmentGroup::Local);
-    let mut committed = ResourceReport::new(default, local, AllocationKind::RenderTarget, bytes(1 << 16))
-        .with_name("back buffer");
-    committed.pool = Some(0);
-    committed.requested = Some(bytes(60_000));
-    committed.user_data = Some("swap chain".to_owned());
-    committed.gpu_virtual_address = GpuVirtualAddress::new(0x2_0000_0000);
-    report.committed.push(committed);
-    report.imported.push(ResourceReport::new(default, local, AllocationKind::Unknown, bytes(4096)));
+    let buffer = |name, offset, size| named(name, allocation(offset, size, AllocationKind::Buffer));
+    let requested = Some(bytes(200));
+    let slots = vec![AllocationReport { requested, ..buffer("slot 0", 0, 256) }, buffer("slot 2", 512, 256)];
+    let ring = named("ring", allocation(4096, 8192, AllocationKind::BackingBuffer));
+    let user_data = Some("frame 7".to_owned());
+    report.heaps.push(HeapReport {
+        heap_type: HeapTypeName::Upload,
+        segment_group: SegmentGroup::NonLocal,
+        kind: HeapContents::Buffers,
+        algorithm: "tlsf".to_owned(),
+        size: bytes(65_536),
+        flags: vec!["ALLOW_ONLY_BUFFERS".to_owned()],
+        gpu_virtual_address: GpuVirtualAddress::new(0x1_0000_0000),
+        allocations: vec![
+            within(allocation(0, 1024, AllocationKind::Slab), slots),
+            within(ring, vec![buffer("constants", 100, 50)]),
+            AllocationReport { user_data, ..buffer("staging", 16_384, 16_384) },
+        ],
+        ..Default::default()
+    });
+    report.heaps.push(HeapReport {
+        pool: 1,
+        kind: HeapContents::Textures,
+        algorithm: "buddy".to_owned(),
+        size: bytes(1 << 20),
+        allocations: vec![
+            named("albedo", allocation(0, 65_536, AllocationKind::Texture)),
+            allocation(131_072, 65_536, AllocationKind::RenderTarget),
+        ],
+        ..Default::default()
+    });
+    report.committed.push(ResourceReport {
+        pool: Some(0),
+        kind: AllocationKind::RenderTarget,
+        size: bytes(1 << 16),
+        requested: Some(bytes(60_000)),
+        name: Some("back buffer".to_owned()),
+        user_data: Some("swap chain".to_owned()),
+        gpu_virtual_address: GpuVirtualAddress::new(0x2_0000_0000),
+        ..Default::default()
+    });
+    report.imported.push(ResourceReport { size: bytes(4096), ..Default::default() });
     report.heaps_created = 5;
     report.recount();
     report
@@ -112,14 +131,13 @@ fn allocations(capacity: u64, depth: u32) -> BoxedStrategy<Vec<AllocationReport>
             let mut one = allocation(end + gap, size, kind);
             end += gap + size;
             one.name = name;
-            if seed % 3 == 0 {
-                one = one.with_requested(bytes(seed / 3 % (size + 1)));
-            }
+            let requested = bytes(seed / 3 % (size + 1));
+            one.requested = Some(requested).filter(|_| seed % 3 == 0 && requested < one.size);
             if seed % 5 == 0 {
                 one.user_data = Some(format!("user {seed}"));
             }
             all.push(if kind.is_container() && seed % 2 == 0 && depth > 0 && size >= 8 {
-                allocations(size, depth - 1).prop_map(move |within| one.clone().with_within(within)).boxed()
+                allocations(size, depth - 1).prop_map(move |all| within(one.clone(), all)).boxed()
             } else {
                 Just(one).boxed()
             });
@@ -138,13 +156,16 @@ fn heap() -> impl Strategy<Value = HeapReport> {
     );
     place.prop_flat_map(|(heap_type, group, contents, size)| {
         (allocations(size, 2), 0_usize..3, any::<u32>(), text()).prop_map(
-            move |(allocations, pool, address, algorithm)| {
-                let mut heap = HeapReport::new(heap_type, group, contents, bytes(size))
-                    .in_pool(pool)
-                    .with_algorithm(algorithm)
-                    .with_gpu_virtual_address(GpuVirtualAddress::new(u64::from(address) << 16));
-                heap.allocations = allocations;
-                heap
+            move |(allocations, pool, address, algorithm)| HeapReport {
+                pool,
+                heap_type,
+                segment_group: group,
+                kind: contents,
+                algorithm,
+                size: bytes(size),
+                gpu_virtual_address: GpuVirtualAddress::new(u64::from(address) << 16),
+                allocations,
+                ..Default::default()
             },
         )
     })
@@ -153,11 +174,13 @@ fn heap() -> impl Strategy<Value = HeapReport> {
 /// Returns a strategy for valid reports.
 pub(crate) fn consistent() -> impl Strategy<Value = AllocatorReport> {
     let resource = (kind(), 1_u64..1 << 40, prop::option::of(0_usize..3), text());
-    let resource = resource.prop_map(|(kind, size, pool, name)| {
-        let (heap_type, group) = (HeapTypeName::Custom, SegmentGroup::Local);
-        let mut resource = ResourceReport::new(heap_type, group, kind, bytes(size)).with_name(name);
-        resource.pool = pool;
-        resource
+    let resource = resource.prop_map(|(kind, size, pool, name)| ResourceReport {
+        pool,
+        heap_type: HeapTypeName::Custom,
+        kind,
+        size: bytes(size),
+        name: Some(name).filter(|name| !name.is_empty()),
+        ..Default::default()
     });
     let resource = resource.boxed();
     let parts = (
@@ -167,10 +190,10 @@ pub(crate) fn consistent() -> impl Strategy<Value = AllocatorReport> {
         prop::collection::btree_set(text(), 0..4),
         (text(), text()),
     );
-    parts.prop_map(|(heaps, committed, imported, reasons, (description, pool))| {
-        let mut report = AllocatorReport::new(DeviceReport::new(description, "UMA"));
-        report.pools = vec![PoolReport::new("default"), PoolReport::new(pool.clone()), PoolReport::new(pool)];
-        report.decisions = reasons.into_iter().map(|reason| DecisionReport::new(reason, 7)).collect();
+    parts.prop_map(|(heaps, committed, imported, reasons, (description, name))| {
+        let mut report = AllocatorReport::new(DeviceReport { description, ..Default::default() });
+        report.pools = vec![pool("default"), pool(&name), pool(&name)];
+        report.decisions = reasons.into_iter().map(|reason| DecisionReport { reason, count: 7 }).collect();
         report.heaps = heaps;
         report.committed = committed;
         report.imported = imported;

@@ -1,10 +1,10 @@
 //! Sums of `recount`, free ranges and lists of allocations.
 
 use crate::sample::{allocation, bytes, full};
+use heapwright::ByteSize;
 use heapwright::report::{
-    AllocationKind, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName, PoolReport, Tally,
+    AllocationKind, AllocatorReport, DeviceReport, HeapReport, HeapTypeName, PoolReport, Tally,
 };
-use heapwright::{ByteSize, SegmentGroup};
 use heapwright_report::session::history_of;
 
 #[test]
@@ -63,15 +63,9 @@ fn recount_keeps_other_values_and_sorts_groups() {
 
 #[test]
 fn an_empty_heap_is_one_free_range() {
-    let mut report = AllocatorReport::new(DeviceReport::new("", ""));
-    report.pools.push(PoolReport::new(""));
-    let size = ByteSize::from_mib(1);
-    report.heaps.push(HeapReport::new(
-        HeapTypeName::Readback,
-        SegmentGroup::NonLocal,
-        HeapContents::Any,
-        size,
-    ));
+    let mut report = AllocatorReport::new(DeviceReport::default());
+    report.pools.push(PoolReport::default());
+    report.heaps.push(HeapReport { size: ByteSize::from_mib(1), ..Default::default() });
     report.recount();
     assert_eq!((report.totals.empty_heap_count, report.heaps_created), (1, 1));
     assert_eq!(history_of(&report).fragmentation, [0]);
@@ -79,16 +73,11 @@ fn an_empty_heap_is_one_free_range() {
 
 #[test]
 fn free_ranges_are_before_between_and_after_allocations() {
-    let heap_of = |list: &[(u64, u64)]| {
-        let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
-        let mut heap = HeapReport::new(heap_type, group, HeapContents::Any, bytes(100));
-        heap.allocations =
-            list.iter().map(|&(offset, size)| allocation(offset, size, AllocationKind::Buffer)).collect();
-        heap
-    };
     let free = |list: &[(u64, u64)]| {
-        let mut report = AllocatorReport::new(DeviceReport::new("", ""));
-        report.heaps.push(heap_of(list));
+        let allocations = list.iter().map(|&(offset, size)| allocation(offset, size, AllocationKind::Buffer));
+        let mut report = AllocatorReport::new(DeviceReport::default());
+        let allocations = allocations.collect();
+        report.heaps.push(HeapReport { size: bytes(100), allocations, ..Default::default() });
         history_of(&report).fragmentation[0]
     };
     assert_eq!(free(&[(0, 100)]), 0);

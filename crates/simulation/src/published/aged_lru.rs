@@ -87,8 +87,8 @@ impl LastUse {
 impl AgedLru {
     /// Creates a policy that holds no heap.
     #[must_use]
-    pub const fn new(desc: AgedLruDesc) -> Self {
-        Self { desc, rows: Rows::new(), by_use: Chain::EMPTY }
+    pub fn new(desc: AgedLruDesc) -> Self {
+        Self { desc, rows: Rows::default(), by_use: Chain::default() }
     }
 
     fn remove(&mut self, heap: HeapSlot) {

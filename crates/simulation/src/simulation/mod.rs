@@ -7,7 +7,6 @@ mod device;
 use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue, SegmentGroup};
-use heapwright_core::residency::policy::Moment;
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, QueueSlot,
     ResidencyPlanner, Status, WaitFor,
@@ -226,8 +225,8 @@ impl<'a> Simulation<'a> {
             self.device.set_budget(group, budget);
             self.planner.set_memory(group, GroupMemory { budget, external: ByteSize::ZERO });
         }
-        let request =
-            PlanRequest { may_exceed: true, ..PlanRequest::new(self.planner.moment(self.clock.now())) };
+        self.planner.set_time(self.clock.now());
+        let request = PlanRequest { may_exceed: true, ..Default::default() };
         self.plan_and_carry_out(&request)?;
         Ok(())
     }
@@ -246,8 +245,8 @@ impl<'a> Simulation<'a> {
         if !SegmentGroup::ALL.into_iter().any(is_short) {
             return Ok(());
         }
-        let now = self.planner.moment(self.clock.now());
-        let request = PlanRequest { incoming, may_wait: true, may_exceed: true, ..PlanRequest::new(now) };
+        self.planner.set_time(self.clock.now());
+        let request = PlanRequest { incoming, may_wait: true, may_exceed: true, ..Default::default() };
         self.plan_and_carry_out(&request)?;
         for group in SegmentGroup::ALL {
             let (usage, bytes) = (self.planner.usage(group), incoming[group.index()]);
@@ -260,14 +259,14 @@ impl<'a> Simulation<'a> {
         let heap = *self.workload.heap(number);
         let WorkHeap { size, group, is_resident } = heap;
         let level = PriorityLevel::Normal;
-        let now = self.planner.moment(self.clock.now());
+        self.planner.set_time(self.clock.now());
         self.device.create(number, &heap).map_err(|error| match error.is_out_of_memory() {
             true => SimulationError::TooLarge { size, used: self.living, error },
             false => error.into(),
         })?;
         self.living = self.living.saturating_add(size);
         let status = if is_resident { Status::Resident } else { Status::Evicted };
-        let id = self.planner.add(NewManagedHeap { group, size, level, status }, now).map_err(refused)?;
+        let id = self.planner.add(NewManagedHeap { group, size, level, status }).map_err(refused)?;
         self.ids[as_index(number)] = Some(id);
         let slot = id.slot().index();
         if slot >= self.numbers.len() {
@@ -291,7 +290,8 @@ impl<'a> Simulation<'a> {
             needed[group.index()] = needed[group.index()].saturating_add(size);
         }
         let value = self.clock.next_value(work.queue);
-        let submission = self.planner.begin(self.queues[work.queue], value, self.clock.now());
+        self.planner.set_time(self.clock.now());
+        let submission = self.planner.begin(self.queues[work.queue], value);
         let is_full = SegmentGroup::ALL.into_iter().any(|group| self.excess(group) > ByteSize::ZERO);
         let arrives = if !is_full && self.planner.are_resident(&set).map_err(refused)? {
             self.planner.touch(&submission, &set).map_err(refused)?
@@ -308,7 +308,7 @@ impl<'a> Simulation<'a> {
                     at_least: SegmentGroup::ALL.map(|group| self.excess(group)),
                     may_wait: true,
                     may_exceed: true,
-                    ..PlanRequest::new(submission.moment())
+                    ..Default::default()
                 };
                 let carried_out = self.plan_and_carry_out(&request)?;
                 arrives = arrives.max(carried_out.arrives);
@@ -328,20 +328,20 @@ impl<'a> Simulation<'a> {
 
     /// Lets the policy evict heaps that are not worth keeping.
     fn evict_ahead(&mut self, limit: ByteSize) -> Result<(), SimulationError> {
-        let now = self.planner.moment(self.clock.now());
+        self.planner.set_time(self.clock.now());
         let mut plan = std::mem::take(&mut self.plan);
-        self.planner.plan_ahead([limit; 2], now, &mut plan);
+        self.planner.plan_ahead([limit; 2], &mut plan);
         let ahead = plan.bytes_out.into_iter().fold(ByteSize::ZERO, ByteSize::saturating_add);
         self.outcome.bytes_ahead = self.outcome.bytes_ahead.saturating_add(ahead);
         self.plan = plan;
-        self.carry_out(now).map(drop)
+        self.carry_out().map(drop)
     }
 
     /// Plans, waits as the planner requires, and carries the plan out.
     fn plan_and_carry_out(&mut self, request: &PlanRequest<'_>) -> Result<CarriedOut, SimulationError> {
         loop {
             match self.planner.plan(request, &mut self.plan).map_err(refused)? {
-                PlanOutcome::Ready => return self.carry_out(request.now),
+                PlanOutcome::Ready => return self.carry_out(),
                 PlanOutcome::OverBudget(over) => return Err(SimulationError::Planner(over.to_string())),
                 PlanOutcome::Wait(wait) => {
                     let time = match wait {
@@ -367,7 +367,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Carries the plan out on the device.
-    fn carry_out(&mut self, now: Moment) -> Result<CarriedOut, SimulationError> {
+    fn carry_out(&mut self) -> Result<CarriedOut, SimulationError> {
         let Self { plan, device, numbers, workload, .. } = self;
         let number_of = |id: &ManagedHeapId| numbers[id.slot().index()];
         let sum = |ids: &[ManagedHeapId]| {
@@ -387,7 +387,7 @@ impl<'a> Simulation<'a> {
             if into.heaps > 0 {
                 carried_out.arrives = carried_out.arrives.max(value);
             }
-            self.planner.paged_in(&self.plan, value, now);
+            self.planner.paged_in(&self.plan, value);
         }
         self.outcome.bytes_out = self.outcome.bytes_out.saturating_add(out.bytes);
         self.outcome.bytes_in = self.outcome.bytes_in.saturating_add(into.bytes);

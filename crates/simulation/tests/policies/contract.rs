@@ -59,25 +59,25 @@ fn check(kind: Policy, calls: &[Call]) -> Result<(), TestCaseError> {
             Call::Admit(heap, size, cause) => {
                 if let Entry::Vacant(entry) = held.entry(heap) {
                     entry.insert(size);
-                    policy.admit(HeapSlot::new(heap), ByteSize::new(size), cause, now);
+                    policy.admit(HeapSlot(heap), ByteSize::new(size), cause, now);
                 }
             }
             // Calls for heaps that are not held are included, and change nothing.
-            Call::Touch(heap) => policy.touch(HeapSlot::new(heap), now),
+            Call::Touch(heap) => policy.touch(HeapSlot(heap), now),
             Call::Withdraw(heap, cause) => {
                 held.remove(&heap);
-                policy.withdraw(HeapSlot::new(heap), cause, now);
+                policy.withdraw(HeapSlot(heap), cause, now);
             }
             Call::Forget(heap) => {
                 held.remove(&heap);
-                policy.forget(HeapSlot::new(heap));
+                policy.forget(HeapSlot(heap));
             }
             Call::Choose { need, may_go, ahead, spare } => {
                 let (mut asked, mut victims) = (Vec::new(), Vec::new());
                 let mut evict = |heap: HeapSlot| {
                     asked.push(heap);
-                    let size = held.get(&heap.get()).copied().unwrap_or(u64::MAX);
-                    (may_go >> heap.get() & 1 == 1).then(|| {
+                    let size = held.get(&heap.0).copied().unwrap_or(u64::MAX);
+                    (may_go >> heap.0 & 1 == 1).then(|| {
                         victims.push(heap);
                         ByteSize::new(size)
                     })
@@ -92,21 +92,21 @@ fn check(kind: Policy, calls: &[Call]) -> Result<(), TestCaseError> {
                 once.dedup();
                 prop_assert_eq!(once.len(), asked.len(), "{}: asked twice: {:?}", kind, asked);
                 for heap in &asked {
-                    prop_assert!(held.contains_key(&heap.get()), "{}: {:?} is not held", kind, heap);
+                    prop_assert!(held.contains_key(&heap.0), "{}: {:?} is not held", kind, heap);
                 }
-                let may_go = |heap: &HeapSlot| may_go >> heap.get() & 1 == 1;
-                let size = |heap: &HeapSlot| u128::from(held[&heap.get()]);
+                let may_go = |heap: &HeapSlot| may_go >> heap.0 & 1 == 1;
+                let size = |heap: &HeapSlot| u128::from(held[&heap.0]);
                 let bytes: u128 = victims.iter().map(size).sum();
                 if let Some(last) = victims.last() {
                     prop_assert!(bytes - size(last) < u128::from(need), "{}: more than is needed", kind);
                 }
                 if ahead.is_none() && bytes < u128::from(need) {
-                    let all = held.keys().filter(|heap| may_go(&HeapSlot::new(**heap))).count();
+                    let all = held.keys().filter(|heap| may_go(&HeapSlot(**heap))).count();
                     prop_assert_eq!(victims.len(), all, "{}: some are left", kind);
                 }
                 for (number, victim) in victims.iter().enumerate() {
                     if !(spare && number % 3 == 0) {
-                        held.remove(&victim.get());
+                        held.remove(&victim.0);
                         policy.withdraw(*victim, Withdrawal::Evicted, now);
                     }
                 }
@@ -138,7 +138,7 @@ fn at(submission: u64, seconds: u64) -> Moment {
 fn chosen_ahead(policy: &mut dyn EvictionPolicy, fullness: f64, now: Moment) -> Vec<u32> {
     let mut victims = Vec::new();
     policy.choose_ahead(ByteSize::MAX, fullness, now, &mut |heap| {
-        victims.push(heap.get());
+        victims.push(heap.0);
         Some(ByteSize::new(1))
     });
     victims
@@ -148,7 +148,7 @@ fn chosen_ahead(policy: &mut dyn EvictionPolicy, fullness: f64, now: Moment) -> 
 fn aged_lru_gives_up_by_time_the_sooner_the_fuller_memory_is() {
     let mut policy = AgedLru::new(AgedLruDesc::default());
     for heap in 0..4 {
-        let slot = HeapSlot::new(heap);
+        let slot = HeapSlot(heap);
         policy.admit(slot, ByteSize::new(1), Admission::Created, at(0, u64::from(heap) * 20));
     }
     // Unused for 70, 50, 30 and 10 seconds. The number of submissions does not matter.
@@ -160,7 +160,7 @@ fn aged_lru_gives_up_by_time_the_sooner_the_fuller_memory_is() {
     assert_eq!(chosen_ahead(&mut policy, 0.86, now), [0, 1, 2]);
     assert_eq!(chosen_ahead(&mut policy, 1.0, now), [0, 1, 2, 3]);
     assert!(chosen_ahead(&mut policy, f64::NAN, now).is_empty());
-    policy.touch(HeapSlot::new(0), now);
+    policy.touch(HeapSlot(0), now);
     assert_eq!(chosen_ahead(&mut policy, 1.5, now), [1, 2, 3]);
     // Meaningless descriptions must not panic.
     for from_fullness in [1.0, 2.0, f64::NAN, f64::NEG_INFINITY] {

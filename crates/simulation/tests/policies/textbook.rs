@@ -31,7 +31,7 @@ impl Cache {
     fn request(&mut self, id: u32) -> bool {
         self.requests += 1;
         let now = Moment { submission: self.requests, time: std::time::Duration::from_millis(self.requests) };
-        let heap = HeapSlot::new(id);
+        let heap = HeapSlot(id);
         if self.held.contains(&id) {
             self.policy.touch(heap, now);
             return true;
@@ -45,7 +45,7 @@ impl Cache {
             });
             let &[victim] = &*victims else { panic!("{victims:?} is not one victim") };
             self.policy.withdraw(victim, Withdrawal::Evicted, now);
-            let at = self.held.iter().position(|&held| held == victim.get()).expect("it is held");
+            let at = self.held.iter().position(|&held| held == victim.0).expect("it is held");
             self.held.remove(at);
         }
         self.policy.admit(heap, ByteSize::new(1), Admission::PagedIn, now);
@@ -144,11 +144,11 @@ fn misses(kind: PolicyKind, room: usize, ids: &[u32]) -> usize {
     let queue = planner.add_queue();
     let count = ids.iter().max().map_or(0, |&last| last + 1);
     let new = NewManagedHeap { group, size, level, status: Status::Evicted };
-    let heaps: Vec<_> = (0..count).map(|_| planner.add(new, Moment::default()).expect("few")).collect();
+    let heaps: Vec<_> = (0..count).map(|_| planner.add(new).expect("few")).collect();
     let (mut misses, mut plan) = (0, Plan::default());
     for (value, &id) in (1..).map(FenceValue::new).zip(ids) {
         let heap = [heaps[id as usize]];
-        let submission = planner.begin(queue, value, std::time::Duration::ZERO);
+        let submission = planner.begin(queue, value);
         if planner.are_resident(&heap).expect("it lives") {
             planner.touch(&submission, &heap).expect("it lives");
         } else {
@@ -156,11 +156,11 @@ fn misses(kind: PolicyKind, room: usize, ids: &[u32]) -> usize {
                 submission: Some(&submission),
                 heaps: &heap,
                 list_ends: &[1],
-                ..PlanRequest::new(submission.moment())
+                ..Default::default()
             };
             assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
             assert_eq!(plan.make_resident, heap);
-            planner.paged_in(&plan, value, submission.moment());
+            planner.paged_in(&plan, value);
             misses += 1;
         }
         planner.complete(queue, value);

@@ -3,28 +3,21 @@
 //! | file | contents |
 //! |---|---|
 //! | this one | [`Frame`]: passes, their order, resources and their uses |
-//! | `order` | which pass happens before which |
-//! | `uses` | the first uses of a resource, and why some resources never alias |
+//! | `passes` | the order of passes, which are executed together, where queues wait for each other; the first uses of a resource, and why some never alias |
 //! | `plan` | [`FramePlan`]: heaps, offsets, and what each activation owes |
-//! | `schedule` | which passes are executed together, and where queues wait for each other |
 
-mod order;
+mod passes;
 mod plan;
-mod schedule;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod uses;
 
 use std::error::Error;
 use std::fmt;
 
-pub use self::order::PassOrder;
+pub use self::passes::{Initialisation, NotAliased, PassOrder, RestingState, Submission};
 pub use self::plan::{
-    Activation, BarrierModel, EnhancedActivation, FramePacking, FramePlan, FramePlanOptions, HeapPlan,
-    LegacyAliasingBarrier, Placement, Predecessor,
+    Activation, BarrierModel, FramePacking, FramePlan, FramePlanOptions, HeapPlan, Placement, Predecessor,
 };
-pub use self::schedule::Submission;
-pub use self::uses::{Initialisation, NotAliased, RestingState};
 use crate::{Alignment, ByteSize, HeapOffset};
 
 /// The kinds of commands that a queue executes.
@@ -38,59 +31,17 @@ pub enum QueueKind {
     Copy,
 }
 
-/// A queue of a [`Frame`].
+/// A queue of a [`Frame`], by its number in the order in which they were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QueueId(usize);
+pub struct QueueId(pub usize);
 
-/// A pass of a [`Frame`].
+/// A pass of a [`Frame`], by its number in the order in which they were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PassId(usize);
+pub struct PassId(pub usize);
 
-/// A resource of a [`Frame`].
+/// A resource of a [`Frame`], by its number in the order in which they were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FrameResourceId(usize);
-
-impl QueueId {
-    /// Returns the id of the queue with this number.
-    #[must_use]
-    pub const fn new(number: usize) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number of the queue, in the order in which they were added.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0
-    }
-}
-
-impl PassId {
-    /// Returns the id of the pass with this number.
-    #[must_use]
-    pub const fn new(number: usize) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number of the pass, in the order in which they were added.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0
-    }
-}
-
-impl FrameResourceId {
-    /// Returns the id of the resource with this number.
-    #[must_use]
-    pub const fn new(number: usize) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number of the resource, in the order in which they were added.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0
-    }
-}
+pub struct FrameResourceId(pub usize);
 
 /// Category of a resource on resource heap tier 1, where a heap holds resources of one category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

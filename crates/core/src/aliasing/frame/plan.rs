@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::order::PassOrder;
-use super::schedule::{Submission, submissions};
-use super::uses::{Initialisation, NotAliased, ResourceUses, RestingState};
+use super::passes::{
+    Initialisation, NotAliased, PassOrder, ResourceUses, RestingState, Submission, submissions,
+};
 use super::{Category, Frame, FrameError, FrameResourceId, PassId, QueueId, ResourceKind, Use};
 use crate::aliasing::handovers::handovers_in_granules;
 use crate::aliasing::{
@@ -90,27 +90,6 @@ pub struct Predecessor {
     pub same_queue: bool,
 }
 
-/// A legacy aliasing barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LegacyAliasingBarrier {
-    /// `pResourceBefore`.
-    pub before: FrameResourceId,
-    /// `pResourceAfter`.
-    pub after: FrameResourceId,
-}
-
-/// The enhanced barrier that activates a resource. AccessBefore is NO_ACCESS, and for textures LayoutBefore is UNDEFINED.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EnhancedActivation {
-    /// The resources whose last use a barrier in front has to wait for and flush, one for each predecessor that the same
-    /// submission used before: a barrier of each to NO_ACCESS, or a global one.
-    pub deactivate: Vec<FrameResourceId>,
-    /// Whether the barrier has the flag DISCARD, which then is the initialisation that is owed. It must not be in the same
-    /// group as a barrier of `deactivate`, because barriers of a group are not ordered. If one of those flushes writes,
-    /// the flag is not permitted, and the initialisation is a `DiscardResource` of its own.
-    pub discard: bool,
-}
-
 /// The barriers and the initialisation before the first use of a resource in each frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activation {
@@ -124,11 +103,15 @@ pub struct Activation {
     /// of which only a part may have been used, and a resource whose only pass may be skipped, the ones before it are
     /// listed, too.
     pub predecessors: Vec<Predecessor>,
-    /// The legacy barriers, one for each predecessor that the same submission used before: others are ordered by the end of
-    /// their submissions. Empty with enhanced barriers.
-    pub legacy: Vec<LegacyAliasingBarrier>,
-    /// The enhanced barrier, if the plan uses enhanced barriers.
-    pub enhanced: Option<EnhancedActivation>,
+    /// The predecessors that the same submission used before, ascending: others are ordered by the end of their submissions.
+    /// Each is `pResourceBefore` of a legacy aliasing barrier. With enhanced barriers, one in front of the activation waits for
+    /// the last use of each and flushes it: a barrier of each to NO_ACCESS, or a global one.
+    pub after: Vec<FrameResourceId>,
+    /// Whether the enhanced barrier that activates the resource (AccessBefore is NO_ACCESS, and for textures LayoutBefore is
+    /// UNDEFINED) has the flag DISCARD, which then is the initialisation that is owed. It must not be in the same group as a
+    /// barrier of `after`, because barriers of a group are not ordered. If one of those flushes writes, the flag is not
+    /// permitted, and the initialisation is a `DiscardResource` of its own. False with legacy barriers.
+    pub discards: bool,
     /// The initialisation that is owed after the barrier and before any other use. [`Clear`](Initialisation::Clear) and
     /// [`Copy`](Initialisation::Copy) are what the pass does anyway, and must be its first use of the resource.
     pub initialisation: Initialisation,
@@ -139,12 +122,17 @@ pub struct Activation {
 /// Where the resources of a frame lie, and what each activation owes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FramePlan {
+    /// The barriers that activate resources.
+    pub barriers: BarrierModel,
     /// The heaps.
     pub heaps: Vec<HeapPlan>,
     /// Placements of the resources, in the order in which they were added.
     pub placements: Vec<Placement>,
     /// Activations, in the order of their passes. Resources that never alias have none.
     pub activations: Vec<Activation>,
+    /// What the first use of each resource owes whose contents are undefined before, and the state that it needs for that, in
+    /// the order in which they were added. Those that share memory have it in their activation.
+    pub initialisations: Vec<(Initialisation, RestingState)>,
     /// Resources that share no memory, with the reason.
     pub not_aliased: Vec<(FrameResourceId, NotAliased)>,
     /// Pairs of queues of which the second must not begin a frame before the first has finished the frame before,
@@ -333,46 +321,37 @@ impl Frame {
         barriers: BarrierModel,
     ) -> Activation {
         let (resource, uses) = (FrameResourceId(number), &all[number]);
-        let mut ordered: Vec<FrameResourceId> = (predecessors.iter())
+        let mut after: Vec<FrameResourceId> = (predecessors.iter())
             .filter(|predecessor| !predecessor.previous_frame)
             .map(|predecessor| predecessor.resource)
             .filter(|before| all[before.0].passes.iter().any(|pass| earlier.contains(pass)))
             .collect();
-        ordered.sort_unstable();
-        ordered.dedup();
-        let legacy = match barriers {
-            BarrierModel::Legacy => {
-                ordered.iter().map(|&before| LegacyAliasingBarrier { before, after: resource }).collect()
-            }
-            BarrierModel::Enhanced => Vec::new(),
-        };
+        after.sort_unstable();
+        after.dedup();
         // The flag must not be used if a barrier before it flushes writes; DiscardResource does the same then.
-        let flushes = ordered.iter().any(|before| self.may_write_last(*before, &all[before.0], earlier));
+        let flushes = after.iter().any(|before| self.may_write_last(*before, &all[before.0], earlier));
         let kind = self.resources[number].kind;
         let first_use = self.passes[uses.first.0].uses.iter().find(|used| used.resource == resource);
         // Layouts that may be compressed have metadata, which the flag initialises: those of render targets and
         // depth-stencil textures, and UNORDERED_ACCESS.
-        let compressed = match kind {
-            ResourceKind::Buffer | ResourceKind::Texture => false,
-            ResourceKind::UnorderedAccessTexture => {
-                first_use.is_some_and(|used| used.how == Use::WriteUnordered)
-            }
-            ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => {
-                uses.initialisation == Initialisation::Discard
-            }
-        };
-        let enhanced = (barriers == BarrierModel::Enhanced)
-            .then_some(EnhancedActivation { deactivate: ordered, discard: compressed && !flushes });
-        let initialisation =
-            if enhanced.is_some() && compressed { Initialisation::Discard } else { uses.initialisation };
+        let compressed = barriers == BarrierModel::Enhanced
+            && match kind {
+                ResourceKind::Buffer | ResourceKind::Texture => false,
+                ResourceKind::UnorderedAccessTexture => {
+                    first_use.is_some_and(|used| used.how == Use::WriteUnordered)
+                }
+                ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => {
+                    uses.initialisation == Initialisation::Discard
+                }
+            };
         Activation {
             resource,
             pass: uses.first,
             queue: self.passes[uses.first.0].queue,
             predecessors,
-            legacy,
-            enhanced,
-            initialisation,
+            after,
+            discards: compressed && !flushes,
+            initialisation: if compressed { Initialisation::Discard } else { uses.initialisation },
             resting_state: uses.resting_state,
         }
     }
@@ -408,9 +387,11 @@ impl FramePacking<'_> {
         let (frame, uses) = (self.frame, &self.uses);
         let none = Placement { heap: 0, offset: HeapOffset::ZERO };
         let mut plan = FramePlan {
+            barriers,
             heaps: Vec::new(),
             placements: vec![none; frame.resources.len()],
             activations: Vec::new(),
+            initialisations: uses.iter().map(|uses| (uses.initialisation, uses.resting_state)).collect(),
             not_aliased: (uses.iter().enumerate())
                 .filter_map(|(number, uses)| Some((FrameResourceId(number), uses.not_aliased?)))
                 .collect(),

@@ -57,7 +57,7 @@ fn queues_share_memory_only_behind_a_fence() {
             let activation = &plan.activations[1];
             assert_eq!((activation.resource, activation.predecessors.len()), (b, 1));
             // The fence separates the submissions, so there is no barrier; but the target must be initialised.
-            assert!(activation.legacy.is_empty() && !activation.predecessors[0].same_queue);
+            assert!(activation.after.is_empty() && !activation.predecessors[0].same_queue);
             assert_eq!(activation.initialisation, Initialisation::Discard);
             assert_eq!(activation.resting_state, RestingState::RenderTarget);
             // The next frame's compute passes must not begin before the direct queue is done with the memory.
@@ -85,10 +85,9 @@ fn predecessors_are_clipped_and_each_gets_a_barrier() {
     let [a, b, c] = [0, 1, 2].map(|number| &plan.activations[number]);
     assert_eq!((a.initialisation, a.resting_state), (Initialisation::Clear, RestingState::RenderTarget));
     assert_eq!((b.initialisation, b.resting_state), (Initialisation::Copy, RestingState::CopyDest));
-    assert!(a.predecessors.len() == 1 && a.predecessors[0].previous_frame && a.legacy.is_empty());
+    assert!(a.predecessors.len() == 1 && a.predecessors[0].previous_frame && a.after.is_empty());
     assert_eq!((c.resource, c.pass, c.queue), (resources[2], second, queue));
-    let barrier = |before| LegacyAliasingBarrier { before, after: resources[2] };
-    assert_eq!(c.legacy, [barrier(resources[0]), barrier(resources[1])]);
+    assert_eq!(c.after, [resources[0], resources[1]]);
     let mut ranges: Vec<_> =
         c.predecessors.iter().map(|predecessor| predecessor.range.start().get() >> 16).collect();
     ranges.sort_unstable();
@@ -98,8 +97,8 @@ fn predecessors_are_clipped_and_each_gets_a_barrier() {
     let options = FramePlanOptions { barriers: BarrierModel::Enhanced, ..DIRECT_STEPS };
     let plan = frame.plan(&options, &mut || false).unwrap();
     let c = &plan.activations[2];
-    let expected = EnhancedActivation { deactivate: vec![resources[0], resources[1]], discard: false };
-    assert_eq!((c.enhanced.as_ref(), c.initialisation), (Some(&expected), Initialisation::Discard));
+    assert_eq!((&c.after[..], c.discards), (&resources[..2], false));
+    assert_eq!(c.initialisation, Initialisation::Discard);
     let readers = frame.add_pass(queue);
     frame.add_use(readers, resources[2], Use::Read).unwrap();
     let last = frame.add_pass(queue);
@@ -107,8 +106,7 @@ fn predecessors_are_clipped_and_each_gets_a_barrier() {
     frame.add_use(last, depth, Use::Render).unwrap();
     let plan = frame.plan(&options, &mut || false).unwrap();
     let activation = plan.activations.iter().find(|activation| activation.resource == depth).unwrap();
-    let expected = EnhancedActivation { deactivate: vec![resources[2]], discard: true };
-    assert_eq!(activation.enhanced.as_ref(), Some(&expected));
+    assert_eq!((&activation.after[..], activation.discards), (&resources[2..], true));
     assert_eq!(activation.resting_state, RestingState::DepthWrite);
 }
 
@@ -129,8 +127,7 @@ fn a_barrier_discards_only_if_no_predecessor_may_have_written_last() {
         }
         let plan = frame.plan(&options, &mut || false).unwrap();
         let activation = plan.activations.iter().find(|activation| activation.resource == after).unwrap();
-        let expected = EnhancedActivation { deactivate: vec![before], discard: !may_be_skipped };
-        assert_eq!(activation.enhanced.as_ref(), Some(&expected));
+        assert_eq!((&activation.after[..], activation.discards), (&[before][..], !may_be_skipped));
     }
 }
 
@@ -191,12 +188,12 @@ fn a_pass_that_may_be_skipped_does_not_hide_earlier_users() {
         resource
     });
     let barriers = |frame: &Frame| {
-        plan(frame).activations.into_iter().map(|activation| activation.legacy).collect::<Vec<_>>()
+        let activations = plan(frame).activations.into_iter();
+        activations.map(|activation| (activation.after, activation.resource)).collect::<Vec<_>>()
     };
-    let barrier = |before, after| LegacyAliasingBarrier { before, after };
-    assert_eq!(barriers(&frame), [vec![], vec![barrier(a, b)], vec![barrier(b, c)]]);
+    assert_eq!(barriers(&frame), [(vec![], a), (vec![a], b), (vec![b], c)]);
     frame.set_may_be_skipped(PassId(1)).unwrap();
-    assert_eq!(barriers(&frame), [vec![], vec![barrier(a, b)], vec![barrier(a, c), barrier(b, c)]]);
+    assert_eq!(barriers(&frame), [(vec![], a), (vec![a], b), (vec![a, b], c)]);
 }
 
 #[test]
@@ -278,8 +275,7 @@ fn resources_behind_a_buffer_are_predecessors_too() {
         }
         let plan = plan(&frame);
         assert_eq!(height(&plan), 2);
-        let mut before: Vec<usize> =
-            plan.activations[2].legacy.iter().map(|barrier| barrier.before.index()).collect();
+        let mut before: Vec<usize> = plan.activations[2].after.iter().map(|before| before.0).collect();
         before.sort_unstable();
         assert_eq!(before, expected, "{middle:?}");
     }
@@ -303,12 +299,11 @@ fn resources_in_the_same_granule_are_predecessors() {
     let plan = plan(&frame);
     assert_eq!(height(&plan), 1);
     // The last one is the third user of its bytes, and the second of the rest of the granule.
-    let before: Vec<usize> =
-        plan.activations[2].legacy.iter().map(|barrier| barrier.before.index()).collect();
+    let before: Vec<usize> = plan.activations[2].after.iter().map(|before| before.0).collect();
     assert_eq!(before, [0, 1]);
     // Small textures alone share nothing but bytes.
     let [first, second] = [1, 2].map(|number: usize| &plan.activations[number].predecessors);
-    assert!(first.iter().any(|one| one.resource.index() == 0) && second.len() > 1, "{first:?}, {second:?}");
+    assert!(first.iter().any(|one| one.resource.0 == 0) && second.len() > 1, "{first:?}, {second:?}");
 }
 
 #[test]
@@ -422,9 +417,8 @@ proptest! {
                     let resource = FrameResourceId(resource);
                     let submission = plan.submissions.iter().find(|one| one.passes.contains(&activation.pass)).unwrap();
                     let same = uses(resource.0).iter().any(|pass| submission.passes.contains(pass));
-                    let barrier = LegacyAliasingBarrier { before: resource, after: activation.resource };
                     // Separate submissions are ordered without a barrier.
-                    prop_assert_eq!(activation.legacy.contains(&barrier), same && !previous_frame);
+                    prop_assert_eq!(activation.after.contains(&resource), same && !previous_frame);
                 }
             }
         }

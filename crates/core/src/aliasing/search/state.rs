@@ -10,8 +10,8 @@
 //! A state is infeasible if some section's buffers do not fit between the floor and the capacity even if they could be
 //! stacked in the order of their heads without any other conflict.
 
-use super::problem::Problem;
-use crate::aliasing::sections::index;
+use super::Problem;
+use crate::aliasing::instance::index;
 
 /// No buffer.
 const NONE: u32 = u32::MAX;

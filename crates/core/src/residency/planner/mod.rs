@@ -35,7 +35,7 @@ use crate::{ByteSize, FenceValue, SegmentGroup};
 /// costs little, and one that pages more.
 ///
 /// ```
-/// use heapwright_core::residency::policy::{Moment, PolicyKind};
+/// use heapwright_core::residency::policy::PolicyKind;
 /// use heapwright_core::residency::*;
 /// use heapwright_core::{ByteSize, FenceValue, SegmentGroup};
 ///
@@ -43,22 +43,22 @@ use crate::{ByteSize, FenceValue, SegmentGroup};
 /// let group = SegmentGroup::Local;
 /// planner.set_memory(group, GroupMemory { budget: ByteSize::from_mib(3), external: ByteSize::ZERO });
 /// let heap = |status| NewManagedHeap { group, size: ByteSize::from_mib(2), level: PriorityLevel::Normal, status };
-/// let old = planner.add(heap(Status::Resident), Moment::default())?;
-/// let new = planner.add(heap(Status::Evicted), Moment::default())?;
+/// let old = planner.add(heap(Status::Resident))?;
+/// let new = planner.add(heap(Status::Evicted))?;
 ///
 /// let queue = planner.add_queue();
-/// let submission = planner.begin(queue, FenceValue::new(1), Default::default());
+/// let submission = planner.begin(queue, FenceValue::new(1));
 /// assert!(!planner.are_resident(&[new])?);
 /// let mut plan = Plan::default();
 /// let request = PlanRequest {
 ///     submission: Some(&submission),
 ///     heaps: &[new],
 ///     list_ends: &[1],
-///     ..PlanRequest::new(submission.moment())
+///     ..Default::default()
 /// };
 /// assert_eq!(planner.plan(&request, &mut plan)?, PlanOutcome::Ready);
 /// assert_eq!((&plan.evict[..], &plan.make_resident[..]), (&[old][..], &[new][..]));
-/// planner.paged_in(&plan, FenceValue::new(1), submission.moment());
+/// planner.paged_in(&plan, FenceValue::new(1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub struct ResidencyPlanner {
     clock: u64,
     /// The last submission that a policy knows, on its clock.
     known: u64,
-    /// The time of the last submission.
+    /// The time of policies' clock.
     time: std::time::Duration,
     /// The last planned value of the paging fence, and the value that it has reached.
     paging: (FenceValue, FenceValue),
@@ -126,7 +126,7 @@ impl ResidencyPlanner {
     /// # Errors
     ///
     /// Returns [`PlanError::TooMuch`] if the sizes or the number of heaps exceed the limits.
-    pub fn add(&mut self, heap: NewManagedHeap, now: Moment) -> Result<ManagedHeapId, PlanError> {
+    pub fn add(&mut self, heap: NewManagedHeap) -> Result<ManagedHeapId, PlanError> {
         self.teach_policies();
         let NewManagedHeap { group, size, level, status } = heap;
         let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
@@ -136,6 +136,7 @@ impl ResidencyPlanner {
         self.bytes = bytes;
         self.totals[group.index()].enter(self.heaps.at(id.slot()), size);
         if status == Status::Resident {
+            let now = self.now();
             self.policies[group.index()][level.index()].admit(id.slot(), size, Admission::Created, now);
         }
         Ok(id)
@@ -210,12 +211,6 @@ impl ResidencyPlanner {
         if self.is_unified { SegmentGroup::Local } else { group }
     }
 
-    /// Returns whether any policy depends on time; see [`EvictionPolicy::counts_time`].
-    #[must_use]
-    pub fn counts_time(&self) -> bool {
-        self.policies.iter().flatten().any(|policy| policy.counts_time())
-    }
-
     /// Adds a queue, with its own fence.
     pub fn add_queue(&mut self) -> QueueSlot {
         self.in_flight.add_queue()
@@ -257,20 +252,16 @@ impl ResidencyPlanner {
         self.in_flight.len()
     }
 
-    /// Returns the current moment on the policies' clocks, where `time` counts from a start of the caller's
-    /// choice.
-    #[must_use]
-    pub const fn moment(&self, time: std::time::Duration) -> Moment {
-        // A cancelled submission has no moment, but policies may know it.
-        let submission = if self.known > self.clock { self.known } else { self.clock };
-        Moment { submission, time }
+    /// Sets the time that policies are told from now on. Policies of this crate count submissions alone, and need none.
+    pub fn set_time(&mut self, time: std::time::Duration) {
+        self.time = time;
     }
 
-    /// Returns the moment at which policies are called: that of the caller, or the last submission's if it is later, because
-    /// other queues may submit while a caller waits or pages.
-    fn known_at(&mut self, now: Moment) -> Moment {
-        self.known = self.known.max(self.clock).max(now.submission);
-        Moment { submission: self.known, time: now.time.max(self.time) }
+    /// Returns the moment at which policies are called: that of the last submission, because other queues may submit while a
+    /// caller waits or pages. A cancelled submission has no moment, but policies may know it.
+    fn now(&mut self) -> Moment {
+        self.known = self.known.max(self.clock);
+        Moment { submission: self.known, time: self.time }
     }
 
     /// Adds a lock, which keeps a heap resident once it is. O(1).
@@ -281,20 +272,21 @@ impl ResidencyPlanner {
     /// # Errors
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::TooManyLocks`].
-    pub fn lock(&mut self, id: ManagedHeapId, now: Moment) -> Result<LockOutcome, PlanError> {
+    pub fn lock(&mut self, id: ManagedHeapId) -> Result<LockOutcome, PlanError> {
         self.teach_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let locks = self.heaps.planned(id.slot()).locks.checked_add(1).ok_or(PlanError::TooManyLocks)?;
         if record.status == Some(Status::Unknown) {
-            self.adopt(id, now);
+            self.adopt(id);
         }
         let (group, level, _) = self.set_locks(id, locks).ok_or(PlanError::Unknown)?;
         let record = self.heaps.at(id.slot());
-        let is_resident = record.status == Some(Status::Resident);
+        let (is_resident, arrives) = (record.status == Some(Status::Resident), record.arrives);
         if is_resident && locks == 1 {
+            let now = self.now();
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Locked, now);
         }
-        let arrives = if record.arrives > self.paging.1.get() { record.arrives } else { 0 };
+        let arrives = if arrives > self.paging.1.get() { arrives } else { 0 };
         Ok(LockOutcome { is_missing: !is_resident, arrives: FenceValue::new(arrives) })
     }
 
@@ -303,12 +295,13 @@ impl ResidencyPlanner {
     /// # Errors
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::NotLocked`].
-    pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
+    pub fn unlock(&mut self, id: ManagedHeapId) -> Result<u32, PlanError> {
         self.teach_policies();
         self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let left = self.heaps.planned(id.slot()).locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
         let (group, level, size) = self.set_locks(id, left).ok_or(PlanError::Unknown)?;
         if left == 0 && self.heaps.at(id.slot()).status == Some(Status::Resident) {
+            let now = self.now();
             self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
             self.heaps.planned_mut(id.slot()).period = self.period.0;
         }
@@ -320,12 +313,7 @@ impl ResidencyPlanner {
     /// # Errors
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed.
-    pub fn set_level(
-        &mut self,
-        id: ManagedHeapId,
-        level: PriorityLevel,
-        now: Moment,
-    ) -> Result<(), PlanError> {
+    pub fn set_level(&mut self, id: ManagedHeapId, level: PriorityLevel) -> Result<(), PlanError> {
         self.teach_policies();
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
         let (group, old) = (record.group.index(), record.level);
@@ -337,6 +325,7 @@ impl ResidencyPlanner {
         let size = self.heaps.planned(id.slot()).size;
         self.policies[group][old.index()].forget(id.slot());
         if is_held {
+            let now = self.now();
             self.policies[group][level.index()].admit(id.slot(), size, Admission::Unlocked, now);
         }
         Ok(())
@@ -348,12 +337,7 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed; for an eviction also [`PlanError::Locked`] and
     /// [`PlanError::InUse`].
-    pub fn set_resident(
-        &mut self,
-        id: ManagedHeapId,
-        is_resident: bool,
-        now: Moment,
-    ) -> Result<(), PlanError> {
+    pub fn set_resident(&mut self, id: ManagedHeapId, is_resident: bool) -> Result<(), PlanError> {
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         if !is_resident && record.is_locked {
             return Err(PlanError::Locked);
@@ -364,12 +348,12 @@ impl ResidencyPlanner {
         match (record.status, is_resident) {
             (Some(Status::Resident | Status::Arriving), true) | (Some(Status::Evicted), false) => Ok(()),
             (Some(Status::Unknown | Status::Evicted), true) => {
-                self.arrive(id, FenceValue::ZERO, Admission::Created, now);
+                self.arrive(id, FenceValue::ZERO, Admission::Created);
                 Ok(())
             }
             _ => {
                 let is_held = record.is_held();
-                self.evict(id, is_held, now);
+                self.evict(id, is_held);
                 Ok(())
             }
         }

@@ -26,7 +26,6 @@ impl ResidencyPlanner {
     pub fn plan(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) -> Result<PlanOutcome, UnknownHeap> {
         plan.clear();
         self.teach_policies();
-        let request = &PlanRequest { now: self.known_at(request.now), ..*request };
         if let Some(position) = request.heaps.iter().position(|&id| self.heaps.get(id).is_none()) {
             return Err(UnknownHeap { position });
         }
@@ -52,7 +51,7 @@ impl ResidencyPlanner {
             let before = (needs, plan.set.len());
             for &id in request.heaps.get(begin..end).unwrap_or_default() {
                 if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Unknown)) {
-                    self.adopt(id, request.now);
+                    self.adopt(id);
                 }
                 let slot = id.slot();
                 if self.heaps.planned(slot).stamp == self.stamp {
@@ -111,8 +110,9 @@ impl ResidencyPlanner {
             return None;
         }
         plan.chosen.clear();
+        let now = self.now();
         self.ask_policies(group, need, &mut plan.chosen, |policy, rest, evict| {
-            policy.choose(rest, request.now, evict);
+            policy.choose(rest, now, evict);
         });
         let heaps = &self.heaps;
         spare_unneeded(&mut plan.chosen, need, |slot| heaps.planned(slot).size);
@@ -128,7 +128,7 @@ impl ResidencyPlanner {
             if request.may_wait
                 && !request.hurries
                 && !busy.is_zero()
-                && self.are_needed_soon(request, index, &plan.chosen)
+                && self.are_needed_soon(now, index, &plan.chosen)
             {
                 if let Some(wait) = self.wait_for(request) {
                     plan.may_go_on = true;
@@ -192,11 +192,11 @@ impl ResidencyPlanner {
 
     /// Returns whether a victim is expected to be used before the GPU has finished the submitted work. It is
     /// then better to wait, because a heap that is needed later can be evicted instead.
-    fn are_needed_soon(&self, request: &PlanRequest<'_>, group: usize, victims: &[HeapSlot]) -> bool {
+    fn are_needed_soon(&self, now: Moment, group: usize, victims: &[HeapSlot]) -> bool {
         let in_flight = u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX);
         victims.iter().any(|&slot| {
             let policy = &self.policies[group][self.heaps.at(slot).level.index()];
-            policy.next_use_in(slot, request.now).is_some_and(|next| next <= in_flight)
+            policy.next_use_in(slot, now).is_some_and(|next| next <= in_flight)
         })
     }
 
@@ -212,7 +212,7 @@ impl ResidencyPlanner {
 
     /// Records the effects of a plan.
     fn apply(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) {
-        self.evict_victims(request.now, plan);
+        self.evict_victims(plan);
         let mut arrives = 0;
         for index in 0..plan.set.len() {
             let id = self.heaps.id_at(plan.set[index]);
@@ -242,31 +242,31 @@ impl ResidencyPlanner {
         self.teach_if_due();
     }
 
-    pub(super) fn evict_victims(&mut self, now: Moment, plan: &mut Plan) {
+    pub(super) fn evict_victims(&mut self, plan: &mut Plan) {
         for index in 0..plan.victims.len() {
             let id = self.heaps.id_at(plan.victims[index]);
-            self.evict(id, true, now);
+            self.evict(id, true);
             plan.evict.push(id);
         }
     }
 
-    pub(super) fn evict(&mut self, id: ManagedHeapId, is_held: bool, now: Moment) {
+    pub(super) fn evict(&mut self, id: ManagedHeapId, is_held: bool) {
         self.teach_policies();
         let changed = self.change(id, |record| {
             record.status = Some(Status::Evicted);
             record.arrives = 0;
         });
         if let Some((group, level, _)) = changed.filter(|_| is_held) {
-            let now = self.known_at(now);
+            let now = self.now();
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Evicted, now);
         }
     }
 
     /// Records that a heap is resident once the paging fence has reached `value`. It may be evicted from then
     /// on unless it is locked.
-    pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
+    pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission) {
         self.teach_policies();
-        let now = self.known_at(now);
+        let now = self.now();
         let changed = self.change(id, |record| {
             record.status = Some(Status::Resident);
             record.arrives = value.get();
@@ -282,30 +282,30 @@ impl ResidencyPlanner {
     /// O(heaps of the plan).
     ///
     /// Heaps that were removed meanwhile are skipped.
-    pub fn paged_in(&mut self, plan: &Plan, value: FenceValue, now: Moment) {
+    pub fn paged_in(&mut self, plan: &Plan, value: FenceValue) {
         self.paging.0 = self.paging.0.max(value);
         for &id in &plan.make_resident {
             if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Arriving)) {
-                self.arrive(id, value, Admission::PagedIn, now);
+                self.arrive(id, value, Admission::PagedIn);
             }
         }
     }
 
     /// Completes a plan whose MakeResident failed. Heaps that the plan evicted stay evicted. O(heaps of the
     /// plan).
-    pub fn page_in_failed(&mut self, plan: &Plan, now: Moment) {
+    pub fn page_in_failed(&mut self, plan: &Plan) {
         for &id in &plan.make_resident {
             if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Arriving)) {
-                self.evict(id, false, now);
+                self.evict(id, false);
             }
         }
     }
 
     /// Completes a plan whose Evict failed: all of its victims are still resident. O(heaps of the plan).
-    pub fn evict_failed(&mut self, plan: &Plan, now: Moment) {
+    pub fn evict_failed(&mut self, plan: &Plan) {
         for &id in &plan.evict {
             if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Evicted)) {
-                self.arrive(id, FenceValue::ZERO, Admission::Unlocked, now);
+                self.arrive(id, FenceValue::ZERO, Admission::Unlocked);
             }
         }
     }
@@ -315,7 +315,7 @@ impl ResidencyPlanner {
     /// than half of the budget is used. O(victims + heaps that cannot be evicted).
     ///
     /// The plan must be carried out. It makes nothing resident.
-    pub fn plan_ahead(&mut self, limit: [ByteSize; 2], now: Moment, plan: &mut Plan) {
+    pub fn plan_ahead(&mut self, limit: [ByteSize; 2], plan: &mut Plan) {
         plan.clear();
         self.stamp += 1;
         for (group, limit) in SegmentGroup::ALL.into_iter().zip(limit) {
@@ -329,12 +329,13 @@ impl ResidencyPlanner {
                 continue;
             }
             self.teach_policies();
+            let now = self.now();
             plan.bytes_out[index] =
                 self.ask_policies(group, limit, &mut plan.victims, |policy, rest, evict| {
                     policy.choose_ahead(rest, fullness, now, evict);
                 });
         }
-        self.evict_victims(now, plan);
+        self.evict_victims(plan);
     }
 
     /// Plans to evict the heaps that were resident and unused for a whole period, however much room there is,
@@ -345,7 +346,7 @@ impl ResidencyPlanner {
     /// or that are in transit are kept.
     ///
     /// The plan must be carried out. It makes nothing resident.
-    pub fn plan_unused(&mut self, now: Moment, plan: &mut Plan) {
+    pub fn plan_unused(&mut self, plan: &mut Plan) {
         plan.clear();
         let (period, last_before) = self.period;
         for (id, record) in self.heaps.iter() {
@@ -359,7 +360,7 @@ impl ResidencyPlanner {
                 *bytes = bytes.saturating_add(self.heaps.planned(slot).size);
             }
         }
-        self.evict_victims(now, plan);
+        self.evict_victims(plan);
         self.begin_period();
     }
 

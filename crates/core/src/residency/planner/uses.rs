@@ -13,18 +13,16 @@ use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 impl ResidencyPlanner {
     /// Begins a submission, at whose end the queue's fence reaches `value`. O(1).
     #[inline]
-    pub fn begin(&mut self, queue: QueueSlot, value: FenceValue, time: std::time::Duration) -> Submission {
+    pub fn begin(&mut self, queue: QueueSlot, value: FenceValue) -> Submission {
         self.clock += 1;
-        self.time = time;
-        let now = Moment { submission: self.clock, time };
-        Submission { queue, number: self.in_flight.begin(queue, value), value, now }
+        Submission { queue, number: self.in_flight.begin(queue, value), value, clock: self.clock }
     }
 
     /// Cancels a submission that was not made; it must be the last one of its queue.
     pub fn cancel(&mut self, submission: &Submission) {
         self.in_flight.cancel(submission);
         // If it is repeated, it is the same submission to policies.
-        if submission.now.submission == self.clock {
+        if submission.clock == self.clock {
             self.clock -= 1;
         }
     }
@@ -91,7 +89,7 @@ impl ResidencyPlanner {
     fn use_other(&mut self, id: ManagedHeapId, submission: &Submission) -> Option<()> {
         // Missing heaps would be a mistake of the caller, and are left unchanged.
         if self.heaps.get(id)?.status == Some(Status::Unknown) {
-            self.adopt(id, submission.now);
+            self.adopt(id);
             self.use_resident(id, submission);
         }
         Some(())
@@ -107,12 +105,12 @@ impl ResidencyPlanner {
 
     /// Records the use of a heap of unknown status: D3D12 creates heaps resident unless they are created
     /// otherwise on request.
-    pub(super) fn adopt(&mut self, id: ManagedHeapId, now: Moment) {
+    pub(super) fn adopt(&mut self, id: ManagedHeapId) {
         let Some(record) = self.heaps.get(id) else { return };
         // It was counted as external usage.
         let external = &mut self.memory[record.group.index()].external;
         *external = external.saturating_sub(self.heaps.planned(id.slot()).size);
-        self.arrive(id, FenceValue::ZERO, Admission::Created, now);
+        self.arrive(id, FenceValue::ZERO, Admission::Created);
     }
 
     /// Passes all uses to the policies. Every other call of a policy comes after this one.
@@ -136,7 +134,7 @@ impl ResidencyPlanner {
     pub(super) fn uses_by(&mut self, submission: &Submission) -> UsesBy {
         // Cancelled submissions have a number, but no moment. The difference of the two numbers is the same
         // for all uses that are passed together.
-        let cancelled = submission.number - submission.now.submission;
+        let cancelled = submission.number - submission.clock;
         if cancelled != self.cancelled {
             self.teach_policies();
             self.cancelled = cancelled;

@@ -50,10 +50,11 @@ use crate::ByteSize;
 /// As of both experts, in time and memory, and 24 bytes per heap: 84 bytes per heap in total. While memory
 /// was never short, only [`NextUse`] is updated; the first [`choose`](EvictionPolicy::choose) orders all
 /// heaps by their last use once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Adaptive {
     next_use: NextUse,
     lru: Lru,
+    /// The expert that leads, once memory was short.
     leader: usize,
     heaps: Vec<Known>,
     /// The bytes of the set of each expert.
@@ -78,8 +79,8 @@ pub struct Adaptive {
     victims: Vec<HeapSlot>,
 }
 
-const NEXT_USE: usize = 0;
-const LRU: usize = 1;
+const LRU: usize = 0;
+const NEXT_USE: usize = 1;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
@@ -111,34 +112,7 @@ fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-impl Default for Adaptive {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Adaptive {
-    /// Creates a policy that holds no heap.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            next_use: NextUse::new(),
-            lru: Lru::new(),
-            leader: LRU,
-            heaps: Vec::new(),
-            set_bytes: [0; 2],
-            outside: [Chain::EMPTY; 3],
-            links: Rows::new(),
-            lead: 0,
-            debt: 0,
-            held: 0,
-            capacity: None,
-            now: 0,
-            trimmed: 0,
-            victims: Vec::new(),
-        }
-    }
-
     fn expert(&mut self, number: usize) -> &mut dyn EvictionPolicy {
         if number == NEXT_USE { &mut self.next_use } else { &mut self.lru }
     }
@@ -277,7 +251,7 @@ impl Adaptive {
     /// Begins to simulate when memory is short for the first time: both sets are the heaps held.
     fn start(&mut self) {
         let held = self.heaps.iter().zip(0..).filter(|(known, _)| known.held);
-        let mut slots: Vec<HeapSlot> = held.map(|(_, number)| HeapSlot::new(number)).collect();
+        let mut slots: Vec<HeapSlot> = held.map(|(_, number)| HeapSlot(number)).collect();
         let (next_use, now) = (&self.next_use, Self::clock(self.now));
         slots.sort_unstable_by_key(|&heap| (std::cmp::Reverse(next_use.age(heap, now)), heap.index()));
         for heap in slots {
@@ -425,9 +399,5 @@ impl EvictionPolicy for Adaptive {
         self.next_use.choose_ahead(limit, fullness, now, &mut |heap| {
             if heaps[heap.index()].held { evict(heap) } else { None }
         });
-    }
-
-    fn counts_time(&self) -> bool {
-        false
     }
 }

@@ -6,7 +6,7 @@ use super::HeapSlot;
 use crate::ByteSize;
 
 /// The link value for no heap.
-const NONE: HeapSlot = HeapSlot::new(u32::MAX);
+const NONE: HeapSlot = HeapSlot(u32::MAX);
 
 /// A row per [`HeapSlot`]: a policy's data of the heap, and the links of the one chain that may contain it.
 ///
@@ -30,10 +30,13 @@ pub struct Chain {
     newest: HeapSlot,
 }
 
-impl Chain {
-    /// An empty chain.
-    pub const EMPTY: Self = Self { oldest: NONE, newest: NONE };
+impl Default for Chain {
+    fn default() -> Self {
+        Self { oldest: NONE, newest: NONE }
+    }
+}
 
+impl Chain {
     /// Returns the heap at the oldest end.
     #[must_use]
     #[inline]
@@ -55,12 +58,6 @@ fn linked(heap: HeapSlot) -> Option<HeapSlot> {
 }
 
 impl<T: Default> Rows<T> {
-    /// Creates a table without rows.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { rows: Vec::new() }
-    }
-
     /// Returns the data of a heap, or `None` if its row was never [made](Self::make).
     #[must_use]
     #[inline]
@@ -139,9 +136,7 @@ impl<T: Default> Rows<T> {
     pub fn older(&self, heap: HeapSlot) -> Option<HeapSlot> {
         self.rows.get(heap.index()).and_then(|row| linked(row.older))
     }
-}
 
-impl<T: Default> Rows<T> {
     /// Chooses heaps from the oldest of a chain on, until `need` is reached or a heap is not `wanted`.
     /// Returns the number of bytes chosen.
     pub fn choose_oldest(

@@ -9,7 +9,7 @@ use crate::ByteSize;
 /// Of heaps that are used by the same submission, the one whose use becomes known first is evicted first. It takes 12
 /// bytes per heap. Its weakness is cyclic use, which is typical of frames: of heaps that are used in turn and
 /// do not fit together, it always evicts the one that is needed next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lru {
     rows: Rows<Held>,
     by_use: Chain,
@@ -19,19 +19,7 @@ pub struct Lru {
 #[derive(Debug, Clone, Copy, Default)]
 struct Held(bool);
 
-impl Default for Lru {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Lru {
-    /// Creates a policy that holds no heap.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { rows: Rows::new(), by_use: Chain::EMPTY }
-    }
-
     fn remove(&mut self, heap: HeapSlot) {
         if let Some(held) = self.rows.get_mut(heap) {
             if std::mem::take(&mut held.0) {
@@ -72,9 +60,5 @@ impl EvictionPolicy for Lru {
 
     fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         self.rows.choose_oldest(&self.by_use, need, |_| true, evict);
-    }
-
-    fn counts_time(&self) -> bool {
-        false
     }
 }

@@ -6,39 +6,23 @@
 
 mod adaptive;
 pub mod chains;
-mod kind;
 mod lru;
 mod next_use;
-mod victims;
 
 use std::fmt;
 
 use crate::ByteSize;
 
 pub use adaptive::Adaptive;
-pub use kind::{PolicyKind, UnknownPolicy};
 pub use lru::Lru;
 pub use next_use::NextUse;
-pub use victims::spare_unneeded;
 
 /// The index of a heap in the tables of a [`ResidencyPlanner`](super::ResidencyPlanner). It is small, and
 /// reused after the heap is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HeapSlot(u32);
+pub struct HeapSlot(pub u32);
 
 impl HeapSlot {
-    /// Creates the slot with this number.
-    #[must_use]
-    pub const fn new(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number.
-    #[must_use]
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-
     /// Returns the slot as an index of a table.
     #[must_use]
     #[inline]
@@ -52,7 +36,7 @@ impl HeapSlot {
 pub struct Moment {
     /// The number of submissions before, on all queues. Never decreases.
     pub submission: u64,
-    /// The time since a start of the caller's choice. Never decreases.
+    /// The time since a start of the caller's choice. Never decreases. No policy of this crate counts it, so it may stand still.
     pub time: std::time::Duration,
 }
 
@@ -140,12 +124,6 @@ pub trait EvictionPolicy: fmt::Debug + Send {
         _evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
     ) {
     }
-
-    /// Returns whether the policy depends on [`Moment::time`]. If it does not, the time passed to it may
-    /// stand still, which saves reading a clock at each submission.
-    fn counts_time(&self) -> bool {
-        true
-    }
 }
 
 /// The reason why a heap is held.
@@ -166,4 +144,122 @@ pub enum Withdrawal {
     Evicted,
     /// The heap stays resident, and cannot be evicted until it is admitted again.
     Locked,
+}
+
+/// An eviction policy, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PolicyKind {
+    /// The policy [`Adaptive`].
+    #[default]
+    Adaptive,
+    /// The policy [`NextUse`].
+    NextUse,
+    /// The policy [`Lru`].
+    Lru,
+}
+
+impl PolicyKind {
+    /// Returns every policy of this crate, the default first.
+    #[must_use]
+    pub const fn all() -> &'static [Self] {
+        &[Self::Adaptive, Self::NextUse, Self::Lru]
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Adaptive => "adaptive",
+            Self::NextUse => "next-use",
+            Self::Lru => "lru",
+        }
+    }
+
+    /// Creates a policy of this kind, with default parameters, that holds no heap.
+    #[must_use]
+    pub fn create(self) -> Box<dyn EvictionPolicy> {
+        match self {
+            Self::Adaptive => Box::new(Adaptive::default()),
+            Self::NextUse => Box::new(NextUse::default()),
+            Self::Lru => Box::new(Lru::default()),
+        }
+    }
+}
+
+impl fmt::Display for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Removes victims that are not needed to reach `need`, the last first, and keeps the order of the others.
+///
+/// Heaps are large and of different sizes: a small victim chosen first is not needed any more if a large one
+/// follows. Because policies name the least valuable heaps first, the most valuable are kept resident.
+/// `size_of` is called at most twice for each victim.
+///
+/// Cost: O(victims). Nothing is allocated.
+///
+/// ```
+/// use heapwright_core::ByteSize;
+/// use heapwright_core::residency::policy::{HeapSlot, spare_unneeded};
+///
+/// let sizes = [2, 1, 8].map(ByteSize::new);
+/// let mut victims: Vec<_> = (0..3).map(HeapSlot).collect();
+/// spare_unneeded(&mut victims, ByteSize::new(9), |heap| sizes[heap.index()]);
+/// // 11 bytes were chosen: the heap of one byte can stay, but then not the one of two.
+/// assert_eq!(victims, [HeapSlot(0), HeapSlot(2)]);
+/// ```
+pub fn spare_unneeded(
+    victims: &mut Vec<HeapSlot>,
+    need: ByteSize,
+    mut size_of: impl FnMut(HeapSlot) -> ByteSize,
+) {
+    let chosen = victims.iter().fold(0_u128, |sum, &heap| sum + u128::from(size_of(heap).get()));
+    let Some(mut surplus) = chosen.checked_sub(u128::from(need.get())) else {
+        return;
+    };
+    let mut kept = victims.len();
+    for at in (0..victims.len()).rev() {
+        let size = u128::from(size_of(victims[at]).get());
+        if size <= surplus {
+            surplus -= size;
+        } else {
+            kept -= 1;
+            victims[kept] = victims[at];
+        }
+    }
+    victims.drain(..kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn exactly_the_needed_victims_are_chosen(
+            sizes in prop::collection::vec(0..30_u64, 0..20), need in 0..200_u64
+        ) {
+            let size_of = |heap: HeapSlot| ByteSize::new(sizes[heap.index()]);
+            let mut victims: Vec<_> = (0..u32::try_from(sizes.len()).unwrap()).map(HeapSlot).collect();
+            let before = victims.clone();
+            spare_unneeded(&mut victims, ByteSize::new(need), size_of);
+            let bytes: u64 = victims.iter().map(|&heap| size_of(heap).get()).sum();
+            prop_assert!(victims.is_sorted());
+            if sizes.iter().sum::<u64>() < need {
+                prop_assert_eq!(victims, before);
+            } else {
+                prop_assert!(bytes >= need);
+                for &victim in &victims {
+                    prop_assert!(bytes - size_of(victim).get() < need, "{:?} is not needed", victim);
+                }
+            }
+        }
+    }
 }

@@ -53,7 +53,7 @@ pub struct NextUse {
 }
 
 /// Heaps of about the same interval, in the order of their last use.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Class {
     chain: Chain,
     heaps: u32,
@@ -102,24 +102,18 @@ const AHEAD_INTERVALS: u32 = 16;
 
 impl Default for NextUse {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl NextUse {
-    /// Creates a policy that holds no heap.
-    #[must_use]
-    pub fn new() -> Self {
         Self {
-            rows: Rows::new(),
-            chains: Box::new([Class { chain: Chain::EMPTY, heaps: 0 }; CHAINS]),
+            rows: Rows::default(),
+            chains: Box::new([Class::default(); CHAINS]),
             once: Returns::default(),
             lost: Returns::default(),
             absences: Absences::default(),
             candidates: Vec::with_capacity(CHAINS),
         }
     }
+}
 
+impl NextUse {
     /// Returns the number of submissions since the last use of a heap.
     pub(super) fn age(&self, heap: HeapSlot, now: u32) -> u32 {
         self.rows.get(heap).map_or(0, |habit| habit.age(now) / SUBMISSION)
@@ -394,10 +388,6 @@ impl EvictionPolicy for NextUse {
             let chosen = self.rows.choose_oldest(chain, limit, stays_away, evict);
             limit = limit.saturating_sub(chosen);
         }
-    }
-
-    fn counts_time(&self) -> bool {
-        false
     }
 }
 

@@ -220,11 +220,11 @@ impl ShadowedPlanner {
                 }
             }
         }
-        let (plan, now) = (std::mem::take(&mut self.plan), request.now);
+        let plan = std::mem::take(&mut self.plan);
         let is_done = match outcome {
             Outcome::Done => {
                 self.paging.0 += 1;
-                self.planner.paged_in(&plan, FenceValue::new(self.paging.0), now);
+                self.planner.paged_in(&plan, FenceValue::new(self.paging.0));
                 for &id in &plan.make_resident {
                     let (arrives, period) = (self.paging.0, self.period);
                     let heap = self.heap(id);
@@ -233,12 +233,12 @@ impl ShadowedPlanner {
                 true
             }
             Outcome::PageInFails | Outcome::EvictFails => {
-                self.planner.page_in_failed(&plan, now);
+                self.planner.page_in_failed(&plan);
                 for &id in &plan.make_resident {
                     self.heap(id).is_resident = false;
                 }
                 if matches!(outcome, Outcome::EvictFails) {
-                    self.planner.evict_failed(&plan, now);
+                    self.planner.evict_failed(&plan);
                     for &id in &plan.evict {
                         let period = self.period;
                         let heap = self.heap(id);
@@ -273,7 +273,7 @@ impl ShadowedPlanner {
         outcome: Outcome,
     ) {
         let value = self.submitted[queue] + 1;
-        let submission = self.planner.begin(self.queues[queue], FenceValue::new(value), self.time);
+        let submission = self.planner.begin(self.queues[queue], FenceValue::new(value));
         let are_resident = set.iter().all(|id| self.heaps[id].is_resident);
         assert_eq!(self.planner.are_resident(set), Ok(are_resident));
         let used = if are_resident {
@@ -289,7 +289,7 @@ impl ShadowedPlanner {
                 list_ends: &[split.min(set.len()), set.len()],
                 may_wait: terms.0,
                 may_exceed: terms.1,
-                ..PlanRequest::new(submission.moment())
+                ..Default::default()
             };
             self.plan(&request, Some(queue), outcome)
         };
@@ -311,7 +311,7 @@ impl ShadowedPlanner {
 
     fn call(&mut self, step: Step) {
         self.time += Duration::from_millis(16);
-        let now = self.planner.moment(self.time);
+        self.planner.set_time(self.time);
         match step {
             Step::Add { size, group, level, status } if self.heaps.len() < 64 => {
                 let group = SegmentGroup::ALL[usize::from(group)];
@@ -319,11 +319,11 @@ impl ShadowedPlanner {
                 let status = [Status::Unknown, Status::Evicted, Status::Resident][usize::from(status) % 3];
                 let size = u64::from(size);
                 let new = NewManagedHeap { group, size: ByteSize::new(size), level, status };
-                let id = self.planner.add(new, now).expect("small");
+                let id = self.planner.add(new).expect("small");
                 if status == Status::Unknown {
                     // Adopted, because the model has no unknown status.
-                    self.planner.lock(id, now).expect("it lives");
-                    assert_eq!(self.planner.unlock(id, now), Ok(0));
+                    self.planner.lock(id).expect("it lives");
+                    assert_eq!(self.planner.unlock(id), Ok(0));
                 }
                 let (is_resident, period) = (status != Status::Evicted, self.period);
                 let heap =
@@ -350,8 +350,7 @@ impl ShadowedPlanner {
                 let set: Vec<_> = heaps.iter().take(12).filter_map(|&index| self.pick(index)).collect();
                 let incoming = [ByteSize::new(incoming.into()), ByteSize::ZERO];
                 let ends = [set.len()];
-                let request =
-                    PlanRequest { heaps: &set, list_ends: &ends, incoming, ..PlanRequest::new(now) };
+                let request = PlanRequest { heaps: &set, list_ends: &ends, incoming, ..Default::default() };
                 self.plan(&request, None, outcome);
             }
             Step::Complete { queue, count } => {
@@ -369,12 +368,12 @@ impl ShadowedPlanner {
             }
             Step::Lock(index) => {
                 let Some(id) = self.pick(index) else { return };
-                let outcome = self.planner.lock(id, now).expect("it lives");
+                let outcome = self.planner.lock(id).expect("it lives");
                 let arrived = self.paging.1;
                 let heap = self.heap(id);
                 assert_eq!(outcome.is_missing, !heap.is_resident);
                 if outcome.is_missing {
-                    assert_eq!(self.planner.unlock(id, now), Ok(0));
+                    assert_eq!(self.planner.unlock(id), Ok(0));
                 } else {
                     assert_eq!(outcome.arrives.get(), if heap.arrives > arrived { heap.arrives } else { 0 });
                     heap.locks += 1;
@@ -388,7 +387,7 @@ impl ShadowedPlanner {
                 if left == Ok(0) {
                     heap.period = period;
                 }
-                assert_eq!(self.planner.unlock(id, now), left);
+                assert_eq!(self.planner.unlock(id), left);
             }
             Step::Memory { group, budget } => {
                 let group = SegmentGroup::ALL[usize::from(group)];
@@ -398,7 +397,7 @@ impl ShadowedPlanner {
             }
             Step::Trim { at_least } => {
                 let at_least = at_least.map(|bytes| ByteSize::new(bytes.into()));
-                let request = PlanRequest { at_least, may_exceed: true, ..PlanRequest::new(now) };
+                let request = PlanRequest { at_least, may_exceed: true, ..Default::default() };
                 assert_eq!(self.planner.plan(&request, &mut self.plan), Ok(PlanOutcome::Ready));
                 self.carry_out(&[]);
                 for (index, group) in SegmentGroup::ALL.into_iter().enumerate() {
@@ -410,14 +409,14 @@ impl ShadowedPlanner {
                 }
             }
             Step::Ahead(bytes) => {
-                self.planner.plan_ahead([ByteSize::new(bytes.into()); 2], now, &mut self.plan);
+                self.planner.plan_ahead([ByteSize::new(bytes.into()); 2], &mut self.plan);
                 self.carry_out(&[]);
             }
             Step::Unused => {
                 let is_due = |heap: &Heap| self.may_go(heap) && heap.period < self.period;
                 let due: BTreeSet<_> =
                     self.heaps.iter().filter(|(_, heap)| is_due(heap)).map(|(&id, _)| id).collect();
-                self.planner.plan_unused(now, &mut self.plan);
+                self.planner.plan_unused(&mut self.plan);
                 let evicted: BTreeSet<_> = self.plan.evict.iter().copied().collect();
                 assert!(evicted.is_subset(&due), "{evicted:?} of {due:?}");
                 assert!(!self.is_exact() || evicted == due, "{evicted:?} of {due:?}");
@@ -430,14 +429,11 @@ impl ShadowedPlanner {
             }
             Step::Level { heap, level } => {
                 let Some(id) = self.pick(heap) else { return };
-                assert_eq!(
-                    self.planner.set_level(id, PriorityLevel::ALL[usize::from(level) % 5], now),
-                    Ok(())
-                );
+                assert_eq!(self.planner.set_level(id, PriorityLevel::ALL[usize::from(level) % 5]), Ok(()));
             }
             Step::SetResident { heap, is_resident } => {
                 let (Some(id), period) = (self.pick(heap), self.period) else { return };
-                let answer = self.planner.set_resident(id, is_resident, now);
+                let answer = self.planner.set_resident(id, is_resident);
                 let heap = self.heap(id);
                 match answer {
                     Err(PlanError::Locked) => assert!(heap.locks > 0 && !is_resident),

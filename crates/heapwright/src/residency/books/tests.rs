@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use heapwright_core::residency::policy::{Moment, PolicyKind};
+use heapwright_core::residency::policy::PolicyKind;
 use heapwright_core::residency::{Plan, PlanOutcome, PlanRequest};
 use heapwright_intercept::{intercept, method};
 use heapwright_runtime::{HostProfile, Instance};
@@ -51,7 +51,7 @@ fn books() -> (&'static Books, &'static Report) {
 fn add(books: &Books, mib: u64, status: Status) -> ManagedHeapId {
     let size = ByteSize::from_mib(mib);
     let heap = NewManagedHeap { group: LOCAL, size, level: PriorityLevel::Normal, status };
-    books.lock().planner.add(heap, Moment::default()).expect("small")
+    books.lock().planner.add(heap).expect("small")
 }
 
 fn usage(books: &Books) -> u64 {
@@ -89,11 +89,11 @@ fn external_usage_does_not_lack_what_is_being_paged_in() {
     assert_eq!(refresh(4, 0), 4, "all of it is external");
     let heap = add(books, 2, Status::Evicted);
     let mut plan = Plan::default();
-    let request = PlanRequest { heaps: &[heap], list_ends: &[1], ..PlanRequest::new(Moment::default()) };
+    let request = PlanRequest { heaps: &[heap], list_ends: &[1], ..Default::default() };
     {
         let planner = &mut books.lock().planner;
         assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
-        planner.paged_in(&plan, FenceValue::new(1), Moment::default());
+        planner.paged_in(&plan, FenceValue::new(1));
     }
     books.lock().pages_in(plan.bytes_in, FenceValue::new(1), FenceValue::ZERO);
     // MakeResident may not have begun, so the report need not include the heap.

@@ -184,7 +184,8 @@ impl fmt::Debug for BackgroundUpdates {
     }
 }
 
-#[cfg(all(test, any(windows, target_os = "linux", target_os = "android")))]
+#[cfg(test)]
+#[cfg(any(windows, target_os = "linux", target_os = "android"))]
 mod tests {
     use std::sync::OnceLock;
     use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -194,7 +195,7 @@ mod tests {
     use heapwright_runtime::SegmentGroup;
     use heapwright_runtime::{HostProfile, Instance};
 
-    use super::super::faulty_adapter::FaultyAdapter;
+    use super::super::budgets::tests::faulty_adapter::FaultyAdapter;
     use super::*;
 
     /// Far longer than any of it takes; a message that has not arrived by then will not arrive.

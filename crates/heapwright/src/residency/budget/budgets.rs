@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::arithmetic::{EffectiveBudget, Limit, OsMemory, effective_budget, external};
 use crate::adapter::Fraction;
 use crate::adapter::ToDxgi as _;
 use crate::residency::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
@@ -57,7 +56,7 @@ struct Group {
 #[derive(Debug)]
 struct GroupState {
     /// `None` if the operating system reports nothing.
-    os: Option<OsMemory>,
+    os: Option<VideoMemoryInfo>,
     limit: Limit,
     reservation_wanted: ByteSize,
     /// The reservation that was last set with the operating system.
@@ -101,7 +100,7 @@ impl Budgets {
         let budgets = Self {
             adapter: adapter.cloned(),
             unifies_memory,
-            reservation_cap: Fraction::new(desc.reservation_cap()),
+            reservation_cap: Fraction::new(desc.min_pct_of_budget_to_reserve.unwrap_or(0.5)),
             refresh_interval: AtomicU64::new(interval),
             groups: [unbounded(), unbounded()],
             state: Mutex::new(SegmentGroup::ALL.map(|group| GroupState {
@@ -119,7 +118,7 @@ impl Budgets {
             for &group in budgets.groups_in_use() {
                 let own = &mut state[group.index()];
                 budgets.query(group, own)?;
-                own.limit = limit(group, own.os.map_or(ByteSize::ZERO, |os| os.usage));
+                own.limit = limit(group, own.os.map_or(ByteSize::ZERO, |os| os.current_usage));
                 budgets.apply(group, own);
             }
         }
@@ -149,15 +148,9 @@ impl Budgets {
         ByteSize::new(self.groups[group.index()].reservation.load(Ordering::Relaxed))
     }
 
-    /// Returns the external usage, given that `managed` bytes of the manager's heaps were resident when the operating
-    /// system was queried. O(1).
-    pub(crate) fn external(&self, group: SegmentGroup, managed: ByteSize) -> ByteSize {
-        let external = self.external_within(group, managed..=managed);
-        *external.start()
-    }
-
-    /// Like [`external`](Self::external), where the managed bytes are only known to be in a range. The start of the result does
-    /// not exceed its end, also while another thread reports usage or sets the reservation.
+    /// Returns the external usage, given that so many bytes of the manager's heaps were resident when the operating system was
+    /// queried, which are only known to be in a range. The start of the result does not exceed its end, also while another thread
+    /// reports usage or sets the reservation. O(1).
     pub(crate) fn external_within(
         &self,
         group: SegmentGroup,
@@ -186,7 +179,7 @@ impl Budgets {
     /// Errors of the adapter; the previous report stays in force.
     pub(crate) fn refresh(&self) -> Result<(), Error> {
         let mut state = self.lock();
-        self.count_refresh();
+        self.refreshes.fetch_add(1, Ordering::Relaxed);
         for &group in self.groups_in_use() {
             let own = &mut state[group.index()];
             self.query(group, own)?;
@@ -218,7 +211,7 @@ impl Budgets {
         };
         VideoMemoryInfo {
             budget: self.budget(group),
-            current_usage: managed.saturating_add(self.external(group, managed)),
+            current_usage: managed.saturating_add(*self.external_within(group, managed..=managed).start()),
             available_for_reservation: available,
             current_reservation: self.reservation(group),
         }
@@ -260,12 +253,12 @@ impl Budgets {
     /// Queries the operating system for one group.
     fn query(&self, group: SegmentGroup, state: &mut GroupState) -> Result<(), Error> {
         let Some(adapter) = &self.adapter else { return Ok(()) };
-        let os = report(adapter, group)?;
-        state.os = os.is_counted().then_some(os);
+        state.os = report(adapter, group)?;
         if state.os.is_none() && !std::mem::replace(&mut state.is_warned, true) {
             tracing::warn!(%group, "the adapter reports no budget for this segment group; it is unbounded");
         }
-        self.groups[group.index()].os_usage.store(os.usage.get(), Ordering::Relaxed);
+        let usage = state.os.map_or(ByteSize::ZERO, |os| os.current_usage);
+        self.groups[group.index()].os_usage.store(usage.get(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -283,20 +276,12 @@ impl Budgets {
         let mut is_queried = false;
         let is_unchanged = self.groups_in_use().iter().copied().filter(has_heaps).all(|group| {
             is_queried = true;
-            report(adapter, group).is_ok_and(|os| {
-                let before = state[group.index()].os;
-                os.is_counted().then_some(os) == before && os.usage == self.usage_sample(group)
-            })
+            report(adapter, group).is_ok_and(|os| os == state[group.index()].os)
         });
         if is_unchanged && is_queried {
-            self.count_refresh();
+            self.refreshes.fetch_add(1, Ordering::Relaxed);
         }
         is_unchanged
-    }
-
-    /// Counts a query, with the lock held.
-    fn count_refresh(&self) {
-        self.refreshes.store(self.refreshes() + 1, Ordering::Relaxed);
     }
 
     /// Applies the last query, the limit and the requested reservation.
@@ -343,14 +328,13 @@ impl Budgets {
     }
 }
 
-/// Queries an adapter about the memory of a segment group.
-fn report(adapter: &IDXGIAdapter3, group: SegmentGroup) -> Result<OsMemory, Error> {
+/// Queries an adapter about the memory of a segment group. Returns `None` if the operating system does not count it: some
+/// implementations other than Windows' report zeros.
+fn report(adapter: &IDXGIAdapter3, group: SegmentGroup) -> Result<Option<VideoMemoryInfo>, Error> {
     let info = VideoMemoryInfo::query(adapter, group)?;
-    Ok(OsMemory {
-        budget: info.budget,
-        usage: info.current_usage,
-        available_for_reservation: info.available_for_reservation,
-    })
+    let is_counted = !(info.budget.is_zero() && info.current_usage.is_zero());
+    // What the manager has reserved itself is no news.
+    Ok(is_counted.then_some(VideoMemoryInfo { current_reservation: ByteSize::ZERO, ..info }))
 }
 
 impl Drop for Budgets {
@@ -364,5 +348,65 @@ impl Drop for Budgets {
     }
 }
 
+/// The limit of a segment group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// A fraction of the operating system's budget.
+    FractionOfOs(Fraction),
+    /// These bytes, or the operating system's budget if that is less.
+    AtMost(ByteSize),
+    /// These bytes, whatever the operating system reports.
+    Exactly(ByteSize),
+}
+
+/// The budget and the reservation in force for a segment group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct EffectiveBudget {
+    /// Upper bound of managed memory and of external usage beyond the reservation, in bytes. [`ByteSize::MAX`] is no
+    /// bound.
+    budget: ByteSize,
+    /// Bytes that are set aside for memory that is not managed.
+    reservation: ByteSize,
+}
+
+/// Returns budget and reservation, from the operating system's report (`None` if there is none), the limit, and the
+/// requested reservation.
+///
+/// A reservation is at most `reservation_cap` of the budget, and at most what the operating system allows. It is
+/// subtracted from the budget before a fraction of the rest is taken.
+fn effective_budget(
+    os: Option<VideoMemoryInfo>,
+    limit: Limit,
+    reservation_cap: Fraction,
+    asked: ByteSize,
+) -> EffectiveBudget {
+    let whole = match (os, limit) {
+        (Some(os), _) => Some(os.budget),
+        (None, Limit::AtMost(bytes) | Limit::Exactly(bytes)) => Some(bytes),
+        (None, Limit::FractionOfOs(_)) => None,
+    };
+    let cap = whole.map_or(ByteSize::MAX, |whole| reservation_cap.of(whole));
+    let available = os.map_or(ByteSize::MAX, |os| os.available_for_reservation);
+    let reservation = asked.min(cap).min(available);
+    let os_budget = os.map_or(ByteSize::MAX, |os| os.budget);
+    let less = |bytes: ByteSize| bytes.saturating_sub(reservation);
+    let budget = match limit {
+        Limit::FractionOfOs(_) if os.is_none() => ByteSize::MAX,
+        Limit::FractionOfOs(part) => part.of(less(os_budget)),
+        Limit::AtMost(bytes) => less(bytes.min(os_budget)),
+        Limit::Exactly(bytes) => less(bytes),
+    };
+    EffectiveBudget { budget, reservation }
+}
+
+/// Returns the external usage: what the process uses in addition to managed memory and beyond its reservation. It
+/// counts against the budget.
+///
+/// Both numbers were taken at about the same moment. They need not agree, because memory is created and released
+/// meanwhile.
+fn external(os_usage: ByteSize, managed: ByteSize, reservation: ByteSize) -> ByteSize {
+    os_usage.saturating_sub(managed).saturating_sub(reservation)
+}
+
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

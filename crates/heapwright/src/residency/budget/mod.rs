@@ -1,16 +1,12 @@
 //! The memory that is available in each segment group.
 //!
-//! * `budgets`: budgets, usage and reservations, read without a system call.
-//! * `arithmetic`: effective budgets, as pure functions.
+//! * `budgets`: budgets, usage and reservations, read without a system call; effective budgets, as pure functions.
 //! * `background`: the thread that waits for the operating system's notifications.
 //! * `trim`: the device's notifications that trimming is advisable.
 //! * `pressure`: the memory pressure of a segment group, and callbacks that are called when it changes.
 
-mod arithmetic;
 mod background;
 mod budgets;
-#[cfg(test)]
-mod faulty_adapter;
 mod pressure;
 mod trim;
 

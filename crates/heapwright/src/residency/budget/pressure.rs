@@ -59,25 +59,17 @@ const HYSTERESIS: u128 = 5;
 impl PressureLevel {
     /// Returns the next level for a given usage and budget.
     fn next(self, usage: ByteSize, budget: ByteSize) -> Self {
-        let (used, whole) = (u128::from(usage.get()) * 100, u128::from(budget.get()));
-        let highest = |reached: &dyn Fn(Self, u128) -> bool| {
-            THRESHOLDS
-                .iter()
-                .find(|&&(level, percent)| reached(level, percent))
-                .map_or(Self::None, |&(level, _)| level)
-        };
         if usage.is_zero() {
             return Self::None;
         }
-        let begun = highest(&|level, percent| match level {
+        let (used, whole) = (u128::from(usage.get()) * 100, u128::from(budget.get()));
+        let is_reached = |&&(level, percent): &&(Self, u128)| match level {
             Self::Over => used > percent * whole,
+            // A level that was reached lasts longer.
+            _ if level <= self => used >= (percent - HYSTERESIS) * whole,
             _ => used >= percent * whole,
-        });
-        let kept = highest(&|level, percent| match level {
-            Self::Over => used > percent * whole,
-            _ => used >= (percent - HYSTERESIS) * whole,
-        });
-        begun.max(self.min(kept))
+        };
+        THRESHOLDS.iter().find(is_reached).map_or(Self::None, |&(level, _)| level)
     }
 
     const fn from_number(number: u8) -> Self {

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
-use heapwright_core::residency::policy::Moment;
 use heapwright_core::residency::{ManagedHeapId, OverBudget, Plan, PlanRequest, QueueSlot, ResidencyPlanner};
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
@@ -24,11 +23,10 @@ use self::gpu_wait::Events;
 pub(super) use self::page::PagedIn;
 use self::upkeep::Upkeep;
 use self::worker::Worker;
-use super::books::{Books, BooksState, PendingBytes, heap_error};
+use super::books::{Books, BooksState, heap_error};
 use super::budget::{Budgets, unifies_memory};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
-use super::device::{ManagedDevice, completed, create_fence, next_value};
-use super::pageable::PagedObjects;
+use super::device::{ManagedDevice, PagedObjects, completed, create_fence, next_value};
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::recorded::ManagerRecording;
 use crate::adapter::check_adapter;
@@ -70,6 +68,22 @@ pub(super) struct CurrentPlan {
     last_value: FenceValue,
 }
 
+/// Bytes that count as used although no heap in the books has them, until this is dropped. The heap is being created or
+/// released.
+pub(super) struct PendingBytes {
+    pub(super) pager: Arc<Pager>,
+    pub(super) group: SegmentGroup,
+    pub(super) bytes: ByteSize,
+}
+
+impl Drop for PendingBytes {
+    fn drop(&mut self) {
+        if !self.bytes.is_zero() {
+            self.pager.books.release_pending(self.group, self.bytes);
+        }
+    }
+}
+
 /// The lock of the pager.
 pub(super) type PlanGuard<'a> = MutexGuard<'a, CurrentPlan>;
 
@@ -97,8 +111,8 @@ impl Pager {
             queues: ManagedQueues::new(initial),
             paging_fence,
             always_in_budget: desc.flags.contains(ResidencyManagerFlags::ALWAYS_IN_BUDGET),
-            evict_size: desc.effective_evict_size(),
-            max_stall: desc.effective_max_stall(),
+            evict_size: if desc.evict_size.is_zero() { ByteSize::from_mib(50) } else { desc.evict_size },
+            max_stall: if desc.max_stall.is_zero() { Duration::from_secs(2) } else { desc.max_stall },
             current: Mutex::new(CurrentPlan { last_value: initial, ..CurrentPlan::default() }),
             upkeep: Upkeep::default(),
             events: Events::default(),
@@ -274,8 +288,7 @@ impl Pager {
         let outcome = {
             let mut state = self.books.lock();
             state.planner.complete_paging(self.paging_completed());
-            let now = state.planner.moment(self.books.elapsed());
-            state.planner.lock(id, now).map_err(heap_error)?
+            state.planner.lock(id).map_err(heap_error)?
         };
         let resident =
             if outcome.is_missing { self.page_now(self.request(&[id], &[1])) } else { Ok(outcome.arrives) };
@@ -290,24 +303,21 @@ impl Pager {
         // Not while a plan is carried out, and based on what the GPU has finished.
         let mut current = self.lock();
         self.poll(&mut current)?;
-        let mut state = self.books.lock();
-        let now = state.planner.moment(self.books.elapsed());
-        state.planner.set_resident(id, is_resident, now).map_err(heap_error)
+        self.books.lock().planner.set_resident(id, is_resident).map_err(heap_error)
     }
 
     /// Makes memory available for a new heap. If the heap `must` fit into the budget, waits for the GPU; otherwise only
     /// idle heaps are evicted.
     pub(super) fn make_room(
-        &self,
+        self: &Arc<Self>,
         group: SegmentGroup,
         bytes: ByteSize,
         must: bool,
-    ) -> Result<PendingBytes<'_>, Error> {
+    ) -> Result<PendingBytes, Error> {
         /// How often other threads may take the memory before this one gives up.
         const TRIES: u32 = 64;
         let group = self.books.budgets.effective_group(group);
-        let mut request =
-            PlanRequest { may_wait: must, may_exceed: !must, ..PlanRequest::new(Moment::default()) };
+        let mut request = PlanRequest { may_wait: must, may_exceed: !must, ..Default::default() };
         request.incoming[group.index()] = bytes;
         let mut is_made = false;
         let mut tries = 0;
@@ -319,7 +329,8 @@ impl Pager {
                 let needed = state.planner.usage(group).saturating_add(bytes);
                 let budget = self.books.budgets.budget(group);
                 if needed <= budget || (is_made && !must) {
-                    return Ok(self.books.reserve_pending(&mut state, group, bytes));
+                    self.books.reserve_pending(&mut state, group, bytes);
+                    return Ok(PendingBytes { pager: Arc::clone(self), group, bytes });
                 }
                 if tries == TRIES {
                     return Err(Error::over_budget(&OverBudget { group, needed, budget }));

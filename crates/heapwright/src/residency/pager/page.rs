@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use heapwright_core::residency::policy::Moment;
 use heapwright_core::residency::{
     ManagedHeapId, OverBudget, PlanOutcome, PlanRequest, PlannedWork, Submission, WaitFor,
 };
@@ -145,7 +144,7 @@ impl Pager {
         list_ends: &'a [usize],
     ) -> PlanRequest<'a> {
         let may_exceed = !self.always_in_budget;
-        PlanRequest { heaps, list_ends, may_wait: true, may_exceed, ..PlanRequest::new(Moment::default()) }
+        PlanRequest { heaps, list_ends, may_wait: true, may_exceed, ..Default::default() }
     }
 
     /// Pages in the heaps of a submission to `queue`. Waits for the GPU without a lock.
@@ -159,7 +158,7 @@ impl Pager {
             let guard = queue.lock();
             let mut current = self.lock();
             let value = guard.next_value()?;
-            let submission = self.books.lock().planner.begin(queue.slot, value, self.books.elapsed());
+            let submission = self.books.lock().planner.begin(queue.slot, value);
             let step = self.step(&mut current, Some(&submission), heaps, &mut attempts);
             if let Ok(Step::Done { arrives, lists }) = step {
                 return Ok(PagedIn { arrives, lists, guard, submission });
@@ -173,7 +172,7 @@ impl Pager {
     }
 
     /// Carries out a request without a submission, and returns the paging fence value to wait for. Waits for the GPU without
-    /// a lock, if the request allows it. This function fills in the time.
+    /// a lock, if the request allows it.
     pub(in crate::residency) fn page_now(&self, request: PlanRequest<'_>) -> Result<FenceValue, Error> {
         let mut attempts = Attempts::new(self, request);
         loop {
@@ -197,8 +196,7 @@ impl Pager {
         // Until the queue to wait for is known, its slot must not become another queue's.
         let queues = self.queues.read();
         let mut state = self.books.lock_updated();
-        let now = submission.map_or_else(|| state.planner.moment(self.books.elapsed()), Submission::moment);
-        let request = PlanRequest { submission, now, ..attempts.request };
+        let request = PlanRequest { submission, ..attempts.request };
         let plan = &mut current.plan;
         let planned = state.planner.planned_work();
         let mut awaited = |event| {
@@ -233,14 +231,14 @@ impl Pager {
         };
         if let Err(error) = evicted {
             let mut state = self.books.lock();
-            state.planner.page_in_failed(&current.plan, now);
-            state.planner.evict_failed(&current.plan, now);
+            state.planner.page_in_failed(&current.plan);
+            state.planner.evict_failed(&current.plan);
             return Err(error);
         }
         let arrives = match self.make_resident(current) {
             Ok(arrives) => arrives,
             Err((call, hresult)) => {
-                self.books.lock().planner.page_in_failed(&current.plan, now);
+                self.books.lock().planner.page_in_failed(&current.plan);
                 if hresult == E_OUTOFMEMORY {
                     let (evicted, wanted) = (current.plan.bytes_out, current.plan.bytes_in);
                     return Ok(Step::Obstacle(Obstacle::OutOfMemory { call, evicted, wanted }));
@@ -250,7 +248,7 @@ impl Pager {
         };
         let mut state = self.books.lock();
         if let Some(value) = arrives {
-            state.planner.paged_in(&current.plan, value, now);
+            state.planner.paged_in(&current.plan, value);
             state.pages_in(current.plan.bytes_in, value, self.paging_completed());
             state.counters.operations += 1;
             add(&mut state.counters.bytes_in, &current.plan.bytes_in);

@@ -37,7 +37,7 @@ fn the_value_of_a_removed_queue_completes_nothing_of_another() {
         has_begun.recv().expect("the poll begins");
         let new = other.queue(&new).expect("the device's own");
         assert_eq!(new.slot, slot, "the slot of the removed queue");
-        other.books.lock().planner.begin(new.slot, FenceValue::new(1), Duration::ZERO);
+        other.books.lock().planner.begin(new.slot, FenceValue::new(1));
         // Nobody waits any more if it could not go on before.
         let _ = end.send(());
     });

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{OnceLock, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::residency::policy::Moment;
 use heapwright_core::residency::{Plan, PlanRequest, ResidencyPlanner};
 use heapwright_d3d12::IDXGIAdapter3;
 
@@ -140,8 +139,7 @@ impl Pager {
         if request.restarts {
             self.books.lock().planner.begin_period();
         } else if request.is_periodic {
-            let [local, non_local] =
-                self.evict_planned(&mut current, |planner, plan, now| planner.plan_unused(now, plan));
+            let [local, non_local] = self.evict_planned(&mut current, ResidencyPlanner::plan_unused);
             left = left.saturating_sub(local).saturating_sub(non_local);
         }
         for group in 0..2 {
@@ -170,8 +168,8 @@ impl Pager {
 
     /// Evicts idle heaps above the budget, and at least `bytes` bytes.
     fn evict_bytes(&self, current: &mut CurrentPlan, bytes: [ByteSize; 2]) -> ByteSize {
-        let [local, non_local] = self.evict_planned(current, |planner, plan, now| {
-            let request = PlanRequest { at_least: bytes, may_exceed: true, ..PlanRequest::new(now) };
+        let [local, non_local] = self.evict_planned(current, |planner, plan| {
+            let request = PlanRequest { at_least: bytes, may_exceed: true, ..Default::default() };
             // The request has no heaps, so none can be unknown.
             let _ = planner.plan(&request, plan);
         });
@@ -181,28 +179,26 @@ impl Pager {
     /// Evicts idle heaps that the policy does not want to keep.
     fn evict_ahead(&self, current: &mut CurrentPlan) {
         let limit = [self.evict_size; 2];
-        self.evict_planned(current, |planner, plan, now| planner.plan_ahead(limit, now, plan));
+        self.evict_planned(current, |planner, plan| planner.plan_ahead(limit, plan));
     }
 
     /// Carries out a plan that only evicts, and returns the evicted bytes of each segment group.
     fn evict_planned(
         &self,
         current: &mut CurrentPlan,
-        plan: impl FnOnce(&mut ResidencyPlanner, &mut Plan, Moment),
+        plan: impl FnOnce(&mut ResidencyPlanner, &mut Plan),
     ) -> [ByteSize; 2] {
         if self.poll(current).is_err() {
             return [ByteSize::ZERO; 2];
         }
-        let now = {
+        {
             let mut state = self.books.lock_updated();
-            let now = state.planner.moment(self.books.elapsed());
-            plan(&mut state.planner, &mut current.plan, now);
+            plan(&mut state.planner, &mut current.plan);
             current.collect_objects(&state);
-            now
-        };
+        }
         if let Err(error) = self.evict(current) {
             tracing::warn!(%error, "Evict failed");
-            self.books.lock().planner.evict_failed(&current.plan, now);
+            self.books.lock().planner.evict_failed(&current.plan);
             return [ByteSize::ZERO; 2];
         }
         current.plan.bytes_out

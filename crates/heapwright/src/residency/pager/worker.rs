@@ -1,9 +1,9 @@
 //! Makes heaps resident on a thread, if the device cannot do so asynchronously (no `ID3D12Device3`).
 
 use std::fmt;
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use windows_core::HRESULT;
 
 use super::Pager;
 use super::gpu_wait::StallTimer;
-use crate::residency::pageable::PagedObjects;
+use crate::residency::device::PagedObjects;
 
 /// How long the worker waits for other threads to free memory before it tries again.
 const RETRY: Duration = Duration::from_millis(1);
@@ -22,8 +22,8 @@ type Job = (PagedObjects, FenceValue);
 
 /// A thread that calls `MakeResident`, one call after the other, and signals the paging fence after each.
 pub(super) struct Worker {
-    jobs: Mutex<Option<Sender<Job>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Worker {
@@ -42,14 +42,12 @@ impl Worker {
             .spawn(move || worker.run(&jobs))
             .inspect_err(|error| tracing::error!(%error, "failed to spawn the paging thread"))
             .ok();
-        let jobs = Mutex::new(thread.is_some().then_some(sender));
-        Self { jobs, thread: Mutex::new(thread) }
+        Self { jobs: thread.is_some().then_some(sender), thread }
     }
 
     /// Makes objects resident on the thread, which then signals `value` on the paging fence.
     pub(super) fn make_resident(&self, objects: PagedObjects, value: FenceValue) -> HRESULT {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_sent = jobs.as_ref().is_some_and(|jobs| jobs.send((objects, value)).is_ok());
+        let is_sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send((objects, value)).is_ok());
         if is_sent { S_OK } else { E_FAIL }
     }
 }
@@ -110,10 +108,11 @@ impl WorkerThread {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(self.jobs.take());
         // The thread itself may hold the last reference to the owner.
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+        if let Some(thread) =
+            self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id())
+        {
             let _ = thread.join();
         }
     }

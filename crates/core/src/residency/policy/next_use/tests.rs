@@ -23,9 +23,9 @@ impl Program {
         for heap in heaps {
             if self.resident.insert(heap) {
                 self.missed.push(heap);
-                self.policy.admit(HeapSlot::new(heap), ByteSize::new(1), Admission::PagedIn, now);
+                self.policy.admit(HeapSlot(heap), ByteSize::new(1), Admission::PagedIn, now);
             } else {
-                self.policy.touch(HeapSlot::new(heap), now);
+                self.policy.touch(HeapSlot(heap), now);
             }
         }
     }
@@ -35,7 +35,7 @@ impl Program {
         let mut victims = Vec::new();
         let now = self.now();
         self.policy.choose(ByteSize::MAX, now, &mut |heap| {
-            victims.push(heap.get());
+            victims.push(heap.0);
             Some(ByteSize::new(1))
         });
         victims
@@ -44,7 +44,7 @@ impl Program {
     fn evict(&mut self, heap: u32) {
         let now = self.now();
         assert!(self.resident.remove(&heap));
-        self.policy.withdraw(HeapSlot::new(heap), Withdrawal::Evicted, now);
+        self.policy.withdraw(HeapSlot(heap), Withdrawal::Evicted, now);
     }
 
     /// Makes a submission like [`submit`](Self::submit), with at most `room` heaps resident, and without
@@ -66,7 +66,7 @@ impl Program {
         let mut victims = Vec::new();
         let now = self.now();
         self.policy.choose_ahead(ByteSize::MAX, fullness, now, &mut |heap| {
-            victims.push(heap.get());
+            victims.push(heap.0);
             Some(ByteSize::new(1))
         });
         victims
@@ -193,11 +193,11 @@ fn history_survives_eviction_but_not_removal() {
     // 0 is used every 20 submissions.
     program.evict(0);
     program.submit([0, 1]);
-    assert_eq!(program.policy.left(IN_RUN, HeapSlot::new(0), 61), 20 * u64::from(SUBMISSION));
-    program.policy.forget(HeapSlot::new(0));
+    assert_eq!(program.policy.left(IN_RUN, HeapSlot(0), 61), 20 * u64::from(SUBMISSION));
+    program.policy.forget(HeapSlot(0));
     program.resident.remove(&0);
     program.submit([0]);
-    assert_eq!(program.policy.rows.get(HeapSlot::new(0)).map(|habit| habit.interval.mean), Some(0));
+    assert_eq!(program.policy.rows.get(HeapSlot(0)).map(|habit| habit.interval.mean), Some(0));
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Budgets of the simulated GPU, and of an adapter that reports rare values.
 
+pub(crate) mod faulty_adapter;
+
 use std::sync::atomic::AtomicBool;
 
 use heapwright_runtime::{HostProfile, Instance};
 
-use super::super::faulty_adapter::FaultyAdapter;
+use self::faulty_adapter::FaultyAdapter;
 use super::*;
-use crate::residency::desc::GroupBudgets;
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 const NON_LOCAL: SegmentGroup = SegmentGroup::NonLocal;
@@ -64,16 +65,12 @@ fn a_refresh_reads_the_operating_systems_budget() {
     budgets.refresh().expect("answered");
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(500), mib(100)));
     assert_eq!((budgets.usage_sample(LOCAL), budgets.usage_sample(NON_LOCAL)), (mib(16), mib(0)));
-    assert_eq!(budgets.external(LOCAL, mib(10)), mib(6), "unmanaged memory counts, too");
+    assert_eq!(
+        budgets.video_memory_info(LOCAL, mib(10)).current_usage,
+        mib(16),
+        "unmanaged memory counts, too"
+    );
     assert_eq!(budgets.refreshes(), 2);
-}
-
-#[test]
-fn the_default_is_95_percent() {
-    let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
-    let budget = budgets(&gpu, &ResidencyManagerDesc::default()).budget(LOCAL);
-    assert!(budget <= mib(950) && budget > mib(949), "{budget}");
 }
 
 #[test]
@@ -103,21 +100,6 @@ fn reservations_are_set_and_restored() {
     assert_eq!((info.current_usage, info.available_for_reservation), (mib(7), mib(2000)));
     drop(budgets);
     assert_eq!(system(), ByteSize::ZERO);
-}
-
-#[test]
-fn reservations_are_for_unmanaged_memory() {
-    let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
-    let budgets = budgets(&gpu, &whole());
-    budgets.set_reservation(LOCAL, mib(300)).expect("answered");
-    let _of_others = heap(&gpu, mib(100));
-    budgets.refresh().expect("answered");
-    // In GPGMM 100 - 300 wraps, and everything is over budget.
-    assert_eq!(budgets.video_memory_info(LOCAL, ByteSize::ZERO).current_usage, ByteSize::ZERO);
-    let _of_others = heap(&gpu, mib(250));
-    budgets.refresh().expect("answered");
-    assert_eq!(budgets.external(LOCAL, ByteSize::ZERO), mib(50), "beyond the reservation");
 }
 
 /// The range is the limits of a `clamp`, which panics if they are in the wrong order.
@@ -161,22 +143,6 @@ fn max_budget_excludes_earlier_usage() {
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(150));
     budgets.refresh().expect("answered");
     assert_eq!(budgets.budget(LOCAL), mib(150), "at most the operating system's budget");
-}
-
-#[test]
-fn overrides_replace_the_operating_systems_budget() {
-    let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
-    let with = |budget_override| {
-        budgets(&gpu, &ResidencyManagerDesc { budget_override: Some(budget_override), ..whole() })
-    };
-    let fixed = GroupBudgets { local: mib(5), non_local: mib(6) };
-    let of_fixed = with(fixed);
-    assert_eq!((of_fixed.budget(LOCAL), of_fixed.budget(NON_LOCAL)), (mib(5), mib(6)));
-
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(7));
-    of_fixed.refresh().expect("answered");
-    assert_eq!(of_fixed.budget(LOCAL), mib(5), "independent of the operating system's budget");
 }
 
 #[test]
@@ -252,4 +218,143 @@ fn a_failed_reservation_changes_nothing() {
     let before = adapter.script().reservations;
     budgets.refresh().expect("answered");
     assert_eq!(adapter.script().reservations, before);
+}
+
+/// Effective budgets, as pure functions.
+mod effective {
+    use proptest::prelude::*;
+
+    use super::super::*;
+
+    const fn mib(mib: u64) -> ByteSize {
+        ByteSize::from_mib(mib)
+    }
+
+    fn os(budget: ByteSize, current_usage: ByteSize) -> Option<VideoMemoryInfo> {
+        Some(reserving(budget, current_usage, Fraction::new(0.5).of(budget)))
+    }
+
+    fn reserving(
+        budget: ByteSize,
+        current_usage: ByteSize,
+        available_for_reservation: ByteSize,
+    ) -> VideoMemoryInfo {
+        let current_reservation = ByteSize::ZERO;
+        VideoMemoryInfo { budget, current_usage, available_for_reservation, current_reservation }
+    }
+
+    #[test]
+    fn budgets_equal_gpgmms() {
+        let (limit, half) = (Limit::FractionOfOs(Fraction::new(0.95)), Fraction::new(0.5));
+        let holds = effective_budget(os(mib(1000), mib(10)), limit, half, ByteSize::ZERO);
+        // 0.95 as a double is slightly less, so a byte is lost.
+        let most = mib(950);
+        assert!(holds.budget <= most && most.saturating_sub(holds.budget) <= ByteSize::new(1), "{holds:?}");
+        assert_eq!(holds.reservation, ByteSize::ZERO);
+
+        let half_of = Limit::FractionOfOs(half);
+        let holds = effective_budget(os(mib(1000), mib(10)), half_of, half, mib(200));
+        assert_eq!((holds.budget, holds.reservation), (mib(400), mib(200)));
+        let holds = effective_budget(os(mib(1000), mib(10)), half_of, half, mib(800));
+        assert_eq!((holds.budget, holds.reservation), (mib(250), mib(500)), "capped");
+        let little = reserving(mib(1000), mib(1), mib(100));
+        let holds = effective_budget(Some(little), half_of, half, mib(800));
+        assert_eq!(
+            (holds.budget, holds.reservation),
+            (mib(450), mib(100)),
+            "at most the reservation of the operating system"
+        );
+    }
+
+    #[test]
+    fn max_budget_is_limited_by_the_operating_system() {
+        let half = Fraction::new(0.5);
+        let none = ByteSize::ZERO;
+        assert_eq!(
+            effective_budget(os(mib(1000), none), Limit::AtMost(mib(300)), half, none).budget,
+            mib(300)
+        );
+        assert_eq!(
+            effective_budget(os(mib(100), none), Limit::AtMost(mib(300)), half, none).budget,
+            mib(100)
+        );
+        assert_eq!(
+            effective_budget(os(mib(100), none), Limit::Exactly(mib(300)), half, none).budget,
+            mib(300)
+        );
+        assert_eq!(effective_budget(None, Limit::AtMost(mib(300)), half, none).budget, mib(300));
+        let holds = effective_budget(None, Limit::Exactly(mib(300)), half, mib(200));
+        assert_eq!(
+            (holds.budget, holds.reservation),
+            (mib(150), mib(150)),
+            "percentage of the video memory without other bounds"
+        );
+    }
+
+    #[test]
+    fn an_unknown_budget_is_unbounded() {
+        let limit = Limit::FractionOfOs(Fraction::new(0.95));
+        let holds = effective_budget(None, limit, Fraction::new(0.5), mib(5));
+        assert_eq!((holds.budget, holds.reservation), (ByteSize::MAX, mib(5)));
+    }
+
+    #[test]
+    fn a_reservation_above_usage_does_not_wrap() {
+        // GPGMM computes usage - reservation, which wraps to a number far above every budget.
+        assert_eq!(external(mib(100), mib(0), mib(300)), ByteSize::ZERO);
+        assert_eq!(external(mib(100), mib(200), mib(0)), ByteSize::ZERO);
+        assert_eq!(external(mib(500), mib(200), mib(100)), mib(200));
+    }
+
+    proptest! {
+        #[test]
+        fn fractions_are_exact(bytes: u64, seed: u64, log2 in 0_u32..=60) {
+            // Every such number is a double: 53 bits, and a small exponent.
+            let denominator = 1_u64 << log2;
+            let numerator = seed % (denominator.min(1 << 53) + 1);
+            #[allow(clippy::cast_precision_loss, reason = "a power of two is exact in 53 bits")]
+            let part = Fraction::new(numerator as f64 / denominator as f64);
+            let exact = u128::from(bytes) * u128::from(numerator) / u128::from(denominator);
+            prop_assert_eq!(u128::from(part.of(ByteSize::new(bytes)).get()), exact);
+        }
+
+        #[test]
+        fn any_number_is_a_valid_fraction(bytes: u64, number: f64) {
+            let part = Fraction::new(number).of(ByteSize::new(bytes));
+            prop_assert!(part.get() <= bytes);
+            if number >= 1.0 {
+                prop_assert_eq!(part.get(), bytes);
+            }
+            if number <= 0.0 || number.is_nan() {
+                prop_assert!(part.is_zero());
+            }
+        }
+
+        #[test]
+        fn effective_budgets_are_within_their_limits(
+            budget: u64, usage: u64, available: u64, asked: u64, bound: u64, kind in 0_u8..3,
+            part in 0.0_f64..=1.0, cap in 0.0_f64..=1.0,
+        ) {
+            let [budget, usage, available_for_reservation, asked, bound] =
+                [budget, usage, available, asked, bound].map(ByteSize::new);
+            let os = reserving(budget, usage, available_for_reservation);
+            let limit = match kind {
+                0 => Limit::FractionOfOs(Fraction::new(part)),
+                1 => Limit::AtMost(bound),
+                _ => Limit::Exactly(bound),
+            };
+            let holds = effective_budget(Some(os), limit, Fraction::new(cap), asked);
+            prop_assert!(holds.reservation <= asked);
+            prop_assert!(holds.reservation <= available_for_reservation);
+            prop_assert!(holds.reservation <= Fraction::new(cap).of(budget));
+            match limit {
+                Limit::FractionOfOs(_) => {
+                    let both = u128::from(holds.budget.get()) + u128::from(holds.reservation.get());
+                    prop_assert!(both <= u128::from(budget.get()));
+                }
+                Limit::AtMost(_) => prop_assert!(holds.budget <= bound.min(budget)),
+                Limit::Exactly(_) => prop_assert!(holds.budget <= bound),
+            }
+        }
+    }
 }

@@ -1,7 +1,98 @@
-//! The first uses of a resource, and why some resources never alias.
+//! Which pass happens before which, which passes are executed together, where queues wait for each other, and the first uses of a
+//! resource, and why some resources never alias.
 
-use super::order::PassOrder;
-use super::{Category, Frame, FrameResourceId, PassId, QueueKind, ResourceKind, Retention, Use};
+use std::collections::BTreeSet;
+
+use super::{Category, Frame, FrameResourceId, PassId, QueueId, QueueKind, ResourceKind, Retention, Use};
+use crate::aliasing::instance::BitMatrix;
+
+/// The passes of a [`Frame`] that happen before each pass.
+#[derive(Debug, Clone)]
+pub struct PassOrder {
+    before: BitMatrix,
+    count: usize,
+}
+
+impl PassOrder {
+    pub(super) fn new(frame: &Frame) -> Self {
+        let count = frame.passes.len();
+        let mut before = BitMatrix::new(count);
+        // Dependencies point to passes that were added earlier, so the rows of those are complete.
+        for (number, pass) in frame.passes.iter().enumerate() {
+            for earlier in &pass.after {
+                before.set(number, earlier.0);
+                before.include_row(number, earlier.0);
+            }
+        }
+        Self { before, count }
+    }
+
+    /// Returns whether `first` happens before `second`, which is false if they are the same.
+    #[must_use]
+    pub fn is_before(&self, first: PassId, second: PassId) -> bool {
+        self.before.get(second.0, first.0)
+    }
+
+    /// Returns whether of each two passes one happens before the other.
+    #[must_use]
+    pub fn is_total(&self) -> bool {
+        (1..self.count).all(|pass| self.before.get(pass, pass - 1))
+    }
+}
+
+/// Passes of a queue that one `ExecuteCommandLists` executes, in one or several command lists.
+///
+/// Submissions are in an order in which they can be passed to the queues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submission {
+    /// The queue.
+    pub queue: QueueId,
+    /// The passes, in their order.
+    pub passes: Vec<PassId>,
+    /// Submissions of other queues, by their index, for which the queue waits first.
+    pub after: Vec<usize>,
+    /// Other queues that must have finished the frame before; the queue waits for them first.
+    pub after_previous_frame: Vec<QueueId>,
+}
+
+/// Divides the passes of a frame. A queue waits only in front of a submission, and signals only behind one.
+pub(super) fn submissions(frame: &Frame, frame_fences: &[(QueueId, QueueId)]) -> Vec<Submission> {
+    let queue_of = |pass: PassId| frame.passes[pass.0].queue;
+    let awaited: BTreeSet<PassId> = (frame.passes.iter())
+        .flat_map(|pass| pass.after.iter().filter(|&&before| queue_of(before) != pass.queue))
+        .copied()
+        .collect();
+    let mut submissions: Vec<Submission> = Vec::new();
+    let mut submission_of: Vec<usize> = Vec::with_capacity(frame.passes.len());
+    // The submission of each queue that takes further passes.
+    let mut open: Vec<Option<usize>> = vec![None; frame.queues.len()];
+    let mut has_begun = vec![false; frame.queues.len()];
+    for (number, pass) in frame.passes.iter().enumerate() {
+        let (id, queue) = (PassId(number), pass.queue.0);
+        let waits: BTreeSet<usize> = (pass.after.iter())
+            .filter(|&&before| queue_of(before) != pass.queue)
+            .map(|before| submission_of[before.0])
+            .collect();
+        let submission = match open[queue].filter(|_| waits.is_empty()) {
+            Some(submission) => submission,
+            None => {
+                let is_first = !std::mem::replace(&mut has_begun[queue], true);
+                let fences = frame_fences.iter().filter(|(_, after)| is_first && *after == pass.queue);
+                submissions.push(Submission {
+                    queue: pass.queue,
+                    passes: Vec::new(),
+                    after: waits.into_iter().collect(),
+                    after_previous_frame: fences.map(|&(before, _)| before).collect(),
+                });
+                submissions.len() - 1
+            }
+        };
+        submissions[submission].passes.push(id);
+        submission_of.push(submission);
+        open[queue] = Some(submission).filter(|_| !awaited.contains(&id));
+    }
+    submissions
+}
 
 /// Why a resource shares its memory with no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

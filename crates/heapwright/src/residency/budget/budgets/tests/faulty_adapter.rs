@@ -13,26 +13,26 @@ use crate::adapter::ToDxgi as _;
 
 /// The values that an adapter reports, and the calls that it received.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Script {
+pub(crate) struct Script {
     /// For both segment groups.
-    pub(super) info: [DXGI_QUERY_VIDEO_MEMORY_INFO; 2],
-    pub(super) query: HRESULT,
-    pub(super) reserve: HRESULT,
-    pub(super) queries: u32,
-    pub(super) reservations: u32,
+    pub(crate) info: [DXGI_QUERY_VIDEO_MEMORY_INFO; 2],
+    pub(crate) query: HRESULT,
+    pub(crate) reserve: HRESULT,
+    pub(crate) queries: u32,
+    pub(crate) reservations: u32,
     /// The reservations that were last set.
-    pub(super) reserved: [u64; 2],
+    pub(crate) reserved: [u64; 2],
 }
 
 /// An adapter of the runtime that follows a [`Script`]. It sends no notifications.
-pub(super) struct FaultyAdapter {
+pub(crate) struct FaultyAdapter {
     adapter: IDXGIAdapter3,
     script: &'static Mutex<Script>,
 }
 
 impl FaultyAdapter {
     /// Creates an adapter with these budgets and no usage.
-    pub(super) fn new(local: ByteSize, non_local: ByteSize) -> Self {
+    pub(crate) fn new(local: ByteSize, non_local: ByteSize) -> Self {
         let info = |budget: ByteSize| DXGI_QUERY_VIDEO_MEMORY_INFO {
             Budget: budget.get(),
             AvailableForReservation: budget.get() / 2,
@@ -79,15 +79,15 @@ impl FaultyAdapter {
         Self { adapter, script }
     }
 
-    pub(super) fn to_interface(&self) -> IDXGIAdapter3 {
+    pub(crate) fn to_interface(&self) -> IDXGIAdapter3 {
         self.adapter.clone()
     }
 
-    pub(super) fn script(&self) -> Script {
+    pub(crate) fn script(&self) -> Script {
         *self.script.lock().expect("no panic while it is locked")
     }
 
-    pub(super) fn change(&self, change: impl FnOnce(&mut Script)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Script)) {
         change(&mut self.script.lock().expect("no panic while it is locked"));
     }
 }
