@@ -162,8 +162,8 @@ fn regular_uses() -> impl Strategy<Value = Vec<Regular>> {
     prop::collection::vec(one, 1..60)
 }
 
-/// Returns the heaps that a policy chooses in turn. The uses of one heap follow each other; with `together`, all but the
-/// first are one call.
+/// Returns the heaps that a policy chooses in turn. The uses of one heap follow each other; with `together`, all that do
+/// not page it in are one call.
 fn chosen(kind: PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot> {
     let mut policy = kind.create();
     let (mut now, mut all_chosen) = (Moment::default(), Vec::new());
@@ -171,16 +171,16 @@ fn chosen(kind: PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot
     for &Regular { heap, interval, count, passed, need } in program {
         let slot = HeapSlot(heap);
         now.submission += 1;
+        let last = Moment { submission: now.submission + interval * (count - 1), ..now };
+        let mut told = 0;
         if !std::mem::replace(&mut held[slot.index()], true) {
             policy.admit(slot, ByteSize::new(1), Admission::PagedIn, now);
-        } else {
-            policy.touch(slot, now);
+            told = 1;
         }
-        let last = Moment { submission: now.submission + interval * (count - 1), ..now };
-        if together && count > 1 {
-            policy.touch_regularly(slot, interval, count - 1, last);
+        if together && told < count {
+            policy.touch_regularly(slot, interval, count - told, last);
         } else {
-            for number in 1..count {
+            for number in told..count {
                 let submission = now.submission + interval * number;
                 policy.touch(slot, Moment { submission, ..now });
             }
