@@ -233,6 +233,43 @@ fn names_numbers_and_the_list_of_the_living_follow_a_move() {
     scene.end();
 }
 
+#[test]
+fn two_runs_at_once_share_the_work() {
+    let mut scene = thin(Default::default());
+    let before = scene.allocator.reserved().get();
+    let mut runs = [run_of(&scene), run_of(&scene)];
+    let mut open: Vec<Move> = Vec::new();
+    for round in 0.. {
+        assert!(round < 500, "they do not end");
+        let mut finished = 0;
+        for run in &mut runs {
+            let step = run.step(DefragmentationBudget { moves: 7, ..BUDGET });
+            finished += u32::from(step.state == DefragmentationState::Finished);
+            open.extend(step.moves);
+        }
+        scene.check_places(&open);
+        for planned in std::mem::take(&mut open) {
+            // An allocation that one run moves may have a planned move in the other: by now it is freed, or
+            // at another place.
+            if scene.things.get(&planned.user_data()).is_none_or(|thing| thing.id() != planned.allocation()) {
+                continue;
+            }
+            let planned = scene.begin(planned).expect("it lives");
+            scene.gpu.run();
+            scene.complete(planned);
+        }
+        scene.allocator.audit().expect("consistent");
+        if finished == 2 {
+            break;
+        }
+    }
+    assert!(scene.allocator.reserved().get() * 2 < before);
+    scene.check_contents();
+    scene.check_places([]);
+    drop(runs);
+    scene.end();
+}
+
 /// The heaps of an unfinished run serve calls for which memory is short.
 #[test]
 fn an_unfinished_run_blocks_no_memory() {

@@ -7,11 +7,43 @@ use heapwright::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright::{Error, SegmentGroup};
 
 use crate::faults::fails_in_front;
-use crate::faulty_device::Call;
+use crate::faulty_device::{Call, Faults};
 use crate::gpu::*;
 use crate::scene::{Front, Scene, Thing, budget, mib};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+fn pages(scene: Scene) {
+    let queues = [scene.queue(), scene.queue()];
+    let things = scene.things(8);
+    let before = scene.instance.residency().enqueue_make_resident;
+    for index in 0..40 {
+        let first = (index * 3) % 7;
+        let works = [scene.work(&things[first..first + 1]), scene.work(&things[first + 1..first + 2])];
+        scene.run(&queues[index % 2], &[&works[0], &works[1]]);
+        scene.check_books(&things);
+        assert!(scene.used() <= mib(4));
+    }
+    things[0].heap.lock().expect("there is room");
+    assert!(things[0].is_resident());
+    scene.check_books(&things);
+    assert_eq!(things[0].heap.unlock().expect("locked"), 0);
+    let report = scene.instance.residency();
+    assert_eq!(report.enqueue_make_resident, before);
+    assert!(report.make_resident.calls > 8 && report.make_resident.refused == 0, "{report:?}");
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    scene.end(things);
+}
+
+#[test]
+fn a_first_generation_device_pages_on_a_thread() {
+    pages(Scene::on(open("first-generation"), Front::Plain, Faults::new(None, E_FAIL), budget(4)));
+}
+
+#[test]
+fn a_device_without_newer_interfaces_pages_on_a_thread() {
+    pages(Scene::faulty(Front::First, Call::MakeResident, E_FAIL, budget(4)));
+}
 
 /// Other heaps are evicted until there is memory; no caller sees the failure.
 #[test]

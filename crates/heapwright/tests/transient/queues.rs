@@ -68,6 +68,30 @@ fn memory_passes_from_queue_to_queue(model: BarrierModel) {
     }
 }
 
+/// Two queues read a target at the same time. Both declare the same state, which the last pass before them sets.
+#[test]
+fn two_queues_read_at_the_same_time() {
+    MODELS.into_iter().for_each(two_queues_read);
+}
+
+fn two_queues_read(model: BarrierModel) {
+    let world = World::with_barriers("discrete", model);
+    let mut program = Program::new(&world);
+    let (direct, compute) = (program.queue(QueueKind::Direct), program.queue(QueueKind::Compute));
+    let passes = [direct, direct, compute].map(|queue| program.frame.add_pass(queue).expect("a pass"));
+    program.frame.add_dependency(passes[0], passes[2]).expect("an earlier pass");
+    let drawn = program.resource(&target(), Use::Render);
+    program.add_use(passes[0], drawn, Use::Render).expect("a use");
+    program.add_use(passes[1], drawn, Use::Read).expect("a use");
+    program.add_use(passes[2], drawn, Use::Read).expect("a use");
+    // The next frame's first pass finds the target in the state in which both have read it.
+    let error = program.prepare().err();
+    assert!(error.is_none(), "{error:?}");
+    for frame in 0..3 {
+        program.run_well(&format!("frame {frame}"));
+    }
+}
+
 /// A submission whose only uses of a target may be skipped hands its memory over. The target need not be put back behind
 /// its last use, and where a pass puts it back for the next one, the new owner waits for that.
 #[test]

@@ -84,6 +84,19 @@ fn without_the_flag_usage_may_exceed_the_budget() {
     scene.end();
 }
 
+/// GPGMM's defect 18, in part: a request that exceeds the budget slightly evicts only what is missing, and
+/// is not refused.
+#[test]
+fn no_more_is_evicted_than_is_missing() {
+    let scene = Scene::with_flags(10, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let made: Vec<_> = (0..8).map(|_| scene.alone(1)).collect();
+    let large = scene.try_alone(3, NONE).expect("one has to go");
+    assert_eq!(made.iter().filter(|made| !is_resident(made)).count(), 1, "one missing, one gone");
+    assert_eq!(scene.used_mib(), 10);
+    drop((made, large));
+    scene.end();
+}
+
 /// GPGMM's defect 18: heaps that are created at the same time are checked one by one.
 #[test]
 fn threads_together_stay_within_the_budget() {

@@ -3,10 +3,43 @@
 use heapwright::residency::ResidencyHeapStatus;
 use heapwright::*;
 
-use super::scene::{Scene, is_resident, status};
+use super::scene::{Scene, Setup, is_locked, is_resident, status};
 use crate::gpu::*;
 
 const NOT_RESIDENT: ResourceAllocatorFlags = ResourceAllocatorFlags::CREATE_NOT_RESIDENT;
+
+/// GPGMM's defect 11: such heaps are never made resident, and its counts wrap.
+#[test]
+fn what_begins_evicted_is_paged_in_by_its_first_use() {
+    let scene = Scene::simulated(Setup {
+        budget_mib: Some(64),
+        allocator: flagged(NOT_RESIDENT),
+        ..Setup::default()
+    });
+    let made: Vec<_> = (0..4).map(|_| scene.alone(1)).collect();
+    assert!(made.iter().all(|made| status(made) == ResidencyHeapStatus::Evicted));
+    assert_eq!(scene.used_mib(), 0);
+    let stats = scene.manager.stats();
+    assert_eq!((stats.current_heap_usage, stats.local.evicted_count), (ByteSize::ZERO, 4));
+    for (seed, allocation) in (1..).zip(&made) {
+        scene.fill(allocation, seed);
+        assert!(is_resident(allocation));
+    }
+    assert_eq!(scene.used_mib(), 4);
+    for (seed, allocation) in (1..).zip(&made) {
+        scene.assert_filled(allocation, seed);
+    }
+    // Each unlock reverts the count of its lock.
+    let fresh = scene.alone(1);
+    let memory = fresh.memory().expect("managed");
+    memory.lock().expect("made resident");
+    assert!(is_locked(&fresh) && is_resident(&fresh));
+    assert_eq!(memory.unlock().expect("locked"), 0);
+    assert_eq!(scene.manager.stats().local.resident, ByteSize::from_mib(5));
+    refused(memory.unlock(), Error::is_invalid_argument);
+    drop((made, fresh));
+    scene.end();
+}
 
 /// GPGMM's defect 12: a heap that is created evicted fails with ALWAYS_IN_BUDGET. It needs no memory, so it
 /// must succeed.
