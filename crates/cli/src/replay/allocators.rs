@@ -26,8 +26,6 @@ struct ReplayedAllocator {
     is_nested: bool,
     /// Number of heaps that it had created when it was dropped.
     heaps_created: u64,
-    /// Idle periods so far.
-    periods: u32,
     /// Sum of the requested sizes of its live buffers, in bytes.
     live: u64,
     /// The amounts after its last change.
@@ -42,9 +40,6 @@ pub(super) struct Held {
     /// Estimated time of all heaps so far.
     pub(super) heap_time: Duration,
 }
-
-/// The period after which an allocator releases idle memory, as documented for `ResourceAllocator::on_time`.
-const PERIOD: Duration = Duration::from_millis(500);
 
 impl Allocators {
     /// Creates the allocators of a recording, nested as they were.
@@ -68,7 +63,6 @@ impl Allocators {
                 allocator: Some(allocator),
                 is_nested: recorded.parent(index).is_some(),
                 heaps_created: 0,
-                periods: 0,
                 live: 0,
                 held: Held::default(),
             });
@@ -144,10 +138,7 @@ impl Allocators {
         let replayed = &mut allocators[index];
         match (step.kind, &replayed.allocator, pools) {
             (StepKind::Frame, Some(allocator), _) => allocator.end_frame(),
-            (StepKind::IdlePeriod, Some(allocator), _) => {
-                replayed.periods = replayed.periods.saturating_add(1);
-                allocator.on_time(PERIOD.saturating_mul(replayed.periods));
-            }
+            (StepKind::IdlePeriod, Some(allocator), _) => allocator.replay_idle_period(),
             (StepKind::ReleaseHeaps(bytes), Some(allocator), _) => {
                 allocator.release_resource_heaps(ByteSize::new(bytes));
             }

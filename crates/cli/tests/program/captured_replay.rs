@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::{
@@ -370,4 +371,29 @@ fn pools_nested_allocators_and_prefetching_are_repeated() {
     }
     // Otherwise the programs do not use them.
     assert!(pools > 500 && prefetched > 50 && drops > 20, "{pools} {prefetched} {drops}");
+}
+
+/// Each allocator has periods of its own: a nested one that was created between two periods of its parent does not count the parent's.
+#[test]
+fn idle_periods_are_repeated() {
+    let folder = Folder::new();
+    let file = folder.path().join("idle.hws");
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let record_options =
+        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.clone()), ..Default::default() };
+    let desc = || ResourceAllocatorDesc { record_options: record_options.clone(), ..Default::default() };
+    let parent = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc()).unwrap();
+    parent.on_time(Duration::from_secs(1));
+    let nested = parent.create_nested(desc()).unwrap();
+    let mut numbers = Numbers(1);
+    for step in 0..40_u64 {
+        let mut live: Vec<_> = (0..20).map(|_| any_allocation(&parent, &mut numbers)).collect();
+        live.extend((0..20).map(|_| any_allocation(&nested, &mut numbers)));
+        drop(live);
+        parent.on_time(Duration::from_millis(1_000 + 200 * step));
+    }
+    drop((nested, parent));
+    let actions = replay_is_identical(&file, "idle periods");
+    let periods = actions.iter().filter(|action| matches!(action, Action::IdlePeriod)).count();
+    assert!(periods > 30, "{periods}");
 }

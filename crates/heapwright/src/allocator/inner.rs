@@ -162,15 +162,18 @@ impl Inner {
     /// Reads the clock, and releases memory that was not used for too long, unless frames pass.
     pub(crate) fn pass_time(&self) {
         let periods = self.heaps.source.clock.take_periods();
-        for _ in 0..periods {
-            if let Some(recording) = &self.heaps.source.recording {
-                recording.call(|| Action::IdlePeriod);
-            }
-            self.pass(Passed::Period);
-        }
+        (0..periods).for_each(|_| self.pass_period());
         if periods > 0 {
             self.heaps.nested().iter().for_each(|nested| nested.release_idle());
         }
+    }
+
+    /// Counts a period of this allocator alone: releases memory that was not used for too many of them.
+    pub(crate) fn pass_period(&self) {
+        if let Some(recording) = &self.heaps.source.recording {
+            recording.call(|| Action::IdlePeriod);
+        }
+        self.pass(Passed::Period);
     }
 
     /// Releases memory of all kinds that was not used for too many operations, if many passed since the last call that did.

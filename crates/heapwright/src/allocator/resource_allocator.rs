@@ -596,6 +596,13 @@ impl ResourceAllocator {
         self.inner.replay_prefetch(heap, pool, is_shared)
     }
 
+    /// Counts a period of a recording. Those of nested allocators are recorded as theirs.
+    #[doc(hidden)]
+    pub fn replay_idle_period(&self) {
+        self.inner.heaps.insert_prefetched();
+        self.inner.pass_period();
+    }
+
     /// Tells how long a call of the device for a heap took in a recording, in the order of the recording. The allocator then decides
     /// as the recorded one did, whatever this device takes.
     #[doc(hidden)]
