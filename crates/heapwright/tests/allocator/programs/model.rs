@@ -291,9 +291,13 @@ impl Program {
                     if decision == allocation.info().decision {
                         assert_eq!(size, allocation.size(), "{request:?}");
                     } else {
-                        // Near a limit, a part may fit in memory that the prediction does not count.
+                        // Memory that the prediction does not count (of unused backing buffers, of what is freed when memory is
+                        // short) permits a placement that is tried earlier.
                         let became = allocation.info().decision.placement;
-                        assert_eq!((kind, became), (Kind::Part, Placement::WithinResource), "{request:?}");
+                        assert!(
+                            became < decision.placement,
+                            "{request:?}: {decision:?}, and then {became:?}"
+                        );
                     }
                     let is_held = memory == PredictedMemory::Held;
                     assert!(!is_held || self.reserved() <= held_before, "{request:?}: {memory:?}");
