@@ -92,6 +92,8 @@ fn bytes_of(key: u64, size: usize) -> Vec<u8> {
 impl Owner {
     fn new(profile: &str, flags: ResourceAllocatorFlags) -> Self {
         let scene = Scene::with(profile, flagged(flags));
+        // Time stands still, so that no thread which releases by time holds the allocator when its last handle is dropped.
+        scene.allocator.on_time(Duration::ZERO);
         let pool =
             PoolDesc { heap_size: Some(ByteSize::from_mib(2)), min_heap_count: 1, ..Default::default() };
         let pool = scene.allocator.create_pool(pool).expect("sound");
