@@ -24,7 +24,7 @@ pub(crate) const WITHIN: PlacementDecision =
 /// The placements that a resource may have in granted heaps.
 pub(crate) struct Placements<'a> {
     pub(crate) heaps: &'a Striped<TypedHeaps>,
-    /// What the resource needs if it is placed.
+    /// The requirements of the resource if it is placed.
     pub(crate) placed: ResourceRequirements,
     order: Order,
 }

@@ -323,7 +323,7 @@ fn is_sound(resource: &ResourceDesc<'_>) -> bool {
         && resource.protected_session.is_none()
 }
 
-/// What the heaps decide about the placements.
+/// The properties of the allocator and its heaps that determine the order of the placements.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HeapRules {
     /// The allocator commits every resource.

@@ -1,4 +1,5 @@
-//! What a resource needs, and the heaps in which it may be. Nothing here is locked, and only `requirements_query` calls the device.
+//! The requirements of a resource, and the heaps that it may be placed in. Nothing here is locked, and only `requirements_query` calls the
+//! device.
 //!
 //! | file | contents |
 //! |---|---|

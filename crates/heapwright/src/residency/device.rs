@@ -114,7 +114,7 @@ impl PageableInfo {
     }
 }
 
-/// What an object reports of itself.
+/// The properties of a pageable object that D3D12 reports.
 struct Found {
     kind: &'static str,
     size_and_alignment: Option<(ByteSize, Alignment)>,

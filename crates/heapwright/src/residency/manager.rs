@@ -395,7 +395,7 @@ impl ResidencyManager {
     }
 }
 
-/// What an allocator asks of its manager. `absent.rs` has the same functions.
+/// The functions that an allocator calls. Without the feature `residency`, `absent.rs` has them.
 impl ResidencyManager {
     /// Creates memory, for which `needed` bytes are made available first.
     pub(crate) fn create_memory(

@@ -128,11 +128,11 @@ impl Refused {
 
 /// The call that creates a resource, with its initial state or layout.
 enum Creation<'a> {
-    /// Of `ID3D12Device`, or with a protected session of its successors.
+    /// A call of `ID3D12Device`, or of `ID3D12Device4` if there is a protected session.
     InState(D3D12_RESOURCE_STATES),
-    /// Of `ID3D12Device8`: with a mip region of sampler feedback.
+    /// A call of `ID3D12Device8`, which takes a mip region of sampler feedback.
     WithMipRegion(&'a ID3D12Device8, D3D12_RESOURCE_DESC1, D3D12_RESOURCE_STATES),
-    /// Of `ID3D12Device10`: with a layout, and castable formats.
+    /// A call of `ID3D12Device10`, which takes a layout and castable formats.
     InLayout(&'a ID3D12Device10, D3D12_RESOURCE_DESC1, D3D12_BARRIER_LAYOUT),
 }
 
