@@ -59,7 +59,7 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     let run_program = |program: &Path, device: &Path| {
         let mut command = place.wine.command(program);
         // Recordings and reports go there.
-        command.arg(device).current_dir(&folder);
+        command.arg(device).current_dir(&folder).env("HEAPWRIGHT_OPTIONS", "aliasing=advanced");
         let stem = program.file_stem().unwrap_or_default().display();
         place.run(command, LIMIT, &format!("gpgmm-{name}-{stem}"))
     };
