@@ -136,6 +136,19 @@ pub(crate) fn refuse<T>(field: &str, rule: impl std::fmt::Display) -> Result<T, 
     Err(Failure::invalid_argument(format!("{field}: {rule}")))
 }
 
+/// Converts a number of an enumeration whose values begin with zero.
+pub(crate) fn enumerator<T: Copy>(
+    field: &str,
+    enumeration: &str,
+    number: u32,
+    values: &[T],
+) -> Result<T, Failure> {
+    match values.get(number as usize) {
+        Some(&value) => Ok(value),
+        None => refuse(field, format_args!("{number} is not a value of {enumeration}")),
+    }
+}
+
 /// Refuses bits that the header does not define. heapwright has flags of its own there.
 #[inline]
 fn check_bits(field: &str, flags: u32, known: u32) -> Result<u32, Failure> {
@@ -150,6 +163,19 @@ fn check_severity(field: &str, severity: D3D12_MESSAGE_SEVERITY) -> Result<(), F
         D3D12_MESSAGE_SEVERITY_CORRUPTION..=D3D12_MESSAGE_SEVERITY_MESSAGE => Ok(()),
         _ => refuse(field, format_args!("{severity} is not a D3D12_MESSAGE_SEVERITY value")),
     }
+}
+
+/// Converts an alignment, of which zero is 1.
+pub(crate) fn alignment(field: &str, number: u64) -> Result<Alignment, Failure> {
+    match Alignment::new(number.max(1)) {
+        Some(alignment) => Ok(alignment),
+        None => refuse(field, format_args!("{number} is not a power of two")),
+    }
+}
+
+/// Converts a heap type whose memory is determined by itself.
+pub(crate) fn heap_type(field: &str, number: D3D12_HEAP_TYPE) -> Result<HeapType, Failure> {
+    HeapType::try_from(number).map_err(|error| Failure::at(field, &error))
 }
 
 /// Zero is the default.
@@ -176,14 +202,8 @@ impl RecordingOptions {
     /// The trace file is null or a zero-terminated string.
     unsafe fn convert(&self) -> Result<RecordOptions, Failure> {
         let flags = check_bits("RECORD_OPTIONS::Flags", self.flags, RecordFlags::ALL.bits())?;
-        let scope = match self.event_scope {
-            0 => RecordScope::PerProcess,
-            1 => RecordScope::PerInstance,
-            other => {
-                let rule = format!("{other} is not a RECORD_SCOPE value");
-                return refuse("RECORD_OPTIONS::EventScope", rule);
-            }
-        };
+        let scopes = [RecordScope::PerProcess, RecordScope::PerInstance];
+        let scope = enumerator("RECORD_OPTIONS::EventScope", "RECORD_SCOPE", self.event_scope, &scopes)?;
         let trace_file = if self.trace_file.is_null() {
             None
         } else {
@@ -206,13 +226,7 @@ impl HeapDesc {
     pub(crate) fn convert(&self) -> Result<ResidencyHeapDesc, Failure> {
         let alignment = match self.alignment {
             0 => None,
-            number => match Alignment::new(number) {
-                Some(alignment) => Some(alignment),
-                None => {
-                    let rule = format!("{number} is not a power of two");
-                    return refuse("RESIDENCY_HEAP_DESC::Alignment", rule);
-                }
-            },
+            number => Some(alignment("RESIDENCY_HEAP_DESC::Alignment", number)?),
         };
         let flags = ResidencyHeapFlags::from_bits_truncate(self.flags);
         if flags.bits() != self.flags {
@@ -295,14 +309,7 @@ impl AllocationDesc {
         let heap_type = match self.heap_type {
             // CUSTOM, too, is inferred from the initial state.
             0 | D3D12_HEAP_TYPE_CUSTOM => None,
-            D3D12_HEAP_TYPE_DEFAULT => Some(HeapType::Default.into()),
-            D3D12_HEAP_TYPE_UPLOAD => Some(HeapType::Upload.into()),
-            D3D12_HEAP_TYPE_READBACK => Some(HeapType::Readback.into()),
-            D3D12_HEAP_TYPE_GPU_UPLOAD => Some(HeapType::GpuUpload.into()),
-            other => {
-                let rule = format!("{other} is not a D3D12_HEAP_TYPE value");
-                return refuse("RESOURCE_ALLOCATION_DESC::HeapType", rule);
-            }
+            named => Some(heap_type("RESOURCE_ALLOCATION_DESC::HeapType", named)?.into()),
         };
         Ok(ResourceAllocationDesc {
             flags: ResourceAllocationFlags::from_bits_retain(flags),
