@@ -76,28 +76,4 @@ mod tests {
     fn the_definition_is_consistent() {
         Args::command().debug_assert();
     }
-
-    #[test]
-    fn every_command_has_examples_that_parse() {
-        let program = Args::command();
-        let mut commands: Vec<clap::Command> = program.get_subcommands().cloned().collect();
-        commands.push(program);
-        for mut command in commands {
-            let name = command.get_name().to_owned();
-            // Lines that are longer would be wrapped, which breaks the tables.
-            let written = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
-            for line in written.unwrap_or_default().lines() {
-                assert!(line.chars().count() <= 100, "a line of the help of {name} is too long: {line}");
-            }
-            for help in [command.render_help().to_string(), command.render_long_help().to_string()] {
-                let examples: Vec<&str> =
-                    help.lines().filter_map(|line| line.strip_prefix("  heapwright ")).collect();
-                assert!(!examples.is_empty(), "{name} has no example");
-                for example in examples {
-                    let words = std::iter::once("heapwright").chain(example.split_whitespace());
-                    Args::try_parse_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
-                }
-            }
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use heapwright::d3d12::ID3D12Device;
 use heapwright::{AdapterDesc, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 use heapwright_report::Visible;
 use serde::Serialize;
@@ -114,30 +113,21 @@ impl DeviceReport {
     /// Opens the device and queries its properties.
     fn query(choice: &DeviceChoice) -> Result<Self, Failed> {
         let gpu = choice.open()?;
-        let mut report = Self::of_caps(choice, &gpu.device)?;
-        if let Some(adapter) = &gpu.adapter {
-            let failed = |error: Error| cannot_query(choice, &error);
-            let segment = |group| -> Result<Segment, Failed> {
-                let info = VideoMemoryInfo::query(adapter, group).map_err(failed)?;
-                Ok(Segment { budget_bytes: info.budget.get(), current_usage_bytes: info.current_usage.get() })
-            };
-            let desc = AdapterDesc::query(adapter).map_err(failed)?;
-            report.dedicated_video_memory_bytes = Some(desc.dedicated_video_memory.get());
-            report.shared_system_memory_bytes = Some(desc.shared_system_memory.get());
-            report.local = Some(segment(SegmentGroup::Local)?);
-            report.non_local = Some(segment(SegmentGroup::NonLocal)?);
-            report.adapter = Some(desc.description);
-        }
-        Ok(report)
-    }
-
-    fn of_caps(choice: &DeviceChoice, device: &ID3D12Device) -> Result<Self, Failed> {
-        let caps = DeviceCaps::query(device).map_err(|error| cannot_query(choice, &error))?;
+        let failed = |error: Error| cannot_query(choice, &error);
+        let caps = DeviceCaps::query(&gpu.device).map_err(failed)?;
+        let adapter = gpu.adapter.as_ref();
+        let desc = adapter.map(AdapterDesc::query).transpose().map_err(failed)?;
+        let segment = |group| -> Result<Option<Segment>, Failed> {
+            let info = adapter.map(|adapter| VideoMemoryInfo::query(adapter, group)).transpose();
+            Ok(info.map_err(failed)?.map(|info| Segment {
+                budget_bytes: info.budget.get(),
+                current_usage_bytes: info.current_usage.get(),
+            }))
+        };
         Ok(Self {
             device: choice.name.clone(),
             default: choice.is_default(),
             description: choice.description.clone(),
-            adapter: None,
             architecture: caps.architecture.to_string(),
             resource_heap_tier: caps.resource_heap_tier,
             tight_alignment_tier: caps.tight_alignment_tier,
@@ -145,10 +135,11 @@ impl DeviceReport {
             gpu_va_bits_per_resource: caps.gpu_va_bits_per_resource,
             gpu_va_bits_per_process: caps.gpu_va_bits_per_process,
             interface_version: caps.interface_version,
-            dedicated_video_memory_bytes: None,
-            shared_system_memory_bytes: None,
-            local: None,
-            non_local: None,
+            dedicated_video_memory_bytes: desc.as_ref().map(|desc| desc.dedicated_video_memory.get()),
+            shared_system_memory_bytes: desc.as_ref().map(|desc| desc.shared_system_memory.get()),
+            local: segment(SegmentGroup::Local)?,
+            non_local: segment(SegmentGroup::NonLocal)?,
+            adapter: desc.map(|desc| desc.description),
         })
     }
 }

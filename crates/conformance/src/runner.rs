@@ -70,8 +70,6 @@ pub struct Filter {
     parts: Vec<String>,
     /// The ids of the checks to select; `None` selects all checks.
     only: Option<Vec<String>>,
-    /// The ids of the checks to leave out.
-    skipped: Vec<String>,
 }
 
 impl Filter {
@@ -88,19 +86,12 @@ impl Filter {
         Self { only: Some(ids.into_iter().map(Into::into).collect()), ..Self::default() }
     }
 
-    /// Leaves out the checks with these ids, for example those that crash a process whose device does not validate pointers.
-    #[must_use]
-    pub fn without(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.skipped.extend(ids.into_iter().map(Into::into));
-        self
-    }
-
     /// Returns whether the check with this id is selected.
     #[must_use]
     pub fn takes(&self, id: &str) -> bool {
         let is_asked_for = self.parts.is_empty() || self.parts.iter().any(|part| id.contains(part.as_str()));
         let is_among = self.only.as_ref().is_none_or(|ids| ids.iter().any(|only| only == id));
-        is_asked_for && is_among && !self.skipped.iter().any(|skipped| skipped == id)
+        is_asked_for && is_among
     }
 
     /// Returns the selected checks in the order of [`checks::all`].

@@ -1,6 +1,5 @@
 /*
- * The device of the examples: on Windows the system's. On Linux it is that of a library with D3D12CreateDevice, such as
- * heapwright's runtime, libheapwright_d3d12_runtime.so.
+ * The device of the examples: that of a library with D3D12CreateDevice, such as the system's d3d12.dll, or heapwright's runtime.
  */
 #pragma once
 
@@ -28,22 +27,28 @@ template <typename T> struct owned {
     void **any() { return reinterpret_cast<void **>(&pointer); }
 };
 
-inline HRESULT create_device(const char *library, ID3D12Device **device) {
-    const IID iid = __uuidof(ID3D12Device);
-    auto out = reinterpret_cast<void **>(device);
 #ifdef _WIN32
-    (void)library;
-    return D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, iid, out);
+static const char DEFAULT_LIBRARY[] = "d3d12.dll";
+inline void *find_function(const char *library, const char *name) {
+    HMODULE opened = LoadLibraryA(library);
+    return opened ? reinterpret_cast<void *>(GetProcAddress(opened, name)) : nullptr;
+}
 #else
-    using create = HRESULT (*)(IUnknown *, D3D_FEATURE_LEVEL, REFIID, void **);
+static const char DEFAULT_LIBRARY[] = "libheapwright_d3d12_runtime.so";
+inline void *find_function(const char *library, const char *name) {
     void *opened = dlopen(library, RTLD_NOW);
-    auto function = opened ? reinterpret_cast<create>(dlsym(opened, "D3D12CreateDevice")) : nullptr;
+    return opened ? dlsym(opened, name) : nullptr;
+}
+#endif
+
+inline HRESULT create_device(const char *library, ID3D12Device **device) {
+    using create = HRESULT(STDMETHODCALLTYPE *)(IUnknown *, D3D_FEATURE_LEVEL, REFIID, void **);
+    auto function = reinterpret_cast<create>(find_function(library, "D3D12CreateDevice"));
     if (!function) {
         std::fprintf(stderr, "%s: no D3D12CreateDevice\n", library);
         return E_FAIL;
     }
-    return function(nullptr, D3D_FEATURE_LEVEL_11_0, iid, out);
-#endif
+    return function(nullptr, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), reinterpret_cast<void **>(device));
 }
 
 inline D3D12_RESOURCE_DESC buffer_of(UINT64 size) {
@@ -59,7 +64,7 @@ inline D3D12_RESOURCE_DESC buffer_of(UINT64 size) {
 /* Runs an example on the device of the library that the first argument names. */
 inline int run_example(int count, char **arguments, HRESULT (*example)(ID3D12Device *)) {
     owned<ID3D12Device> device;
-    HRESULT result = create_device(count > 1 ? arguments[1] : "libheapwright_d3d12_runtime.so", device.out());
+    HRESULT result = create_device(count > 1 ? arguments[1] : DEFAULT_LIBRARY, device.out());
     if (SUCCEEDED(result)) result = example(device.pointer);
     if (FAILED(result)) std::fprintf(stderr, "failed: 0x%08x\n", static_cast<unsigned>(result));
     return FAILED(result) ? 1 : 0;

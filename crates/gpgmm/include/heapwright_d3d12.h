@@ -1,8 +1,8 @@
 /*
  * heapwright_d3d12.h: what heapwright has beyond GPGMM's API, for C++ programs that use gpgmm_d3d12.h: limits, frames, custom pools,
- * defragmentation, reports, and virtual blocks. namespace heapwright::d3d12. The library is gpgmm_d3d12.
+ * defragmentation, transient resources of frames, reports, and virtual blocks. namespace heapwright::d3d12. The library is gpgmm_d3d12.
  *
- * IAllocator is another interface of each IResourceAllocator, which QueryInterface returns:
+ * Each IResourceAllocator is an IAllocator, which QueryInterface returns, and CreateAllocator creates one:
  *
  *     heapwright::d3d12::IAllocator *allocator = nullptr;
  *     pResourceAllocator->QueryInterface(heapwright::d3d12::IID_IAllocator, reinterpret_cast<void **>(&allocator));
@@ -18,8 +18,8 @@
 
 #include <gpgmm_d3d12.h>
 
-/* Version of this header. */
-#define HEAPWRIGHT_D3D12_VERSION 1
+/* Version of this header. Since 2, an IAllocator is an IResourceAllocator, and creates transient heaps. */
+#define HEAPWRIGHT_D3D12_VERSION 2
 
 #if defined(_MSC_VER)
 #define GPGMM_UUID(text) __declspec(uuid(text))
@@ -141,6 +141,144 @@ GPGMM_INTERFACE GPGMM_UUID("5f90d3b6-8a21-4c73-a4e8-91d0c6b7e303") IDefragmentat
     virtual HRESULT STDMETHODCALLTYPE GetProgress(DEFRAGMENTATION_PROGRESS * pProgressOut) = 0;
 };
 
+/* ------------------------------------------------------------------------------------------------ transient resources */
+
+/* How a pass uses a resource. In brackets: the states that permit it. */
+enum TRANSIENT_USE {
+    TRANSIENT_USE_READ = 0,            /* reads it [states that read, UNORDERED_ACCESS] */
+    TRANSIENT_USE_RENDER = 1,          /* draws to it, after what was there before is of no interest
+                                          [RENDER_TARGET, DEPTH_WRITE, RESOLVE_DEST] */
+    TRANSIENT_USE_CLEAR = 2,           /* clears all of it before any other use [RENDER_TARGET, DEPTH_WRITE, UNORDERED_ACCESS] */
+    TRANSIENT_USE_COPY_ALL = 3,        /* overwrites all of it by a copy [COPY_DEST] */
+    TRANSIENT_USE_WRITE_UNORDERED = 4, /* writes it without reading what was there before [UNORDERED_ACCESS] */
+    TRANSIENT_USE_UPDATE = 5,          /* writes a part of it, or reads and writes it [states that write] */
+};
+
+/* A resource of a frame. Its number is the index in TRANSIENT_FRAME::pResources. */
+struct TRANSIENT_RESOURCE {
+    D3D12_RESOURCE_DESC Desc;             /* never aligned tightly */
+    const D3D12_CLEAR_VALUE* pClearValue; /* the optimized one of a render target or depth-stencil texture; may be null */
+};
+
+/* A use of a resource by a pass. A pass has each resource in one state. */
+struct TRANSIENT_RESOURCE_USE {
+    UINT Resource;
+    TRANSIENT_USE Use;
+    D3D12_RESOURCE_STATES State;
+};
+
+/* A pass: commands that use resources. Its number is the index in TRANSIENT_FRAME::pPasses. */
+struct TRANSIENT_PASS {
+    UINT Queue;
+    BOOL MayBeSkipped; /* some frames do not record the pass */
+    UINT UseCount;
+    const TRANSIENT_RESOURCE_USE* pUses; /* in their order */
+    UINT DependencyCount;
+    const UINT* pDependencies; /* passes of other queues, with lower numbers, that happen before this one */
+};
+
+/* Describes a frame. Passes of a queue happen in their order; on different queues, only dependencies order them. */
+struct TRANSIENT_FRAME {
+    UINT QueueCount;
+    const D3D12_COMMAND_LIST_TYPE* pQueues; /* DIRECT, COMPUTE or COPY. The number of a queue is the index */
+    UINT ResourceCount;
+    const TRANSIENT_RESOURCE* pResources;
+    UINT PassCount;
+    const TRANSIENT_PASS* pPasses;
+};
+
+/* Which barriers are recorded. */
+enum BARRIER_MODEL {
+    BARRIER_MODEL_ENHANCED = 0, /* ID3D12GraphicsCommandList7::Barrier */
+    BARRIER_MODEL_LEGACY = 1,   /* ID3D12GraphicsCommandList::ResourceBarrier */
+};
+
+/* Passes that one ExecuteCommandLists executes, in one or several command lists. The arrays are valid until the last Release of the
+   resources. */
+struct TRANSIENT_SUBMISSION {
+    UINT Queue;
+    UINT PassCount;
+    const UINT* pPasses; /* in their order */
+    UINT WaitCount;
+    const UINT* pWaits; /* submissions of other queues for which the queue waits first */
+    UINT PreviousFrameWaitCount;
+    const UINT* pPreviousFrameWaits; /* queues that must have finished the frame before; the queue waits for them first */
+};
+
+/* Where a resource of a frame lies. */
+struct TRANSIENT_PLACEMENT {
+    UINT Heap; /* of the frame's; on resource heap tier 2 there is one */
+    UINT64 Offset;
+};
+
+/*
+ * The resources of a frame, which share memory unless they live at the same time, and the barriers of each pass. They can be recorded
+ * any number of times, also for several frames in flight, and by several threads.
+ *
+ * The program has these duties, which cannot be checked; D3D12's behaviour is undefined otherwise:
+ *
+ * - What it executes has for each pass BeginPass, the pass's commands and EndPass, in this order, or none of them if the pass
+ *   MayBeSkipped. Passes are in the order and the submissions of GetSubmission, with the waits that it lists, and frames follow one
+ *   another.
+ * - Each queue of the frame is one ID3D12CommandQueue, the same in every frame. Frames of one ITransientHeaps that have a single queue
+ *   of the same type are executed on the same ID3D12CommandQueue, as they may use the same memory.
+ * - The first use of a resource by its first pass is the declared one: with CLEAR and COPY_ALL, the pass clears or overwrites all of the
+ *   resource before anything else. With RENDER it is initialised by a discard, so its contents are undefined.
+ * - No other code transitions the resources. If a pass has other barriers of them, such as between two dispatches, they are of
+ *   GetBarrierModel, or name no resource.
+ * - The last reference is released after the GPU has finished the frame.
+ */
+GPGMM_INTERFACE GPGMM_UUID("61b3e90d-475c-4a2e-97d8-0d4cf28b3909") ITransientResources : public IUnknown {
+    /* Returns a resource, with a reference. The reference does not keep its memory. */
+    virtual HRESULT STDMETHODCALLTYPE GetResource(UINT resource, ID3D12Resource * *ppResourceOut) = 0;
+
+    /* Returns where a resource lies: resources whose ranges overlap share memory. */
+    virtual HRESULT STDMETHODCALLTYPE GetPlacement(UINT resource, TRANSIENT_PLACEMENT * pPlacementOut) = 0;
+
+    /* Returns the bytes of the heaps. */
+    virtual UINT64 STDMETHODCALLTYPE GetSize() = 0;
+
+    /* Returns which barriers are recorded. */
+    virtual BARRIER_MODEL STDMETHODCALLTYPE GetBarrierModel() = 0;
+
+    /* Returns the number of submissions. */
+    virtual UINT STDMETHODCALLTYPE GetSubmissionCount() = 0;
+
+    /* Returns a submission. They are in an order in which they can be passed to the queues. */
+    virtual HRESULT STDMETHODCALLTYPE GetSubmission(UINT index, TRANSIENT_SUBMISSION * pSubmissionOut) = 0;
+
+    /* Adds the heaps to the residency list of a command list that uses resources of the frame. Without a residency manager, nothing
+       is added. The list does not keep them alive. */
+    virtual HRESULT STDMETHODCALLTYPE AddToResidencyList(gpgmm::d3d12::IResidencyList * pResidencyList) = 0;
+
+    /* Records what the resources of a pass need in front of it: aliasing barriers, discards, and transitions to the states of the
+       pass. The list is open, of the type of the pass's queue, and not in a render pass. E_INVALIDARG if the frame has no such pass. */
+    virtual HRESULT STDMETHODCALLTYPE BeginPass(ID3D12GraphicsCommandList * pCommandList, UINT pass) = 0;
+
+    /* Records the transitions behind a pass that later passes rely on. */
+    virtual HRESULT STDMETHODCALLTYPE EndPass(ID3D12GraphicsCommandList * pCommandList, UINT pass) = 0;
+};
+
+/* Plans a frame and creates its resources when it changes, and keeps the result. The heaps are the allocator's: they count towards
+   its limits and budgets, and with a residency manager they are paged as a whole. */
+GPGMM_INTERFACE GPGMM_UUID("2fd87c13-ba54-4e61-8c0f-e6395a71d808") ITransientHeaps : public IUnknown {
+    /*
+     * Returns the resources of a frame, with a reference. If it equals the frame of the last call, they are the same: the same object,
+     * while the program has a reference to it, so that views of the resources remain valid. Nothing is planned or created then.
+     *
+     * Otherwise, the memory is that of the last frame if it is large enough and both frames have one queue of the same type. If it is
+     * not, the last frame's is freed with the last reference to its resources.
+     *
+     * E_INVALIDARG, and a line in the log with the passes and the resource, if an array is wrong, if the frame reads contents that it
+     * did not write, or if no order of the passes permits the uses and the states. E_OUTOFMEMORY if no memory is found.
+     */
+    virtual HRESULT STDMETHODCALLTYPE Prepare(const TRANSIENT_FRAME* pFrame,
+                                              ITransientResources** ppTransientResourcesOut) = 0;
+
+    /* Forgets the last frame, so that its memory is freed with the last reference to its resources. */
+    virtual HRESULT STDMETHODCALLTYPE ReleaseFrame() = 0;
+};
+
 /* ------------------------------------------------------------------------------------------------ allocators */
 
 /* Limits of the bytes that heaps and committed resources take together: of each heap type, and of all types in a segment group. Zero is
@@ -189,7 +327,7 @@ GPGMM_INTERFACE GPGMM_UUID("7b2c68e0-d94f-4a15-b7c3-50e8f1a2d404") IText : publi
 };
 
 /* What an IResourceAllocator does beyond GPGMM's API. */
-GPGMM_INTERFACE GPGMM_UUID("9e1d5c74-2b36-4d88-96f2-c37b04d5f505") IAllocator : public IUnknown {
+GPGMM_INTERFACE GPGMM_UUID("4c6ab0d1-8f27-4e95-a3d4-71b90e5cf507") IAllocator : public gpgmm::d3d12::IResourceAllocator {
     /* Tells the allocator, and those that are nested in it, that a frame has ended. With other policies than GPGMM's pools, empty
        heaps are released after a number of frames. */
     virtual HRESULT STDMETHODCALLTYPE OnFrame() = 0;
@@ -197,12 +335,12 @@ GPGMM_INTERFACE GPGMM_UUID("9e1d5c74-2b36-4d88-96f2-c37b04d5f505") IAllocator : 
     /* Creates a pool. */
     virtual HRESULT STDMETHODCALLTYPE CreatePool(const POOL_DESC* pDesc, IPool** ppPoolOut) = 0;
 
-    /* Creates a resource as IResourceAllocator::CreateResource does, optionally in a pool. A null out-pointer is E_POINTER. */
-    virtual HRESULT STDMETHODCALLTYPE CreateResource(const ALLOCATION_DESC* pDesc,
-                                                     const D3D12_RESOURCE_DESC* pResourceDesc,
-                                                     D3D12_RESOURCE_STATES initialResourceState,
-                                                     const D3D12_CLEAR_VALUE* pClearValue,
-                                                     gpgmm::d3d12::IResourceAllocation** ppAllocationOut) = 0;
+    /* Creates a resource as CreateResource does, optionally in a pool. A null out-pointer is E_POINTER. */
+    virtual HRESULT STDMETHODCALLTYPE CreateResource1(const ALLOCATION_DESC* pDesc,
+                                                      const D3D12_RESOURCE_DESC* pResourceDesc,
+                                                      D3D12_RESOURCE_STATES initialResourceState,
+                                                      const D3D12_CLEAR_VALUE* pClearValue,
+                                                      gpgmm::d3d12::IResourceAllocation** ppAllocationOut) = 0;
 
     /* Sets the program's value for an allocation. */
     virtual HRESULT STDMETHODCALLTYPE SetUserData(gpgmm::d3d12::IResourceAllocation * pAllocation, UINT64 userData) = 0;
@@ -213,6 +351,10 @@ GPGMM_INTERFACE GPGMM_UUID("9e1d5c74-2b36-4d88-96f2-c37b04d5f505") IAllocator : 
     /* Begins a defragmentation of a pool, or with null of the allocator's own heaps. E_NOTIMPL unless they have the default
        algorithm. */
     virtual HRESULT STDMETHODCALLTYPE Defragment(IPool * pPool, IDefragmentation * *ppDefragmentationOut) = 0;
+
+    /* Creates heaps for the transient resources of frames; none has memory yet. Barriers are legacy ones if the device has no
+       enhanced ones. Legacy ones are for programs whose passes have legacy barriers of the resources. */
+    virtual HRESULT STDMETHODCALLTYPE CreateTransientHeaps(BARRIER_MODEL barriers, ITransientHeaps * *ppTransientHeapsOut) = 0;
 
     /* Returns a report of all that the allocator holds, as JSON. The program `heapwright report` shows it as a page. */
     virtual HRESULT STDMETHODCALLTYPE GetReport(IText * *ppReportOut) = 0;
@@ -264,7 +406,9 @@ GPGMM_INTERFACE GPGMM_UUID("b8a40f19-71ce-4562-85d3-06f92ce8a606") IVirtualBlock
     HEAPWRIGHT_IID(IMove, 0x3de41f8a, 0x15c7, 0x4b9e, 0x8b, 0x60, 0x7e, 0x6f, 0x0a, 0x94, 0xc2, 0x02)             \
     HEAPWRIGHT_IID(IDefragmentation, 0x5f90d3b6, 0x8a21, 0x4c73, 0xa4, 0xe8, 0x91, 0xd0, 0xc6, 0xb7, 0xe3, 0x03)  \
     HEAPWRIGHT_IID(IText, 0x7b2c68e0, 0xd94f, 0x4a15, 0xb7, 0xc3, 0x50, 0xe8, 0xf1, 0xa2, 0xd4, 0x04)             \
-    HEAPWRIGHT_IID(IAllocator, 0x9e1d5c74, 0x2b36, 0x4d88, 0x96, 0xf2, 0xc3, 0x7b, 0x04, 0xd5, 0xf5, 0x05)        \
+    HEAPWRIGHT_IID(IAllocator, 0x4c6ab0d1, 0x8f27, 0x4e95, 0xa3, 0xd4, 0x71, 0xb9, 0x0e, 0x5c, 0xf5, 0x07)        \
+    HEAPWRIGHT_IID(ITransientResources, 0x61b3e90d, 0x475c, 0x4a2e, 0x97, 0xd8, 0x0d, 0x4c, 0xf2, 0x8b, 0x39, 0x09) \
+    HEAPWRIGHT_IID(ITransientHeaps, 0x2fd87c13, 0xba54, 0x4e61, 0x8c, 0x0f, 0xe6, 0x39, 0x5a, 0x71, 0xd8, 0x08)   \
     HEAPWRIGHT_IID(IVirtualBlock, 0xb8a40f19, 0x71ce, 0x4562, 0x85, 0xd3, 0x06, 0xf9, 0x2c, 0xe8, 0xa6, 0x06)
 
 namespace heapwright::d3d12 {
@@ -289,7 +433,7 @@ HEAPWRIGHT_ALL_IIDS
 /* The library's exported functions, which the functions of the namespace call. */
 extern "C" {
 GPGMM_EXPORT HRESULT HeapwrightCreateAllocator(const heapwright::d3d12::ALLOCATOR_DESC*, ID3D12Device*, IDXGIAdapter*,
-                                               gpgmm::d3d12::IResidencyManager*, gpgmm::d3d12::IResourceAllocator**);
+                                               gpgmm::d3d12::IResidencyManager*, heapwright::d3d12::IAllocator**);
 GPGMM_EXPORT HRESULT HeapwrightCreateVirtualBlock(UINT64, heapwright::d3d12::IVirtualBlock**);
 }
 
@@ -298,9 +442,8 @@ namespace heapwright::d3d12 {
 /* Creates an allocator with a residency manager, or with null for none. The adapter is optional. A null out-pointer checks only, and
    returns S_FALSE, as in GPGMM. */
 inline HRESULT CreateAllocator(const ALLOCATOR_DESC& desc, ID3D12Device* pDevice, IDXGIAdapter* pAdapter,
-                               gpgmm::d3d12::IResidencyManager* pResidencyManager,
-                               gpgmm::d3d12::IResourceAllocator** ppResourceAllocatorOut) {
-    return HeapwrightCreateAllocator(&desc, pDevice, pAdapter, pResidencyManager, ppResourceAllocatorOut);
+                               gpgmm::d3d12::IResidencyManager* pResidencyManager, IAllocator** ppAllocatorOut) {
+    return HeapwrightCreateAllocator(&desc, pDevice, pAdapter, pResidencyManager, ppAllocatorOut);
 }
 
 /* Creates a virtual block of a number of bytes, or of whatever its offsets count, at most 2^63. */

@@ -4,7 +4,7 @@ use std::cell::{RefCell, UnsafeCell};
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::Move;
@@ -12,14 +12,11 @@ use heapwright::{Error, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 use crate::allocator::Allocator;
-use crate::call::{self, Failure, Out};
-use crate::debug_name::{DebugName, WideChar};
+use crate::call::Failure;
+use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
 use crate::descriptors::AllocationInfo;
-use crate::interfaces::{
-    DebugObject, IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATION, ResourceAllocationMethods, This, returning,
-};
-use crate::object::{Body, Memory, Reference, Unknown, body};
-use crate::residency_heap::{Heap, Name};
+use crate::object::{Body, Memory, Methods, Out, Reference, This, getter, method, returning};
+use crate::residency_heap::Heap;
 
 /// The body of an IResourceAllocation.
 pub(crate) struct Allocation {
@@ -81,10 +78,6 @@ impl Allocation {
         let lock = self.lock.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock.
         Reading { allocation: unsafe { &*self.allocation.0.get() }, _lock: lock }
-    }
-
-    fn set_debug_name(&self, name: &str) -> Result<(), Error> {
-        self.change(|allocation| allocation.set_debug_name(name))
     }
 
     pub(crate) fn set_user_data(&self, user_data: u64) {
@@ -153,23 +146,24 @@ fn release_mapped(allocation: &ResourceAllocation, mapped: u32) {
     }
 }
 
-static METHODS: ResourceAllocationMethods = ResourceAllocationMethods {
-    debug_object: DebugObject { unknown: Unknown::of::<Allocation>(), get_debug_name, set_debug_name },
-    map,
-    unmap,
-    get_resource,
-    get_gpu_virtual_address,
-    get_offset_from_resource,
-    get_info,
-    get_memory,
-    get_resource_allocator,
-};
+static METHODS: Methods<10> = Methods::of::<Allocation>([
+    get_debug_name::<Allocation> as *const (),
+    set_debug_name::<Allocation> as *const (),
+    map as *const (),
+    unmap as *const (),
+    get_resource as *const (),
+    get_gpu_virtual_address as *const (),
+    get_offset_from_resource as *const (),
+    get_info as *const (),
+    get_memory as *const (),
+    get_resource_allocator as *const (),
+]);
+
+const IID_RESOURCE_ALLOCATION: GUID = GUID::from_u128(0xd7682f15_c4ae_47d2_93b7_e81c5b9d2f45);
 
 impl Body for Allocation {
-    type Methods = ResourceAllocationMethods;
-
-    fn methods() -> &'static ResourceAllocationMethods {
-        &METHODS
+    fn methods() -> *const c_void {
+        METHODS.as_table()
     }
 
     const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATION];
@@ -197,23 +191,20 @@ impl Body for Allocation {
     }
 }
 
-unsafe extern "system" fn get_debug_name(this: This) -> *const WideChar {
-    call::value("IResourceAllocation::GetDebugName", || {
-        // SAFETY: C++ calls the method of a live object.
-        let this = unsafe { body::<Allocation>(this) };
-        Name(this.extras().name.get(|| this.read().debug_name().map(Into::into)))
-    })
-    .0
-}
+impl Named for Allocation {
+    const INTERFACE: &'static str = "IResourceAllocation";
 
-unsafe extern "system" fn set_debug_name(this: This, name: *const WideChar) -> HRESULT {
-    call::hresult("IResourceAllocation::SetDebugName", || {
-        // SAFETY: C++ calls the method of a live object, with null or a terminated string.
-        unsafe {
-            let this = body::<Allocation>(this);
-            this.extras().name.set(name, |name| this.set_debug_name(name))
-        }
-    })
+    fn debug_name(&self) -> &DebugName {
+        &self.extras().name
+    }
+
+    fn library_name(&self) -> Option<Arc<str>> {
+        self.read().debug_name().map(Into::into)
+    }
+
+    fn set_library_name(&self, name: &str) -> Result<(), Error> {
+        self.change(|allocation| allocation.set_debug_name(name))
+    }
 }
 
 unsafe extern "system" fn map(
@@ -222,71 +213,66 @@ unsafe extern "system" fn map(
     read_range: *const D3D12_RANGE,
     data_out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("IResourceAllocation::Map", || {
-        // SAFETY: C++ calls the method of a live object, with null or a range, and null or writable space for a pointer.
-        let (this, read_range, out) =
-            unsafe { (body::<Allocation>(this), read_range.as_ref().copied(), Out::new(data_out)) };
-        // SAFETY: the duties are those of `Map` in D3D12, and the caller's. `Unmap` never unmaps more often than this maps, and
-        // the allocation is not moved.
-        let allocation = this.read();
-        // SAFETY: as above.
-        let address = unsafe { allocation.map_subresource(subresource, read_range, !out.is_null()) }?;
-        this.extras().mapped.fetch_add(1, Ordering::Relaxed);
-        if let Some(address) = address {
-            out.set(address.as_ptr().cast());
-        }
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with null or a range, and null or writable space for a pointer. The other
+    // duties are those of `Map` in D3D12, and the caller's. `Unmap` never unmaps more often than this maps, and the allocation is
+    // not moved.
+    unsafe {
+        method(this, "IResourceAllocation::Map", |this: &Allocation| {
+            let (read_range, out) = (read_range.as_ref().copied(), Out::new(data_out));
+            let allocation = this.read();
+            let address = allocation.map_subresource(subresource, read_range, !out.is_null())?;
+            this.extras().mapped.fetch_add(1, Ordering::Relaxed);
+            if let Some(address) = address {
+                out.set(address.as_ptr().cast());
+            }
+            Ok(S_OK)
+        })
+    }
 }
 
 unsafe extern "system" fn unmap(this: This, subresource: u32, written_range: *const D3D12_RANGE) {
-    call::value("IResourceAllocation::Unmap", || {
-        // SAFETY: C++ calls the method of a live object, with null or a range.
-        let (this, written_range) = unsafe { (body::<Allocation>(this), written_range.as_ref().copied()) };
-        // Until the end, so that no move is completed in between.
-        let allocation = this.read();
-        let one_less = |mapped: u32| mapped.checked_sub(1);
-        if this.extras().mapped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
-            tracing::error!("IResourceAllocation::Unmap: the allocation is not mapped");
-            return;
-        }
-        // SAFETY: it is mapped. Which subresource is the caller's duty, as in D3D12.
-        unsafe { allocation.unmap_subresource(subresource, written_range) };
-    });
+    // SAFETY: C++ calls the method of a live object, with null or a range. It is mapped: which subresource is the caller's duty, as in
+    // D3D12.
+    unsafe {
+        getter(this, "IResourceAllocation::Unmap", |this: &Allocation| {
+            // Until the end, so that no move is completed in between.
+            let allocation = this.read();
+            let one_less = |mapped: u32| mapped.checked_sub(1);
+            if this.extras().mapped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+                tracing::error!("IResourceAllocation::Unmap: the allocation is not mapped");
+                return;
+            }
+            allocation.unmap_subresource(subresource, written_range.as_ref().copied());
+        });
+    }
 }
 
 unsafe extern "system" fn get_resource(this: This) -> *mut c_void {
+    let address = |this: &Allocation| this.read().resource().as_raw() as usize;
     // SAFETY: C++ calls the method of a live object.
-    let address = || unsafe { body::<Allocation>(this) }.read().resource().as_raw() as usize;
-    call::value("IResourceAllocation::GetResource", address) as *mut c_void
+    unsafe { getter(this, "IResourceAllocation::GetResource", address) as *mut c_void }
 }
 
 unsafe extern "system" fn get_gpu_virtual_address(this: This) -> u64 {
-    call::value("IResourceAllocation::GetGPUVirtualAddress", || {
-        // SAFETY: C++ calls the method of a live object.
-        let address = unsafe { body::<Allocation>(this) }.read().gpu_virtual_address();
-        address.map_or(0, |address| address.get())
-    })
+    let address = |this: &Allocation| this.read().gpu_virtual_address().map_or(0, |address| address.get());
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, "IResourceAllocation::GetGPUVirtualAddress", address) }
 }
 
 unsafe extern "system" fn get_offset_from_resource(this: This) -> u64 {
-    call::value("IResourceAllocation::GetOffsetFromResource", || {
-        // SAFETY: C++ calls the method of a live object.
-        unsafe { body::<Allocation>(this) }.read().offset_from_resource().get()
-    })
+    let offset = |this: &Allocation| this.read().offset_from_resource().get();
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, "IResourceAllocation::GetOffsetFromResource", offset) }
 }
 
 returning!(get_info, AllocationInfo, |this| {
-    call::value("IResourceAllocation::GetInfo", || {
-        // SAFETY: C++ calls the method of a live object.
-        unsafe { body::<Allocation>(this) }.read().info().into()
-    })
+    let info = |this: &Allocation| this.read().info().into();
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, "IResourceAllocation::GetInfo", info) }
 });
 
 unsafe extern "system" fn get_memory(this: This) -> *mut c_void {
-    call::value("IResourceAllocation::GetMemory", || {
-        // SAFETY: C++ calls the method of a live object.
-        let this = unsafe { body::<Allocation>(this) };
+    let memory = |this: &Allocation| {
         let allocation = this.read();
         let mut memory = this.extras().memory.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.is_none() {
@@ -296,21 +282,18 @@ unsafe extern "system" fn get_memory(this: This) -> *mut c_void {
             }
         }
         memory.as_ref().map_or(0, |memory| memory.as_raw() as usize)
-    }) as *mut c_void
+    };
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, "IResourceAllocation::GetMemory", memory) as *mut c_void }
 }
 
 unsafe extern "system" fn get_resource_allocator(this: This, out: *mut *mut c_void) -> HRESULT {
-    call::hresult("IResourceAllocation::GetResourceAllocator", || {
-        // SAFETY: C++ calls the method of a live object, with null or writable space for a pointer.
-        let (this, out) = unsafe { (body::<Allocation>(this), Out::new(out)) };
-        let allocator = this.read().allocator();
-        let Some(allocator) = allocator else {
-            return Err(Failure::Refused(E_FAIL, "the allocator was released".into()));
-        };
-        if out.is_null() {
-            return Ok(S_FALSE);
-        }
-        out.set(Allocator::of(allocator).into_raw());
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with null or writable space for a pointer.
+    unsafe {
+        method(this, "IResourceAllocation::GetResourceAllocator", |this: &Allocation| {
+            let out = Out::new(out);
+            let gone = || Failure::Refused(E_FAIL, "the allocator was released".into());
+            Ok(out.give(Allocator::of(this.read().allocator().ok_or_else(gone)?)))
+        })
+    }
 }

@@ -1,27 +1,23 @@
 //! IResourceAllocator.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use heapwright::d3d12::*;
-use heapwright::{ByteSize, ClearValue, ResourceAllocator};
+use heapwright::{ByteSize, ClearValue, Error, ResourceAllocator};
 use windows_core::{GUID, HRESULT, Interface};
 
 use crate::allocation::Allocation;
-use crate::call::{self, Failure, Out};
-use crate::debug_name::{DebugName, WideChar};
-use crate::descriptors::{AllocationDesc, AllocationSupport, AllocatorStats};
-use crate::extension::{self, allocator::Extension};
+use crate::call::{self, Failure};
+use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
+use crate::descriptors::{AllocationDesc, AllocatorStats};
+use crate::extension::allocator as extension;
 use crate::identity::{Registration, Registry};
-use crate::interfaces::{
-    DebugObject, IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATOR, ResourceAllocatorMethods, This,
-};
-use crate::object::{Body, Reference, SecondInterface, Unknown, body};
-use crate::residency_heap::Name;
+use crate::object::{Body, Methods, Out, Reference, This, method};
 
-/// The body of an IResourceAllocator.
+/// The body of an IResourceAllocator, which is an IAllocator of the extension.
 pub(crate) struct Allocator {
     pub(crate) allocator: ResourceAllocator,
-    pub(crate) extension: Extension,
     name: DebugName,
 }
 
@@ -31,33 +27,39 @@ impl Allocator {
     /// Returns the object that stands for an allocator.
     pub(crate) fn of(allocator: ResourceAllocator) -> Reference<Self> {
         let registration = Registration { registry: &ALLOCATORS, number: allocator.id() };
-        registration.find_or_create(|| Self {
-            allocator,
-            extension: Extension::NEW,
-            name: DebugName::default(),
-        })
+        registration.find_or_create(|| Self { allocator, name: DebugName::default() })
     }
 }
 
-static METHODS: ResourceAllocatorMethods = ResourceAllocatorMethods {
-    debug_object: DebugObject { unknown: Unknown::of::<Allocator>(), get_debug_name, set_debug_name },
-    create_resource,
-    import_resource,
-    release_resource_heaps,
-    query_stats,
-    check_feature_support,
-};
+static METHODS: Methods<15> = Methods::of::<Allocator>([
+    get_debug_name::<Allocator> as *const (),
+    set_debug_name::<Allocator> as *const (),
+    OVERLOADS[cfg!(windows) as usize],
+    OVERLOADS[!cfg!(windows) as usize],
+    release_resource_heaps as *const (),
+    query_stats as *const (),
+    check_feature_support as *const (),
+    extension::on_frame as *const (),
+    extension::create_pool as *const (),
+    extension::create_resource as *const (),
+    extension::set_user_data as *const (),
+    extension::get_user_data as *const (),
+    extension::defragment as *const (),
+    extension::create_transient_heaps as *const (),
+    extension::get_report as *const (),
+]);
+
+/// IResourceAllocator::CreateResource, in the order of the declarations.
+const OVERLOADS: [*const (); 2] = [create_resource as *const (), import_resource as *const ()];
+
+const IID_RESOURCE_ALLOCATOR: GUID = GUID::from_u128(0xf9e3714a_16db_4f38_a2c5_74d0368e1b56);
 
 impl Body for Allocator {
-    type Methods = ResourceAllocatorMethods;
-
-    fn methods() -> &'static ResourceAllocatorMethods {
-        &METHODS
+    fn methods() -> *const c_void {
+        METHODS.as_table()
     }
 
-    const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATOR];
-
-    const SECOND: Option<SecondInterface> = Some(extension::allocator::SECOND);
+    const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATOR, extension::IID_ALLOCATOR];
 
     const IS_REGISTERED: bool = true;
 
@@ -66,26 +68,21 @@ impl Body for Allocator {
     }
 }
 
-unsafe extern "system" fn get_debug_name(this: This) -> *const WideChar {
-    call::value("IResourceAllocator::GetDebugName", || {
-        // SAFETY: C++ calls the method of a live object.
-        let this = unsafe { body::<Allocator>(this) };
-        Name(this.name.get(|| this.allocator.debug_name()))
-    })
-    .0
-}
+impl Named for Allocator {
+    const INTERFACE: &'static str = "IResourceAllocator";
 
-unsafe extern "system" fn set_debug_name(this: This, name: *const WideChar) -> HRESULT {
-    call::hresult("IResourceAllocator::SetDebugName", || {
-        // SAFETY: C++ calls the method of a live object, with null or a terminated string.
-        unsafe {
-            let this = body::<Allocator>(this);
-            this.name.set(name, |name| {
-                this.allocator.set_debug_name(name);
-                Ok(())
-            })
-        }
-    })
+    fn debug_name(&self) -> &DebugName {
+        &self.name
+    }
+
+    fn library_name(&self) -> Option<Arc<str>> {
+        self.allocator.debug_name()
+    }
+
+    fn set_library_name(&self, name: &str) -> Result<(), Error> {
+        self.allocator.set_debug_name(name);
+        Ok(())
+    }
 }
 
 unsafe extern "system" fn create_resource(
@@ -96,29 +93,25 @@ unsafe extern "system" fn create_resource(
     clear_value: *const D3D12_CLEAR_VALUE,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("IResourceAllocator::CreateResource", || {
-        // SAFETY: C++ calls the method of a live object, with references, null or a clear value, and null or writable space for a
-        // pointer.
-        let (allocator, out, allocation, resource, clear_value) = unsafe {
-            (
-                &body::<Allocator>(this).allocator,
-                Out::new(out),
-                call::reference(allocation, "allocationDescriptor")?.convert()?,
-                call::reference(resource, "resourceDescriptor")?,
-                clear_value.as_ref().map(|value| ClearValue::from_d3d12(value)),
-            )
-        };
-        let realigned = realigned(resource);
-        let resource = realigned.as_ref().unwrap_or(resource);
-        // Without `?`, which would move the allocation once more.
-        match allocator.create_resource(&allocation, resource, initial_state, clear_value) {
-            // Only the device knows whether there is memory. The heap is kept for the next resource.
-            Ok(_) if out.is_null() => return Ok(S_FALSE),
-            Ok(made) => out.set(Allocation::object_of(made).into_raw()),
-            Err(error) => return Err(error.into()),
-        }
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with references, null or a clear value, and null or writable space for a
+    // pointer.
+    unsafe {
+        method(this, "IResourceAllocator::CreateResource", |Allocator { allocator, .. }| {
+            let out = Out::new(out);
+            let allocation = call::reference(allocation, "allocationDescriptor")?.convert()?;
+            let resource = call::reference(resource, "resourceDescriptor")?;
+            let clear_value = clear_value.as_ref().map(|value| ClearValue::from_d3d12(value));
+            let realigned = realigned(resource);
+            let resource = realigned.as_ref().unwrap_or(resource);
+            // Without `?`, which would move the allocation once more.
+            match allocator.create_resource(&allocation, resource, initial_state, clear_value) {
+                // Only the device knows whether there is memory. The heap is kept for the next resource.
+                Ok(_) if out.is_null() => Ok(S_FALSE),
+                Ok(made) => Ok(out.give(Allocation::object_of(made))),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
 }
 
 /// Returns the description of a buffer with another alignment, if GPGMM realigns it: no buffer has an alignment of more than
@@ -140,54 +133,39 @@ unsafe extern "system" fn import_resource(
     resource: *mut c_void,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("IResourceAllocator::CreateResource", || {
-        // SAFETY: C++ calls the method of a live object, with a reference, null or a resource, and null or writable space for a
-        // pointer.
-        let (allocator, out, allocation, resource) = unsafe {
-            (
-                &body::<Allocator>(this).allocator,
-                Out::new(out),
-                call::reference(allocation, "allocationDescriptor")?.convert()?,
-                ID3D12Resource::from_raw_borrowed(&resource),
-            )
-        };
-        let resource = resource.ok_or_else(|| Failure::null("pCommittedResource"))?;
-        // SAFETY: no `Mapping` is ever created of an allocation of this library.
-        let made = unsafe { allocator.import(&allocation, resource) }?;
-        if out.is_null() {
-            return Ok(S_FALSE);
-        }
-        out.set(Allocation::object_of(made).into_raw());
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with a reference, null or a resource, and null or writable space for a
+    // pointer. No `Mapping` is ever created of an allocation of this library.
+    unsafe {
+        method(this, "IResourceAllocator::CreateResource", |Allocator { allocator, .. }| {
+            let out = Out::new(out);
+            let allocation = call::reference(allocation, "allocationDescriptor")?.convert()?;
+            let resource = ID3D12Resource::from_raw_borrowed(&resource);
+            let resource = resource.ok_or_else(|| Failure::null("pCommittedResource"))?;
+            Ok(out.give(Allocation::object_of(allocator.import(&allocation, resource)?)))
+        })
+    }
 }
 
 unsafe extern "system" fn release_resource_heaps(this: This, bytes: u64, released_out: *mut u64) -> HRESULT {
-    call::hresult("IResourceAllocator::ReleaseResourceHeaps", || {
-        // SAFETY: C++ calls the method of a live object, with null or writable space.
-        let (allocator, released_out) =
-            unsafe { (&body::<Allocator>(this).allocator, released_out.as_mut()) };
-        let released = allocator.release_resource_heaps(ByteSize::new(bytes)).get();
-        if let Some(released_out) = released_out {
-            *released_out = released;
-        }
-        Ok(if released >= bytes { S_OK } else { S_FALSE })
-    })
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IResourceAllocator::ReleaseResourceHeaps", |Allocator { allocator, .. }| {
+            let released = allocator.release_resource_heaps(ByteSize::new(bytes)).get();
+            let _ = call::store(released_out, released);
+            Ok(if released >= bytes { S_OK } else { S_FALSE })
+        })
+    }
 }
 
 unsafe extern "system" fn query_stats(this: This, stats_out: *mut AllocatorStats) -> HRESULT {
-    call::hresult("IResourceAllocator::QueryStats", || {
-        // SAFETY: C++ calls the method of a live object.
-        let allocator = unsafe { &body::<Allocator>(this).allocator };
-        let stats = allocator.stats();
-        allocator.record_counters();
-        if stats_out.is_null() {
-            return Ok(S_FALSE);
-        }
-        // SAFETY: writable space.
-        unsafe { stats_out.write(stats.into()) };
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IResourceAllocator::QueryStats", |Allocator { allocator, .. }| {
+            let stats = allocator.stats();
+            allocator.record_counters();
+            Ok(call::store(stats_out, stats.into()))
+        })
+    }
 }
 
 unsafe extern "system" fn check_feature_support(
@@ -196,27 +174,26 @@ unsafe extern "system" fn check_feature_support(
     data: *mut c_void,
     size: u32,
 ) -> HRESULT {
-    call::hresult("IResourceAllocator::CheckFeatureSupport", || {
-        let refuse = |rule: String| Err(Failure::invalid_argument(rule));
-        if feature != 0 {
-            return refuse(format!("feature: {feature} is not a RESOURCE_ALLOCATOR_FEATURE value"));
-        }
-        if data.is_null() {
-            return refuse("pFeatureSupportData is null".into());
-        }
-        let needed = size_of::<AllocationSupport>();
-        if size as usize != needed {
-            return refuse(format!(
-                "featureSupportDataSize is {size}; the feature's structure has {needed} bytes"
-            ));
-        }
-        // SAFETY: C++ calls the method of a live object, with writable space for the structure.
-        unsafe {
-            let support = body::<Allocator>(this).allocator.resource_allocation_support();
-            data.cast::<AllocationSupport>().write(AllocationSupport {
-                is_resource_allocation_within_coherent: support.is_resource_allocation_within_coherent,
-            });
-        }
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with writable space for the structure.
+    unsafe {
+        method(this, "IResourceAllocator::CheckFeatureSupport", |Allocator { allocator, .. }| {
+            let refuse = |rule: String| Err(Failure::invalid_argument(rule));
+            if feature != 0 {
+                return refuse(format!("feature: {feature} is not a RESOURCE_ALLOCATOR_FEATURE value"));
+            }
+            if data.is_null() {
+                return refuse("pFeatureSupportData is null".into());
+            }
+            // FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT
+            let needed = size_of::<bool>();
+            if size as usize != needed {
+                return refuse(format!(
+                    "featureSupportDataSize is {size}; the feature's structure has {needed} bytes"
+                ));
+            }
+            let support = allocator.resource_allocation_support();
+            data.cast::<bool>().write(support.is_resource_allocation_within_coherent);
+            Ok(S_OK)
+        })
+    }
 }

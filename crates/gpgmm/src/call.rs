@@ -1,12 +1,12 @@
 //! The boundary between C++ and Rust: failures and panics become HRESULTs and log lines.
 
 use std::any::Any;
-use std::ffi::c_void;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use heapwright::Error;
 use heapwright::d3d12::hresult::Named;
-use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER, S_OK};
+use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER, S_FALSE, S_OK};
 use windows_core::HRESULT;
 
 use crate::log;
@@ -22,6 +22,11 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn invalid_argument(rule: impl Into<String>) -> Self {
         Self::Refused(E_INVALIDARG, rule.into())
+    }
+
+    /// Adds where in a structure the library found an error.
+    pub(crate) fn at(place: impl Display, error: &Error) -> Self {
+        Self::Refused(error.hresult(), format!("{place}: {error}"))
     }
 
     pub(crate) fn null(parameter: &str) -> Self {
@@ -112,54 +117,39 @@ pub(crate) unsafe fn write<T>(
     Ok(S_OK)
 }
 
-/// A parameter that receives an interface pointer, or null.
-#[derive(Clone, Copy)]
-pub(crate) struct Out(*mut *mut c_void);
-
-impl Out {
-    /// Wraps a parameter, and sets the pointer behind it to null, so that it is null after a failure.
-    ///
-    /// # Safety
-    ///
-    /// The parameter is null or points to a writable pointer until this value is gone.
-    #[inline]
-    pub(crate) unsafe fn new(out: *mut *mut c_void) -> Self {
-        if !out.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { out.write(std::ptr::null_mut()) };
-        }
-        Self(out)
+/// Stores a value in a parameter that may be null: the result is S_FALSE then.
+///
+/// # Safety
+///
+/// The pointer is null or points to writable space.
+pub(crate) unsafe fn store<T>(out: *mut T, value: T) -> HRESULT {
+    if out.is_null() {
+        return S_FALSE;
     }
+    // SAFETY: the caller's promise.
+    unsafe { out.write(value) };
+    S_OK
+}
 
-    /// As [`new`](Self::new), for a parameter that must not be null.
-    ///
-    /// # Errors
-    ///
-    /// E_POINTER for null.
-    ///
-    /// # Safety
-    ///
-    /// As `new`.
-    pub(crate) unsafe fn required(out: *mut *mut c_void, parameter: &str) -> Result<Self, Failure> {
-        if out.is_null() {
-            return Err(Failure::null(parameter));
-        }
+/// Returns the elements of an array that C++ passes.
+///
+/// # Errors
+///
+/// E_POINTER for null, unless there are no elements.
+///
+/// # Safety
+///
+/// The pointer is null or points to `count` readable elements.
+pub(crate) unsafe fn array<'a, T>(
+    pointer: *const T,
+    count: u32,
+    parameter: &str,
+) -> Result<&'a [T], Failure> {
+    match (pointer.is_null(), count) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(Failure::null(parameter)),
         // SAFETY: the caller's promise.
-        Ok(unsafe { Self::new(out) })
-    }
-
-    #[inline]
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
-    /// Stores a pointer. Has no effect if the parameter is null.
-    #[inline]
-    pub(crate) fn set(self, pointer: *mut c_void) {
-        if !self.0.is_null() {
-            // SAFETY: `new`'s caller promised that it is writable.
-            unsafe { self.0.write(pointer) };
-        }
+        (false, count) => Ok(unsafe { std::slice::from_raw_parts(pointer, count as usize) }),
     }
 }
 

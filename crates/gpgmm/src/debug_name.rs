@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use heapwright::d3d12::{S_FALSE, S_OK};
-use windows_core::HRESULT;
+use windows_core::{GUID, HRESULT};
 
 use crate::call::Failure;
+use crate::object::{Body, This, getter, method};
 
 /// `WCHAR`: a UTF-16 code unit on Windows. Elsewhere it is `wchar_t`, as in Microsoft's headers for Linux, which is a code point.
 #[cfg(windows)]
@@ -44,6 +45,38 @@ impl DebugName {
         in_library(&text)?;
         *current = Some(encoded);
         Ok(S_OK)
+    }
+}
+
+pub(crate) const IID_DEBUG_OBJECT: GUID = GUID::from_u128(0x1e2f3ab8_9d4f_4f0c_9a43_52e0f1a6c3d1);
+
+/// A kind of objects with IDebugObject, of which GetDebugName and SetDebugName are the first two methods.
+pub(crate) trait Named: Body {
+    /// The interface, for the log.
+    const INTERFACE: &'static str;
+
+    /// Returns the name as C++ has it.
+    fn debug_name(&self) -> &DebugName;
+
+    /// Returns the name that the library has.
+    fn library_name(&self) -> Option<Arc<str>>;
+
+    /// Sets the name that the library has.
+    fn set_library_name(&self, name: &str) -> Result<(), heapwright::Error>;
+}
+
+pub(crate) unsafe extern "system" fn get_debug_name<B: Named>(this: This) -> *const WideChar {
+    let name = |object: &B| object.debug_name().get(|| object.library_name()) as usize;
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, &format!("{}::GetDebugName", B::INTERFACE), name) as *const WideChar }
+}
+
+pub(crate) unsafe extern "system" fn set_debug_name<B: Named>(this: This, name: *const WideChar) -> HRESULT {
+    // SAFETY: C++ calls the method of a live object, with null or a terminated string.
+    unsafe {
+        method(this, &format!("{}::SetDebugName", B::INTERFACE), |object: &B| {
+            object.debug_name().set(name, |name| object.set_library_name(name))
+        })
     }
 }
 

@@ -7,13 +7,12 @@ use std::ffi::{CStr, c_char};
 use heapwright::d3d12::*;
 use heapwright::residency::{
     ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyManagerDesc, ResidencyManagerFlags,
-    ResidencyManagerStats,
 };
 use heapwright::{
     Alignment, ByteSize, EmptyHeapPolicy, FenceValue, HeapType, Placement, RecordFlags, RecordOptions,
     RecordScope, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo,
     ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, SegmentGroup,
-    SuballocationAlgorithm, VideoMemoryInfo,
+    SuballocationAlgorithm,
 };
 
 use crate::call::Failure;
@@ -63,17 +62,8 @@ pub struct ManagerDesc {
 /// `RESIDENCY_MANAGER_STATS`.
 #[repr(C)]
 pub(crate) struct ManagerStats {
-    current_heap_usage: u64,
-    current_heap_count: u64,
-}
-
-/// `DXGI_QUERY_VIDEO_MEMORY_INFO`.
-#[repr(C)]
-pub(crate) struct MemoryInfo {
-    budget: u64,
-    current_usage: u64,
-    available_for_reservation: u64,
-    current_reservation: u64,
+    pub(crate) current_heap_usage: u64,
+    pub(crate) current_heap_count: u64,
 }
 
 /// `RESOURCE_ALLOCATION_DESC`.
@@ -126,14 +116,21 @@ pub(crate) struct AllocatorStats {
     size_cache_hits: u64,
 }
 
-/// `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT`.
-#[repr(C)]
-pub(crate) struct AllocationSupport {
-    pub(crate) is_resource_allocation_within_coherent: bool,
-}
-
 pub(crate) fn refuse<T>(field: &str, rule: impl std::fmt::Display) -> Result<T, Failure> {
     Err(Failure::invalid_argument(format!("{field}: {rule}")))
+}
+
+/// Converts a number of an enumeration whose values begin with zero.
+pub(crate) fn enumerator<T: Copy>(
+    field: &str,
+    enumeration: &str,
+    number: u32,
+    values: &[T],
+) -> Result<T, Failure> {
+    match values.get(number as usize) {
+        Some(&value) => Ok(value),
+        None => refuse(field, format_args!("{number} is not a value of {enumeration}")),
+    }
 }
 
 /// Refuses bits that the header does not define. heapwright has flags of its own there.
@@ -150,6 +147,19 @@ fn check_severity(field: &str, severity: D3D12_MESSAGE_SEVERITY) -> Result<(), F
         D3D12_MESSAGE_SEVERITY_CORRUPTION..=D3D12_MESSAGE_SEVERITY_MESSAGE => Ok(()),
         _ => refuse(field, format_args!("{severity} is not a D3D12_MESSAGE_SEVERITY value")),
     }
+}
+
+/// Converts an alignment, of which zero is 1.
+pub(crate) fn alignment(field: &str, number: u64) -> Result<Alignment, Failure> {
+    match Alignment::new(number.max(1)) {
+        Some(alignment) => Ok(alignment),
+        None => refuse(field, format_args!("{number} is not a power of two")),
+    }
+}
+
+/// Converts a heap type whose memory is determined by itself.
+pub(crate) fn heap_type(field: &str, number: D3D12_HEAP_TYPE) -> Result<HeapType, Failure> {
+    HeapType::try_from(number).map_err(|error| Failure::at(field, &error))
 }
 
 /// Zero is the default.
@@ -176,14 +186,8 @@ impl RecordingOptions {
     /// The trace file is null or a zero-terminated string.
     unsafe fn convert(&self) -> Result<RecordOptions, Failure> {
         let flags = check_bits("RECORD_OPTIONS::Flags", self.flags, RecordFlags::ALL.bits())?;
-        let scope = match self.event_scope {
-            0 => RecordScope::PerProcess,
-            1 => RecordScope::PerInstance,
-            other => {
-                let rule = format!("{other} is not a RECORD_SCOPE value");
-                return refuse("RECORD_OPTIONS::EventScope", rule);
-            }
-        };
+        let scopes = [RecordScope::PerProcess, RecordScope::PerInstance];
+        let scope = enumerator("RECORD_OPTIONS::EventScope", "RECORD_SCOPE", self.event_scope, &scopes)?;
         let trace_file = if self.trace_file.is_null() {
             None
         } else {
@@ -206,13 +210,7 @@ impl HeapDesc {
     pub(crate) fn convert(&self) -> Result<ResidencyHeapDesc, Failure> {
         let alignment = match self.alignment {
             0 => None,
-            number => match Alignment::new(number) {
-                Some(alignment) => Some(alignment),
-                None => {
-                    let rule = format!("{number} is not a power of two");
-                    return refuse("RESIDENCY_HEAP_DESC::Alignment", rule);
-                }
-            },
+            number => Some(alignment("RESIDENCY_HEAP_DESC::Alignment", number)?),
         };
         let flags = ResidencyHeapFlags::from_bits_truncate(self.flags);
         if flags.bits() != self.flags {
@@ -262,26 +260,6 @@ impl ManagerDesc {
     }
 }
 
-impl From<ResidencyManagerStats> for ManagerStats {
-    fn from(stats: ResidencyManagerStats) -> Self {
-        Self {
-            current_heap_usage: stats.current_heap_usage.get(),
-            current_heap_count: stats.current_heap_count,
-        }
-    }
-}
-
-impl From<VideoMemoryInfo> for MemoryInfo {
-    fn from(info: VideoMemoryInfo) -> Self {
-        Self {
-            budget: info.budget.get(),
-            current_usage: info.current_usage.get(),
-            available_for_reservation: info.available_for_reservation.get(),
-            current_reservation: info.current_reservation.get(),
-        }
-    }
-}
-
 /// The flags of allocations that the header defines.
 const ALLOCATION_FLAGS: u32 = 0x3ff;
 /// The flags of allocators that the header defines.
@@ -295,14 +273,7 @@ impl AllocationDesc {
         let heap_type = match self.heap_type {
             // CUSTOM, too, is inferred from the initial state.
             0 | D3D12_HEAP_TYPE_CUSTOM => None,
-            D3D12_HEAP_TYPE_DEFAULT => Some(HeapType::Default.into()),
-            D3D12_HEAP_TYPE_UPLOAD => Some(HeapType::Upload.into()),
-            D3D12_HEAP_TYPE_READBACK => Some(HeapType::Readback.into()),
-            D3D12_HEAP_TYPE_GPU_UPLOAD => Some(HeapType::GpuUpload.into()),
-            other => {
-                let rule = format!("{other} is not a D3D12_HEAP_TYPE value");
-                return refuse("RESOURCE_ALLOCATION_DESC::HeapType", rule);
-            }
+            named => Some(heap_type("RESOURCE_ALLOCATION_DESC::HeapType", named)?.into()),
         };
         Ok(ResourceAllocationDesc {
             flags: ResourceAllocationFlags::from_bits_retain(flags),
@@ -339,15 +310,9 @@ impl AllocatorDesc {
     pub(crate) unsafe fn convert(&self) -> Result<ResourceAllocatorDesc, Failure> {
         check_severity("RESOURCE_ALLOCATOR_DESC::MinRecordLevel", self.min_record_level)?;
         let flags = check_bits("RESOURCE_ALLOCATOR_DESC::Flags", self.flags, ALLOCATOR_FLAGS)?;
-        let resource_heap_tier = match self.resource_heap_tier {
-            0 => None,
-            tier => match u8::try_from(tier) {
-                Ok(tier) => Some(tier),
-                Err(_) => {
-                    let rule = format!("{tier} is not a D3D12_RESOURCE_HEAP_TIER value");
-                    return refuse("RESOURCE_ALLOCATOR_DESC::ResourceHeapTier", rule);
-                }
-            },
+        let Ok(resource_heap_tier) = u8::try_from(self.resource_heap_tier) else {
+            let rule = format!("{} is not a D3D12_RESOURCE_HEAP_TIER value", self.resource_heap_tier);
+            return refuse("RESOURCE_ALLOCATOR_DESC::ResourceHeapTier", rule);
         };
         let suballocation_algorithm = match self.sub_allocation_algorithm {
             0 => SuballocationAlgorithm::Default,
@@ -372,7 +337,7 @@ impl AllocatorDesc {
             // `GetDesc` returns what was asked for. Programs ask for tight alignment by the flag of resources.
             flags: ResourceAllocatorFlags::from_bits_retain(flags)
                 | ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
-            resource_heap_tier,
+            resource_heap_tier: Some(resource_heap_tier).filter(|&tier| tier != 0),
             suballocation_algorithm,
             empty_heap_policy,
             preferred_heap_size: size(self.preferred_resource_heap_size),

@@ -8,12 +8,12 @@ use heapwright::{RecordOptions, RecordScope, ResourceAllocator, ResourceAllocato
 use windows_core::{HRESULT, Interface};
 
 use crate::allocator::Allocator;
-use crate::call::{self, Failure, Out};
+use crate::call::{self, Failure};
 pub use crate::descriptors::{AllocatorDesc, HeapDesc, ManagerDesc, RecordingOptions};
-pub use crate::extension::structures::ExtendedAllocatorDesc;
+pub use crate::extension::allocator::ExtendedAllocatorDesc;
 use crate::extension::virtual_block::VirtualBlock;
 use crate::log;
-use crate::object::{Body, Reference, recognize};
+use crate::object::{Body, Out, Reference, optional, parameter};
 use crate::residency_heap::Heap;
 use crate::residency_list::List;
 use crate::residency_manager::Manager;
@@ -32,12 +32,7 @@ unsafe fn create<B: Body>(
     call::hresult(call, || {
         // SAFETY: the caller's promise.
         let out = unsafe { Out::new(out) };
-        let made = make(out)?;
-        if out.is_null() {
-            return Ok(S_FALSE);
-        }
-        out.set(made.into_raw());
-        Ok(S_OK)
+        Ok(out.give(make(out)?))
     })
 }
 
@@ -115,14 +110,9 @@ unsafe fn adapter_of(adapter: *mut c_void) -> Result<IDXGIAdapter3, Failure> {
 ///
 /// `manager` is null or points to a COM object that is alive for `'a`.
 unsafe fn manager_of<'a>(manager: *mut c_void) -> Result<Option<&'a ResidencyManager>, Failure> {
-    if manager.is_null() {
-        return Ok(None);
-    }
     // SAFETY: the caller's promise.
-    match unsafe { recognize::<Manager>(manager) } {
-        Some(Manager { manager, .. }) => Ok(Some(manager)),
-        None => Err(Failure::invalid_argument("pResidencyManager is of another library")),
-    }
+    let manager = unsafe { optional(manager, "pResidencyManager") }?;
+    Ok(manager.map(|Manager { manager, .. }| manager))
 }
 
 /// `CreateResidencyManager`.
@@ -313,12 +303,7 @@ pub unsafe extern "C" fn GpgmmCreateNestedResourceAllocator(
     unsafe {
         create("CreateResourceAllocator", out, |out| {
             let desc = allocator_desc(desc, out)?;
-            if parent.is_null() {
-                return Err(Failure::null("pResourceAllocator"));
-            }
-            let Some(parent) = recognize::<Allocator>(parent) else {
-                return Err(Failure::invalid_argument("pResourceAllocator is of another library"));
-            };
+            let parent: &Allocator = parameter(parent, "pResourceAllocator")?;
             Ok(Allocator::of(parent.allocator.create_nested(desc)?))
         })
     }
@@ -359,7 +344,6 @@ pub unsafe extern "C" fn HeapwrightCreateVirtualBlock(capacity: u64, out: *mut *
     call::hresult("CreateVirtualBlock", || {
         // SAFETY: the caller's promise.
         let out = unsafe { Out::required(out, "ppVirtualBlockOut") }?;
-        out.set(Reference::new(VirtualBlock::new(capacity)?).into_raw());
-        Ok(S_OK)
+        Ok(out.give(Reference::new(VirtualBlock::new(capacity)?)))
     })
 }

@@ -4,18 +4,17 @@
 //! `docs/extension.md` in the package list each name of the API, the Rust item behind it and the test that uses it.
 //!
 //! The header's functions are inline, over the C functions in [`exports`], the only symbols that the library exports. Objects
-//! are COM objects: a pointer to a table of methods (`interfaces`), then a reference count (`object`).
+//! are COM objects: a pointer to a table of methods, then a reference count (`object`).
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`exports`] | the exported functions |
-//! | `interfaces` | the tables of methods, in the order of the platform's C++ compilers, and the IIDs |
 //! | `descriptors` | the header's structures, and their conversion |
 //! | `allocator`, `allocation`, `residency_manager`, `residency_heap`, `residency_list` | the objects |
-//! | `object` | reference counts, QueryInterface |
+//! | `object` | tables of methods, reference counts, QueryInterface, objects as parameters and results |
 //! | `identity` | the one object that stands for something of the library |
 //! | `extension` | `heapwright::d3d12`, of the header `heapwright_d3d12.h` |
-//! | `debug_name` | names as C++ passes them |
+//! | `debug_name` | IDebugObject, and names as C++ passes them |
 //! | `call` | the boundary: results and panics become HRESULTs and log lines |
 //! | `log` | log lines on the standard error stream |
 //!
@@ -33,7 +32,6 @@ mod descriptors;
 pub mod exports;
 mod extension;
 mod identity;
-mod interfaces;
 mod log;
 mod object;
 mod residency_heap;

@@ -5,19 +5,19 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use heapwright::d3d12::{E_NOINTERFACE, E_POINTER, S_OK};
+use heapwright::d3d12::{E_NOINTERFACE, E_POINTER, S_FALSE, S_OK};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
-use crate::call;
+use crate::call::{self, Failure};
 use crate::identity::Registration;
+
+/// The `this` of a method.
+pub(crate) type This = *mut c_void;
 
 /// The kind of an object: its methods, and what it does when it is queried and released.
 pub(crate) trait Body: Sized + Send + Sync + 'static {
-    /// The table of methods. Its first member is [`Unknown`].
-    type Methods: 'static;
-
-    /// Returns the table, a static, by whose address the library recognizes its own objects.
-    fn methods() -> &'static Self::Methods;
+    /// Returns the table, a static [`Methods`], by whose address the library recognizes its own objects.
+    fn methods() -> *const c_void;
 
     /// The interfaces, apart from IUnknown.
     const INTERFACES: &'static [GUID];
@@ -35,9 +35,6 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Another interface of the object, if it has one.
-    const SECOND: Option<SecondInterface> = None;
-
     /// Returns memory for an object.
     #[inline]
     fn memory() -> Memory<Self> {
@@ -51,21 +48,13 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
     }
 }
 
-/// An interface whose table is not at the beginning of the object: as with multiple inheritance in C++, its pointer is that of a place
-/// in the object.
-pub(crate) struct SecondInterface {
-    pub(crate) iid: GUID,
-    /// Where the object has the pointer to the table.
-    pub(crate) offset: usize,
-}
-
 /// Memory for an object.
 pub(crate) type Memory<B> = Box<MaybeUninit<Object<B>>>;
 
 /// An object as C++ sees it.
 #[repr(C)]
 pub(crate) struct Object<B: Body> {
-    methods: &'static B::Methods,
+    methods: *const c_void,
     count: AtomicU32,
     pub(crate) body: B,
 }
@@ -151,6 +140,111 @@ pub(crate) unsafe fn body<'a, B: Body>(this: *const c_void) -> &'a B {
     unsafe { &(*this.cast::<Object<B>>()).body }
 }
 
+/// Runs a method that returns an HRESULT. `name` is the method's in the log.
+///
+/// # Safety
+///
+/// `this` is a live object of this kind.
+#[inline]
+pub(crate) unsafe fn method<B: Body>(
+    this: This,
+    name: &str,
+    run: impl FnOnce(&B) -> Result<HRESULT, Failure>,
+) -> HRESULT {
+    // SAFETY: the caller's promise.
+    call::hresult(name, || run(unsafe { body(this) }))
+}
+
+/// Runs a method that cannot fail.
+///
+/// # Safety
+///
+/// `this` is a live object of this kind.
+#[inline]
+pub(crate) unsafe fn getter<B: Body, T: Default>(this: This, name: &str, run: impl FnOnce(&B) -> T) -> T {
+    // SAFETY: the caller's promise.
+    call::value(name, || run(unsafe { body(this) }))
+}
+
+/// Defines a method that returns a structure: `returning!(name, Structure, |this| value)`.
+macro_rules! returning {
+    ($name:ident, $structure:ty, $body:expr) => {
+        #[cfg(windows)]
+        unsafe extern "system" fn $name(this: crate::object::This, out: *mut $structure) -> *mut $structure {
+            let body: unsafe fn(crate::object::This) -> $structure = $body;
+            // SAFETY: C++ calls the method of a live object, with space for the structure.
+            unsafe { out.write(body(this)) };
+            out
+        }
+
+        #[cfg(not(windows))]
+        unsafe extern "system" fn $name(this: crate::object::This) -> $structure {
+            let body: unsafe fn(crate::object::This) -> $structure = $body;
+            // SAFETY: C++ calls the method of a live object.
+            unsafe { body(this) }
+        }
+    };
+}
+pub(crate) use returning;
+
+/// A parameter that receives an interface pointer, or null.
+#[derive(Clone, Copy)]
+pub(crate) struct Out(*mut *mut c_void);
+
+impl Out {
+    /// Wraps a parameter, and sets the pointer behind it to null, so that it is null after a failure.
+    ///
+    /// # Safety
+    ///
+    /// The parameter is null or points to a writable pointer until this value is gone.
+    #[inline]
+    pub(crate) unsafe fn new(out: *mut *mut c_void) -> Self {
+        if !out.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { out.write(std::ptr::null_mut()) };
+        }
+        Self(out)
+    }
+
+    /// As [`new`](Self::new), for a parameter that must not be null.
+    ///
+    /// # Errors
+    ///
+    /// E_POINTER for null.
+    ///
+    /// # Safety
+    ///
+    /// As `new`.
+    pub(crate) unsafe fn required(out: *mut *mut c_void, parameter: &str) -> Result<Self, Failure> {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Self::new(out) };
+        if out.is_null() { Err(Failure::null(parameter)) } else { Ok(out) }
+    }
+
+    #[inline]
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Stores a pointer with its reference. The parameter is not null.
+    #[inline]
+    pub(crate) fn set(self, pointer: *mut c_void) {
+        debug_assert!(!self.is_null(), "the reference would be lost");
+        // SAFETY: `new`'s caller promised that it is writable.
+        unsafe { self.0.write(pointer) };
+    }
+
+    /// Stores an object. For a null parameter, it is released, and the result is S_FALSE.
+    #[inline]
+    pub(crate) fn give<B: Body>(self, object: Reference<B>) -> HRESULT {
+        if self.is_null() {
+            return S_FALSE;
+        }
+        self.set(object.into_raw());
+        S_OK
+    }
+}
+
 /// Returns the body of an object that C++ passes as a parameter, or `None` if it is null or no object of this kind of this
 /// library.
 ///
@@ -163,36 +257,78 @@ pub(crate) unsafe fn recognize<'a, B: Body>(object: *const c_void) -> Option<&'a
     }
     // SAFETY: every COM object begins with the pointer to its methods.
     let methods = unsafe { object.cast::<*const c_void>().read() };
-    let is_ours = methods == std::ptr::from_ref(B::methods()).cast();
+    let is_ours = methods == B::methods();
     // SAFETY: only objects of this kind have these methods.
     is_ours.then(|| unsafe { body(object) })
 }
 
-/// IUnknown's methods.
-#[repr(C)]
-pub(crate) struct Unknown {
-    query_interface: unsafe extern "system" fn(*mut c_void, *const GUID, *mut *mut c_void) -> HRESULT,
-    add_ref: unsafe extern "system" fn(*mut c_void) -> u32,
-    release: unsafe extern "system" fn(*mut c_void) -> u32,
+/// As [`recognize`], for a parameter that must be an object of this kind.
+///
+/// # Errors
+///
+/// E_POINTER for null, and E_INVALIDARG for another object.
+///
+/// # Safety
+///
+/// As `recognize`.
+pub(crate) unsafe fn parameter<'a, B: Body>(object: *const c_void, name: &str) -> Result<&'a B, Failure> {
+    if object.is_null() {
+        return Err(Failure::null(name));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { recognize(object) }
+        .ok_or_else(|| Failure::invalid_argument(format!("{name} is of another library")))
 }
 
-impl Unknown {
-    pub(crate) const fn of<B: Body>() -> Self {
-        Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: release::<B> }
+/// As [`parameter`], for one that may be null.
+///
+/// # Errors
+///
+/// E_INVALIDARG for another object.
+///
+/// # Safety
+///
+/// As `recognize`.
+pub(crate) unsafe fn optional<'a, B: Body>(
+    object: *const c_void,
+    name: &str,
+) -> Result<Option<&'a B>, Failure> {
+    // SAFETY: the caller's promise.
+    if object.is_null() { Ok(None) } else { unsafe { parameter(object, name) }.map(Some) }
+}
+
+/// A table of methods: IUnknown's, then the object's own in the order in which the platform's C++ compilers lay them out.
+///
+/// On Windows this is Microsoft's order. It differs from the order of the declarations in two ways: overloads of one name
+/// are in reverse order, and a method that returns a structure takes a pointer to it after `this`. Compilers for Linux keep the
+/// order of the declarations, and return structures as C does, with the pointer before `this`. MinGW follows neither on Windows;
+/// the header has declarations for it that result in Microsoft's order.
+#[repr(C)]
+pub(crate) struct Methods<const N: usize> {
+    query_interface: unsafe extern "system" fn(This, *const GUID, *mut *mut c_void) -> HRESULT,
+    add_ref: unsafe extern "system" fn(This) -> u32,
+    release: unsafe extern "system" fn(This) -> u32,
+    own: [*const (); N],
+}
+
+// SAFETY: the pointers are to functions.
+unsafe impl<const N: usize> Sync for Methods<N> {}
+
+impl<const N: usize> Methods<N> {
+    /// Creates the table of a kind of objects from its own methods, each an `unsafe extern "system" fn` whose first parameter is
+    /// [`This`], with the other parameters and the result of the header's declaration.
+    pub(crate) const fn of<B: Body>(own: [*const (); N]) -> Self {
+        Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: release::<B>, own }
     }
 
-    /// Returns the methods of the second interface, which are those of the object.
-    pub(crate) const fn of_second<B: Body>() -> Self {
-        Self {
-            query_interface: query_second::<B>,
-            add_ref: add_ref_second::<B>,
-            release: release_second::<B>,
-        }
+    /// Returns the table as an object points to it.
+    pub(crate) const fn as_table(&'static self) -> *const c_void {
+        std::ptr::from_ref(self).cast()
     }
 }
 
 unsafe extern "system" fn query_interface<B: Body>(
-    this: *mut c_void,
+    this: This,
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
@@ -212,14 +348,6 @@ unsafe extern "system" fn query_interface<B: Body>(
             }
             return Ok(S_OK);
         }
-        if let Some(second) = B::SECOND.filter(|second| second.iid == *iid) {
-            // SAFETY: as above; the offset is within the object.
-            unsafe {
-                add_ref::<B>(this);
-                out.write(this.byte_add(second.offset));
-            }
-            return Ok(S_OK);
-        }
         // SAFETY: as above.
         Ok(match unsafe { body::<B>(this) }.inner_object() {
             // SAFETY: the object is alive, and the pointers are valid.
@@ -230,13 +358,13 @@ unsafe extern "system" fn query_interface<B: Body>(
     call::hresult("QueryInterface", query)
 }
 
-unsafe extern "system" fn add_ref<B: Body>(this: *mut c_void) -> u32 {
+unsafe extern "system" fn add_ref<B: Body>(this: This) -> u32 {
     // SAFETY: the object is alive, because a method of it was called.
     let object = unsafe { &*this.cast::<Object<B>>() };
     object.count.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
 }
 
-unsafe extern "system" fn release<B: Body>(this: *mut c_void) -> u32 {
+unsafe extern "system" fn release<B: Body>(this: This) -> u32 {
     // SAFETY: the object is alive until the count is zero.
     let count = unsafe { &(*this.cast::<Object<B>>()).count };
     // Nobody can add a reference to an object that is not registered while the caller has the last one.
@@ -265,36 +393,6 @@ unsafe extern "system" fn release<B: Body>(this: *mut c_void) -> u32 {
     left
 }
 
-/// Returns the object of a second interface.
-///
-/// # Safety
-///
-/// `this` is the second interface of an object of this kind.
-unsafe fn first<B: Body>(this: *mut c_void) -> *mut c_void {
-    let offset = B::SECOND.map_or(0, |second| second.offset);
-    // SAFETY: the caller's promise.
-    unsafe { this.byte_sub(offset) }
-}
-
-unsafe extern "system" fn query_second<B: Body>(
-    this: *mut c_void,
-    iid: *const GUID,
-    out: *mut *mut c_void,
-) -> HRESULT {
-    // SAFETY: the caller's promises.
-    unsafe { query_interface::<B>(first::<B>(this), iid, out) }
-}
-
-unsafe extern "system" fn add_ref_second<B: Body>(this: *mut c_void) -> u32 {
-    // SAFETY: the caller's promises.
-    unsafe { add_ref::<B>(first::<B>(this)) }
-}
-
-unsafe extern "system" fn release_second<B: Body>(this: *mut c_void) -> u32 {
-    // SAFETY: the caller's promises.
-    unsafe { release::<B>(first::<B>(this)) }
-}
-
 #[cfg(test)]
 mod tests {
     use heapwright::d3d12::E_FAIL;
@@ -304,13 +402,11 @@ mod tests {
     /// An object whose inner object cannot be asked.
     struct Faulty;
 
-    static METHODS: Unknown = Unknown::of::<Faulty>();
+    static METHODS: Methods<0> = Methods::of::<Faulty>([]);
 
     impl Body for Faulty {
-        type Methods = Unknown;
-
-        fn methods() -> &'static Unknown {
-            &METHODS
+        fn methods() -> *const c_void {
+            METHODS.as_table()
         }
 
         const INTERFACES: &'static [GUID] = &[];

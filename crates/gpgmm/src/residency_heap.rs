@@ -1,20 +1,18 @@
 //! IResidencyHeap.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeap, ResidencyHeapDesc};
 use heapwright::{Error, MemoryReference, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
-use crate::call::{self, Failure, Out};
-use crate::debug_name::{DebugName, WideChar};
+use crate::call::Failure;
+use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
 use crate::descriptors::HeapInfo;
 use crate::identity::{Registration, Registry};
-use crate::interfaces::{
-    DebugObject, IID_DEBUG_OBJECT, IID_RESIDENCY_HEAP, ResidencyHeapMethods, This, returning,
-};
-use crate::object::{Body, Reference, Unknown, body};
+use crate::object::{Body, Methods, Out, Reference, This, getter, method, returning};
 use crate::residency_manager::Manager;
 
 /// The body of an IResidencyHeap.
@@ -77,19 +75,20 @@ impl Heap {
     }
 }
 
-static METHODS: ResidencyHeapMethods = ResidencyHeapMethods {
-    debug_object: DebugObject { unknown: Unknown::of::<Heap>(), get_debug_name, set_debug_name },
-    get_info,
-    lock,
-    unlock,
-    get_residency_manager,
-};
+static METHODS: Methods<6> = Methods::of::<Heap>([
+    get_debug_name::<Heap> as *const (),
+    set_debug_name::<Heap> as *const (),
+    get_info as *const (),
+    lock as *const (),
+    unlock as *const (),
+    get_residency_manager as *const (),
+]);
+
+const IID_RESIDENCY_HEAP: GUID = GUID::from_u128(0x6f0c3f4e_2f52_4a87_8a0f_0bb0a7d2e912);
 
 impl Body for Heap {
-    type Methods = ResidencyHeapMethods;
-
-    fn methods() -> &'static ResidencyHeapMethods {
-        &METHODS
+    fn methods() -> *const c_void {
+        METHODS.as_table()
     }
 
     const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESIDENCY_HEAP];
@@ -111,87 +110,69 @@ impl Body for Heap {
     }
 }
 
-unsafe extern "system" fn get_debug_name(this: This) -> *const WideChar {
-    call::value("IResidencyHeap::GetDebugName", || {
-        // SAFETY: C++ calls the method of a live object.
-        let this = unsafe { body::<Heap>(this) };
-        Name(this.name.get(|| this.heap().debug_name()))
-    })
-    .0
-}
+impl Named for Heap {
+    const INTERFACE: &'static str = "IResidencyHeap";
 
-/// A pointer to a name, null by default.
-pub(crate) struct Name(pub(crate) *const WideChar);
+    fn debug_name(&self) -> &DebugName {
+        &self.name
+    }
 
-impl Default for Name {
-    fn default() -> Self {
-        Self(std::ptr::null())
+    fn library_name(&self) -> Option<Arc<str>> {
+        self.heap().debug_name()
+    }
+
+    fn set_library_name(&self, name: &str) -> Result<(), Error> {
+        self.heap().set_debug_name(name);
+        Ok(())
     }
 }
 
-unsafe extern "system" fn set_debug_name(this: This, name: *const WideChar) -> HRESULT {
-    call::hresult("IResidencyHeap::SetDebugName", || {
-        // SAFETY: C++ calls the method of a live object, with null or a terminated string.
-        unsafe {
-            let this = body::<Heap>(this);
-            this.name.set(name, |name| {
-                this.heap().set_debug_name(name);
-                Ok(())
-            })
-        }
-    })
-}
-
 returning!(get_info, HeapInfo, |this| {
-    call::value("IResidencyHeap::GetInfo", || {
-        // SAFETY: C++ calls the method of a live object.
-        unsafe { body::<Heap>(this) }.heap().info().into()
-    })
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, "IResidencyHeap::GetInfo", |this: &Heap| this.heap().info().into()) }
 });
 
 unsafe extern "system" fn lock(this: This) -> HRESULT {
-    call::hresult("IResidencyHeap::Lock", || {
-        // SAFETY: C++ calls the method of a live object.
-        let heap = unsafe { body::<Heap>(this) }.heap();
-        if heap.manager().is_none() {
-            return Ok(S_FALSE);
-        }
-        heap.lock()?;
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object.
+    unsafe {
+        method(this, "IResidencyHeap::Lock", |this: &Heap| {
+            if this.heap().manager().is_none() {
+                return Ok(S_FALSE);
+            }
+            this.heap().lock()?;
+            Ok(S_OK)
+        })
+    }
 }
 
 unsafe extern "system" fn unlock(this: This) -> HRESULT {
-    call::hresult("IResidencyHeap::Unlock", || {
-        // SAFETY: C++ calls the method of a live object.
-        let heap = unsafe { body::<Heap>(this) }.heap();
-        if heap.manager().is_none() {
-            return Ok(S_FALSE);
-        }
-        match heap.unlock() {
-            Ok(0) => Ok(S_OK),
-            Ok(_) => Ok(S_FALSE),
-            // As in GPGMM, one too many has no effect.
-            Err(error) if error.is_invalid_argument() => {
-                tracing::warn!("IResidencyHeap::Unlock: {error}");
-                Ok(S_OK)
+    // SAFETY: C++ calls the method of a live object.
+    unsafe {
+        method(this, "IResidencyHeap::Unlock", |this: &Heap| {
+            if this.heap().manager().is_none() {
+                return Ok(S_FALSE);
             }
-            Err(error) => Err(error.into()),
-        }
-    })
+            match this.heap().unlock() {
+                Ok(0) => Ok(S_OK),
+                Ok(_) => Ok(S_FALSE),
+                // As in GPGMM, one too many has no effect.
+                Err(error) if error.is_invalid_argument() => {
+                    tracing::warn!("IResidencyHeap::Unlock: {error}");
+                    Ok(S_OK)
+                }
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
 }
 
 unsafe extern "system" fn get_residency_manager(this: This, out: *mut *mut c_void) -> HRESULT {
-    call::hresult("IResidencyHeap::GetResidencyManager", || {
-        // SAFETY: C++ calls the method of a live object, with null or writable space for a pointer.
-        let (this, out) = unsafe { (body::<Heap>(this), Out::new(out)) };
-        let Some(manager) = this.heap().manager() else {
-            return Err(Failure::Refused(E_POINTER, "the heap has no residency manager".into()));
-        };
-        if out.is_null() {
-            return Ok(S_FALSE);
-        }
-        out.set(Manager::of(manager).into_raw());
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with null or writable space for a pointer.
+    unsafe {
+        method(this, "IResidencyHeap::GetResidencyManager", |this: &Heap| {
+            let out = Out::new(out);
+            let none = || Failure::Refused(E_POINTER, "the heap has no residency manager".into());
+            Ok(out.give(Manager::of(this.heap().manager().ok_or_else(none)?)))
+        })
+    }
 }

@@ -1,21 +1,19 @@
 //! IResidencyManager.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
-use heapwright::ByteSize;
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeapStatus, ResidencyList, ResidencyManager};
+use heapwright::{ByteSize, Error};
 use windows_core::{GUID, HRESULT, Interface};
 
 use crate::call::{self, Failure};
-use crate::debug_name::{DebugName, WideChar};
-use crate::descriptors::{ManagerStats, MemoryInfo, segment_group};
+use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
+use crate::descriptors::{ManagerStats, enumerator, segment_group};
 use crate::identity::{Registration, Registry};
-use crate::interfaces::{
-    DebugObject, IID_DEBUG_OBJECT, IID_RESIDENCY_MANAGER, ResidencyManagerMethods, This,
-};
-use crate::object::{Body, Reference, Unknown, body, recognize};
-use crate::residency_heap::{Heap, Name};
+use crate::object::{Body, Methods, Reference, This, method, parameter, recognize};
+use crate::residency_heap::Heap;
 use crate::residency_list::List;
 
 /// The body of an IResidencyManager.
@@ -34,20 +32,21 @@ impl Manager {
     }
 }
 
-static METHODS: ResidencyManagerMethods = ResidencyManagerMethods {
-    debug_object: DebugObject { unknown: Unknown::of::<Manager>(), get_debug_name, set_debug_name },
-    execute_command_lists,
-    set_video_memory_reservation,
-    query_video_memory_info,
-    set_residency_status,
-    query_stats,
-};
+static METHODS: Methods<7> = Methods::of::<Manager>([
+    get_debug_name::<Manager> as *const (),
+    set_debug_name::<Manager> as *const (),
+    execute_command_lists as *const (),
+    set_video_memory_reservation as *const (),
+    query_video_memory_info as *const (),
+    set_residency_status as *const (),
+    query_stats as *const (),
+]);
+
+const IID_RESIDENCY_MANAGER: GUID = GUID::from_u128(0xb41d86c9_50f3_4c1e_8e69_3d6ff0c85a34);
 
 impl Body for Manager {
-    type Methods = ResidencyManagerMethods;
-
-    fn methods() -> &'static ResidencyManagerMethods {
-        &METHODS
+    fn methods() -> *const c_void {
+        METHODS.as_table()
     }
 
     const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESIDENCY_MANAGER];
@@ -59,26 +58,21 @@ impl Body for Manager {
     }
 }
 
-unsafe extern "system" fn get_debug_name(this: This) -> *const WideChar {
-    call::value("IResidencyManager::GetDebugName", || {
-        // SAFETY: C++ calls the method of a live object.
-        let this = unsafe { body::<Manager>(this) };
-        Name(this.name.get(|| this.manager.debug_name()))
-    })
-    .0
-}
+impl Named for Manager {
+    const INTERFACE: &'static str = "IResidencyManager";
 
-unsafe extern "system" fn set_debug_name(this: This, name: *const WideChar) -> HRESULT {
-    call::hresult("IResidencyManager::SetDebugName", || {
-        // SAFETY: C++ calls the method of a live object, with null or a terminated string.
-        unsafe {
-            let this = body::<Manager>(this);
-            this.name.set(name, |name| {
-                this.manager.set_debug_name(name);
-                Ok(())
-            })
-        }
-    })
+    fn debug_name(&self) -> &DebugName {
+        &self.name
+    }
+
+    fn library_name(&self) -> Option<Arc<str>> {
+        self.manager.debug_name()
+    }
+
+    fn set_library_name(&self, name: &str) -> Result<(), Error> {
+        self.manager.set_debug_name(name);
+        Ok(())
+    }
 }
 
 unsafe extern "system" fn execute_command_lists(
@@ -88,10 +82,9 @@ unsafe extern "system" fn execute_command_lists(
     residency_lists: *const *mut c_void,
     count: u32,
 ) -> HRESULT {
-    call::hresult("IResidencyManager::ExecuteCommandLists", || {
-        // SAFETY: C++ calls the method of a live object; arrays of `count` pointers to live objects, or null.
-        unsafe {
-            let manager = &body::<Manager>(this).manager;
+    // SAFETY: C++ calls the method of a live object; arrays of `count` pointers to live objects, or null.
+    unsafe {
+        method(this, "IResidencyManager::ExecuteCommandLists", |Manager { manager, .. }| {
             let lists = residency_lists_of(residency_lists, count)?;
             match ID3D12CommandQueue::from_raw_borrowed(&queue) {
                 Some(queue) if !command_lists.is_null() => {
@@ -100,9 +93,9 @@ unsafe extern "system" fn execute_command_lists(
                 // Without a queue or lists, the heaps are made resident alone.
                 _ => lists.into_iter().try_for_each(|list| manager.prefetch(list))?,
             }
-        }
-        Ok(S_OK)
-    })
+            Ok(S_OK)
+        })
+    }
 }
 
 /// Returns the elements of an array of IResidencyList.
@@ -117,21 +110,16 @@ unsafe fn residency_lists_of<'a>(
     if count == 0 {
         return Err(Failure::invalid_argument("count is zero"));
     }
-    if lists.is_null() {
-        return Err(Failure::null("ppResidencyLists"));
-    }
-    (0..count as usize)
-        .map(|index| {
-            // SAFETY: the caller's promise.
-            match unsafe { recognize::<List>(lists.add(index).read()) } {
-                Some(List(list)) => Ok(list),
-                None => {
-                    let rule = format!("ppResidencyLists[{index}] is null or of another library");
-                    Err(Failure::invalid_argument(rule))
-                }
-            }
+    // SAFETY: the caller's promise.
+    let lists = unsafe { call::array(lists, count, "ppResidencyLists") }?;
+    let list_of = |(index, &list): (usize, &*mut c_void)| {
+        // SAFETY: the caller's promise.
+        let list = unsafe { recognize(list) }.map(|List(list)| list);
+        list.ok_or_else(|| {
+            Failure::invalid_argument(format!("ppResidencyLists[{index}] is null or of another library"))
         })
-        .collect()
+    };
+    lists.iter().enumerate().map(list_of).collect()
 }
 
 /// Executes command lists, each with the residency list beside it.
@@ -169,71 +157,65 @@ unsafe extern "system" fn set_video_memory_reservation(
     bytes: u64,
     reserved_out: *mut u64,
 ) -> HRESULT {
-    call::hresult("IResidencyManager::SetVideoMemoryReservation", || {
-        // SAFETY: C++ calls the method of a live object, with a reference.
-        let (this, group) = unsafe { (body::<Manager>(this), call::reference(group, "heapSegment")?) };
-        let reserved =
-            this.manager.set_video_memory_reservation(segment_group(*group)?, ByteSize::new(bytes))?;
-        // SAFETY: null or writable.
-        if let Some(reserved_out) = unsafe { reserved_out.as_mut() } {
-            *reserved_out = reserved.get();
-        }
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with a reference, and null or writable space.
+    unsafe {
+        method(this, "IResidencyManager::SetVideoMemoryReservation", |Manager { manager, .. }| {
+            let group = segment_group(*call::reference(group, "heapSegment")?)?;
+            let reserved = manager.set_video_memory_reservation(group, ByteSize::new(bytes))?;
+            let _ = call::store(reserved_out, reserved.get());
+            Ok(S_OK)
+        })
+    }
 }
 
 unsafe extern "system" fn query_video_memory_info(
     this: This,
     group: *const DXGI_MEMORY_SEGMENT_GROUP,
-    info_out: *mut MemoryInfo,
+    info_out: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
 ) -> HRESULT {
-    call::hresult("IResidencyManager::QueryVideoMemoryInfo", || {
-        // SAFETY: C++ calls the method of a live object, with a reference.
-        let (this, group) = unsafe { (body::<Manager>(this), call::reference(group, "heapSegment")?) };
-        let info = this.manager.query_video_memory_info(segment_group(*group)?);
-        if !info_out.is_null() {
-            // SAFETY: writable.
-            unsafe { info_out.write(info.into()) };
-        }
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with a reference, and null or writable space.
+    unsafe {
+        method(this, "IResidencyManager::QueryVideoMemoryInfo", |Manager { manager, .. }| {
+            let group = segment_group(*call::reference(group, "heapSegment")?)?;
+            let info = manager.query_video_memory_info(group);
+            let info = DXGI_QUERY_VIDEO_MEMORY_INFO {
+                Budget: info.budget.get(),
+                CurrentUsage: info.current_usage.get(),
+                AvailableForReservation: info.available_for_reservation.get(),
+                CurrentReservation: info.current_reservation.get(),
+            };
+            let _ = call::store(info_out, info);
+            Ok(S_OK)
+        })
+    }
 }
 
 unsafe extern "system" fn set_residency_status(this: This, heap: *mut c_void, status: *const u32) -> HRESULT {
-    call::hresult("IResidencyManager::SetResidencyStatus", || {
-        if heap.is_null() {
-            return Err(Failure::null("pHeap"));
-        }
-        // SAFETY: C++ calls the method of a live object, with another one and a reference.
-        let (this, heap, status) = unsafe {
-            (body::<Manager>(this), recognize::<Heap>(heap), *call::reference(status, "newStatus")?)
-        };
-        let heap = heap.ok_or_else(|| Failure::invalid_argument("pHeap is of another library"))?;
-        let status = match status {
-            0 => ResidencyHeapStatus::Unknown,
-            1 => ResidencyHeapStatus::Evicted,
-            2 => ResidencyHeapStatus::Resident,
-            other => {
-                let rule = format!("newStatus: {other} is not a RESIDENCY_HEAP_STATUS value");
-                return Err(Failure::invalid_argument(rule));
-            }
-        };
-        this.manager.set_residency_status(heap.heap(), status)?;
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with another one and a reference.
+    unsafe {
+        method(this, "IResidencyManager::SetResidencyStatus", |Manager { manager, .. }| {
+            let heap: &Heap = parameter(heap, "pHeap")?;
+            let statuses =
+                [ResidencyHeapStatus::Unknown, ResidencyHeapStatus::Evicted, ResidencyHeapStatus::Resident];
+            let status = *call::reference(status, "newStatus")?;
+            let status = enumerator("newStatus", "RESIDENCY_HEAP_STATUS", status, &statuses)?;
+            manager.set_residency_status(heap.heap(), status)?;
+            Ok(S_OK)
+        })
+    }
 }
 
 unsafe extern "system" fn query_stats(this: This, stats_out: *mut ManagerStats) -> HRESULT {
-    call::hresult("IResidencyManager::QueryStats", || {
-        // SAFETY: C++ calls the method of a live object.
-        let manager = unsafe { &body::<Manager>(this).manager };
-        let stats = manager.stats();
-        manager.record_counters();
-        if stats_out.is_null() {
-            return Ok(S_FALSE);
-        }
-        // SAFETY: writable space.
-        unsafe { stats_out.write(stats.into()) };
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IResidencyManager::QueryStats", |Manager { manager, .. }| {
+            let stats = manager.stats();
+            manager.record_counters();
+            let stats = ManagerStats {
+                current_heap_usage: stats.current_heap_usage.get(),
+                current_heap_count: stats.current_heap_count,
+            };
+            Ok(call::store(stats_out, stats))
+        })
+    }
 }

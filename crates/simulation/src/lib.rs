@@ -17,8 +17,8 @@ mod simulation;
 mod traces;
 mod workload;
 
-pub use offline::{OfflineBound, offline_bound};
-pub use published::{AgedLru, AgedLruDesc, Policy};
+pub use offline::offline_bound;
+pub use published::{AgedLru, Policy};
 pub use seeded::{FIRST_EVALUATION_SEED, Part, Seeded, Shape, UnknownGenerated};
 pub use simulation::{EVICT_AHEAD, Outcome, SimulationFailed, simulate};
 pub use traces::{GeneratedTrace, TraceShape};

@@ -8,32 +8,13 @@ use heapwright_core::SegmentGroup;
 
 use crate::workload::{WorkHeap, Workload, as_index};
 
-/// The lower bound of paging over both segment groups.
+/// Returns the lower bound of the bytes paged in. O(uses × log heaps).
 ///
-/// It is the sum of the bound for each group, under which heaps are divisible into bytes, the future is known, and the GPU
+/// It is the sum of the bound for each segment group, under which heaps are divisible into bytes, the future is known, and the GPU
 /// never blocks an eviction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OfflineBound {
-    /// The minimum bytes paged in.
-    pub bytes_in: ByteSize,
-    /// The bytes paged in for the first use of a heap.
-    pub cold_bytes: ByteSize,
-    /// The bytes that Belady's rule pages in with whole heaps. This is achievable if the future is known, but
-    /// need not be the minimum.
-    pub belady_bytes: ByteSize,
-}
-
-/// Computes the bound. O(uses × log heaps).
-pub fn offline_bound(workload: &Workload) -> OfflineBound {
-    let mut sum = OfflineBound::default();
-    for group in SegmentGroup::ALL {
-        let sequence = Sequence::of(workload, group);
-        let bound = sequence.lower_bound();
-        sum.bytes_in = sum.bytes_in.saturating_add(bound.bytes_in);
-        sum.cold_bytes = sum.cold_bytes.saturating_add(bound.cold_bytes_in);
-        sum.belady_bytes = sum.belady_bytes.saturating_add(sequence.belady());
-    }
-    sum
+pub fn offline_bound(workload: &Workload) -> ByteSize {
+    let bounds = SegmentGroup::ALL.map(|group| Sequence::of(workload, group).lower_bound());
+    bounds[0].saturating_add(bounds[1])
 }
 
 /// A sequence of submissions, with the heaps that each uses and the budget that each runs under.
@@ -68,15 +49,6 @@ enum Beginning {
     Created,
     /// The heap is not resident, and is paged in for its first use.
     Evicted,
-}
-
-/// The lower bound for every policy; see [`Sequence::lower_bound`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct LowerBound {
-    /// The total bytes paged in.
-    bytes_in: ByteSize,
-    /// The bytes paged in for the first use of a heap, which no budget can avoid.
-    cold_bytes_in: ByteSize,
 }
 
 /// The value for no later use.
@@ -129,29 +101,57 @@ impl Sequence {
     /// one covers the remainder of the other.
     ///
     /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
-    fn lower_bound(&self) -> LowerBound {
-        let mut bound = LowerBound::default();
-        self.replay(Whole::Bytes, |paged| {
-            bound.bytes_in = bound.bytes_in.saturating_add(paged.bytes);
-            if paged.first {
-                bound.cold_bytes_in = bound.cold_bytes_in.saturating_add(paged.bytes);
-            }
-        });
-        bound
-    }
-
-    /// Returns the bytes that Belady's rule pages in if whole heaps are evicted. This is achievable if the
-    /// future is known and the GPU never blocks an eviction. With heaps of different sizes it need not be the
-    /// optimum, which is hard to compute.
-    ///
-    /// If room is short, the heaps whose next use is farthest away are evicted, first those that are never
-    /// used again. Of these, the heaps that turn out not to be needed are then kept, the nearest next use
-    /// first.
-    ///
-    /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
-    fn belady(&self) -> ByteSize {
+    fn lower_bound(&self) -> ByteSize {
+        let (next_of_use, first_use) = self.next_uses();
+        let mut state: Vec<_> = first_use
+            .iter()
+            .map(|&first| State { resident: ByteSize::ZERO, next_use: first, begun: false })
+            .collect();
+        // The heaps that can be evicted, the farthest next use on top. An entry is stale if the heap's next
+        // use has changed.
+        let mut farthest = BinaryHeap::<(usize, usize)>::with_capacity(self.heaps.len());
         let mut bytes_in = ByteSize::ZERO;
-        self.replay(Whole::Heaps, |paged| bytes_in = bytes_in.saturating_add(paged.bytes));
+        // 128 bits, because the sum of 2^64 heaps of 2^64 bytes must not overflow.
+        let mut usage = 0_u128;
+        for (now, range) in self.ranges().enumerate() {
+            for &SequenceHeap(number) in &self.uses[range.clone()] {
+                let (heap, state) = (self.heaps[number], &mut state[number]);
+                let missing = heap.size.saturating_sub(state.resident);
+                let first = !std::mem::replace(&mut state.begun, true);
+                usage += u128::from(missing.get());
+                state.resident = heap.size;
+                if !(first && heap.beginning == Beginning::Created) {
+                    bytes_in = bytes_in.saturating_add(missing);
+                }
+            }
+            let budget = u128::from(self.submissions[now].budget.get());
+            while usage > budget {
+                let Some(&(next_use, number)) = farthest.peek() else { break };
+                if next_use == now {
+                    // All other entries belong to this submission, or are stale.
+                    break;
+                }
+                farthest.pop();
+                let state = &mut state[number];
+                if state.next_use != next_use || state.resident.is_zero() {
+                    continue;
+                }
+                let given_up = u128::from(state.resident.get()).min(usage - budget);
+                usage -= given_up;
+                let given_up = u64::try_from(given_up).expect("at most the resident bytes");
+                state.resident = state.resident.saturating_sub(ByteSize::new(given_up));
+                if !state.resident.is_zero() {
+                    farthest.push((next_use, number));
+                }
+            }
+            for at in range {
+                let number = self.uses[at].0;
+                if state[number].next_use != next_of_use[at] {
+                    state[number].next_use = next_of_use[at];
+                    farthest.push((next_of_use[at], number));
+                }
+            }
+        }
         bytes_in
     }
 
@@ -177,86 +177,6 @@ impl Sequence {
             start..self.submissions[number].uses_end
         })
     }
-
-    /// Processes all submissions by Belady's rule, and calls `page_in` for everything that is paged in.
-    fn replay(&self, whole: Whole, mut page_in: impl FnMut(PagedIn)) {
-        let (next_of_use, first_use) = self.next_uses();
-        let mut state: Vec<_> = first_use
-            .iter()
-            .map(|&first| State { resident: ByteSize::ZERO, next_use: first, begun: false })
-            .collect();
-        // The heaps that can be evicted, the farthest next use on top. An entry is stale if the heap's next
-        // use has changed.
-        let mut farthest = BinaryHeap::<(usize, usize)>::with_capacity(self.heaps.len());
-        // 128 bits, because the sum of 2^64 heaps of 2^64 bytes must not overflow.
-        let mut usage = 0_u128;
-        let mut victims = Vec::new();
-        for (now, range) in self.ranges().enumerate() {
-            for &SequenceHeap(number) in &self.uses[range.clone()] {
-                let (heap, state) = (self.heaps[number], &mut state[number]);
-                let missing = heap.size.saturating_sub(state.resident);
-                let first = !std::mem::replace(&mut state.begun, true);
-                if !missing.is_zero() {
-                    usage += u128::from(missing.get());
-                    state.resident = heap.size;
-                    if !(first && heap.beginning == Beginning::Created) {
-                        page_in(PagedIn { bytes: missing, first });
-                    }
-                }
-            }
-            let budget = u128::from(self.submissions[now].budget.get());
-            victims.clear();
-            while usage > budget {
-                let Some(&(next_use, number)) = farthest.peek() else { break };
-                if next_use == now {
-                    // All other entries belong to this submission, or are stale.
-                    break;
-                }
-                farthest.pop();
-                let state = &mut state[number];
-                if state.next_use != next_use || state.resident.is_zero() {
-                    continue;
-                }
-                let resident = u128::from(state.resident.get());
-                let given_up = match whole {
-                    Whole::Heaps => resident,
-                    Whole::Bytes => resident.min(usage - budget),
-                };
-                usage -= given_up;
-                let rest = u64::try_from(resident - given_up).expect("less than the resident bytes");
-                let rest = ByteSize::new(rest);
-                state.resident = rest;
-                if rest.is_zero() {
-                    victims.push((next_use, number));
-                } else {
-                    farthest.push((next_use, number));
-                }
-            }
-            // Heaps evicted beyond the need are kept. (Byte by byte, there are none.)
-            for &(next_use, number) in victims.iter().rev() {
-                let size = self.heaps[number].size;
-                if whole == Whole::Heaps && usage + u128::from(size.get()) <= budget {
-                    usage += u128::from(size.get());
-                    state[number].resident = size;
-                    farthest.push((next_use, number));
-                }
-            }
-            for at in range {
-                let number = self.uses[at].0;
-                if state[number].next_use != next_of_use[at] {
-                    state[number].next_use = next_of_use[at];
-                    farthest.push((next_of_use[at], number));
-                }
-            }
-        }
-    }
-}
-
-/// The unit of eviction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whole {
-    Bytes,
-    Heaps,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -264,11 +184,6 @@ struct State {
     resident: ByteSize,
     next_use: usize,
     begun: bool,
-}
-
-struct PagedIn {
-    bytes: ByteSize,
-    first: bool,
 }
 
 #[cfg(test)]

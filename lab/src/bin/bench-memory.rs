@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use heapwright_lab::memory::comparison::{CONTENDERS, Group, MODELLED, compare};
+use heapwright_lab::memory::comparison::{Group, compare};
 use heapwright_lab::memory::devices::compare_devices;
-use heapwright_lab::memory::meter::DeviceCall;
 use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
 use heapwright_lab::workload::traces::NAMES;
 use heapwright_simulation::{FIRST_EVALUATION_SEED, GeneratedTrace, Part};
@@ -26,9 +25,6 @@ struct Args {
     /// Write nothing; replay the traces in the repository and some workloads, and check that the file has their figures.
     #[arg(long)]
     verify: bool,
-    /// Write the calls of all allocators on the recorded traces to FILE, for `heap-times` to make on a GPU.
-    #[arg(long, value_name = "FILE", conflicts_with = "verify")]
-    calls: Option<PathBuf>,
     /// The markdown file to write or to verify [default: lab/MEMORY.md].
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -54,15 +50,11 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     }
     let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
     let folders = [root.join("traces"), elsewhere];
-    if let Some(calls) = args.calls {
-        return write_calls(&calls, &Group::Recorded.traces(&folders)?);
-    }
     let mut results = Vec::new();
     let mut devices = Vec::new();
     for group in Group::ALL {
         let traces = group.traces(&folders)?;
-        let contenders = if group == Group::Recorded { MODELLED.as_slice() } else { &CONTENDERS };
-        let rows = traces.iter().map(|trace| compare(trace, contenders)).collect::<Result<_, _>>()?;
+        let rows = traces.iter().map(compare).collect::<Result<_, _>>()?;
         if group != Group::Generated(Part::Development) {
             devices.push((group, compare_devices(&traces)?));
         }
@@ -86,7 +78,7 @@ fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     traces.extend(GeneratedTrace::of_part(Part::Evaluation).filter(first).map(GeneratedTrace::generate));
     let mut differences = String::new();
     for trace in &traces {
-        differences.extend(verify(&text, &compare(trace, &CONTENDERS)?).err());
+        differences.extend(verify(&text, &compare(trace)?).err());
     }
     if !differences.is_empty() {
         let command = "cargo lab bench-memory";
@@ -95,26 +87,4 @@ fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     let names: Vec<&str> = traces.iter().map(Trace::name).collect();
     writeln!(anstream::stdout(), "{} has the figures of {}", file.display(), names.join(", "))?;
     Ok(())
-}
-
-/// Writes a line for each call that creates or frees memory.
-fn write_calls(file: &Path, traces: &[Trace]) -> Result<(), Box<dyn Error>> {
-    let mut text = String::from("trace,allocator,operations,call,memory,bytes\n");
-    for trace in traces {
-        for contender in MODELLED {
-            let operations = trace.events().len();
-            (contender.replay)(trace, &mut |calls| {
-                for call in calls {
-                    let (name, block) = match call {
-                        DeviceCall::Create(block) => ("create", block),
-                        DeviceCall::Free(block) => ("free", block),
-                    };
-                    let kind = if block.is_dedicated { "dedicated" } else { "shared" };
-                    let (trace, allocator) = (trace.name(), contender.name);
-                    text += &format!("{trace},{allocator},{operations},{name},{kind},{}\n", block.size.get());
-                }
-            })?;
-        }
-    }
-    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()).into())
 }

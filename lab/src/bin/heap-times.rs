@@ -1,49 +1,28 @@
 //! `heap-times`: measures on a GPU what it takes to create and free device memory through Vulkan.
 //!
-//! `heap-times sizes` prints the times by size, which are the prices of core's `HeapCosts`. `heap-times calls FILE` makes the
-//! calls of allocators (`bench-memory --calls FILE`) in their order, to check what the prices predict.
+//! The times by size are the prices of core's `HeapCosts`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ash::vk;
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use heapwright_lab::gpu::plain::Plain;
 
-/// Measures what it takes to create and free device memory through Vulkan.
+/// Measures what it takes to create and free device memory through Vulkan: prints the median times by kind of memory and size, as CSV.
 #[derive(Parser)]
 #[command(name = "heap-times")]
 struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Print the median times to create and free a block, by kind of memory and size, as CSV.
-    Sizes {
-        /// Only this kind.
-        #[arg(long, value_parser = KINDS.map(|kind| kind.name))]
-        kind: Option<String>,
-    },
-    /// Make the calls in FILE, and print the time that they take, divided by the operations of the trace, as CSV.
-    Calls {
-        /// Written by `bench-memory --calls`.
-        file: PathBuf,
-    },
+    /// Only this kind of memory.
+    #[arg(long, value_parser = KINDS.map(|kind| kind.name))]
+    kind: Option<String>,
 }
 
 fn main() -> ExitCode {
-    let result = match Args::parse().command {
-        Command::Sizes { kind } => measure_sizes(kind.as_deref()),
-        Command::Calls { file } => make_calls(&file),
-    };
-    match result {
+    match measure(Args::parse().kind.as_deref()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is closed, the error cannot be reported anywhere.
@@ -77,7 +56,7 @@ const KINDS: [Kind; 3] = [DEVICE_LOCAL, DEDICATED, HOST_VISIBLE];
 /// Blocks that are created, and then freed, one after the other: allocators rarely free what they created last.
 const BATCH: usize = 8;
 
-fn measure_sizes(only: Option<&str>) -> Result<(), Box<dyn Error>> {
+fn measure(only: Option<&str>) -> Result<(), Box<dyn Error>> {
     let mut out = anstream::stdout();
     let kinds = KINDS.into_iter().filter(|kind| only.is_none_or(|only| only == kind.name));
     for (number, kind) in kinds.enumerate() {
@@ -104,65 +83,6 @@ fn measure_sizes(only: Option<&str>) -> Result<(), Box<dyn Error>> {
             writeln!(out, "{},{size},{create},{free}", kind.name)?;
         }
     }
-    Ok(())
-}
-
-/// The calls of an allocator on a trace.
-struct Calls {
-    /// Names of the trace and the allocator.
-    name: String,
-    /// Allocations and frees of the trace.
-    operations: f64,
-    calls: Vec<Call>,
-}
-
-/// A call that creates or frees a block.
-struct Call {
-    is_create: bool,
-    is_dedicated: bool,
-    size: u64,
-}
-
-fn read_calls(file: &Path) -> Result<Vec<Calls>, Box<dyn Error>> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut all: Vec<Calls> = vec![];
-    for (number, line) in text.lines().enumerate().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let [
-            trace,
-            allocator,
-            operations,
-            call @ ("create" | "free"),
-            memory @ ("shared" | "dedicated"),
-            bytes,
-        ] = cells[..]
-        else {
-            return Err(format!("{}:{}: expected six cells", file.display(), number + 1).into());
-        };
-        let name = format!("{trace},{allocator}");
-        if all.last().is_none_or(|last| last.name != name) {
-            all.push(Calls { name, operations: operations.parse()?, calls: vec![] });
-        }
-        if let Some(last) = all.last_mut() {
-            let (is_create, is_dedicated) = (call == "create", memory == "dedicated");
-            last.calls.push(Call { is_create, is_dedicated, size: bytes.parse()? });
-        }
-    }
-    Ok(all)
-}
-
-fn make_calls(file: &Path) -> Result<(), Box<dyn Error>> {
-    let all = read_calls(file)?;
-    let gpu = Gpu::open(DEVICE_LOCAL)?;
-    let mut out = anstream::stdout();
-    writeln!(out, "# {}\ntrace,allocator,us_per_operation", gpu.plain.name)?;
-    // As in the other measurement: a program holds something beside what is measured.
-    let held = gpu.create(1 << 30, false)?;
-    for Calls { name, operations, calls } in &all {
-        let time = gpu.make(calls)?;
-        writeln!(out, "{name},{:.3}", time.as_secs_f64() * 1e6 / operations)?;
-    }
-    gpu.free(held);
     Ok(())
 }
 
@@ -238,33 +158,6 @@ impl Gpu {
             times[1].push(start.elapsed());
         }
         Ok(())
-    }
-
-    /// Makes the calls, and returns the time that they take together. Frees the oldest block of the kind and size, or else of
-    /// the nearest size: if heapwright frees several heaps at once, only their mean size is known.
-    fn make(&self, calls: &[Call]) -> Result<Duration, Box<dyn Error>> {
-        let mut live: [BTreeMap<u64, VecDeque<Block>>; 2] = Default::default();
-        let mut time = Duration::ZERO;
-        for &Call { is_create, is_dedicated, size } in calls {
-            let live = &mut live[usize::from(is_dedicated)];
-            if is_create {
-                let start = Instant::now();
-                let block = self.create(size, is_dedicated)?;
-                time += start.elapsed();
-                live.entry(size).or_default().push_back(block);
-                continue;
-            }
-            let nearest = live.range(..=size).next_back().into_iter().chain(live.range(size..).next());
-            let nearest = nearest.map(|(&nearest, _)| nearest).min_by_key(|nearest| nearest.abs_diff(size));
-            let blocks = nearest.and_then(|nearest| live.get_mut(&nearest));
-            let block = blocks.and_then(VecDeque::pop_front).ok_or("more blocks are freed than created")?;
-            live.retain(|_, blocks| !blocks.is_empty());
-            let start = Instant::now();
-            self.free(block);
-            time += start.elapsed();
-        }
-        live.into_iter().flat_map(BTreeMap::into_values).flatten().for_each(|block| self.free(block));
-        Ok(time)
     }
 }
 

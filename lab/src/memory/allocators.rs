@@ -65,17 +65,14 @@ impl std::error::Error for Failed {}
 const IDLE_FRAMES: u64 = 300;
 const FRAME_US: u64 = 16_667;
 
-/// Replays a trace on a new allocator. `listen` is told the calls of each operation that made any.
+/// Replays a trace on a new allocator.
 ///
 /// # Errors
 ///
 /// Returns the first error of the allocator.
-pub fn replay<A: MemoryAllocator>(
-    trace: &Trace,
-    listen: &mut dyn FnMut(&[DeviceCall]),
-) -> Result<Figures, Failed> {
+pub fn replay<A: MemoryAllocator>(trace: &Trace) -> Result<Figures, Failed> {
     let prices = Prices::on_h200();
-    Ok(replay_in(A::new(&prices)?, trace, &[prices], listen)?[0])
+    Ok(replay_in(A::new(&prices)?, trace, &[prices])?[0])
 }
 
 /// Replays a trace on an allocator, and returns the figures for several prices of the same calls.
@@ -87,7 +84,6 @@ pub fn replay_in<A: MemoryAllocator>(
     mut allocator: A,
     trace: &Trace,
     prices: &[Prices],
-    listen: &mut dyn FnMut(&[DeviceCall]),
 ) -> Result<Vec<Figures>, Failed> {
     let mut meters: Vec<Meter> = prices.iter().map(|_| Meter::default()).collect();
     let mut calls = Vec::new();
@@ -109,9 +105,6 @@ pub fn replay_in<A: MemoryAllocator>(
             }
         };
         allocator.take_calls(&mut calls);
-        if !calls.is_empty() {
-            listen(&calls);
-        }
         for (meter, prices) in meters.iter_mut().zip(prices) {
             meter.record(event.time_us, operation, &calls, prices);
         }

@@ -6,14 +6,10 @@ use heapwright_simulation::{GeneratedTrace, Part};
 use heapwright_trace::{Trace, TraceError};
 
 use super::allocators::{Failed, replay};
-use super::measured::WITHOUT;
-use super::meter::{DeviceCall, Figures};
+use super::meter::Figures;
 use super::ours::{Default, Heapwright, LikeGpgmm};
-use super::peers::{GpuAllocator, Indifferent, Nvidia, Vma};
+use super::peers::{GpuAllocator, Vma};
 use crate::workload::traces::NAMES;
-
-/// A replay of a trace, which tells of the calls of each operation that made any.
-pub type Replay = fn(&Trace, &mut dyn FnMut(&[DeviceCall])) -> Result<Figures, Failed>;
 
 /// An allocator that takes part.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +17,7 @@ pub struct Contender {
     /// Name in the tables.
     pub name: &'static str,
     /// Replays a trace with it.
-    pub replay: Replay,
+    pub replay: fn(&Trace) -> Result<Figures, Failed>,
     /// Whether two replays may differ.
     pub is_random: bool,
 }
@@ -29,18 +25,10 @@ pub struct Contender {
 /// All allocators, ours first.
 pub const CONTENDERS: [Contender; 4] = [
     Contender { name: "heapwright", replay: replay::<Heapwright<Default>>, is_random: false },
-    Contender { name: "VMA", replay: replay::<Vma<Nvidia>>, is_random: false },
+    Contender { name: "VMA", replay: replay::<Vma>, is_random: false },
     Contender { name: "gpu-allocator", replay: replay::<GpuAllocator>, is_random: true },
     Contender { name: "like GPGMM", replay: replay::<Heapwright<LikeGpgmm>>, is_random: false },
 ];
-
-/// VMA on a driver without a preference for dedicated memory, as it was when VMA was measured on an H100.
-const VMA_WITHOUT_PREFERENCE: Contender =
-    Contender { name: WITHOUT, replay: replay::<Vma<Indifferent>>, is_random: false };
-
-/// All allocators whose modelled figures are compared with measured ones: [`CONTENDERS`] first.
-pub const MODELLED: [Contender; 5] =
-    [CONTENDERS[0], CONTENDERS[1], CONTENDERS[2], CONTENDERS[3], VMA_WITHOUT_PREFERENCE];
 
 /// The places of the peers that ours is compared with.
 pub const PEERS: std::ops::Range<usize> = 1..3;
@@ -97,21 +85,21 @@ impl Group {
 pub struct Row {
     /// Name of the trace.
     pub trace: String,
-    /// One entry for each of [`CONTENDERS`], or of [`MODELLED`].
+    /// One entry for each of [`CONTENDERS`].
     pub figures: Vec<Figures>,
 }
 
-/// Replays a trace through contenders: [`CONTENDERS`] or [`MODELLED`].
+/// Replays a trace through [`CONTENDERS`].
 ///
 /// # Errors
 ///
 /// Returns the first error of an allocator.
-pub fn compare(trace: &Trace, contenders: &[Contender]) -> Result<Row, Failed> {
+pub fn compare(trace: &Trace) -> Result<Row, Failed> {
     const RUNS: usize = 3;
-    let figures = contenders.iter().map(|contender| {
+    let figures = CONTENDERS.iter().map(|contender| {
         let runs = if contender.is_random { RUNS } else { 1 };
         let mut figures = (0..runs)
-            .map(|_| (contender.replay)(trace, &mut |_| {}))
+            .map(|_| (contender.replay)(trace))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| Failed::new(format_args!("{}, {}: {error}", contender.name, trace.name())))?;
         figures.sort_by_key(|figures| figures.time);
@@ -139,41 +127,5 @@ impl Row {
         PEERS
             .filter(move |&peer| key(&self.figures[peer]).iter().zip(ours).all(|(peer, ours)| *peer < ours))
             .map(|peer| CONTENDERS[peer].name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::memory::measured::{HONEST, MEASURED, Measured, calls_on_gpu, own_microseconds};
-
-    /// The peers' blocks are those that they had on a real GPU, and the modelled times are close to measured ones.
-    #[test]
-    fn the_model_is_honest() {
-        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        // The repository has two of the traces, and the folder beside it has all, where it exists.
-        let folders = [package.join("../traces"), package.join("../../shared/traces")];
-        let traces = Group::Recorded.traces(&folders).unwrap();
-        assert!(traces.len() >= 2);
-        for trace in &traces {
-            let row = compare(trace, &MODELLED).unwrap();
-            for (contender, figures) in MODELLED.iter().zip(&row.figures) {
-                let within = |modelled: f64, measured: f64, factor: f64| {
-                    let ratio = modelled / measured;
-                    let what = format!("{} on {}: {figures:?}", contender.name, trace.name());
-                    assert!((1.0 / factor..factor).contains(&ratio), "{ratio}: {what}");
-                };
-                let on_gpu = calls_on_gpu(trace.name(), contender.name).unwrap();
-                within(figures.heap_microseconds(), on_gpu, HONEST);
-                let is_it = |of: &&Measured| (of.trace, of.allocator) == (trace.name(), contender.name);
-                let Some(measured) = MEASURED.iter().find(is_it) else { continue };
-                within(figures.peak, measured.peak, 1.01);
-                within(figures.mean, measured.mean, 1.1);
-                let own = own_microseconds(contender.name);
-                within(figures.microseconds() + own, measured.microseconds, HONEST);
-            }
-        }
     }
 }

@@ -5,10 +5,9 @@ use heapwright_trace::Trace;
 use super::allocators::{Failed, MemoryAllocator, replay_in};
 use super::comparison::geometric_mean;
 use super::d3d12ma::D3d12Ma;
-use super::fixed::{Fixed, Settings};
 use super::meter::Figures;
 use super::ours::{Default, Heapwright};
-use super::peers::{GpuAllocator, Nvidia, Vma};
+use super::peers::{GpuAllocator, Vma};
 use super::prices::{DEVICES, Prices};
 
 /// Means over a group of traces.
@@ -31,10 +30,6 @@ pub struct Outcome {
     pub device: &'static str,
     /// Ours first, then those whose decisions do not depend on prices.
     pub rows: Vec<(&'static str, Means)>,
-    /// The least time among the fixed settings that hold no more than ours.
-    pub fastest_fixed: Option<Means>,
-    /// The least mean among the fixed settings that take no longer than ours.
-    pub smallest_fixed: Option<Means>,
 }
 
 fn means(figures: &[Figures]) -> Means {
@@ -55,7 +50,7 @@ fn replay_all<A: MemoryAllocator>(
 ) -> Result<Vec<Means>, Failed> {
     let mut of_prices = vec![Vec::new(); prices.len()];
     for trace in traces {
-        for (all, figures) in of_prices.iter_mut().zip(replay_in(new()?, trace, prices, &mut |_| {})?) {
+        for (all, figures) in of_prices.iter_mut().zip(replay_in(new()?, trace, prices)?) {
             all.push(figures);
         }
     }
@@ -71,9 +66,8 @@ pub fn compare_devices(traces: &[Trace]) -> Result<Vec<Outcome>, Failed> {
     let prices = DEVICES.map(|(_, prices)| prices);
     let of_d3d12 = prices.map(Prices::without_dedicated);
     let unlearning = [
-        ("fixed: 500 operations, 4 to 128 MiB", replay_all(traces, &prices, || Fixed::new(&prices[0]))?),
-        ("VMA", replay_all(traces, &prices, || Vma::<Nvidia, 0>::new(&prices[0]))?),
-        ("VMA, blocks of 32 MiB", replay_all(traces, &prices, || Vma::<Nvidia, 32>::new(&prices[0]))?),
+        ("VMA", replay_all(traces, &prices, || Vma::<0>::new(&prices[0]))?),
+        ("VMA, blocks of 32 MiB", replay_all(traces, &prices, || Vma::<32>::new(&prices[0]))?),
         ("gpu-allocator", replay_all(traces, &prices, || GpuAllocator::new(&prices[0]))?),
         ("D3D12MA", replay_all(traces, &of_d3d12, || D3d12Ma::<64>::new(&prices[0]))?),
         ("D3D12MA, blocks of 16 MiB", replay_all(traces, &of_d3d12, || D3d12Ma::<16>::new(&prices[0]))?),
@@ -82,21 +76,11 @@ pub fn compare_devices(traces: &[Trace]) -> Result<Vec<Outcome>, Failed> {
             replay_all(traces, &prices, || D3d12Ma::<16>::new(&prices[0]))?,
         ),
     ];
-    let fixed: Vec<Vec<Means>> = Settings::grid()
-        .map(|settings| replay_all(traces, &prices, || Ok(Fixed::with(&settings))))
-        .collect::<Result<_, _>>()?;
     let on_device = |(place, (device, prices)): (usize, (&'static str, Prices))| {
         let ours = replay_all(traces, &[prices], || Heapwright::<Default>::new(&prices))?[0];
         let mut rows = vec![("heapwright", ours)];
         rows.extend(unlearning.iter().map(|(name, means)| (*name, means[place])));
-        let fixed = || fixed.iter().map(|means| means[place]);
-        let less = |of: fn(&Means) -> f64| move |a: &Means, b: &Means| of(a).total_cmp(&of(b));
-        Ok(Outcome {
-            device,
-            rows,
-            fastest_fixed: fixed().filter(|fixed| fixed.mean <= ours.mean).min_by(less(|means| means.time)),
-            smallest_fixed: fixed().filter(|fixed| fixed.time <= ours.time).min_by(less(|means| means.mean)),
-        })
+        Ok(Outcome { device, rows })
     };
     DEVICES.into_iter().enumerate().map(on_device).collect()
 }

@@ -43,8 +43,6 @@ pub struct Figures {
     pub operations: u64,
     /// Modelled time of all operations: the device's calls, and `HeapCosts::PLACED_RESOURCE` for each allocation.
     pub time: Duration,
-    /// The part of it for the device's calls.
-    pub heap_time: Duration,
     /// Number of blocks of memory that were created.
     pub created: u64,
     /// Number of operations that take longer than [`HITCH`].
@@ -65,17 +63,7 @@ impl Figures {
     /// Returns the modelled time of an operation, in microseconds.
     #[must_use]
     pub fn microseconds(&self) -> f64 {
-        self.per_operation(self.time)
-    }
-
-    /// Returns the modelled time of an operation for the device's calls alone, in microseconds.
-    #[must_use]
-    pub fn heap_microseconds(&self) -> f64 {
-        self.per_operation(self.heap_time)
-    }
-
-    fn per_operation(&self, time: Duration) -> f64 {
-        time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
+        self.time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
 }
 
@@ -126,7 +114,6 @@ impl Meter {
         let figures = &mut self.figures;
         figures.operations += 1;
         figures.time += time;
-        figures.heap_time += heaps;
         figures.hitches += u64::from(time > HITCH);
         figures.longest = figures.longest.max(time);
 
@@ -195,7 +182,6 @@ mod tests {
         assert_eq!((figures.operations, figures.created, figures.hitches), (4, 2, 2));
         // Two allocations, and two heaps created and one freed during the operations.
         assert_eq!(figures.time, Duration::from_nanos(400) + Duration::from_micros(2 * 1_371 + 1_087));
-        assert_eq!(figures.time - figures.heap_time, Duration::from_nanos(400));
         assert_eq!(figures.longest, Duration::from_micros(1_371 + 1_087));
         assert_eq!((figures.peak, figures.mean), (2.0, 4.0));
         // 10 us with 16 MiB, 10 us with 32 MiB and 80 us with 16 MiB.

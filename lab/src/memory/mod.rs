@@ -11,11 +11,10 @@
 //! | [`ours`] | heapwright on the simulated GPU, with its defaults and with GPGMM's strategy |
 //! | [`peers`] | VMA and gpu-allocator |
 //! | [`d3d12ma`] | D3D12MA's rules for heaps |
-//! | [`fixed`], [`devices`] | core's placement with fixed settings; all of them on devices with other prices |
+//! | [`devices`] | all of them on devices with other prices |
 //! | [`vulkan_device`] | the Vulkan device that notes calls |
 //! | [`prices`] | the times of calls that create and free memory |
 //! | [`meter`] | adds up calls and computes the figures |
-//! | [`measured`] | figures measured on real GPUs, for comparison with the model's |
 //! | [`comparison`] | all traces and workloads through all allocators |
 //! | [`table`] | `MEMORY.md`: written, and verified |
 
@@ -23,8 +22,6 @@ pub mod allocators;
 pub mod comparison;
 pub mod d3d12ma;
 pub mod devices;
-pub mod fixed;
-pub mod measured;
 pub mod meter;
 pub mod ours;
 pub mod peers;

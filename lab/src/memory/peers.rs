@@ -1,7 +1,5 @@
 //! VMA and gpu-allocator, through their Vulkan paths, with their defaults.
 
-use std::marker::PhantomData;
-
 use ash::vk::{self, Handle as _};
 use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{AllocationCreateDesc, AllocationScheme, AllocatorCreateDesc};
@@ -11,44 +9,25 @@ use vk_mem::Alloc as _;
 use super::allocators::{Failed, MemoryAllocator};
 use super::meter::DeviceCall;
 use super::prices::Prices;
-use super::vulkan_device::{PREFERS_DEDICATED, VulkanDevice};
+use super::vulkan_device::VulkanDevice;
 
 fn buffer_info(size: ByteSize) -> vk::BufferCreateInfo<'static> {
     vk::BufferCreateInfo::default().size(size.get()).usage(vk::BufferUsageFlags::STORAGE_BUFFER)
 }
 
-/// A driver, as far as VMA asks it.
-pub trait Driver {
-    /// Buffers of this size and larger prefer memory of their own. `None` if memory of one buffer is nothing special.
-    const PREFERS_DEDICATED: Option<ByteSize>;
-}
-
-/// NVIDIA's driver 580.159.04.
-pub struct Nvidia;
-impl Driver for Nvidia {
-    const PREFERS_DEDICATED: Option<ByteSize> = Some(PREFERS_DEDICATED);
-}
-
-/// A driver without a preference.
-pub struct Indifferent;
-impl Driver for Indifferent {
-    const PREFERS_DEDICATED: Option<ByteSize> = None;
-}
-
 /// VMA 3, by vk-mem. `vmaCreateBuffer` with `VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE`. With `BLOCK_MIB`, blocks have so many MiB
 /// instead of VMA's default.
-pub struct Vma<D, const BLOCK_MIB: u64 = 0> {
+pub struct Vma<const BLOCK_MIB: u64 = 0> {
     /// Declared, and therefore dropped, before the device.
     allocator: vk_mem::Allocator,
     device: VulkanDevice,
-    driver: PhantomData<D>,
 }
 
-impl<D: Driver, const BLOCK_MIB: u64> MemoryAllocator for Vma<D, BLOCK_MIB> {
+impl<const BLOCK_MIB: u64> MemoryAllocator for Vma<BLOCK_MIB> {
     type Buffer = (vk::Buffer, vk_mem::Allocation);
 
     fn new(_prices: &Prices) -> Result<Self, Failed> {
-        let device = VulkanDevice::new(D::PREFERS_DEDICATED);
+        let device = VulkanDevice::open();
         let mut info =
             vk_mem::AllocatorCreateInfo::new(&device.instance, &device.device, device.physical_device);
         info.vulkan_api_version = vk::API_VERSION_1_3;
@@ -56,7 +35,7 @@ impl<D: Driver, const BLOCK_MIB: u64> MemoryAllocator for Vma<D, BLOCK_MIB> {
         info.preferred_large_heap_block_size = BLOCK_MIB << 20;
         // SAFETY: the device outlives the allocator, since the fields are dropped in this order.
         let allocator = unsafe { vk_mem::Allocator::new(info) }.map_err(Failed::new)?;
-        Ok(Self { allocator, device, driver: PhantomData })
+        Ok(Self { allocator, device })
     }
 
     fn allocate(&mut self, size: ByteSize) -> Result<Self::Buffer, Failed> {
@@ -90,7 +69,7 @@ impl MemoryAllocator for GpuAllocator {
     type Buffer = (vk::Buffer, gpu_allocator::vulkan::Allocation);
 
     fn new(_prices: &Prices) -> Result<Self, Failed> {
-        let device = VulkanDevice::new(Nvidia::PREFERS_DEDICATED);
+        let device = VulkanDevice::open();
         let allocator = gpu_allocator::vulkan::Allocator::new(&AllocatorCreateDesc {
             instance: device.instance.clone(),
             device: device.device.clone(),

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::comparison::{CONTENDERS, Contender, Group, MODELLED, Row, geometric_mean};
+use super::comparison::{CONTENDERS, Contender, Group, Row, geometric_mean};
 use super::devices::{Means, Outcome};
-use super::measured::{HONEST, MEASURED, Measured, calls_on_gpu, own_microseconds};
 use super::meter::Figures;
 
 /// Figures of a group, and of each of its traces.
@@ -28,11 +27,6 @@ const TRACES_HEADING: &str = "\
 
 /// The beginning of a section with lines for each trace.
 pub const EACH_TRACE: &str = "\n## Each trace: ";
-
-const HONESTY_HEADING: &str = "\
-| trace | allocator | heaps on H200, us/op | modelled | ratio | replayed on | us/op | modelled | ratio | mean | modelled | peak | modelled |
-|---|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|
-";
 
 /// Renders the file. `left_out` are the recorded traces that were not found.
 #[must_use]
@@ -64,14 +58,8 @@ pub fn render(results: &[Results], devices: &[(Group, Vec<Outcome>)], left_out: 
             text.push_str(&of_device(*group, outcome));
         }
     }
-    let recorded = results.iter().filter(|results| results.group == Group::Recorded);
     let _ = write!(text, "\n## Dedicated memory\n\n{}", include_str!("dedicated.md"));
-    let _ = write!(text, "\n## Is the model honest?\n\n{}\n{HONESTY_HEADING}", include_str!("honesty.md"));
-    for row in recorded.flat_map(|results| &results.rows) {
-        for (contender, figures) in MODELLED.iter().zip(&row.figures) {
-            text.push_str(&honesty(&row.trace, contender.name, figures));
-        }
-    }
+    let _ = write!(text, "\n## Is the model honest?\n\n{}", include_str!("honesty.md"));
     for Results { group, rows } in results {
         let _ = write!(text, "{EACH_TRACE}{}\n\n{TRACES_HEADING}", group.title().to_lowercase());
         for row in rows {
@@ -142,28 +130,12 @@ fn of_device(group: Group, outcome: &Outcome) -> String {
         let _ = writeln!(text, "| {name} | {time:.2} | {hitches} | {peak:.3} | {mean:.3} |");
     };
     outcome.rows.iter().for_each(|(name, means)| line(name, means));
-    for (name, fixed) in [
-        ("fastest fixed settings with at most this mean", &outcome.fastest_fixed),
-        ("fixed settings with the least mean in at most this time", &outcome.smallest_fixed),
-    ] {
-        if let Some(means) = fixed {
-            line(name, means);
-        }
-    }
     let ours = outcome.rows[0].1;
-    let ratio = |of: fn(&Means) -> f64, fixed: Option<Means>| {
-        fixed.map_or_else(|| "none is better".to_owned(), |fixed| format!("{:.2}", of(&ours) / of(&fixed)))
-    };
-    let time = ratio(|means| means.time, outcome.fastest_fixed);
-    let mean = ratio(|means| means.mean, outcome.smallest_fixed);
     let better = |means: &Means| means.time < ours.time && means.mean < ours.mean && means.peak < ours.peak;
     let beaten: Vec<&str> =
         outcome.rows.iter().skip(1).filter(|(_, means)| better(means)).map(|(name, _)| *name).collect();
     let beaten = if beaten.is_empty() { "none".to_owned() } else { beaten.join(", ") };
-    let _ = writeln!(
-        text,
-        "\nOver the best fixed settings: time {time}, mean {mean}. Better in time, mean and peak at once: {beaten}."
-    );
+    let _ = writeln!(text, "\nBetter in time, mean and peak at once: {beaten}.");
     text
 }
 
@@ -185,34 +157,6 @@ fn lines(row: &Row) -> String {
         )
     };
     CONTENDERS.iter().zip(&row.figures).map(of).collect()
-}
-
-/// Returns the line that compares modelled figures with measured ones.
-fn honesty(trace: &str, allocator: &str, figures: &Figures) -> String {
-    let compared = |measured: f64, modelled: f64| {
-        let ratio = modelled / measured;
-        let mark = if (1.0 / HONEST..HONEST).contains(&ratio) { "" } else { "**" };
-        format!("{measured} | {modelled:.2} | {mark}{ratio:.2}{mark}")
-    };
-    let heaps = calls_on_gpu(trace, allocator)
-        .map_or_else(|| "| |".to_owned(), |measured| compared(measured, figures.heap_microseconds()));
-    let is_it = |of: &&Measured| (of.trace, of.allocator) == (trace, allocator);
-    let all = MEASURED.iter().find(is_it).map_or_else(
-        || "| | | | | | |".to_owned(),
-        |measured| {
-            let modelled = figures.microseconds() + own_microseconds(allocator);
-            format!(
-                "{} | {} | {:.2} | {:.2} | {:.3} | {:.3}",
-                measured.gpu,
-                compared(measured.microseconds, modelled),
-                measured.mean,
-                figures.mean,
-                measured.peak,
-                figures.peak
-            )
-        },
-    );
-    format!("| {trace} | {allocator} | {heaps} | {all} |\n")
 }
 
 #[cfg(test)]

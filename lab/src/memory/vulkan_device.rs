@@ -14,11 +14,11 @@ use heapwright_runtime::HostProfile;
 use super::meter::{Block, DeviceCall};
 
 /// Alignment of buffers, as on the simulated GPU.
-pub const BUFFER_ALIGNMENT: u64 = 256;
+const BUFFER_ALIGNMENT: u64 = 256;
 
 /// The size from which NVIDIA's driver prefers memory of its own for a buffer: driver 580.159.04 on an H200 (2026-11-23, tried
 /// in steps of 64 KiB).
-pub const PREFERS_DEDICATED: ByteSize = ByteSize::from_mib(32);
+const PREFERS_DEDICATED: ByteSize = ByteSize::from_mib(32);
 
 /// A Vulkan device. Allocators that use it must be dropped before it.
 pub struct VulkanDevice {
@@ -32,11 +32,8 @@ pub struct VulkanDevice {
 }
 
 /// The memory of a device.
-struct State {
-    /// Buffers of this size and larger prefer memory of their own. `None` if memory of one buffer is nothing special.
-    prefers_dedicated: Option<ByteSize>,
-    books: Mutex<Books>,
-}
+#[derive(Default)]
+struct State(Mutex<Books>);
 
 #[derive(Default)]
 struct Books {
@@ -48,11 +45,10 @@ struct Books {
 }
 
 impl VulkanDevice {
-    /// Creates a device with the memory of the default simulated GPU. Its driver prefers memory of their own for buffers of
-    /// a size and larger, or treats such memory like any other.
+    /// Creates a device with the memory of the default simulated GPU.
     #[must_use]
-    pub fn new(prefers_dedicated: Option<ByteSize>) -> Self {
-        let state = Box::new(State { prefers_dedicated, books: Mutex::default() });
+    pub fn open() -> Self {
+        let state = Box::<State>::default();
         let address = std::ptr::from_ref::<State>(&state) as u64;
         let device = vk::Device::from_raw(address);
         // Nothing looks behind these two handles, but they must not be null.
@@ -74,7 +70,7 @@ impl VulkanDevice {
 
 impl State {
     fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -172,8 +168,7 @@ unsafe extern "system" fn allocate_memory(
             is_dedicated |= (*next).s_type == vk::StructureType::MEMORY_DEDICATED_ALLOCATE_INFO;
             next = (*next).p_next;
         }
-        let state = state(device);
-        (state.books(), (*info).allocation_size, is_dedicated && state.prefers_dedicated.is_some())
+        (state(device).books(), (*info).allocation_size, is_dedicated)
     };
     if books.held + size > capacity() {
         return vk::Result::ERROR_OUT_OF_DEVICE_MEMORY;
@@ -241,21 +236,19 @@ unsafe extern "system" fn buffer_memory_requirements(
 }
 
 unsafe extern "system" fn buffer_memory_requirements_2(
-    device: vk::Device,
+    _: vk::Device,
     info: *const vk::BufferMemoryRequirementsInfo2<'_>,
     filled: *mut vk::MemoryRequirements2<'_>,
 ) {
-    // SAFETY: the caller passes the handle of a live device and two structures. Those that follow in the chain begin as
-    // `BaseOutStructure` does.
+    // SAFETY: the caller passes two structures. Those that follow in the chain begin as `BaseOutStructure` does.
     unsafe {
         let needed = requirements((*info).buffer);
-        let prefers = state(device).prefers_dedicated.is_some_and(|least| needed.size >= least.get());
         (*filled).memory_requirements = needed;
         let mut next = (*filled).p_next.cast::<vk::BaseOutStructure<'_>>();
         while !next.is_null() {
             if (*next).s_type == vk::StructureType::MEMORY_DEDICATED_REQUIREMENTS {
                 let dedicated = next.cast::<vk::MemoryDedicatedRequirements<'_>>();
-                (*dedicated).prefers_dedicated_allocation = prefers.into();
+                (*dedicated).prefers_dedicated_allocation = (needed.size >= PREFERS_DEDICATED.get()).into();
                 (*dedicated).requires_dedicated_allocation = vk::FALSE;
             }
             next = (*next).p_next;

@@ -51,8 +51,6 @@ pub enum Format {
     Nanoseconds,
     /// A number near one, with the ratio to the baseline.
     Share,
-    /// A number near one, without a ratio.
-    Factor,
     /// A percentage, without a ratio; empty if zero.
     Percent,
 }

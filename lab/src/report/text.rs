@@ -85,7 +85,6 @@ fn write(figure: Figure, format: Format) -> String {
         Format::Nanoseconds if value < 1000.0 => with_ratio(format!("{value:.1}")),
         Format::Nanoseconds => with_ratio(format!("{value:.0}")),
         Format::Share => with_ratio(format!("{value:.3}")),
-        Format::Factor => format!("{value:.2}"),
         Format::Percent if value == 0.0 => String::new(),
         Format::Percent => format!("{:.1} %", value * 100.0),
     }

@@ -27,10 +27,6 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
 
-    /// Skip the check with this id; commas separate several
-    #[arg(long, value_name = "ID", value_delimiter = ',')]
-    pub(crate) skip: Vec<String>,
-
     /// Class of checks whose failure sets exit code 1; the checks of all classes run
     ///
     /// behaviour: what correct programs rely on; validation: invalid calls that a device must refuse.

@@ -18,12 +18,12 @@ mod worker;
 use std::io::Write as _;
 use std::time::Duration;
 
-use heapwright_conformance::{Check, Filter, checks};
+use heapwright_conformance::{Check, Filter};
 
 pub(crate) use self::args::ConformanceArgs;
 use self::known_gaps::KnownGaps;
 use self::process::WorkerProcesses;
-use self::report::{ConformanceReport, Failure};
+use self::report::{ConformanceReport, failure};
 use self::results::Results;
 use crate::device::DeviceChoice;
 use crate::exit::{Exit, Failed};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
     // The file is opened before the checks run, so that errors are reported at once.
     let results = args.results.as_deref().map(|path| OutputFile::open("results", path, [])).transpose()?;
     let report = check(args, &choice, verbosity, output)?;
-    let changes = baseline.map(|earlier| report.since(&earlier));
+    let changes = baseline.map(|earlier| earlier.changes(&report.checks));
     if let Some(file) = results {
         file.write(|writer| writer.write_all(results::render(&report).as_bytes()))?;
     }
@@ -91,7 +91,7 @@ fn check(
     let mut printed = Ok(());
     let result = isolation::run(&checks, &mut processes, &mut |ended| {
         bar.inc(1);
-        if let Some(failure) = Failure::of(ended, &known_gaps)
+        if let Some(failure) = failure(ended, &known_gaps)
             && !args.json
             && printed.is_ok()
         {
@@ -111,20 +111,12 @@ const LISTS_ALL: &str = "`heapwright conformance --json` lists all ids";
 fn selected(args: &ConformanceArgs) -> Result<(Vec<&'static Check>, KnownGaps), Failed> {
     let text = args.filter.as_deref();
     let filter = text.map_or_else(Filter::default, Filter::new);
-    if let Some(text) = text
-        .filter(|text| filter.checks().next().is_none() || text.split(',').all(|part| part.trim().is_empty()))
-    {
+    let checks: Vec<&'static Check> = filter.checks().collect();
+    let is_none = |text: &&str| checks.is_empty() || text.split(',').all(|part| part.trim().is_empty());
+    if let Some(text) = text.filter(is_none) {
         return Err(Failed::bad_input(format_args!(
             "--filter: no check's id contains {text:?}; {LISTS_ALL}"
         )));
-    }
-    let is_known = |id: &str| checks::all().any(|check| check.id == id);
-    if let Some(unknown) = args.skip.iter().find(|id| !is_known(id)) {
-        return Err(Failed::bad_input(format_args!("--skip: unknown check id {unknown:?}; {LISTS_ALL}")));
-    }
-    let checks: Vec<&'static Check> = filter.without(&args.skip).checks().collect();
-    if checks.is_empty() {
-        return Err(Failed::bad_input("--skip excludes all selected checks"));
     }
     let known_gaps = match &args.known_gaps {
         Some(path) => KnownGaps::read(path).map_err(|failed| failed.of("--known-gaps"))?,

@@ -8,7 +8,6 @@ use heapwright_report::Visible;
 use serde::{Deserialize, Serialize};
 
 use super::known_gaps::KnownGaps;
-use super::results::{Changes, Results};
 use crate::format;
 use crate::table::{self, Column};
 
@@ -16,18 +15,15 @@ use crate::table::{self, Column};
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ConformanceReport {
     /// Value for `--device`.
-    device: String,
-    passed: usize,
-    /// Number of failed checks that are not known gaps.
-    failed: usize,
-    known: usize,
-    skipped: usize,
+    pub(super) device: String,
+    #[serde(flatten)]
+    all: Totals,
     /// Ids of known gaps that passed.
     no_longer_failing: Vec<&'static str>,
     /// Ids of known gaps that were skipped.
     known_but_skipped: Vec<&'static str>,
     classes: ClassTotals,
-    checks: Vec<CheckLine>,
+    pub(super) checks: Vec<CheckLine>,
 }
 
 /// Totals of each class.
@@ -73,40 +69,30 @@ impl fmt::Display for Totals {
     }
 }
 
-/// A failed check that is not a known gap. Its `Display` form is the line that is printed for it.
-#[derive(Debug)]
-pub(super) struct Failure<'a>(&'a CheckReport);
-
-impl<'a> Failure<'a> {
-    /// Returns the failure of a check, or `None` if it did not fail or is a known gap.
-    pub(super) fn of(report: &'a CheckReport, known_gaps: &KnownGaps) -> Option<Self> {
-        let is_failure = report.outcome == Outcome::Failed && known_gaps.reason(report.check.id).is_none();
-        is_failure.then_some(Self(report))
+/// Returns the line that is printed for a check, or `None` if it did not fail or is a known gap.
+pub(super) fn failure(report: &CheckReport, known_gaps: &KnownGaps) -> Option<String> {
+    let CheckReport { check, outcome, detail } = report;
+    if *outcome != Outcome::Failed || known_gaps.reason(check.id).is_some() {
+        return None;
     }
-}
-
-impl fmt::Display for Failure<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let red = anstyle::AnsiColor::Red.on_default().bold();
-        let CheckReport { check, detail, .. } = self.0;
-        let (source, rule, class) = (check.spec, check.rule(), check.class.name());
-        write!(f, "{red}failed{red:#} {}: {detail} [{source}: {rule} {class}]", check.id)
-    }
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    let (source, rule, class) = (check.spec, check.rule(), check.class.name());
+    Some(format!("{red}failed{red:#} {}: {detail} [{source}: {rule} {class}]", check.id))
 }
 
 /// Result of a check.
 #[derive(Clone, Debug, Serialize)]
-struct CheckLine {
-    id: &'static str,
+pub(super) struct CheckLine {
+    pub(super) id: &'static str,
     /// Reference to the specification.
     spec: &'static str,
     /// The meaning of that place, in a sentence.
     rule: &'static str,
     /// Name of the class: behaviour or validation.
     class: &'static str,
-    result: CheckResult,
+    pub(super) result: CheckResult,
     /// Measured values, expected and actual results, or the reason for skipping.
-    detail: String,
+    pub(super) detail: String,
     /// Reason if the check is a known gap.
     known_gap: Option<String>,
 }
@@ -134,6 +120,31 @@ impl CheckResult {
     }
 }
 
+impl CheckLine {
+    fn new(report: &CheckReport, known_gaps: &KnownGaps) -> Self {
+        let CheckReport { check, outcome, detail } = report;
+        let known_gap = known_gaps.reason(check.id);
+        Self {
+            id: check.id,
+            spec: check.spec,
+            rule: check.rule(),
+            class: check.class.name(),
+            result: match outcome {
+                Outcome::Passed => CheckResult::Pass,
+                Outcome::Failed if known_gap.is_some() => CheckResult::Known,
+                Outcome::Failed => CheckResult::Fail,
+                Outcome::Skipped => CheckResult::Skip,
+            },
+            detail: detail.clone(),
+            known_gap: known_gap.map(str::to_owned),
+        }
+    }
+
+    fn is_known_gap_that(&self, result: CheckResult) -> bool {
+        self.result == result && self.known_gap.is_some()
+    }
+}
+
 impl ConformanceReport {
     pub(super) fn new(device: String, report: &Report, known_gaps: &KnownGaps) -> Self {
         let checks = report.checks.iter().map(|report| CheckLine::new(report, known_gaps)).collect();
@@ -142,17 +153,13 @@ impl ConformanceReport {
 
     fn of_checks(device: String, checks: Vec<CheckLine>) -> Self {
         let of_class = |class: Class| Totals::of(checks.iter().filter(|check| check.class == class.name()));
-        let Totals { passed, failed, known, skipped } = Totals::of(checks.iter());
         let listed = |result| {
-            let listed = checks.iter().filter(|check| check.result == result && check.known_gap.is_some());
+            let listed = checks.iter().filter(|check| check.is_known_gap_that(result));
             listed.map(|check| check.id).collect()
         };
         Self {
             device,
-            passed,
-            failed,
-            known,
-            skipped,
+            all: Totals::of(checks.iter()),
             no_longer_failing: listed(CheckResult::Pass),
             known_but_skipped: listed(CheckResult::Skip),
             classes: ClassTotals {
@@ -166,30 +173,58 @@ impl ConformanceReport {
     /// Returns whether, in these classes, all failures are known gaps and no known gap passed.
     pub(super) fn is_as_expected(&self, classes: &[Class]) -> bool {
         let is_asked = |check: &&CheckLine| classes.iter().any(|class| class.name() == check.class);
-        !self.checks.iter().filter(is_asked).any(|check| {
-            check.result == CheckResult::Fail
-                || (check.result == CheckResult::Pass && check.known_gap.is_some())
-        })
-    }
-
-    /// Compares with earlier results.
-    pub(super) fn since(&self, earlier: &Results) -> Changes {
-        earlier.changes(self.checks.iter().map(|check| (check.id, check.result, check.detail.as_str())))
-    }
-
-    /// Returns the device and the checks, each with its result and detail.
-    pub(super) fn lines(&self) -> (&str, impl Iterator<Item = (&'static str, CheckResult, &str)>) {
-        (&self.device, self.checks.iter().map(|check| (check.id, check.result, check.detail.as_str())))
+        !self
+            .checks
+            .iter()
+            .filter(is_asked)
+            .any(|check| check.result == CheckResult::Fail || check.is_known_gap_that(CheckResult::Pass))
     }
 
     /// Returns the summary: the table of areas and the skipped checks, by reason or one by one. Failures have been
     /// printed before.
-    pub(super) fn for_people(&self, lists_skipped: bool) -> impl fmt::Display {
-        ForPeople { report: self, lists_skipped }
-    }
-
-    fn ended(&self, result: CheckResult) -> impl Iterator<Item = &CheckLine> {
-        self.checks.iter().filter(move |check| check.result == result)
+    pub(super) fn for_people(&self, lists_skipped: bool) -> String {
+        let mut text = String::new();
+        let mut line = |line: fmt::Arguments<'_>| text.extend([&*line.to_string(), "\n"]);
+        let ended = |result| self.checks.iter().filter(move |check| check.result == result);
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        for id in &self.no_longer_failing {
+            line(format_args!("{red}no longer fails{red:#} {id}: remove it from the list of known gaps"));
+        }
+        if self.all.failed > 0 || !self.no_longer_failing.is_empty() {
+            line(format_args!(""));
+        }
+        line(format_args!("{}", self.table()));
+        if self.all.known > 0 || !self.known_but_skipped.is_empty() {
+            line(format_args!(""));
+        }
+        for check in ended(CheckResult::Known) {
+            let reason = check.known_gap.as_deref().unwrap_or_default();
+            line(format_args!("known {}: {}", check.id, Visible(reason)));
+        }
+        for id in &self.known_but_skipped {
+            line(format_args!("known {id}: skipped"));
+        }
+        if lists_skipped || self.all.skipped > 0 {
+            line(format_args!(""));
+        }
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        for check in ended(CheckResult::Skip) {
+            if lists_skipped {
+                line(format_args!("skipped {}: {}", check.id, check.detail));
+            } else {
+                *reasons.entry(&check.detail).or_default() += 1;
+            }
+        }
+        let mut reasons: Vec<(&str, usize)> = reasons.into_iter().collect();
+        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        for (reason, count) in reasons {
+            line(format_args!("skipped {count:>3}: {reason}"));
+        }
+        let ClassTotals { behaviour, validation } = self.classes;
+        let (device, all) = (Visible(&self.device), self.all);
+        line(format_args!("\nbehaviour: {behaviour}\nvalidation: {validation}\n{device}: {all}"));
+        text.truncate(text.trim_end().len());
+        text
     }
 
     /// Returns a table with a row for each area, in the order of their checks.
@@ -213,84 +248,9 @@ impl ConformanceReport {
     }
 }
 
-impl CheckLine {
-    fn new(report: &CheckReport, known_gaps: &KnownGaps) -> Self {
-        let known_gap = known_gaps.reason(report.check.id);
-        Self {
-            id: report.check.id,
-            spec: report.check.spec,
-            rule: report.check.rule(),
-            class: report.check.class.name(),
-            result: match report.outcome {
-                Outcome::Passed => CheckResult::Pass,
-                Outcome::Failed if known_gap.is_some() => CheckResult::Known,
-                Outcome::Failed => CheckResult::Fail,
-                Outcome::Skipped => CheckResult::Skip,
-            },
-            detail: report.detail.clone(),
-            known_gap: known_gap.map(str::to_owned),
-        }
-    }
-}
-
-struct ForPeople<'a> {
-    report: &'a ConformanceReport,
-    lists_skipped: bool,
-}
-
-impl fmt::Display for ForPeople<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { report, lists_skipped } = *self;
-        let red = anstyle::AnsiColor::Red.on_default().bold();
-        for id in &report.no_longer_failing {
-            writeln!(f, "{red}no longer fails{red:#} {id}: remove it from the list of known gaps")?;
-        }
-        if report.failed > 0 || !report.no_longer_failing.is_empty() {
-            writeln!(f)?;
-        }
-        writeln!(f, "{}", report.table())?;
-        if report.known > 0 || !report.known_but_skipped.is_empty() {
-            writeln!(f)?;
-        }
-        for check in report.ended(CheckResult::Known) {
-            let reason = check.known_gap.as_deref().unwrap_or_default();
-            writeln!(f, "known {}: {}", check.id, Visible(reason))?;
-        }
-        for id in &report.known_but_skipped {
-            writeln!(f, "known {id}: skipped")?;
-        }
-        if lists_skipped {
-            writeln!(f)?;
-            for check in report.ended(CheckResult::Skip) {
-                writeln!(f, "skipped {}: {}", check.id, check.detail)?;
-            }
-        } else if report.skipped > 0 {
-            writeln!(f)?;
-            for (reason, count) in report.skips_by_reason() {
-                writeln!(f, "skipped {count:>3}: {reason}")?;
-            }
-        }
-        let ClassTotals { behaviour, validation } = report.classes;
-        let all = Totals::of(report.checks.iter());
-        write!(f, "\nbehaviour: {behaviour}\nvalidation: {validation}\n{}: {all}", Visible(&report.device))
-    }
-}
-
-impl ConformanceReport {
-    /// Returns the reasons for skipping with their numbers, the most frequent first.
-    fn skips_by_reason(&self) -> Vec<(&str, usize)> {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for check in self.ended(CheckResult::Skip) {
-            *counts.entry(&check.detail).or_default() += 1;
-        }
-        let mut reasons: Vec<(&str, usize)> = counts.into_iter().collect();
-        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-        reasons
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::results::Results;
     use super::*;
 
     fn line(id: &'static str, result: CheckResult, detail: &str) -> CheckLine {
@@ -332,12 +292,12 @@ mod tests {
     fn failures_are_described_and_skips_counted_by_reason() {
         let check = heapwright_conformance::checks::all().next().expect("there are checks");
         let failed = CheckReport { check, outcome: Outcome::Failed, detail: "found S_OK".to_owned() };
-        let failure = Failure::of(&failed, &KnownGaps::default()).expect("it failed");
+        let failure = failure(&failed, &KnownGaps::default()).expect("it failed");
         let (source, rule) = (check.spec, check.rule());
         let expected = format!("failed {}: found S_OK [{source}: {rule} behaviour]", check.id);
         assert_eq!(plain(&failure), expected);
         let passed = CheckReport { outcome: Outcome::Passed, ..failed };
-        assert!(Failure::of(&passed, &KnownGaps::default()).is_none());
+        assert_eq!(super::failure(&passed, &KnownGaps::default()), None);
         let expected = "
 area   checks  passed  failed  known  skipped
 heap        2       1       1      -        -
@@ -401,27 +361,20 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
     }
 
     #[test]
-    fn the_json_has_exactly_the_documented_keys_in_their_order() {
-        let report = report(vec![
-            gap("heap/size", CheckResult::Pass, "too small"),
-            gap("heap/flags", CheckResult::Known, "all"),
-            gap("tiles/one", CheckResult::Skip, "none"),
-            line("tiles/two", CheckResult::Fail, "wrong"),
-        ]);
-        assert_eq!(
-            serde_json::to_string(&report).unwrap(),
-            "{\"device\":\"host:discrete\",\"passed\":1,\"failed\":1,\"known\":1,\"skipped\":1,\
-             \"no_longer_failing\":[\"heap/size\"],\"known_but_skipped\":[\"tiles/one\"],\
-             \"classes\":{\"behaviour\":{\"passed\":1,\"failed\":1,\"known\":0,\"skipped\":1},\
-             \"validation\":{\"passed\":0,\"failed\":0,\"known\":1,\"skipped\":0}},\"checks\":[\
-             {\"id\":\"heap/size\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"behaviour\",\"result\":\"pass\",\
-             \"detail\":\"the detail\",\"known_gap\":\"too small\"},\
-             {\"id\":\"heap/flags\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"validation\",\"result\":\"known\",\
-             \"detail\":\"the detail\",\"known_gap\":\"all\"},\
-             {\"id\":\"tiles/one\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"behaviour\",\"result\":\"skip\",\
-             \"detail\":\"the detail\",\"known_gap\":\"none\"},\
-             {\"id\":\"tiles/two\",\"spec\":\"TIGHT, somewhere\",\"rule\":\"so it is.\",\"class\":\"behaviour\",\"result\":\"fail\",\
-             \"detail\":\"wrong\",\"known_gap\":null}]}"
-        );
+    fn changes_name_what_is_new_and_what_ends_otherwise() {
+        let check = |(id, result)| format!(r#"{{"id":"{id}","result":"{result}"}}"#);
+        let checks = [("a/b", "pass"), ("a/c", "skip"), ("a/d", "pass")].map(check).join(",");
+        let earlier: Results =
+            serde_json::from_str(&format!(r#"{{"device":"old","checks":[{checks}]}}"#)).unwrap();
+        let now = [
+            line("a/b", CheckResult::Fail, "found 3"),
+            line("a/c", CheckResult::Pass, "fine"),
+            line("a/d", CheckResult::Pass, "fine"),
+            line("a/e", CheckResult::Pass, "fine"),
+        ];
+        let changes = earlier.changes(&now);
+        let expected = "changed a/b: pass -> fail: found 3\nchanged a/c: skip -> pass: fine\nnew a/e\nsince old: 2 changed, 1 new";
+        assert_eq!(changes.to_string(), expected);
+        assert!(changes.has_regressions() && !earlier.changes(&now[1..]).has_regressions());
     }
 }

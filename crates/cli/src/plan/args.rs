@@ -17,7 +17,7 @@ use crate::args::number;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct PlanArgs {
-    /// CSV file with the columns id,lower,upper,size, or JSON file with a frame; - for standard input
+    /// CSV file with the columns lower,upper,size, or JSON file with a frame; - for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 

@@ -156,112 +156,59 @@ fn kind_and_state(kind: ResourceKind) -> (StreamResourceKind, D3D12_RESOURCE_STA
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     use heapwright_core::aliasing::frame::FramePlanOptions;
-    use heapwright_core::aliasing::{SolveOptions, solve};
     use heapwright_runtime::aliasing::Rule;
 
     use super::*;
     use crate::input::read_text;
     use crate::plan::frame_file;
-    use crate::plan::table::Table;
 
-    /// Plans a table of a frame graph and returns its frame, with the offsets.
-    fn planned_table(path: &Path) -> NamedFrame {
-        let text = read_text(path).expect("a file");
-        let mut table = Table::parse(path.display().to_string(), &text).expect("a table");
-        let rows: Vec<usize> = (0..table.rows.len()).collect();
-        let instance = table.instance(&rows, false).expect("an instance");
-        let options = SolveOptions { steps: 5000, ..SolveOptions::default() };
-        let packing = solve(&instance, &options, &mut || false);
-        for (row, offset) in table.rows.iter_mut().zip(&packing.offsets) {
-            row.offset = Some(offset.get());
-        }
-        table.frame().expect("good columns").expect("a frame")
-    }
-
-    /// Returns whether a pass before or behind which nothing else is left out makes the memory of a resource valid.
-    fn initialises(frame: &NamedFrame, resource: usize) -> bool {
-        let mut uses =
-            frame.passes.iter().flat_map(|pass| &pass.uses).filter(|used| used.resource == resource);
-        let first = uses.next().map(|used| used.how);
-        matches!(first, Some(Use::Clear | Use::CopyAll)) && uses.any(|used| used.how == Use::Read)
-    }
-
-    /// In each frame graph, a frame without one of its barriers or initialisations violates the rule of exactly that one.
+    /// A frame without one of its barriers or initialisations violates the rule of exactly that one. `heapwright`'s tests of transient
+    /// memory have the same for the frames of two engines, on a device.
     #[test]
     fn each_barrier_and_each_initialisation_of_a_frame_is_needed() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let folder = root.join("../heapwright/tests/transient/framegraphs");
-        let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-            .expect("the folder is there")
-            .map(|file| file.expect("a file").path())
-            .collect();
-        files.push(root.join("examples/frame.json"));
-        let (mut frames, mut barriers, mut discards, mut clears, mut copies) = (0, 0, 0, 0, 0);
-        for path in files {
-            let frame = match path.extension().and_then(|extension| extension.to_str()) {
-                Some("csv") => planned_table(&path),
-                Some("json") => {
-                    let text = read_text(&path).expect("a file");
-                    frame_file::read("frame.json", &text).expect("a frame")
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/frame.json");
+        let frame = frame_file::read("frame.json", &read_text(&path).expect("a file")).expect("a frame");
+        let plan = frame.frame.plan(&FramePlanOptions::default(), &mut || false).expect("a plan");
+        assert_eq!(violation(&frame, &plan).expect("a frame").map(|found| found.to_string()), None);
+        let mut replay = Replay::new(&frame, &plan).expect("resources");
+        let all: Vec<StreamCommand> =
+            plan.submissions.iter().flat_map(|submission| replay.commands(submission, false)).collect();
+        let resources = replay.resources.clone();
+        let of = |resource: StreamResource| resources.iter().position(|&other| other == resource);
+        for _ in 0..2 {
+            assert_eq!(replay.run(false, None), Ok(Vec::new()));
+        }
+        let (mut barriers, mut initialisations) = (0, 0);
+        for (number, left_out) in all.iter().enumerate() {
+            let initialisation = [Rule::I2, Rule::I3, Rule::I4];
+            let (rules, resource, count): (&[Rule], _, _) = match left_out {
+                StreamCommand::AliasingBarrier { after, .. } => {
+                    (&[Rule::B1, Rule::B4], after.and_then(of), &mut barriers)
                 }
+                StreamCommand::Discard(resource)
+                | StreamCommand::Clear(resource)
+                | StreamCommand::CopyTo(resource) => (&initialisation, of(*resource), &mut initialisations),
                 _ => continue,
             };
-            frames += 1;
-            let plan = frame.frame.plan(&FramePlanOptions::default(), &mut || false).expect("a plan");
-            assert_eq!(violation(&frame, &plan).expect("a frame").map(|found| found.to_string()), None);
-            let mut replay = Replay::new(&frame, &plan).expect("resources");
-            let all: Vec<StreamCommand> =
-                plan.submissions.iter().flat_map(|submission| replay.commands(submission, false)).collect();
-            let resources = replay.resources.clone();
-            let of = |resource: StreamResource| resources.iter().position(|&other| other == resource);
-            for _ in 0..2 {
-                assert_eq!(replay.run(false, None), Ok(Vec::new()));
+            let resource = resource.expect("a resource of the frame");
+            let found = replay.run(false, Some(number)).expect("good commands");
+            // What no other resource has overwritten needs no initialisation after the first frame.
+            let is_shared = plan
+                .activations
+                .iter()
+                .any(|activation| activation.resource.0 == resource && !activation.predecessors.is_empty());
+            let named = format!("{left_out:?} of {}", frame.resources[resource].name);
+            assert_eq!(found.is_empty(), !is_shared, "{named}");
+            for violation in found {
+                let subject = violation.resource.as_ref().and_then(|subject| subject.name.as_deref());
+                assert!(rules.contains(&violation.rule), "{named}: {violation}");
+                assert_eq!(subject, Some(&*frame.resources[resource].name), "{named}: {violation}");
             }
-            let mut seen = vec![false; frame.resources.len()];
-            for (number, left_out) in all.iter().enumerate() {
-                let initialisation = [Rule::I2, Rule::I3, Rule::I4];
-                let (rules, resource, count): (&[Rule], _, _) = match left_out {
-                    StreamCommand::AliasingBarrier { after, .. } => {
-                        (&[Rule::B1, Rule::B4], after.and_then(of), &mut barriers)
-                    }
-                    StreamCommand::Discard(resource) => (&initialisation, of(*resource), &mut discards),
-                    StreamCommand::Clear(resource) => (&initialisation, of(*resource), &mut clears),
-                    StreamCommand::CopyTo(resource) => (&initialisation, of(*resource), &mut copies),
-                    StreamCommand::Draw(_)
-                    | StreamCommand::Write(_)
-                    | StreamCommand::Read(_)
-                    | StreamCommand::Transition { .. } => continue,
-                };
-                let resource = resource.expect("a resource of the frame");
-                let is_written = matches!(left_out, StreamCommand::Clear(_) | StreamCommand::CopyTo(_));
-                if is_written
-                    && (std::mem::replace(&mut seen[resource], true) || !initialises(&frame, resource))
-                {
-                    continue;
-                }
-                let found = replay.run(false, Some(number)).expect("good commands");
-                // What no other resource has overwritten needs no initialisation after the first frame.
-                let is_shared = plan.activations.iter().any(|activation| {
-                    activation.resource.0 == resource && !activation.predecessors.is_empty()
-                });
-                let named = format!("{}: {left_out:?} of {}", frame.file, frame.resources[resource].name);
-                assert_eq!(found.is_empty(), !is_shared, "{named}");
-                for violation in found {
-                    let subject = violation.resource.as_ref().and_then(|subject| subject.name.as_deref());
-                    assert!(rules.contains(&violation.rule), "{named}: {violation}");
-                    assert_eq!(
-                        subject,
-                        Some(frame.resources[resource].name.as_str()),
-                        "{named}: {violation}"
-                    );
-                }
-                *count += usize::from(is_shared);
-            }
+            *count += usize::from(is_shared);
         }
-        let counts = (frames, barriers, discards, clears, copies);
-        assert!(frames == 13 && barriers > 500 && discards > 100 && clears > 20 && copies > 0, "{counts:?}");
+        assert!(barriers > 0 && initialisations > 2, "{barriers} {initialisations}");
     }
 }

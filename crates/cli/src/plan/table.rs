@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use csv::{ReaderBuilder, Trim, Writer};
-use heapwright_core::aliasing::frame::{Frame, FrameResource, QueueKind, ResourceKind, Use};
 use heapwright_core::aliasing::{Buffer, Instance, Interval, PackingError, Violated};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use super::frame::{MAX_COUNT, NamedFrame, NamedPass, NamedResource, NamedUse};
 use crate::exit::Failed;
 
 /// A table of buffers.
@@ -25,7 +23,6 @@ pub(super) struct Table {
 pub(super) struct Row {
     line: usize,
     fields: Vec<String>,
-    pub(super) label: String,
     pub(super) category: Option<String>,
     pub(super) size: u64,
     pub(super) alignment: Alignment,
@@ -39,8 +36,6 @@ pub(super) type Group = (Option<String>, Vec<usize>);
 
 /// Positions of the columns that have a meaning.
 struct Columns {
-    id: Option<usize>,
-    label: Option<usize>,
     category: Option<usize>,
     lower: usize,
     upper: usize,
@@ -61,12 +56,10 @@ impl Columns {
             return Err(format!("duplicate column {title:?}"));
         }
         let missing = |name: &str| {
-            format!("there is no column {name:?}; a table has the columns id, lower, upper and size")
+            format!("there is no column {name:?}; a table has the columns lower, upper and size")
         };
         let exclusive = find(&["upper"]);
         Ok(Self {
-            id: find(&["id", "buffer", "buffer_id"]),
-            label: find(&["name"]),
             category: find(&["category"]),
             lower: find(&["lower", "start", "begin"]).ok_or_else(|| missing("lower"))?,
             upper: exclusive.or(find(&["end"])).ok_or_else(|| missing("upper"))?,
@@ -135,66 +128,6 @@ impl Table {
             groups.entry(category).or_default().push(number);
         }
         Ok(groups.into_iter().map(|(category, rows)| (Some(category), rows)).collect())
-    }
-
-    /// Returns the rows as a frame with one queue, whose resources have the offsets of the plan. The result is `None` if the
-    /// table has no column `uses`, or none that says what each resource is.
-    pub(super) fn frame(&self) -> Result<Option<NamedFrame>, Failed> {
-        let column = |name: &str| self.header.iter().position(|title| title == name);
-        let (Some(uses), Some(flags), Some(category)) = (column("uses"), column("flags"), column("category"))
-        else {
-            return Ok(None);
-        };
-        let first_load = column("first_load");
-        let mut frame = Frame::new();
-        let queue = frame.add_queue(QueueKind::Direct);
-        let (mut resources, mut passes): (Vec<NamedResource>, Vec<NamedPass>) = (Vec::new(), Vec::new());
-        for (number, row) in self.rows.iter().enumerate() {
-            let wrong = |reason: String| self.wrong(row.line, reason);
-            let has = |flag: &str| row.fields[flags].split('|').any(|text| text.trim() == flag);
-            let unordered_access = has("UAV");
-            let kind = match row.fields[category].as_str() {
-                "buffer" => ResourceKind::Buffer,
-                _ if has("DS") => ResourceKind::DepthStencil,
-                _ if has("RT") => ResourceKind::RenderTarget { unordered_access },
-                _ if unordered_access => ResourceKind::UnorderedAccessTexture,
-                _ => ResourceKind::Texture,
-            };
-            let is_cleared = first_load.is_some_and(|column| row.fields[column] == "Clear");
-            let first_use = match kind {
-                ResourceKind::Buffer | ResourceKind::UnorderedAccessTexture => Use::WriteUnordered,
-                ResourceKind::Texture => Use::CopyAll,
-                ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil if is_cleared => Use::Clear,
-                ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => Use::Render,
-            };
-            let desc = FrameResource {
-                fixed_offset: row.offset.map(HeapOffset::new),
-                ..FrameResource::new(kind, ByteSize::new(row.size), row.alignment)
-            };
-            frame.add_resource(desc);
-            resources.push(NamedResource { name: row.label.clone(), line: row.line, desc });
-            let mut used = BTreeSet::new();
-            for text in row.fields[uses].split_whitespace() {
-                let pass: Option<usize> = text.parse().ok().filter(|&pass| pass < MAX_COUNT);
-                used.insert(pass.ok_or_else(|| {
-                    wrong(format!("uses must be numbers of passes below {MAX_COUNT}, and has {text:?}"))
-                })?);
-            }
-            let first = *used.first().ok_or_else(|| wrong("uses must have at least one pass".to_owned()))?;
-            for pass in used {
-                while passes.len() <= pass {
-                    frame.add_pass(queue);
-                    let name = passes.len().to_string();
-                    passes.push(NamedPass { name, line: row.line, may_be_skipped: false, uses: Vec::new() });
-                }
-                let how = if pass == first { first_use } else { Use::Read };
-                passes[pass].uses.push(NamedUse { resource: number, how, line: row.line });
-            }
-        }
-        let queues = vec!["direct".to_owned()];
-        let mut frame = NamedFrame { file: self.name.clone(), frame, queues, passes, resources };
-        frame.declare_uses()?;
-        Ok(Some(frame))
     }
 
     /// Creates the instance of some rows. Offsets are fixed, unless they are a plan to be checked.
@@ -301,12 +234,8 @@ fn row(line: usize, header: &[String], columns: &Columns, fields: Vec<String>) -
     };
     let gaps = optional(columns.gaps).unwrap_or("");
     let lives = without_gaps(Interval { lower, upper }, gaps, columns.inclusive)?;
-    let label = optional(columns.label)
-        .or(optional(columns.id))
-        .map_or_else(|| format!("line {line}"), str::to_owned);
     Ok(Row {
         line,
-        label,
         category: optional(columns.category).map(str::to_owned),
         size,
         alignment,

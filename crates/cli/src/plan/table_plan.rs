@@ -11,7 +11,7 @@ use heapwright_core::{ByteSize, HeapOffset};
 use super::args::{Budget, PlanArgs};
 use super::report::{HeapReport, PlanReport};
 use super::table::Table;
-use super::{Planned, frame_plan, moves};
+use super::{Planned, moves};
 use crate::exit::Failed;
 
 /// Buffers of one heap, with their plan.
@@ -52,10 +52,6 @@ pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned,
             packing
         };
         heaps.push(Heap { category, rows, instance, packing });
-    }
-    let frame = if args.check { table.frame()? } else { None };
-    if let Some(frame) = frame {
-        frame_plan::check(&frame, &frame_plan::unchanged(args.tier == 1))?;
     }
     let times = [start.elapsed(), barrier_time];
     let report = PlanReport::new(table.name.clone(), times, heaps.iter().map(heap_report).collect());

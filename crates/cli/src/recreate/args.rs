@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::args::number;
-
 /// Create the heaps and buffers of a session again, at their GPU addresses
 ///
-/// Reads the whole session, and reserves the addresses of the heaps that exist at a moment while a device is created. Then it
+/// Reads the whole session, and reserves the addresses of the heaps that exist when most bytes are live while a device is created. Then it
 /// creates these heaps and their buffers at their addresses, uploads the recorded contents, and compares the bytes and the
 /// addresses. Each object that cannot be recreated is reported with the reason. Textures have no addresses and are skipped.
 ///
@@ -18,10 +16,6 @@ pub(crate) struct RecreateArgs {
     /// Session (.hws), plain or gzip
     #[arg(value_name = "SESSION")]
     pub(crate) session: PathBuf,
-
-    /// Moment whose objects are recreated, in microseconds [default: when most bytes are live]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
-    pub(crate) at_us: Option<u64>,
 
     /// Device to recreate on: a name from `heapwright devices`, or d3d12:PATH for a shared library
     #[arg(long, value_name = "DEVICE", default_value = "host")]
@@ -35,7 +29,7 @@ pub(crate) struct RecreateArgs {
 const EXAMPLES: &str = "\
 Examples:
   heapwright recreate session.hws
-  heapwright recreate --at-us 2500000 --json session.hws";
+  heapwright recreate --json session.hws";
 
 const DETAILS: &str = "\
 docs/output.schema.json describes the keys of the JSON.

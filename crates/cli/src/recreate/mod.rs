@@ -74,7 +74,7 @@ pub(crate) fn run(args: &RecreateArgs, output: &mut Output) -> Result<Exit, Fail
 
 fn recreate(args: &RecreateArgs) -> Result<Report, Failed> {
     // The whole session is checked before a device is opened.
-    let state = State::read(&args.session, args.at_us)?;
+    let state = State::read(&args.session)?;
     let choice = DeviceChoice::find(&args.device)?;
     let Gpu { device, adapter } = choice.open()?;
     let ranges = objects::ranges(&state);

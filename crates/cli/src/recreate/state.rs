@@ -46,15 +46,15 @@ impl RecordedBuffer {
 }
 
 impl State {
-    /// Reads the whole session, and returns its state at a time, or else when most bytes are live.
-    pub(super) fn read(path: &Path, time_us: Option<u64>) -> Result<Self, Failed> {
+    /// Reads the whole session, and returns its state when most bytes are live.
+    pub(super) fn read(path: &Path) -> Result<Self, Failed> {
         if input::is_stream(path) {
             let path = input::name(path).display();
             return Err(Failed::bad_input(format_args!(
                 "{path} can be read only once, but a session is read several times to recreate it; write it to a file first"
             )));
         }
-        let record_count = last_record(path, time_us)?;
+        let record_count = last_record(path)?;
         let mut state = Self { record_count, ..Self::default() };
         let mut unplaced = BTreeMap::new();
         for record in open(path)?.take(record_count) {
@@ -138,9 +138,9 @@ fn is_committed_texture(allocation: Option<&(Allocation, Option<Box<Description>
     allocation.kind == ResourceKind::Texture && description.placement == PlacementKind::Committed
 }
 
-/// Reads and checks the whole session. Returns the number of records up to a time, or else up to the last one at which the
-/// bytes of the live allocations are at their maximum.
-fn last_record(path: &Path, time_us: Option<u64>) -> Result<usize, Failed> {
+/// Reads and checks the whole session. Returns the number of records up to the last one at which the bytes of the live
+/// allocations are at their maximum.
+fn last_record(path: &Path) -> Result<usize, Failed> {
     let mut reader = open(path)?;
     let mut sizes = BTreeMap::new();
     let (mut live, mut most, mut last, mut count) = (0_u64, 0, 0, 0);
@@ -155,11 +155,7 @@ fn last_record(path: &Path, time_us: Option<u64>) -> Result<usize, Failed> {
             _ => {}
         }
         count += 1;
-        let is_chosen = match time_us {
-            Some(time) => record.time_us <= time,
-            None => live >= most,
-        };
-        if is_chosen {
+        if live >= most {
             (most, last) = (live, count);
         }
     }

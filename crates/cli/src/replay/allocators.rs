@@ -11,7 +11,10 @@ use super::recorded::{RecordedTrace, Step, StepKind};
 
 /// The allocators of a replay. The first is the only one of most.
 #[derive(Debug)]
-pub(super) struct Allocators {
+pub(super) struct Allocators<'a> {
+    recorded: &'a RecordedTrace,
+    gpu: &'a Gpu,
+    settings: &'a Settings,
     allocators: Vec<ReplayedAllocator>,
     /// The live pools, if they are as recorded.
     pools: Option<Vec<Option<Pool>>>,
@@ -19,11 +22,19 @@ pub(super) struct Allocators {
     total: Held,
 }
 
-#[derive(Debug)]
+/// Allocators are created when they are first used: a program may have many that do nothing.
+#[derive(Debug, Default)]
+enum Handle {
+    #[default]
+    NotYet,
+    Live(ResourceAllocator),
+    /// The application has dropped its last handle.
+    Dropped,
+}
+
+#[derive(Debug, Default)]
 struct ReplayedAllocator {
-    /// `None` after the application has dropped its last handle.
-    allocator: Option<ResourceAllocator>,
-    is_nested: bool,
+    handle: Handle,
     /// Number of heaps that it had created when it was dropped.
     heaps_created: u64,
     /// Sum of the requested sizes of its live buffers, in bytes.
@@ -41,50 +52,50 @@ pub(super) struct Held {
     pub(super) heap_time: Duration,
 }
 
-impl Allocators {
-    /// Creates the allocators of a recording, nested as they were.
-    pub(super) fn new(recorded: &RecordedTrace, gpu: &Gpu, settings: &Settings) -> Result<Self, Error> {
-        let &Settings { configuration, ref options, ref record_options, .. } = settings;
-        let mut allocators: Vec<ReplayedAllocator> = Vec::new();
-        for index in 0..recorded.allocator_count() {
-            let mut desc: ResourceAllocatorDesc = configuration.desc(recorded, index)?;
-            options.iter().try_for_each(|(name, value)| desc.set_option(name, value))?;
-            desc.record_options = record_options.clone();
-            let parent = recorded.parent(index).and_then(|parent| allocators[parent].allocator.as_ref());
-            let allocator = match parent {
-                Some(parent) => parent.create_nested(desc)?,
-                None => ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), desc)?,
-            };
-            if recorded.has_steps() {
-                // Its time is that of the steps.
-                allocator.on_time(Duration::ZERO);
-            }
-            allocators.push(ReplayedAllocator {
-                allocator: Some(allocator),
-                is_nested: recorded.parent(index).is_some(),
-                heaps_created: 0,
-                live: 0,
-                held: Held::default(),
-            });
-        }
+impl<'a> Allocators<'a> {
+    pub(super) fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &'a Settings) -> Self {
+        let allocators = (0..recorded.allocator_count()).map(|_| ReplayedAllocator::default()).collect();
         // Other configurations ask what the allocator would do with its own heaps.
-        let has_pools = configuration == Configuration::Captured;
+        let has_pools = settings.configuration == Configuration::Captured;
         let pools = has_pools.then(|| std::iter::repeat_with(|| None).take(recorded.pool_count()).collect());
-        Ok(Self { allocators, pools, total: Held::default() })
+        Self { recorded, gpu, settings, allocators, pools, total: Held::default() }
+    }
+
+    /// Creates an allocator, nested as it was, unless it exists or has been dropped.
+    pub(super) fn create(&mut self, index: usize) -> Result<(), Error> {
+        let &mut Self { recorded, gpu, settings, .. } = self;
+        if !matches!(self.allocators[index].handle, Handle::NotYet) {
+            return Ok(());
+        }
+        let mut desc: ResourceAllocatorDesc = settings.configuration.desc(recorded, index)?;
+        settings.options.iter().try_for_each(|(name, value)| desc.set_option(name, value))?;
+        desc.record_options = settings.record_options.clone();
+        let parent = recorded.parent(index);
+        parent.map_or(Ok(()), |parent| self.create(parent))?;
+        let allocator = match parent.and_then(|parent| self.get(parent)) {
+            Some(parent) => parent.create_nested(desc)?,
+            None => ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), desc)?,
+        };
+        if recorded.has_steps() {
+            // Its time is that of the steps.
+            allocator.on_time(Duration::ZERO);
+        }
+        self.allocators[index].handle = Handle::Live(allocator);
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {
         self.allocators.len()
     }
 
-    /// Returns an allocator, unless it has been dropped.
+    /// Returns an allocator that exists.
     pub(super) fn get(&self, allocator: usize) -> Option<&ResourceAllocator> {
-        self.allocators[allocator].allocator.as_ref()
+        self.allocators[allocator].get()
     }
 
-    /// Returns the allocators that have not been dropped.
+    /// Returns the allocators that exist.
     pub(super) fn live(&self) -> impl Iterator<Item = &ResourceAllocator> {
-        self.allocators.iter().filter_map(|replayed| replayed.allocator.as_ref())
+        self.allocators.iter().filter_map(ReplayedAllocator::get)
     }
 
     /// Returns a pool, if pools are as recorded and it exists.
@@ -125,18 +136,25 @@ impl Allocators {
     /// the last of them if the application has dropped the outermost one.
     pub(super) fn release_everything(&mut self) {
         self.pools = None;
-        self.allocators.iter_mut().filter(|replayed| replayed.is_nested).for_each(ReplayedAllocator::drop);
+        for (index, replayed) in self.allocators.iter_mut().enumerate() {
+            if self.recorded.parent(index).is_some() {
+                replayed.drop();
+            }
+        }
         for allocator in self.live() {
             allocator.release_empty_heaps();
         }
     }
 
     /// Does what the application did, and updates the total.
-    pub(super) fn take(&mut self, recorded: &RecordedTrace, step: &Step) -> Result<(), Error> {
-        let Self { allocators, pools, .. } = self;
+    pub(super) fn take(&mut self, step: &Step) -> Result<(), Error> {
         let index = step.allocator as usize;
+        if !matches!(step.kind, StepKind::Drop) {
+            self.create(index)?;
+        }
+        let Self { recorded, allocators, pools, .. } = self;
         let replayed = &mut allocators[index];
-        match (step.kind, &replayed.allocator, pools) {
+        match (step.kind, replayed.get(), pools) {
             (StepKind::Frame, Some(allocator), _) => allocator.end_frame(),
             (StepKind::IdlePeriod, Some(allocator), _) => allocator.replay_idle_period(),
             (StepKind::ReleaseHeaps(bytes), Some(allocator), _) => {
@@ -169,15 +187,22 @@ impl Allocators {
 }
 
 impl ReplayedAllocator {
-    fn drop(&mut self) {
-        if let Some(allocator) = self.allocator.take() {
-            self.heaps_created = allocator.stats().heaps_created;
+    fn get(&self) -> Option<&ResourceAllocator> {
+        match &self.handle {
+            Handle::Live(allocator) => Some(allocator),
+            Handle::NotYet | Handle::Dropped => None,
         }
+    }
+
+    fn drop(&mut self) {
+        self.heaps_created =
+            self.get().map_or(self.heaps_created, |allocator| allocator.stats().heaps_created);
+        self.handle = Handle::Dropped;
     }
 
     /// Returns what the allocator holds.
     fn held(&self) -> Held {
-        match &self.allocator {
+        match self.get() {
             Some(allocator) => {
                 Held { reserved: allocator.reserved().get(), heap_time: allocator.heap_time() }
             }

@@ -73,8 +73,9 @@ pub(super) fn replay(
             observe(Observed::Progress(event_index));
         }
         while let Some(step) = steps.next_if(|step| step.events as usize <= event_index) {
-            replay.allocators.take(recorded, step)?;
+            replay.allocators.take(step)?;
         }
+        replay.allocators.create(recorded.allocator_of(event.allocation.as_usize()))?;
         if !has_steps {
             let time = Duration::from_micros(event.time_us);
             replay.allocators.live().for_each(|allocator| allocator.on_time(time));
@@ -95,7 +96,7 @@ pub(super) fn replay(
     }
     // What the allocators hold at the end is a result, so that they are not dropped with the recorded ones.
     let is_drop = |step: &&Step| matches!(step.kind, StepKind::Drop | StepKind::DropPool(_));
-    steps.filter(|step| !is_drop(step)).try_for_each(|step| replay.allocators.take(recorded, step))?;
+    steps.filter(|step| !is_drop(step)).try_for_each(|step| replay.allocators.take(step))?;
     replay.drop_buffers();
     replay.update_all();
     replay.held.idle_reserved = replay.allocators.total().reserved;
@@ -123,7 +124,7 @@ struct Replay<'a> {
     adapter: Option<&'a IDXGIAdapter3>,
     heap_type: HeapType,
     configuration: Configuration,
-    allocators: Allocators,
+    allocators: Allocators<'a>,
     as_recorded: bool,
     /// Live buffers by allocation index; `None` for failed allocations too.
     buffers: Vec<Option<ResourceAllocation>>,
@@ -139,10 +140,11 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &Settings) -> Result<Self, Error> {
+    fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &'a Settings) -> Result<Self, Error> {
         let &Settings { heap_type, verify, configuration, as_recorded, .. } = settings;
         let (trace, adapter) = (&recorded.trace, gpu.adapter.as_ref());
-        let allocators = Allocators::new(recorded, gpu, settings)?;
+        let mut allocators = Allocators::new(recorded, gpu, settings);
+        allocators.create(0)?;
         let alignment =
             allocators.get(0).map_or(Alignment::ONE, |allocator| allocator.caps().buffer_alignment);
         let verifier = verify.then(|| Verifier::new(trace, alignment));

@@ -97,9 +97,6 @@ struct Plan {
     settings: Settings,
 }
 
-/// Maximum number of allocators of a file. Each of them has its own heaps.
-const MAX_ALLOCATORS: usize = 1024;
-
 impl Plan {
     fn new(args: &ReplayArgs, paths: &[PathBuf]) -> Result<Self, Failed> {
         input::check_stdin(paths)?;
@@ -135,12 +132,6 @@ impl Plan {
         let recorded = RecordedTrace::read(path)?;
         let trace = &recorded.trace;
         let wrong = |rule: String| Err(Failed::bad_input(rule).of(trace.path().display()));
-        let count = recorded.allocator_count();
-        if count > MAX_ALLOCATORS {
-            return wrong(format!(
-                "{count} allocators made allocations; a replay has at most {MAX_ALLOCATORS}"
-            ));
-        }
         if let Some((what, limit)) = recorded.excess() {
             return wrong(format!("there are more than {limit} {what}; a replay has at most as many"));
         }

@@ -25,7 +25,7 @@ use crate::input;
 #[derive(Debug)]
 pub(super) struct RecordedTrace {
     pub(super) trace: Trace,
-    /// Allocators that did something and those in which they are nested, in the order of their first appearance; at least one.
+    /// In the order of their first appearance; at least one.
     allocators: Vec<RecordedAllocator>,
     /// The allocator and the description of each allocation, by its index.
     allocations: Vec<RecordedAllocation>,
@@ -429,46 +429,13 @@ impl Reader {
         Some(index)
     }
 
-    /// Returns what was read, without the allocators that did nothing, as a replay needs none for them.
+    /// Returns what was read. There is at least one allocator.
     fn into_recorded(self, trace: Trace) -> RecordedTrace {
-        let Self { allocators: mut found, mut allocations, descriptions, mut steps, .. } = self;
-        let Self { pools, prefetches, excess, .. } = self;
-        let has_settings = !found.is_empty();
+        let Self { mut allocators, allocations, descriptions, steps, pools, prefetches, excess, .. } = self;
+        let has_settings = !allocators.is_empty();
         if !has_settings {
-            found.push(RecordedAllocator::default());
+            allocators.push(RecordedAllocator::default());
         }
-        let mut is_needed = vec![false; found.len()];
-        allocations.iter().for_each(|allocation| is_needed[allocation.allocator as usize] = true);
-        steps
-            .iter()
-            .filter(|step| !matches!(step.kind, StepKind::Drop))
-            .for_each(|step| is_needed[step.allocator as usize] = true);
-        if !is_needed.contains(&true) {
-            is_needed[0] = true;
-        }
-        for allocator in (0..found.len()).rev() {
-            if let Some(parent) = found[allocator].parent.filter(|_| is_needed[allocator]) {
-                is_needed[parent] = true;
-            }
-        }
-        let mut count = 0;
-        let numbers: Vec<usize> = is_needed
-            .iter()
-            .map(|&is_needed| {
-                count += usize::from(is_needed);
-                count.saturating_sub(1)
-            })
-            .collect();
-        steps.retain(|step| is_needed[step.allocator as usize]);
-        let of_allocations = allocations.iter_mut().map(|allocation| &mut allocation.allocator);
-        for allocator in of_allocations.chain(steps.iter_mut().map(|step| &mut step.allocator)) {
-            *allocator = index_of(numbers[*allocator as usize]);
-        }
-        for parent in found.iter_mut().filter_map(|allocator| allocator.parent.as_mut()) {
-            *parent = numbers[*parent];
-        }
-        let needed = found.into_iter().zip(&is_needed).filter(|&(_, &is_needed)| is_needed);
-        let allocators = needed.map(|(allocator, _)| allocator).collect();
         // Calls are recorded or not as a whole, so descriptions without steps mean that there were none.
         let has_steps =
             !steps.is_empty() || allocations.iter().any(|allocation| allocation.description.is_some());

@@ -70,40 +70,4 @@ mod tests {
         assert_eq!(overhead(4, 3), Some(1.333_333));
         assert_eq!(overhead(u64::MAX, 1), Some(18_446_744_073_709_551_615.0));
     }
-
-    #[test]
-    fn the_json_has_exactly_the_documented_keys_in_their_order() {
-        let none = Percentiles { p50: None, p99: None, max: None };
-        let report = ReplayReport {
-            trace: "a \"name\"".to_owned(),
-            configuration: Configuration::Gpgmm,
-            events: 3,
-            allocations: 2,
-            peak_live_bytes: 96,
-            peak_reserved_bytes: 100,
-            overhead: overhead(100, 96),
-            mean_live_bytes: 48,
-            mean_reserved_bytes: 72,
-            mean_overhead: overhead(72, 48),
-            mean_overhead_by_time: None,
-            modelled_ms: 1.25,
-            hitches: 2,
-            end_live_bytes: 32,
-            held_at_end_bytes: 64,
-            idle_reserved_bytes: 50,
-            heaps_created: 1,
-            alloc_ns: Percentiles { p50: Some(10), p99: Some(20), max: Some(30) },
-            free_ns: none,
-            mean_op_ns: Some(12.5),
-            failures: 0,
-        };
-        assert_eq!(
-            serde_json::to_string(&report).unwrap(),
-            "{\"trace\":\"a \\\"name\\\"\",\"configuration\":\"gpgmm\",\"events\":3,\"allocations\":2,\"peak_live_bytes\":96,\
-             \"peak_reserved_bytes\":100,\"overhead\":1.041667,\"mean_live_bytes\":48,\"mean_reserved_bytes\":72,\
-             \"mean_overhead\":1.5,\"mean_overhead_by_time\":null,\"modelled_ms\":1.25,\"hitches\":2,\"end_live_bytes\":32,\"held_at_end_bytes\":64,\"idle_reserved_bytes\":50,\"heaps_created\":1,\
-             \"alloc_ns\":{\"p50\":10,\"p99\":20,\"max\":30},\"free_ns\":{\"p50\":null,\"p99\":null,\"max\":null},\
-             \"mean_op_ns\":12.5,\"failures\":0}"
-        );
-    }
 }

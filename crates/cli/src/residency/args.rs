@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
+use heapwright_simulation::Policy;
+
 use crate::args::number;
 
 /// Simulate workloads under eviction policies and compare them with the offline optimum
@@ -15,27 +18,30 @@ use crate::args::number;
 pub(crate) struct ResidencyArgs {
     /// Sessions (.hws), captures of GPGMM (.json) or CSV traces, plain or gzip, or - for standard input; or generated workloads
     ///
-    /// generated:SHAPE:SEED is a generated workload (--list has the shapes). generated:development and generated:evaluation are
+    /// generated:SHAPE:SEED is a generated workload; docs/formats.md has the shapes. generated:development and generated:evaluation are
     /// the 20 workloads of each shape with which policies are developed (seeds from 0), and only evaluated (seeds from 1000).
     /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`.
-    #[arg(value_name = "WORKLOAD", required_unless_present = "list")]
+    #[arg(value_name = "WORKLOAD", required = true)]
     pub(crate) workloads: Vec<PathBuf>,
 
-    /// Policy to simulate, or `all`; may be repeated [default: the policies of the library]
-    #[arg(long, value_name = "NAME")]
+    /// Policy to simulate; may be repeated [default: the policies of the library, without d3dx12-residency]
+    #[arg(long, value_name = "NAME", value_parser = policy_names())]
     pub(crate) policy: Vec<String>,
 
     /// Budget in percent of the peak size of live heaps in local memory, in place of the workload's; may be repeated
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = number(1..=1000_u32))]
     pub(crate) budget: Vec<u32>,
 
-    /// List the shapes of generated workloads and the policies, and exit
-    #[arg(long, conflicts_with_all = ["workloads", "policy", "budget"])]
-    pub(crate) list: bool,
-
     /// Print one JSON object per line for each workload and policy
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The name that stands for all policies.
+pub(super) const ALL: &str = "all";
+
+fn policy_names() -> PossibleValuesParser {
+    Policy::all().into_iter().map(Policy::name).chain([ALL]).into()
 }
 
 const EXAMPLES: &str = "\
@@ -44,8 +50,7 @@ Examples:
   heapwright residency --json --policy adaptive --policy lru traces/unet_diffusion.csv.gz
   heapwright residency --policy all generated:documents:7 generated:serving:7
   heapwright residency --policy all --budget 40 --budget 90 traces/unet_diffusion.csv.gz
-  heapwright residency --policy lru --policy next-use session.hws
-  heapwright residency --list";
+  heapwright residency --policy lru --policy next-use session.hws";
 
 const DETAILS: &str = "\
 docs/formats.md describes the measurements, and how sessions and traces become workloads;

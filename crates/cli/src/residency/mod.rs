@@ -9,10 +9,9 @@ mod source;
 mod table;
 
 use heapwright_core::residency::policy::PolicyKind;
-use heapwright_simulation::{
-    EVICT_AHEAD, Policy, Shape, WorkloadShape, offline_bound, simulate as simulate_workload,
-};
+use heapwright_simulation::{EVICT_AHEAD, Policy, offline_bound, simulate as simulate_workload};
 
+use self::args::ALL;
 pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
 use self::source::Source;
@@ -22,10 +21,7 @@ use crate::output::Output;
 
 /// Runs the command. Returns the most severe result of all workloads.
 pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Failed> {
-    if args.list {
-        return list(args.json, output);
-    }
-    let policies = policies(&args.policy)?;
+    let policies = policies(&args.policy);
     input::check_stdin(&args.workloads)?;
     let mut exit = Exit::Success;
     let mut sources = Vec::new();
@@ -56,33 +52,21 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Fai
     Ok(exit)
 }
 
-/// The name that stands for all policies.
-const ALL: &str = "all";
-
 /// Returns the policies that are asked for, each once; without any, those of the library, the default first.
-fn policies(names: &[String]) -> Result<Vec<Policy>, Failed> {
+fn policies(names: &[String]) -> Vec<Policy> {
     if names.is_empty() {
-        return Ok(PolicyKind::all().iter().copied().map(Policy::Library).collect());
+        return PolicyKind::all().iter().copied().map(Policy::Library).collect();
     }
     let mut policies: Vec<Policy> = Vec::new();
     for name in names {
-        let named: Vec<Policy> =
-            Policy::all().into_iter().filter(|kind| name == ALL || name == kind.name()).collect();
-        if named.is_empty() {
-            let kinds = Policy::all();
-            let names: Vec<&str> = kinds.iter().map(|policy| policy.name()).chain([ALL]).collect();
-            return Err(Failed::bad_input(format_args!(
-                "--policy: unknown eviction policy {name:?}; available: {}",
-                names.join(", ")
-            )));
-        }
-        for kind in named {
-            if policies.iter().all(|known| known.name() != kind.name()) {
+        let named = Policy::all().into_iter().filter(|kind| name == ALL || name == kind.name());
+        for kind in named.collect::<Vec<_>>() {
+            if !policies.contains(&kind) {
                 policies.push(kind);
             }
         }
     }
-    Ok(policies)
+    policies
 }
 
 /// Simulates one workload under each policy, with the budget in percent of its peak if one is given.
@@ -118,26 +102,4 @@ fn simulate(
     }
     bar.finish_and_clear();
     Ok(reports)
-}
-
-/// Prints what there is.
-fn list(json: bool, output: &mut Output) -> Result<Exit, Failed> {
-    let mut listed = Vec::new();
-    for shape in WorkloadShape::ALL {
-        let name = format!("{}{}:SEED", WorkloadShape::PREFIX, shape.name());
-        listed.push(("generated", name, shape.description().to_owned()));
-    }
-    for policy in Policy::all() {
-        let description = if policy == PolicyKind::default().into() { "the default" } else { "" };
-        let kind = if matches!(policy, Policy::Library(_)) { "policy" } else { "published" };
-        listed.push((kind, policy.name().to_owned(), description.to_owned()));
-    }
-    for (kind, name, description) in listed {
-        if json {
-            output.json(&serde_json::json!({ "kind": kind, "name": name, "description": description }))?;
-        } else {
-            output.result(&format!("{kind:<9} {name:<27} {description}").trim_end())?;
-        }
-    }
-    Ok(Exit::Success)
 }

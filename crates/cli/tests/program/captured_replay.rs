@@ -74,11 +74,15 @@ pub(crate) fn any_allocation(allocator: &ResourceAllocator, numbers: &mut Number
     allocator.create_resource(&allocation, &desc, state, None).unwrap()
 }
 
+/// Records everything to a file.
+pub(crate) fn record_to(file: &Path) -> RecordOptions {
+    RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() }
+}
+
 /// Records a program with two allocators.
 pub(crate) fn record(file: &Path, desc: &ResourceAllocatorDesc, seed: u64) {
     let gpu = Instance::open(HostProfile::default_profile()).unwrap();
-    let record_options =
-        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() };
+    let record_options = record_to(file);
     let allocators = [desc.clone(), ResourceAllocatorDesc::default()].map(|desc| {
         let desc = ResourceAllocatorDesc { record_options: record_options.clone(), ..desc };
         ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap()
@@ -216,11 +220,7 @@ impl Program {
     fn new(file: &Path, seed: u64) -> Self {
         let gpu = Instance::open(HostProfile::default_profile()).unwrap();
         let gpu = heapwright_loader::Gpu { device: gpu.device, adapter: Some(gpu.adapter) };
-        let record_options = RecordOptions {
-            flags: RecordFlags::ALL,
-            trace_file: Some(file.to_owned()),
-            ..Default::default()
-        };
+        let record_options = record_to(file);
         let (allocators, pools, live) = (Vec::new(), Vec::new(), Vec::new());
         let mut program = Self { numbers: Numbers(seed), gpu, record_options, allocators, pools, live };
         program.add_allocator();
@@ -379,9 +379,7 @@ fn idle_periods_are_repeated() {
     let folder = Folder::new();
     let file = folder.path().join("idle.hws");
     let gpu = Instance::open(HostProfile::default_profile()).unwrap();
-    let record_options =
-        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.clone()), ..Default::default() };
-    let desc = || ResourceAllocatorDesc { record_options: record_options.clone(), ..Default::default() };
+    let desc = || ResourceAllocatorDesc { record_options: record_to(&file), ..Default::default() };
     let parent = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc()).unwrap();
     parent.on_time(Duration::from_secs(1));
     let nested = parent.create_nested(desc()).unwrap();

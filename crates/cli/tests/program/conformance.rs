@@ -67,18 +67,6 @@ fn the_text_has_a_table_and_reasons_for_skips() {
     assert!(listed.contains("\nskipped heap-properties/discrete-upload: the GPU is UMA\n"), "{listed}");
 }
 
-#[test]
-fn a_check_that_is_skipped_is_not_run() {
-    let ids = |options: &[&str]| -> Vec<String> {
-        let report = json(["conformance", "--json"].iter().chain(options));
-        let checks = report["checks"].as_array().unwrap().iter();
-        checks.map(|check| check["id"].as_str().unwrap().to_owned()).collect()
-    };
-    let mut all = ids(&["--filter", "heap-properties/"]);
-    let (first, last) = (all.remove(0), all.pop().unwrap());
-    assert_eq!(ids(&["--filter", "heap-properties/", "--skip", &format!("{first},{last}")]), all);
-}
-
 /// The failure is a known gap that passes.
 #[test]
 fn the_exit_code_depends_on_the_required_classes() {
@@ -94,20 +82,6 @@ fn the_exit_code_depends_on_the_required_classes() {
     assert_eq!(heapwright(options).code, 1, "all is the default");
     let wrong = heapwright(["conformance", "--require", "some"]);
     assert_eq!(wrong.code, 2);
-}
-
-#[test]
-fn skipping_an_unknown_id_is_an_error() {
-    // Parts of ids are not accepted.
-    for id in ["heap/", "no-such-check", ""] {
-        assert_eq!(
-            heapwright(["conformance", "--skip", id]).one_error(2),
-            format!("--skip: unknown check id {id:?}; `heapwright conformance --json` lists all ids")
-        );
-    }
-    let only = "heap/size-0-refused";
-    let outcome = heapwright(["conformance", "--filter", only, "--skip", only]);
-    assert_eq!(outcome.one_error(2), "--skip excludes all selected checks");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Folder, heapwright, report_json, repository, session_at};
-use heapwright_trace::session::{Action, Allocation, Heap, HeapType, ResourceKind};
+use crate::support::{Folder, buffer, heap, heapwright, report_json, repository, session_at};
+use heapwright_trace::session::{Action, HeapType};
 use serde_json::Value;
 
 fn examples(help: &str) -> Vec<Vec<&str>> {
@@ -26,20 +26,10 @@ fn commands() -> Vec<String> {
 #[test]
 fn every_example_in_the_help_runs() {
     let folder = Folder::new();
-    let allocated = Allocation {
-        id: 1,
-        size: 65536,
-        kind: ResourceKind::Buffer,
-        heap_type: HeapType::Default,
-        flags: 0,
-        name: None,
-    };
-    let heap =
-        Heap { id: 1, size: 65536, alignment: 65536, heap_type: HeapType::Default, flags: 0, name: None };
     let session = session_at([
         (0, Action::SelectAllocator { allocator: 1 }),
-        (0, Action::CreateHeap(heap)),
-        (1, Action::Allocate(allocated)),
+        (0, heap(1, 65536, HeapType::Default)),
+        (1, buffer(1, 65536, HeapType::Default)),
         (2, Action::Place { allocation: 1, heap: 1, offset: 0 }),
         (3, Action::DefineSet { set: 1, heaps: vec![1] }),
         (4, Action::Submit { queue: 0, fence_value: 1, sets: vec![1] }),
@@ -75,8 +65,12 @@ fn every_example_in_the_help_runs() {
 fn short_help_fits_on_a_screen_and_long_help_on_two() {
     for command in commands() {
         for (option, limit) in [("-h", 40), ("--help", 80)] {
-            let lines = heapwright([command.as_str(), option]).ok().lines().count();
+            let help = heapwright([command.as_str(), option]).ok();
+            let lines = help.lines().count();
             assert!(lines <= limit, "{command} {option}: {lines} lines");
+            for line in help.lines() {
+                assert!(line.chars().count() <= 100, "{command} {option}: {line}");
+            }
         }
     }
 }

@@ -95,8 +95,9 @@ fn a_loaded_device_is_listed_on_demand() {
     assert!(!heapwright(["devices"]).ok().contains("heapwright_d3d12_runtime"));
 }
 
+/// The device of a library that has no DXGI: it is listed, replays and is checked, and what needs an adapter is said to be unknown.
 #[test]
-fn devices_without_adapter_say_so() {
+fn a_device_without_adapter() {
     let folder = Folder::new();
     let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
     let device = device(&path);
@@ -110,39 +111,20 @@ fn devices_without_adapter_say_so() {
     assert!(text.contains("\n  adapter    none, discrete\n"), "{text}");
     let end = "\n  memory     unknown; usage and budgets are also unknown because there is no adapter\n";
     assert!(text.ends_with(end), "{text}");
-}
 
-#[test]
-fn without_adapter_a_trace_replays() {
-    let folder = Folder::new();
-    let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
-    let device = device(&path);
     let report = json(["replay", "--json", "--verify", "--device", &device, TRACE]);
     assert_eq!(report["failures"], 0);
     let compared = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
     assert_eq!(compared.lines().count(), 19, "{compared}");
     assert!(compared.ends_with("\n\nno adapter: the device's usage and budgets are unknown\n"), "{compared}");
-}
-
-#[test]
-fn without_adapter_a_failure_says_that_usage_is_unknown() {
-    let folder = Folder::new();
-    let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
-    let gib = 1_u64 << 30;
-    let rows: String = (0..24).map(|id| format!("{id},alloc,{id},{gib}\n")).collect();
-    let trace = folder.trace("big.csv", &rows);
-    let outcome = heapwright(["replay", "--json", "--device", &device(&path), &trace]);
+    let rows: String = (0..24).map(|id| format!("{id},alloc,{id},{}\n", 1_u64 << 30)).collect();
+    let outcome = heapwright(["replay", "--json", "--device", &device, &folder.trace("big.csv", &rows)]);
     let error = outcome.one_error(1);
     assert!(error.contains(" of 24 allocations failed; first failure: 1.00 GiB for id "), "{error}");
     assert!(error.contains(" reserved (usage and budget unknown without an adapter): "), "{error}");
     assert!(object(&outcome.stdout)["failures"].as_u64().unwrap() > 0);
-}
 
-#[test]
-fn without_adapter_the_checks_of_budgets_are_skipped() {
-    let folder = Folder::new();
-    let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
-    let (loaded, host) = (conformance(&device(&path)), conformance("host"));
+    let (loaded, host) = (conformance(&device), conformance("host"));
     assert_eq!(loaded["failed"], 0);
     let checks = loaded["checks"].as_array().unwrap();
     let without: Vec<&Value> =
@@ -250,8 +232,5 @@ fn every_command_explains_the_device_option() {
     for command in ["replay", "conformance", "recreate", "devices"] {
         let help = heapwright([command, "--help"]).ok();
         assert!(help.contains("heapwright devices"), "{command}");
-        for line in help.lines() {
-            assert!(line.chars().count() <= 100, "{command}: {line}");
-        }
     }
 }

@@ -97,27 +97,6 @@ fn the_written_plan_passes_the_check_and_a_changed_one_does_not() {
 }
 
 #[test]
-fn a_checked_frame_is_replayed_on_the_rules_of_the_tracker() {
-    let folder = Folder::new();
-    let header = "id,lower,upper,size,alignment,category,flags,uses,offset\n";
-    let check = |rows: &str| {
-        let path = folder.file("frame.csv", format!("{header}{rows}"));
-        (heapwright(["plan", "--check", &path]), path)
-    };
-    // One after the other in the same memory; the planner's barriers make that right.
-    check("a,0,2,131072,65536,rt_ds,RT,0 1,0\nb,2,4,65536,65536,rt_ds,DS,2 3,65536\n").0.ok();
-    // A small texture behind the end of a large one, in its last block of 64 KiB.
-    let (outcome, path) =
-        check("a,0,2,70000,65536,rt_ds,RT,0 1,0\nb,1,3,4096,4096,non_rt_ds,UAV,1 2,73728\n");
-    let expected = "at its offset, resource \"b\" has bytes of one block of \"a\" (line 2), which is used at the same \
-                    time; blocks have the larger granularity of the two";
-    assert_eq!(outcome.one_error(1), format!("{path}:3: {expected}"));
-    let (outcome, path) = check("a,0,2,65536,65536,rt_ds,RT,0 x,0\n");
-    let expected = "uses must be numbers of passes below 10000, and has \"x\"";
-    assert_eq!(outcome.one_error(2), format!("{path}:2: {expected}"));
-}
-
-#[test]
 fn a_capacity_is_met_or_the_reason_is_named() {
     let folder = Folder::new();
     let path = folder.file("five.csv", FIVE);
@@ -229,7 +208,7 @@ fn malformed_tables_are_refused_with_their_line() {
     refused("", ":1: the table has no header");
     refused(
         "id,lower,upper\n",
-        ":1: there is no column \"size\"; a table has the columns id, lower, upper and size",
+        ":1: there is no column \"size\"; a table has the columns lower, upper and size",
     );
     refused("id,lower,upper,size,size\n", ":1: duplicate column \"size\"");
     refused(&with("b6,0,3"), ":7: the line has 3 fields, and the header has 4");

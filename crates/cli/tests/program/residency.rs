@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Stdio;
 
-use heapwright_trace::session::{Action, Counter, Heap, HeapType};
+use heapwright_core::residency::policy::PolicyKind;
+use heapwright_trace::session::{Action, Counter, HeapType};
 use serde_json::Value;
 
-use crate::support::{Folder, Outcome, command, heapwright, heapwright_reading, json_lines, session_at};
+use crate::support::{
+    Folder, Outcome, command, heap, heapwright, heapwright_reading, json_lines, repository, session_at,
+};
 
 /// A session of ten heaps of 1 MiB that are used in turn, room for five of them, and a heap of `size` that is always used.
 fn small(size: u64) -> Vec<u8> {
-    let heap = |id, size| {
-        let heap_type = HeapType::Default;
-        Action::CreateHeap(Heap { id, size, alignment: 65536, heap_type, flags: 0, name: None })
-    };
+    let heap = |id, size| heap(id, size, HeapType::Default);
     let mut actions = vec![heap(10, size), Action::Count { counter: Counter::LocalBudget, value: 6 << 20 }];
     for turn in 0..101 {
         let id = turn % 10;
@@ -31,11 +31,9 @@ fn json(args: &[&str]) -> Vec<Value> {
     json_lines(&heapwright(["residency", "--json"].iter().chain(args)).ok())
 }
 
-/// Names of a kind, as --list has them.
-fn listed(kind: &str) -> Vec<String> {
-    let all = json(&["--list"]);
-    let of_kind = all.iter().filter(|listed| listed["kind"] == kind);
-    of_kind.map(|listed| listed["name"].as_str().unwrap().to_owned()).collect()
+/// Names of the policies that are simulated if none is named.
+fn policies() -> Vec<String> {
+    PolicyKind::all().iter().map(|policy| policy.name().to_owned()).collect()
 }
 
 #[test]
@@ -45,7 +43,7 @@ fn the_json_is_the_same_each_time_in_the_order_of_the_policies() {
     let reports = json(&[&path]);
     assert_eq!(reports, json(&[&path]));
     let named = |report: &Value| report["policy"].as_str().unwrap().to_owned();
-    assert_eq!(reports.iter().map(named).collect::<Vec<_>>(), listed("policy"));
+    assert_eq!(reports.iter().map(named).collect::<Vec<_>>(), policies());
     let defaults: Vec<bool> = reports.iter().map(|report| report["default"] == true).collect();
     assert_eq!((defaults[0], defaults.iter().filter(|&&is_default| is_default).count()), (true, 1));
     // Each use after the first ten is a miss, and the bound is five of nine of them.
@@ -69,7 +67,7 @@ fn the_table_has_a_row_for_each_policy_and_a_summary() {
     let folder = Folder::new();
     let stdout = heapwright(["residency", &folder.file("small.hws", small(1 << 20))]).ok();
     let (rows, summary) = stdout.split_once("\n\n").unwrap();
-    let policies = listed("policy");
+    let policies = policies();
     assert_eq!(rows.lines().count(), 1 + policies.len(), "{stdout}");
     assert_eq!(summary.lines().count(), 1 + policies.len(), "{stdout}");
     assert!(rows.lines().nth(1).unwrap().starts_with("small "), "{stdout}");
@@ -121,22 +119,10 @@ fn what_there_is_not_is_told_and_the_others_are_simulated() {
     let said = heapwright(["residency", "--json", "--policy", "lru", "levels", &good]);
     assert_eq!(said.one_error(2), "levels: no such file");
     assert_eq!(said.stdout.lines().count(), 1, "{}", said.stdout);
-    for (args, begin, end) in [
-        (
-            ["--policy", "newest"],
-            "--policy: unknown eviction policy \"newest\"; available: adaptive, ",
-            ", d3dx12-residency, all",
-        ),
-        (
-            ["--json", "generated:worlds:1"],
-            "no generated program is called \"generated:worlds:1\"; expected generated:",
-            "for all programs of a part",
-        ),
-    ] {
-        let said = heapwright(["residency", args[0], args[1], &good]);
-        let error = said.one_error(2);
-        assert!(error.starts_with(begin) && error.ends_with(end), "{error}");
-    }
+    let said = heapwright(["residency", "--json", "generated:worlds:1", &good]);
+    let error = said.one_error(2);
+    let begin = "no generated program is called \"generated:worlds:1\"; expected generated:";
+    assert!(error.starts_with(begin) && error.ends_with("for all programs of a part"), "{error}");
 }
 
 #[test]
@@ -150,9 +136,20 @@ fn generated_workloads_run_under_published_policies() {
     assert_eq!(aged["policy"], "d3dx12-residency");
     assert_eq!(lru["lower_bound_bytes"], aged["lower_bound_bytes"]);
     assert!(lru["bytes_in"].as_u64() > lru["lower_bound_bytes"].as_u64(), "{lru}");
-    let shapes = listed("generated");
-    assert!(shapes.contains(&"generated:two-queues:SEED".to_owned()), "{shapes:?}");
-    assert!(listed("published").contains(&"d3dx12-residency".to_owned()));
+}
+
+/// docs/performance.md has the ratios to the bound, also of traces that are not in the repository.
+#[test]
+fn the_documentation_has_the_ratios_of_the_recorded_traces() {
+    let page = std::fs::read_to_string(repository().join("docs/performance.md")).unwrap();
+    let traces = ["traces/unet_diffusion.csv.gz", "traces/vision_serving.csv.gz"];
+    let reports = json(&[&["--policy", "adaptive", "--policy", "lru"][..], &traces].concat());
+    assert_eq!(reports.len(), 4);
+    for of_trace in reports.chunks(2) {
+        let [adaptive, lru] = [0, 1].map(|policy: usize| of_trace[policy]["ratio"].as_f64().unwrap());
+        let row = format!("| {} | {adaptive:.2} | {lru:.2} |", of_trace[0]["workload"].as_str().unwrap());
+        assert!(page.contains(&row), "{row}");
+    }
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use heapwright_trace::session::{Action, Allocation, Heap, HeapType, ResourceKind};
+use heapwright_trace::session::{Action, HeapType};
 use serde_json::Value;
 
-use crate::support::{Folder, heapwright, report_json, repository, session_at};
+use crate::support::{Folder, buffer, heap, heapwright, report_json, repository, session_at};
 
 const FRAME: &str = "crates/cli/examples/frame.json";
 const TRACE: &str = "traces/vision_serving.csv.gz";
@@ -90,7 +90,6 @@ fn the_schema_describes_the_output_of_every_command() {
     // Without allocations, measurements are null.
     checked.lines(&heapwright(["replay", "--json", &folder.trace("empty.csv", "")]).ok(), "replay");
     checked.lines(&heapwright(["residency", "--json", "generated:training:7"]).ok(), "residency");
-    checked.lines(&heapwright(["residency", "--json", "--list"]).ok(), "residency_list");
     checked.lines(&heapwright(["devices", "--json"]).ok(), "devices");
     checked.lines(&heapwright(["conformance", "--json", "--filter", "tight/"]).ok(), "conformance");
     let gaps = folder.file("gaps", "tight/placed-buffer-alignment-max passes\n");
@@ -120,14 +119,10 @@ fn the_schema_describes_the_output_of_every_command() {
 
 /// Returns a session with a failure.
 fn buffer_beyond_its_heap() -> Vec<u8> {
-    let (heap_type, flags, name) = (HeapType::Default, 0, None);
-    let heap = Heap { id: 1, size: 65536, alignment: 65536, heap_type, flags, name: name.clone() };
-    let kind = ResourceKind::Buffer;
-    let allocation = Allocation { id: 2, size: 65536, kind, heap_type, flags, name };
     session_at([
-        (0, Action::CreateHeap(heap)),
+        (0, heap(1, 65536, HeapType::Default)),
         (0, Action::HeapAddress { heap: 1, address: 0x10_0000_0000, size: 65536 }),
-        (1, Action::Allocate(allocation)),
+        (1, buffer(2, 65536, HeapType::Default)),
         (2, Action::Place { allocation: 2, heap: 1, offset: 65536 }),
     ])
 }

@@ -11,7 +11,7 @@ use heapwright::report::{
     ResourceReport,
 };
 use heapwright::{ByteSize, HeapOffset};
-use heapwright_trace::session::{Action, Record, SessionWriter};
+use heapwright_trace::session::{Action, Allocation, Heap, HeapType, Record, ResourceKind, SessionWriter};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -129,6 +129,17 @@ pub(crate) fn session_at(actions: impl IntoIterator<Item = (u64, Action)>) -> Ve
         writer.write(&Record { time_us, action }).unwrap();
     }
     writer.finish().unwrap()
+}
+
+/// A heap that is created.
+pub(crate) fn heap(id: u64, size: u64, heap_type: HeapType) -> Action {
+    Action::CreateHeap(Heap { id, size, alignment: 65536, heap_type, flags: 0, name: None })
+}
+
+/// A buffer that is allocated.
+pub(crate) fn buffer(id: u64, size: u64, heap_type: HeapType) -> Action {
+    let kind = ResourceKind::Buffer;
+    Action::Allocate(Allocation { id, size, kind, heap_type, flags: 0, name: None })
 }
 
 /// Returns the names of the simulated GPUs.

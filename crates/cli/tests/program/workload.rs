@@ -1,8 +1,6 @@
 //! Generated workloads as input of the commands.
 
-use serde_json::Value;
-
-use crate::support::{Folder, heapwright};
+use crate::support::{Folder, heapwright, json_lines};
 
 const NAME: &str = "workload:training:3";
 
@@ -19,12 +17,7 @@ fn a_workload_is_replayed_as_its_file_is() {
     assert_eq!(std::fs::read(&again).unwrap(), std::fs::read(&file).unwrap());
 
     let replayed = heapwright(["replay", "--json", NAME, &file]).ok();
-    let [generated, read]: [Value; 2] = replayed
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect::<Vec<_>>()
-        .try_into()
-        .expect("two traces were replayed");
+    let [generated, read] = &json_lines(&replayed)[..] else { panic!("two traces: {replayed}") };
     assert_eq!((&generated["trace"], &read["trace"]), (&NAME.into(), &"training".into()));
     for key in ["events", "peak_live_bytes", "peak_reserved_bytes", "mean_reserved_bytes", "heaps_created"] {
         assert!(generated[key].as_u64() > Some(0), "{key}");
@@ -38,7 +31,7 @@ fn the_residency_of_a_workload_is_simulated() {
     let file = folder.path().join("levels.csv").to_str().unwrap().to_owned();
     heapwright(["convert", "workload:levels:1", &file]).ok();
     let simulated = heapwright(["residency", "--json", "--policy", "lru", "workload:levels:1", &file]).ok();
-    let results: Vec<Value> = simulated.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let results = json_lines(&simulated);
     assert_eq!(results.len(), 2);
     assert_eq!(results[0]["workload"], "workload:levels:1");
     for key in ["bytes_in", "lower_bound_bytes", "heaps", "submissions"] {

@@ -1,100 +1,117 @@
-//! IAllocator, a second interface of the object of an IResourceAllocator.
+//! IAllocator's own methods, and IText.
 
-use std::ffi::{CString, c_void};
-use std::mem::offset_of;
-use std::sync::Mutex;
+use std::ffi::{CString, c_char, c_void};
+use std::fmt::Display;
 
 use heapwright::d3d12::*;
-use heapwright::defragmentation::DefragmentationDesc;
-use heapwright::{ClearValue, Pool, ResourceAllocationDesc};
-use windows_core::HRESULT;
+use heapwright::{
+    ClearValue, EmptyHeapPolicy, HeapLimits, ResourceAllocationDesc, ResourceAllocatorDesc,
+    ResourceAllocatorFlags,
+};
+use windows_core::{GUID, HRESULT};
 
-use super::defragmentation::{Run, allocation_of};
-use super::interfaces::{AllocatorMethods, IID_ALLOCATOR};
-use super::pool::PoolObject;
-use super::structures::{PlacedAllocationDesc, PoolDescription};
-use super::text::Text;
+use super::defragmentation::Run;
+use super::pool::{PoolDescription, PoolObject};
+use super::transient::Heaps;
 use crate::allocation::Allocation;
 use crate::allocator::{Allocator, realigned};
-use crate::call::{self, Failure, Out};
-use crate::interfaces::This;
-use crate::object::{Object, Reference, SecondInterface, Unknown, body, recognize};
+use crate::call::{self, Failure};
+use crate::descriptors::{AllocationDesc, AllocatorDesc, enumerator, size};
+use crate::object::{Body, Methods, Out, Reference, This, getter, method, optional, parameter};
 
-/// What an IAllocator points to: the pointer to its table.
-#[repr(transparent)]
-pub(crate) struct Extension(&'static AllocatorMethods);
+pub(crate) const IID_ALLOCATOR: GUID = GUID::from_u128(0x4c6ab0d1_8f27_4e95_a3d4_71b90e5cf507);
 
-impl Extension {
-    pub(crate) const NEW: Self = Self(&METHODS);
+/// `HEAP_LIMITS`.
+#[repr(C)]
+struct Limits {
+    default: u64,
+    upload: u64,
+    readback: u64,
+    gpu_upload: u64,
+    share_of_budget: f64,
 }
 
-/// Where the object has the second interface.
-pub(crate) const SECOND: SecondInterface = SecondInterface {
-    iid: IID_ALLOCATOR,
-    offset: offset_of!(Object<Allocator>, body) + offset_of!(Allocator, extension),
-};
-
-static METHODS: AllocatorMethods = AllocatorMethods {
-    unknown: Unknown::of_second::<Allocator>(),
-    on_frame,
-    create_pool,
-    create_resource,
-    set_user_data,
-    get_user_data,
-    defragment,
-    get_report,
-};
-
-/// Returns the body of the allocator whose method was called.
-///
-/// # Safety
-///
-/// `this` is the second interface of an allocator, alive for `'a`.
-unsafe fn allocator<'a>(this: This) -> &'a Allocator {
-    // SAFETY: the caller's promise.
-    unsafe { body(this.byte_sub(SECOND.offset)) }
+/// `ALLOCATOR_DESC`.
+#[repr(C)]
+pub struct ExtendedAllocatorDesc {
+    pub(crate) base: AllocatorDesc,
+    limits: Limits,
+    empty_heap_policy: u32,
+    never_tight_alignment: i32,
 }
 
-/// Returns the pool of a parameter, or `None` for null.
-///
-/// # Safety
-///
-/// The pointer is null or points to a COM object that is alive for `'a`.
-unsafe fn pool_of<'a>(pool: *const c_void) -> Result<Option<&'a Pool>, Failure> {
-    if pool.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the caller's promise.
-    match unsafe { recognize::<PoolObject>(pool) } {
-        Some(pool) => Ok(Some(&pool.0)),
-        None => Err(Failure::invalid_argument("pPool is of another library")),
+impl ExtendedAllocatorDesc {
+    /// # Safety
+    ///
+    /// The strings of the description are null or zero-terminated.
+    pub(crate) unsafe fn convert(&self) -> Result<ResourceAllocatorDesc, Failure> {
+        // SAFETY: the caller's promise.
+        let mut desc = unsafe { self.base.convert() }?;
+        let policies =
+            [EmptyHeapPolicy::Default, EmptyHeapPolicy::LeastMemory, EmptyHeapPolicy::FewestHitches];
+        let field = "ALLOCATOR_DESC::EmptyHeapPolicy";
+        let policy = enumerator(field, "EMPTY_HEAP_POLICY", self.empty_heap_policy, &policies)?;
+        if !self.base.names_pool_algorithm() {
+            desc.empty_heap_policy = policy;
+        }
+        desc.flags.set(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT, self.never_tight_alignment != 0);
+        let Limits { default, upload, readback, gpu_upload, share_of_budget } = self.limits;
+        desc.limits = HeapLimits {
+            default: size(default),
+            upload: size(upload),
+            readback: size(readback),
+            gpu_upload: size(gpu_upload),
+            // Anything but zero is checked with the other fields.
+            share_of_budget: (share_of_budget != 0.0).then_some(share_of_budget),
+        };
+        Ok(desc)
     }
 }
 
-unsafe extern "system" fn on_frame(this: This) -> HRESULT {
-    call::hresult("IAllocator::OnFrame", || {
-        // SAFETY: C++ calls the method of a live object.
-        unsafe { allocator(this) }.allocator.end_frame();
-        Ok(S_OK)
-    })
+/// `ALLOCATION_DESC`.
+#[repr(C)]
+pub(crate) struct PlacedAllocationDesc {
+    base: AllocationDesc,
+    pool: *mut c_void,
+    user_data: u64,
+    cpu_page_property: D3D12_CPU_PAGE_PROPERTY,
+    memory_pool: D3D12_MEMORY_POOL,
 }
 
-unsafe extern "system" fn create_pool(
+impl PlacedAllocationDesc {
+    /// Returns the properties of a CUSTOM heap, unless both are UNKNOWN.
+    fn custom_heap(&self) -> Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)> {
+        let unknown = (D3D12_CPU_PAGE_PROPERTY_UNKNOWN, D3D12_MEMORY_POOL_UNKNOWN);
+        Some((self.cpu_page_property, self.memory_pool)).filter(|custom| *custom != unknown)
+    }
+}
+
+pub(crate) unsafe extern "system" fn on_frame(this: This) -> HRESULT {
+    // SAFETY: C++ calls the method of a live object.
+    unsafe {
+        method(this, "IAllocator::OnFrame", |Allocator { allocator, .. }| {
+            allocator.end_frame();
+            Ok(S_OK)
+        })
+    }
+}
+
+pub(crate) unsafe extern "system" fn create_pool(
     this: This,
     desc: *const PoolDescription,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("IAllocator::CreatePool", || {
-        // SAFETY: C++ calls the method of a live object, with null or a description, and null or writable space.
-        let (allocator, out, desc) = unsafe {
-            (allocator(this), Out::required(out, "ppPoolOut")?, call::reference(desc, "pDesc")?.convert()?)
-        };
-        out.set(Reference::new(PoolObject(allocator.allocator.create_pool(desc)?)).into_raw());
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with null or a description, and null or writable space.
+    unsafe {
+        method(this, "IAllocator::CreatePool", |Allocator { allocator, .. }| {
+            let out = Out::required(out, "ppPoolOut")?;
+            let desc = call::reference(desc, "pDesc")?.convert()?;
+            Ok(out.give(Reference::new(PoolObject(allocator.create_pool(desc)?))))
+        })
+    }
 }
 
-unsafe extern "system" fn create_resource(
+pub(crate) unsafe extern "system" fn create_resource(
     this: This,
     desc: *const PlacedAllocationDesc,
     resource: *const D3D12_RESOURCE_DESC,
@@ -102,69 +119,120 @@ unsafe extern "system" fn create_resource(
     clear_value: *const D3D12_CLEAR_VALUE,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("IAllocator::CreateResource", || {
-        // SAFETY: C++ calls the method of a live object, with null or descriptions and a clear value, and null or writable space.
-        let (allocator, out, desc, resource, clear_value) = unsafe {
-            (
-                allocator(this),
-                Out::required(out, "ppAllocationOut")?,
-                call::reference(desc, "pDesc")?,
-                call::reference(resource, "pResourceDesc")?,
-                clear_value.as_ref().map(|value| ClearValue::from_d3d12(value)),
-            )
-        };
-        let base = desc.base.convert()?;
-        // SAFETY: null or a live object.
-        let pool = unsafe { pool_of(desc.pool) }?;
-        let wanted = ResourceAllocationDesc {
-            pool,
-            user_data: desc.user_data,
-            custom_heap: desc.custom_heap(),
-            ..base
-        };
-        let realigned = realigned(resource);
-        let resource = realigned.as_ref().unwrap_or(resource);
-        let made = allocator.allocator.create_resource(&wanted, resource, initial_state, clear_value)?;
-        out.set(Allocation::object_of(made).into_raw());
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object, with null or descriptions and a clear value, and null or writable space. The
+    // pool is null or a live object.
+    unsafe {
+        method(this, "IAllocator::CreateResource1", |Allocator { allocator, .. }| {
+            let out = Out::required(out, "ppAllocationOut")?;
+            let desc = call::reference(desc, "pDesc")?;
+            let resource = call::reference(resource, "pResourceDesc")?;
+            let clear_value = clear_value.as_ref().map(|value| ClearValue::from_d3d12(value));
+            let wanted = ResourceAllocationDesc {
+                pool: optional(desc.pool, "pPool")?.map(|PoolObject(pool)| pool),
+                user_data: desc.user_data,
+                custom_heap: desc.custom_heap(),
+                ..desc.base.convert()?
+            };
+            let realigned = realigned(resource);
+            let resource = realigned.as_ref().unwrap_or(resource);
+            let made = allocator.create_resource(&wanted, resource, initial_state, clear_value)?;
+            Ok(out.give(Allocation::object_of(made)))
+        })
+    }
 }
 
-unsafe extern "system" fn set_user_data(_this: This, allocation: *mut c_void, user_data: u64) -> HRESULT {
-    call::hresult("IAllocator::SetUserData", || {
-        // SAFETY: C++ passes null or a live object.
-        unsafe { allocation_of(allocation) }?.set_user_data(user_data);
-        Ok(S_OK)
-    })
+pub(crate) unsafe extern "system" fn set_user_data(
+    this: This,
+    allocation: *mut c_void,
+    user_data: u64,
+) -> HRESULT {
+    // SAFETY: C++ calls the method of a live object, with null or another one.
+    unsafe {
+        method(this, "IAllocator::SetUserData", |_: &Allocator| {
+            parameter::<Allocation>(allocation, "pAllocation")?.set_user_data(user_data);
+            Ok(S_OK)
+        })
+    }
 }
 
-unsafe extern "system" fn get_user_data(_this: This, allocation: *mut c_void, out: *mut u64) -> HRESULT {
-    call::hresult("IAllocator::GetUserData", || {
-        // SAFETY: C++ passes null or a live object, and null or writable space.
-        unsafe { call::write(out, "pUserDataOut", || Ok(allocation_of(allocation)?.read().user_data())) }
-    })
+pub(crate) unsafe extern "system" fn get_user_data(
+    this: This,
+    allocation: *mut c_void,
+    out: *mut u64,
+) -> HRESULT {
+    // SAFETY: C++ calls the method of a live object, with null or another one, and null or writable space.
+    unsafe {
+        method(this, "IAllocator::GetUserData", |_: &Allocator| {
+            let user_data = || Ok(parameter::<Allocation>(allocation, "pAllocation")?.read().user_data());
+            call::write(out, "pUserDataOut", user_data)
+        })
+    }
 }
 
-unsafe extern "system" fn defragment(this: This, pool: *mut c_void, out: *mut *mut c_void) -> HRESULT {
-    call::hresult("IAllocator::Defragment", || {
-        // SAFETY: C++ calls the method of a live object, with null or another one, and null or writable space.
-        let (allocator, out, pool) =
-            unsafe { (allocator(this), Out::required(out, "ppDefragmentationOut")?, pool_of(pool)?) };
-        let run = allocator.allocator.defragment(DefragmentationDesc { pool })?;
-        out.set(Reference::new(Run(Mutex::new(run))).into_raw());
-        Ok(S_OK)
-    })
+pub(crate) unsafe extern "system" fn defragment(
+    this: This,
+    pool: *mut c_void,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: C++ calls the method of a live object, with null or another one, and null or writable space.
+    unsafe {
+        method(this, "IAllocator::Defragment", |Allocator { allocator, .. }| {
+            let out = Out::required(out, "ppDefragmentationOut")?;
+            let pool = optional(pool, "pPool")?.map(|PoolObject(pool)| pool);
+            Ok(out.give(Reference::new(Run::new(allocator, pool)?)))
+        })
+    }
 }
 
-unsafe extern "system" fn get_report(this: This, out: *mut *mut c_void) -> HRESULT {
-    call::hresult("IAllocator::GetReport", || {
-        // SAFETY: C++ calls the method of a live object, with null or writable space.
-        let (allocator, out) = unsafe { (allocator(this), Out::required(out, "ppReportOut")?) };
-        let failed = |error: &dyn std::fmt::Display| Failure::Refused(E_FAIL, error.to_string());
-        let json = serde_json::to_string(&allocator.allocator.report()).map_err(|error| failed(&error))?;
-        // JSON escapes zero characters.
-        let text = CString::new(json).map_err(|error| failed(&error))?;
-        out.set(Reference::new(Text(text)).into_raw());
-        Ok(S_OK)
-    })
+pub(crate) unsafe extern "system" fn create_transient_heaps(
+    this: This,
+    barriers: u32,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IAllocator::CreateTransientHeaps", |Allocator { allocator, .. }| {
+            let out = Out::required(out, "ppTransientHeapsOut")?;
+            Ok(out.give(Reference::new(Heaps::new(allocator, barriers)?)))
+        })
+    }
+}
+
+pub(crate) unsafe extern "system" fn get_report(this: This, out: *mut *mut c_void) -> HRESULT {
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IAllocator::GetReport", |Allocator { allocator, .. }| {
+            let out = Out::required(out, "ppReportOut")?;
+            let failed = |error: &dyn Display| Failure::Refused(E_FAIL, error.to_string());
+            let json = serde_json::to_string(&allocator.report()).map_err(|error| failed(&error))?;
+            // JSON escapes zero characters.
+            let text = CString::new(json).map_err(|error| failed(&error))?;
+            Ok(out.give(Reference::new(Text(text))))
+        })
+    }
+}
+
+/// The body of an IText.
+struct Text(CString);
+
+static TEXT_METHODS: Methods<2> = Methods::of::<Text>([get_text as *const (), get_size as *const ()]);
+
+const IID_TEXT: GUID = GUID::from_u128(0x7b2c68e0_d94f_4a15_b7c3_50e8f1a2d404);
+
+impl Body for Text {
+    fn methods() -> *const c_void {
+        TEXT_METHODS.as_table()
+    }
+
+    const INTERFACES: &'static [GUID] = &[IID_TEXT];
+}
+
+unsafe extern "system" fn get_text(this: This) -> *const c_char {
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, "IText::GetText", |Text(text)| text.as_ptr() as usize) as *const c_char }
+}
+
+unsafe extern "system" fn get_size(this: This) -> u64 {
+    // SAFETY: C++ calls the method of a live object.
+    unsafe { getter(this, "IText::GetSize", |Text(text)| text.count_bytes() as u64) }
 }

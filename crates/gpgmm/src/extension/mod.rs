@@ -2,15 +2,16 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `interfaces` | the tables of methods, and the IIDs |
-//! | `structures` | the header's structures, and their conversion |
-//! | `allocator` | IAllocator, which is a second interface of the object of an IResourceAllocator |
-//! | `pool`, `defragmentation`, `text`, `virtual_block` | the other objects |
+//! | `allocator` | ALLOCATOR_DESC, the methods that IAllocator adds to IResourceAllocator's, IText |
+//! | `pool` | IPool |
+//! | `defragmentation` | IDefragmentation, IMove |
+//! | `transient` | ITransientHeaps, ITransientResources |
+//! | `virtual_block` | IVirtualBlock |
+//!
+//! Each has the header's structures that it uses.
 
 pub(crate) mod allocator;
 mod defragmentation;
-mod interfaces;
 mod pool;
-pub(crate) mod structures;
-mod text;
+mod transient;
 pub(crate) mod virtual_block;

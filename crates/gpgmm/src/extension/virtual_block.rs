@@ -1,6 +1,7 @@
 //! IVirtualBlock.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright::ByteSize;
@@ -8,11 +9,28 @@ use heapwright::d3d12::*;
 use heapwright::suballoc::{SuballocError, SuballocationId, Tlsf};
 use windows_core::{GUID, HRESULT};
 
-use super::interfaces::{IID_VIRTUAL_BLOCK, VirtualBlockMethods};
-use super::structures::{VirtualAllocation, VirtualTotals, alignment};
 use crate::call::{self, Failure};
-use crate::interfaces::This;
-use crate::object::{Body, Unknown, body};
+use crate::descriptors::alignment;
+use crate::object::{Body, Methods, This, method};
+
+/// `VIRTUAL_ALLOCATION`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct VirtualAllocation {
+    id: u64,
+    offset: u64,
+    size: u64,
+    user_data: u64,
+}
+
+/// `VIRTUAL_BLOCK_TOTALS`.
+#[repr(C)]
+struct VirtualTotals {
+    capacity: u64,
+    used_size: u64,
+    allocation_count: u64,
+    largest_free_size: u64,
+}
 
 /// The body of an IVirtualBlock.
 pub(crate) struct VirtualBlock(Mutex<Ranges>);
@@ -50,20 +68,19 @@ fn unknown(id: u64) -> Failure {
     Failure::invalid_argument(format!("id: {id} is not in use"))
 }
 
-static METHODS: VirtualBlockMethods = VirtualBlockMethods {
-    unknown: Unknown::of::<VirtualBlock>(),
-    allocate,
-    free,
-    get_allocation,
-    clear,
-    get_totals,
-};
+static METHODS: Methods<5> = Methods::of::<VirtualBlock>([
+    allocate as *const (),
+    free as *const (),
+    get_allocation as *const (),
+    clear as *const (),
+    get_totals as *const (),
+]);
+
+const IID_VIRTUAL_BLOCK: GUID = GUID::from_u128(0xb8a40f19_71ce_4562_85d3_06f92ce8a606);
 
 impl Body for VirtualBlock {
-    type Methods = VirtualBlockMethods;
-
-    fn methods() -> &'static VirtualBlockMethods {
-        &METHODS
+    fn methods() -> *const c_void {
+        METHODS.as_table()
     }
 
     const INTERFACES: &'static [GUID] = &[IID_VIRTUAL_BLOCK];
@@ -76,68 +93,71 @@ unsafe extern "system" fn allocate(
     user_data: u64,
     out: *mut VirtualAllocation,
 ) -> HRESULT {
-    call::hresult("IVirtualBlock::Allocate", || {
-        let make = || {
-            let aligned = alignment("alignment", aligned)?;
-            // SAFETY: C++ calls the method of a live object.
-            let mut ranges = unsafe { body::<VirtualBlock>(this) }.lock();
-            let made = ranges.tlsf.allocate(ByteSize::new(size), aligned).map_err(refused)?;
-            ranges.last_id += 1;
-            let id = ranges.last_id;
-            let allocation = VirtualAllocation { id, offset: made.range.start().get(), size, user_data };
-            ranges.live.insert(id, (made.id, allocation));
-            Ok(allocation)
-        };
-        // SAFETY: null or writable space.
-        unsafe { call::write(out, "pAllocationOut", make) }
-    })
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IVirtualBlock::Allocate", |block: &VirtualBlock| {
+            call::write(out, "pAllocationOut", || {
+                let aligned = alignment("alignment", aligned)?;
+                let mut ranges = block.lock();
+                let made = ranges.tlsf.allocate(ByteSize::new(size), aligned).map_err(refused)?;
+                ranges.last_id += 1;
+                let id = ranges.last_id;
+                let allocation = VirtualAllocation { id, offset: made.range.start().get(), size, user_data };
+                ranges.live.insert(id, (made.id, allocation));
+                Ok(allocation)
+            })
+        })
+    }
 }
 
 unsafe extern "system" fn free(this: This, id: u64) -> HRESULT {
-    call::hresult("IVirtualBlock::Free", || {
-        // SAFETY: C++ calls the method of a live object.
-        let mut ranges = unsafe { body::<VirtualBlock>(this) }.lock();
-        let (range, _) = ranges.live.remove(&id).ok_or_else(|| unknown(id))?;
-        ranges.tlsf.free(range).map_err(refused)?;
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object.
+    unsafe {
+        method(this, "IVirtualBlock::Free", |block: &VirtualBlock| {
+            let mut ranges = block.lock();
+            let (range, _) = ranges.live.remove(&id).ok_or_else(|| unknown(id))?;
+            ranges.tlsf.free(range).map_err(refused)?;
+            Ok(S_OK)
+        })
+    }
 }
 
 unsafe extern "system" fn get_allocation(this: This, id: u64, out: *mut VirtualAllocation) -> HRESULT {
-    call::hresult("IVirtualBlock::GetAllocation", || {
-        // SAFETY: C++ calls the method of a live object, with null or writable space.
-        unsafe {
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IVirtualBlock::GetAllocation", |block: &VirtualBlock| {
             call::write(out, "pAllocationOut", || {
-                let ranges = body::<VirtualBlock>(this).lock();
+                let ranges = block.lock();
                 ranges.live.get(&id).map(|(_, allocation)| *allocation).ok_or_else(|| unknown(id))
             })
-        }
-    })
+        })
+    }
 }
 
 unsafe extern "system" fn clear(this: This) -> HRESULT {
-    call::hresult("IVirtualBlock::Clear", || {
-        // SAFETY: C++ calls the method of a live object.
-        let mut ranges = unsafe { body::<VirtualBlock>(this) }.lock();
-        ranges.live.clear();
-        ranges.tlsf.clear();
-        Ok(S_OK)
-    })
+    // SAFETY: C++ calls the method of a live object.
+    unsafe {
+        method(this, "IVirtualBlock::Clear", |block: &VirtualBlock| {
+            let mut ranges = block.lock();
+            ranges.live.clear();
+            ranges.tlsf.clear();
+            Ok(S_OK)
+        })
+    }
 }
 
 unsafe extern "system" fn get_totals(this: This, out: *mut VirtualTotals) -> HRESULT {
-    call::hresult("IVirtualBlock::GetTotals", || {
-        // SAFETY: C++ calls the method of a live object, with null or writable space.
-        unsafe {
-            call::write(out, "pTotalsOut", || {
-                let Ranges { tlsf, .. } = &*body::<VirtualBlock>(this).lock();
-                Ok(VirtualTotals {
-                    capacity: tlsf.capacity().get(),
-                    used_size: tlsf.used().get(),
-                    allocation_count: tlsf.allocation_count(),
-                    largest_free_size: tlsf.largest_free_range().get(),
-                })
-            })
-        }
-    })
+    // SAFETY: C++ calls the method of a live object, with null or writable space.
+    unsafe {
+        method(this, "IVirtualBlock::GetTotals", |block: &VirtualBlock| {
+            let Ranges { tlsf, .. } = &*block.lock();
+            let totals = VirtualTotals {
+                capacity: tlsf.capacity().get(),
+                used_size: tlsf.used().get(),
+                allocation_count: tlsf.allocation_count(),
+                largest_free_size: tlsf.largest_free_range().get(),
+            };
+            call::write(out, "pTotalsOut", || Ok(totals))
+        })
+    }
 }

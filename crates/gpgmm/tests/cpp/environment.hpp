@@ -85,6 +85,7 @@ struct direct_queue {
     held<ID3D12CommandAllocator> commands;
     held<ID3D12GraphicsCommandList> recorded;
     held<ID3D12Fence> fence;
+    UINT64 value = 0;
 
     bool create(const environment &env) {
         D3D12_COMMAND_QUEUE_DESC desc = {};
@@ -98,8 +99,17 @@ struct direct_queue {
     /* Waits for all that was executed. */
     void wait() {
         HANDLE event = create_event();
-        EXPECT(queue->Signal(fence, 1) == S_OK && fence->SetEventOnCompletion(1, event) == S_OK && wait_for(event));
+        EXPECT(queue->Signal(fence, ++value) == S_OK && fence->SetEventOnCompletion(value, event) == S_OK && wait_for(event));
         close_event(event);
+    }
+
+    /* Executes what was recorded, waits for it, and opens the list again. */
+    void execute() {
+        EXPECT(recorded->Close() == S_OK);
+        ID3D12CommandList *lists[] = {recorded};
+        queue->ExecuteCommandLists(1, lists);
+        wait();
+        EXPECT(commands->Reset() == S_OK && recorded->Reset(commands, nullptr) == S_OK);
     }
 };
 
@@ -119,6 +129,7 @@ void test_as_gpgmm(const environment &);
 void test_extended_allocators(const environment &);
 void test_pools(const environment &);
 void test_moves(const environment &);
+void test_transient_frames(const environment &);
 void test_virtual_blocks(const environment &);
 void test_reports(const environment &);
 void test_microsoft(const environment &);

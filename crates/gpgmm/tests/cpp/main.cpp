@@ -14,7 +14,7 @@ static const test TESTS[] = {{"allocators", test_allocators}, {"allocations", te
     {"names and leaks", test_names_and_leaks}, {"COM rules", test_com_rules}, {"lifetimes", test_lifetimes},
     {"threads", test_threads}, {"bad input", test_bad_input}, {"as GPGMM", test_as_gpgmm},
     {"extended allocators", test_extended_allocators}, {"pools", test_pools}, {"moves", test_moves},
-    {"virtual blocks", test_virtual_blocks}, {"reports", test_reports},
+    {"transient frames", test_transient_frames}, {"virtual blocks", test_virtual_blocks}, {"reports", test_reports},
     {"Microsoft's C++ ABI", test_microsoft}};
 
 static bool is_selected(const char *name, int count, char **names) {

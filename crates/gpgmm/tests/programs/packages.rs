@@ -59,13 +59,19 @@ fn cmake_builds_the_examples() {
     output_of(Command::new("cmake").arg("--build").arg(&build));
     for (program, wanted) in [
         ("upload", "1 buffer of 65536 bytes in 1 heap of "),
-        ("upload_static", "1 buffer of 65536 bytes in 1 heap of "),
+        ("frame_graph", "4 stages of 1 MiB in 2 MiB, 3 submissions, 3 frames as expected\n"),
         ("defragmentation", "3 moves, 3 heaps released, 4 buffers intact\n"),
-        ("defragmentation_static", "3 moves, 3 heaps released, 4 buffers intact\n"),
+        ("report", "report.json: "),
     ] {
-        let text = output_of(Command::new(build.join(program)).arg(library("heapwright_d3d12_runtime")));
-        assert!(text.starts_with(wanted), "{program}: {text}");
+        for program in [program.to_owned(), format!("{program}_static")] {
+            let mut run = Command::new(build.join(&program));
+            let text = output_of(run.arg(library("heapwright_d3d12_runtime")).current_dir(directory.path()));
+            assert!(text.starts_with(wanted), "{program}: {text}");
+        }
     }
+    let report = fs::read(directory.path().join("report.json")).expect("the report");
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    assert!(report.to_string().contains(r#""mesh 7""#), "{report}");
 }
 
 /// A CMake project that finds the package, and prints what it found.

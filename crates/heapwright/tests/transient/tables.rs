@@ -269,8 +269,8 @@ fn each_is_needed(name: &str, model: BarrierModel) {
     assert_eq!(world.wrong_layouts(), [""; 0], "{name}: nothing that was left out is a layout");
 }
 
-// One test for each table, as they take some seconds and run at the same time. `heapwright plan` has the same test for all
-// tables with legacy barriers, without a device.
+// One test for each table, as they take some seconds and run at the same time. `heapwright plan` has the same test for a frame on
+// two queues, without a device.
 
 #[test]
 fn each_barrier_and_each_initialisation_is_needed_by_o3de_lowend() {

@@ -14,9 +14,7 @@ fn heaps_that_fit_are_paged_in_once() {
     for _ in 0..4 {
         sequence.submission(bytes(8), [evicted, created, evicted]);
     }
-    let bound = sequence.lower_bound();
-    assert_eq!(bound, LowerBound { bytes_in: bytes(3), cold_bytes_in: bytes(3) });
-    assert_eq!(sequence.belady(), bytes(3));
+    assert_eq!(sequence.lower_bound(), bytes(3));
 }
 
 #[test]
@@ -28,8 +26,7 @@ fn a_created_heap_is_paged_in_after_eviction() {
         sequence.submission(bytes(6), [heap]);
     }
     // Two bytes of the first heap are kept.
-    assert_eq!(sequence.lower_bound(), LowerBound { bytes_in: bytes(2), cold_bytes_in: ByteSize::ZERO });
-    assert_eq!(sequence.belady(), bytes(4));
+    assert_eq!(sequence.lower_bound(), bytes(2));
 }
 
 #[test]
@@ -41,8 +38,7 @@ fn a_submission_larger_than_its_budget_pushes_all_else_out() {
         sequence.submission(bytes(8), [heap]);
     }
     // Of the large heap, 7 bytes could be kept at the end, but are not used again.
-    assert_eq!(sequence.lower_bound().bytes_in, bytes(10));
-    assert_eq!(sequence.belady(), bytes(10));
+    assert_eq!(sequence.lower_bound(), bytes(10));
 }
 
 #[test]
@@ -52,8 +48,7 @@ fn a_budget_that_shrinks_costs_what_no_longer_fits() {
     sequence.submission(bytes(8), heaps.iter().copied());
     sequence.submission(bytes(5), [heaps[0]]);
     sequence.submission(bytes(8), heaps.iter().copied());
-    assert_eq!(sequence.lower_bound().bytes_in, bytes(3));
-    assert_eq!(sequence.belady(), bytes(4));
+    assert_eq!(sequence.lower_bound(), bytes(3));
 }
 
 #[test]
@@ -64,8 +59,7 @@ fn the_largest_sizes_do_not_overflow() {
         sequence.submission(ByteSize::ZERO, heaps.iter().copied());
         sequence.submission(ByteSize::ZERO, []);
     }
-    assert_eq!(sequence.lower_bound().bytes_in, ByteSize::MAX);
-    assert_eq!(sequence.belady(), ByteSize::MAX);
+    assert_eq!(sequence.lower_bound(), ByteSize::MAX);
 }
 
 /// N equal heaps in turn, with room for C: once it is warm, the optimum misses (N - C) / (N - 1) of the uses.
@@ -80,13 +74,12 @@ fn cyclic_use_costs_what_the_closed_form_says() {
             for &heap in all.iter().cycle().take(usize::try_from(uses).unwrap()) {
                 sequence.submission(bytes(room), [heap]);
             }
-            (sequence.lower_bound().bytes_in.get(), sequence.belady().get())
+            sequence.lower_bound().get()
         };
-        let ((bound_warm, belady_warm), (bound, belady)) = (after(warm), after(warm + measured));
+        let (bound_warm, bound) = (after(warm), after(warm + measured));
         // The last uses before the end keep nothing: within one round.
         let expected = measured * (heaps - room) / (heaps - 1);
         assert!((bound - bound_warm).abs_diff(expected) <= heaps, "{heaps} heaps, room for {room}");
-        assert_eq!((bound, bound_warm), (belady, belady_warm), "equal for unit sizes");
     }
 }
 
@@ -186,20 +179,12 @@ proptest! {
 
     #[test]
     fn no_policy_beats_the_bound(tiny in tiny(5, 4)) {
-        let sequence = tiny.sequence();
-        let (bound, belady, optimum) = (sequence.lower_bound(), sequence.belady(), tiny.optimum());
-        prop_assert!(bound.bytes_in.get() <= optimum, "{:?} > {}", bound, optimum);
-        prop_assert!(optimum <= belady.get(), "{} > {:?}", optimum, belady);
-        prop_assert!(bound.cold_bytes_in <= bound.bytes_in);
+        let (bound, optimum) = (tiny.sequence().lower_bound().get(), tiny.optimum());
+        prop_assert!(bound <= optimum, "{} > {}", bound, optimum);
     }
 
     #[test]
     fn the_bound_is_the_optimum_when_heaps_are_paged_byte_by_byte(tiny in tiny(4, 2)) {
-        prop_assert_eq!(tiny.sequence().lower_bound().bytes_in.get(), tiny.paged().optimum());
-    }
-
-    #[test]
-    fn with_heaps_of_one_byte_belady_is_the_optimum(tiny in tiny(6, 1)) {
-        prop_assert_eq!(tiny.sequence().belady().get(), tiny.optimum());
+        prop_assert_eq!(tiny.sequence().lower_bound().get(), tiny.paged().optimum());
     }
 }

@@ -10,64 +10,28 @@ use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::chains::{Chain, Rows};
 use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
-/// Describes when [`AgedLru`] evicts heaps ahead of need. The defaults are those of D3DX12Residency.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AgedLruDesc {
-    /// Fullness (usage divided by budget) below which nothing is evicted ahead of need. Default 0.7.
-    pub from_fullness: f64,
-    /// How long a heap may be unused at that fullness. Default 60 s.
-    pub longest_grace: Duration,
-    /// How long a heap may be unused at a fullness of 1 and above. Default 1 s. In between it decreases
-    /// linearly.
-    pub shortest_grace: Duration,
-}
+/// Fullness (usage divided by budget) below which nothing is evicted ahead of need.
+const FROM_FULLNESS: f64 = 0.7;
+/// How long a heap may be unused at that fullness.
+const LONGEST_GRACE: Duration = Duration::from_secs(60);
+/// How long a heap may be unused at a fullness of 1 and above. In between it decreases linearly.
+const SHORTEST_GRACE: Duration = Duration::from_secs(1);
 
-impl Default for AgedLruDesc {
-    fn default() -> Self {
-        Self {
-            from_fullness: 0.7,
-            longest_grace: Duration::from_secs(60),
-            shortest_grace: Duration::from_secs(1),
-        }
+/// Returns how long a heap may be unused at a fullness, or `None` if nothing is evicted or the fullness is NaN.
+fn grace(fullness: f64) -> Option<Duration> {
+    if fullness.is_nan() || fullness < FROM_FULLNESS {
+        return None;
     }
-}
-
-impl AgedLruDesc {
-    /// Returns how long a heap may be unused at a fullness, or `None` if nothing is evicted or the fullness
-    /// is NaN.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use heapwright_simulation::AgedLruDesc;
-    ///
-    /// let desc = AgedLruDesc::default();
-    /// assert_eq!(desc.grace(0.69), None);
-    /// assert_eq!(desc.grace(0.7), Some(Duration::from_secs(60)));
-    /// assert_eq!(desc.grace(1.2), Some(Duration::from_secs(1)));
-    /// ```
-    #[must_use]
-    pub fn grace(&self, fullness: f64) -> Option<Duration> {
-        if fullness.is_nan() || fullness < self.from_fullness {
-            return None;
-        }
-        // If the initial fullness is 1 or more, or NaN, there is no range to interpolate over.
-        let way = (fullness - self.from_fullness) / (1.0 - self.from_fullness);
-        if !(0.0..1.0).contains(&way) {
-            return Some(self.shortest_grace);
-        }
-        let fall = self.longest_grace.saturating_sub(self.shortest_grace);
-        Some(self.shortest_grace.saturating_add(fall.mul_f64(1.0 - way)))
-    }
+    let way = ((fullness - FROM_FULLNESS) / (1.0 - FROM_FULLNESS)).min(1.0);
+    Some(SHORTEST_GRACE + (LONGEST_GRACE - SHORTEST_GRACE).mul_f64(1.0 - way))
 }
 
 /// Evicts the least recently used heap first, and evicts unused heaps ahead of need: the fuller memory is,
 /// the sooner.
 ///
 /// It takes 16 bytes per heap.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AgedLru {
-    desc: AgedLruDesc,
     rows: Rows<LastUse>,
     by_use: Chain,
 }
@@ -85,12 +49,6 @@ impl LastUse {
 }
 
 impl AgedLru {
-    /// Creates a policy that holds no heap.
-    #[must_use]
-    pub fn new(desc: AgedLruDesc) -> Self {
-        Self { desc, rows: Rows::default(), by_use: Chain::default() }
-    }
-
     fn remove(&mut self, heap: HeapSlot) {
         if let Some(last) = self.rows.get_mut(heap)
             && last.0.take().is_some()
@@ -135,7 +93,7 @@ impl EvictionPolicy for AgedLru {
         now: Moment,
         evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
     ) {
-        let Some(grace) = self.desc.grace(fullness) else { return };
+        let Some(grace) = grace(fullness) else { return };
         let now = LastUse::at(now).0.map_or(0, std::num::NonZero::get);
         let too_old = |last: &LastUse| {
             let last = last.0.map_or(0, std::num::NonZero::get);

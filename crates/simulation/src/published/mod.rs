@@ -29,7 +29,7 @@ use std::fmt;
 
 use heapwright_core::residency::policy::{EvictionPolicy, PolicyKind};
 
-pub use aged_lru::{AgedLru, AgedLruDesc};
+pub use aged_lru::AgedLru;
 
 /// A policy that can be simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Policy {
     pub fn create(self) -> Box<dyn EvictionPolicy> {
         match self {
             Self::Library(kind) => kind.create(),
-            Self::D3dx12Residency => Box::new(AgedLru::new(AgedLruDesc::default())),
+            Self::D3dx12Residency => Box::<AgedLru>::default(),
         }
     }
 }

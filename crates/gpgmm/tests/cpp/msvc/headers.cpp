@@ -15,7 +15,7 @@ template <typename T> static const GUID &id() { return __uuidof(T); }
 const GUID *const ids[] = {&id<IDebugObject>(), &id<IResidencyHeap>(), &id<IResidencyList>(), &id<IResidencyManager>(),
     &id<IResourceAllocation>(), &id<IResourceAllocator>(), &id<heapwright::d3d12::IPool>(), &id<heapwright::d3d12::IMove>(),
     &id<heapwright::d3d12::IDefragmentation>(), &id<heapwright::d3d12::IText>(), &id<heapwright::d3d12::IAllocator>(),
-    &id<heapwright::d3d12::IVirtualBlock>()};
+    &id<heapwright::d3d12::IVirtualBlock>(), &id<heapwright::d3d12::ITransientHeaps>(), &id<heapwright::d3d12::ITransientResources>()};
 
 /* Overloads, default arguments, flag operators, structures that are returned. */
 HRESULT use(ID3D12Device *device, IDXGIAdapter3 *adapter, ID3D12CommandQueue *queue, const D3D12_RESOURCE_DESC &buffer) {

@@ -84,30 +84,6 @@ impl Shape for WorkloadShape {
     }
 }
 
-impl WorkloadShape {
-    /// Returns what the programs of this shape do.
-    #[must_use]
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::World => "a camera moves over a world of tiles, and sometimes jumps to another place",
-            Self::Levels => "levels are loaded one after the other, with a hub between them",
-            Self::RenderGraph => "passes of a frame, each with its own targets; some run in some frames only",
-            Self::KvCache => {
-                "a language model generates text for several users, whose caches grow with each token"
-            }
-            Self::Serving => "several models are served, in turn or by popularity",
-            Self::Streams => "a scene, and data that is streamed in and used once",
-            Self::Documents => "documents are opened, edited in turn, and closed",
-            Self::Training => {
-                "a network is trained, with weights and states that do not fit beside the activations"
-            }
-            Self::Budgets => "a scene, while other programs take and return memory",
-            Self::TwoQueues => "a queue that draws, and a second one that computes at another rate",
-            Self::Sequence => "two or three of the others, one after the other",
-        }
-    }
-}
-
 impl GeneratedWorkload {
     /// Generates the workload, which is the same on every machine.
     #[must_use]
