@@ -42,19 +42,11 @@ fn check_recorded(options: &[&str]) {
 }
 
 #[test]
-fn the_recorded_traces_replay_and_verify() {
+fn the_recorded_traces_verify_on_every_simulated_gpu_and_mappable_heap_type() {
     check_recorded(&[]);
-}
-
-#[test]
-fn the_recorded_traces_verify_on_every_mappable_heap_type() {
     for heap_type in ["upload", "readback", "gpu-upload"] {
         check_recorded(&["--heap-type", heap_type]);
     }
-}
-
-#[test]
-fn the_recorded_traces_verify_on_every_simulated_gpu() {
     for name in &simulated_devices() {
         check_recorded(&["--device", name]);
     }
