@@ -31,16 +31,20 @@ pub(crate) enum AllocationType {
 /// The memory of a resource.
 #[derive(Debug)]
 pub(crate) struct Allocation {
-    /// Kept until the resource is freed; `None` for resources that somebody else created.
-    _memory: Option<ResourceAllocation>,
+    /// Kept until the resource is freed, or the size of a resource that somebody else created.
+    memory: Result<ResourceAllocation, u64>,
     kind: AllocationType,
-    size: u64,
 }
 
 impl Allocation {
     /// Stands for the memory of a resource that somebody else created.
     pub fn none(kind: AllocationType, size: u64) -> Self {
-        Self { _memory: None, kind, size }
+        Self { memory: Err(size), kind }
+    }
+
+    fn size(&self) -> isize {
+        let size = self.memory.as_ref().map_or_else(|&size| size, |memory| memory.size().get());
+        size as isize
     }
 }
 
@@ -169,7 +173,7 @@ impl DeviceAllocationContext<'_> {
     pub(crate) fn free_resource(&self, resource: Direct3D12::ID3D12Resource, allocation: Allocation) {
         // The memory is used again as soon as the allocation is dropped.
         drop(resource);
-        self.counter(allocation.kind).sub(allocation.size as isize);
+        self.counter(allocation.kind).sub(allocation.size());
     }
 
     fn create(
@@ -194,9 +198,9 @@ impl DeviceAllocationContext<'_> {
             memory.set_debug_name(label).map_err(device_error)?;
         }
         let resource = memory.resource().as_windows().clone();
-        let size = memory.size().get();
-        self.counter(kind).add(size as isize);
-        Ok((resource, Allocation { _memory: Some(memory), kind, size }))
+        let allocation = Allocation { memory: Ok(memory), kind };
+        self.counter(kind).add(allocation.size());
+        Ok((resource, allocation))
     }
 
     fn allocator(&self) -> Result<&ResourceAllocator, DeviceError> {

@@ -139,7 +139,7 @@ static HRESULT defragmentation(ID3D12Device *device) {
     readback->Unmap(0, nullptr);
     std::printf("%llu moves, %llu heaps released, %u buffers intact\n", static_cast<unsigned long long>(progress.MoveCount),
         static_cast<unsigned long long>(progress.HeapsReleased), intact);
-    return result;
+    return intact == BUFFER_COUNT / 8 ? S_OK : E_FAIL;
 }
 
 int main(int count, char **arguments) { return run_example(count, arguments, defragmentation); }

@@ -14,7 +14,7 @@ using namespace gpgmm::d3d12;
 namespace hw = heapwright::d3d12;
 
 static const UINT STAGES = 4, PASSES = STAGES + 1;
-static const UINT64 SIZE = 1 << 20;
+static const UINT64 STAGE_SIZE = 1 << 20;
 static const D3D12_COMMAND_LIST_TYPE QUEUES[] = {D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COPY};
 
 /* A queue of the frame, with a fence that it signals behind each submission. */
@@ -65,7 +65,7 @@ struct frame_graph {
     frame_queue queues[2];
 
     frame_graph() {
-        for (auto &stage : stages) stage.Desc = buffer_of(SIZE);
+        for (auto &stage : stages) stage.Desc = buffer_of(STAGE_SIZE);
         for (UINT n = 0; n < PASSES; n++) {
             hw::TRANSIENT_PASS &pass = passes[n];
             pass.Queue = n == 2;
@@ -108,7 +108,7 @@ struct frame_graph {
             result = resources->BeginPass(work.list.pointer, pass);
             if (FAILED(result)) break;
             ID3D12Resource *source = pass > 0 ? buffers[pass - 1].pointer : input;
-            work.list->CopyBufferRegion(pass < STAGES ? buffers[pass].pointer : output, 0, source, 0, SIZE);
+            work.list->CopyBufferRegion(pass < STAGES ? buffers[pass].pointer : output, 0, source, 0, STAGE_SIZE);
             result = resources->EndPass(work.list.pointer, pass);
         }
         return SUCCEEDED(result) ? work.list->Close() : result;
@@ -152,9 +152,9 @@ static HRESULT run(ID3D12Device *device) {
     if (FAILED(result)) return result;
     RESOURCE_ALLOCATION_DESC staging = {};
     owned<IResourceAllocation> input, output;
-    result = allocator->CreateResource(staging, buffer_of(SIZE), D3D12_RESOURCE_STATE_GENERIC_READ, nullptr, input.out());
+    result = allocator->CreateResource(staging, buffer_of(STAGE_SIZE), D3D12_RESOURCE_STATE_GENERIC_READ, nullptr, input.out());
     if (SUCCEEDED(result)) {
-        result = allocator->CreateResource(staging, buffer_of(SIZE), D3D12_RESOURCE_STATE_COPY_DEST, nullptr, output.out());
+        result = allocator->CreateResource(staging, buffer_of(STAGE_SIZE), D3D12_RESOURCE_STATE_COPY_DEST, nullptr, output.out());
     }
     frame_graph graph;
     for (UINT n = 0; n < 2 && SUCCEEDED(result); n++) result = graph.queues[n].create(device, QUEUES[n]);
@@ -166,19 +166,19 @@ static HRESULT run(ID3D12Device *device) {
         result = graph.prepare(device);
         if (SUCCEEDED(result)) result = input->Map(0, nullptr, &bytes);
         if (FAILED(result)) return result;
-        std::memset(bytes, number, SIZE);
+        std::memset(bytes, number, STAGE_SIZE);
         input->Unmap(0, nullptr);
         result = graph.execute(input->GetResource(), output->GetResource());
         if (SUCCEEDED(result)) result = output->Map(0, nullptr, &bytes);
         if (FAILED(result)) return result;
-        as_expected += static_cast<unsigned char *>(bytes)[SIZE - 1] == number;
+        as_expected += static_cast<unsigned char *>(bytes)[STAGE_SIZE - 1] == number;
         output->Unmap(0, nullptr);
         result = allocator->OnFrame();
     }
     if (FAILED(result)) return result;
     std::printf("%u stages of 1 MiB in %llu MiB, %u submissions, %u frames as expected\n", STAGES,
         static_cast<unsigned long long>(graph.resources->GetSize() >> 20), graph.resources->GetSubmissionCount(), as_expected);
-    return result;
+    return as_expected == 3 ? S_OK : E_FAIL;
 }
 
 int main(int count, char **arguments) { return run_example(count, arguments, run); }

@@ -10,7 +10,7 @@ use windows_core::{GUID, HRESULT, Interface};
 use crate::allocation::Allocation;
 use crate::call::{self, Failure};
 use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
-use crate::descriptors::{AllocationDesc, AllocationSupport, AllocatorStats};
+use crate::descriptors::{AllocationDesc, AllocatorStats};
 use crate::extension::allocator as extension;
 use crate::identity::{Registration, Registry};
 use crate::object::{Body, Methods, Out, Reference, This, method};
@@ -151,9 +151,7 @@ unsafe extern "system" fn release_resource_heaps(this: This, bytes: u64, release
     unsafe {
         method(this, "IResourceAllocator::ReleaseResourceHeaps", |Allocator { allocator, .. }| {
             let released = allocator.release_resource_heaps(ByteSize::new(bytes)).get();
-            if let Some(released_out) = released_out.as_mut() {
-                *released_out = released;
-            }
+            let _ = call::store(released_out, released);
             Ok(if released >= bytes { S_OK } else { S_FALSE })
         })
     }
@@ -165,11 +163,7 @@ unsafe extern "system" fn query_stats(this: This, stats_out: *mut AllocatorStats
         method(this, "IResourceAllocator::QueryStats", |Allocator { allocator, .. }| {
             let stats = allocator.stats();
             allocator.record_counters();
-            if stats_out.is_null() {
-                return Ok(S_FALSE);
-            }
-            stats_out.write(stats.into());
-            Ok(S_OK)
+            Ok(call::store(stats_out, stats.into()))
         })
     }
 }
@@ -190,16 +184,15 @@ unsafe extern "system" fn check_feature_support(
             if data.is_null() {
                 return refuse("pFeatureSupportData is null".into());
             }
-            let needed = size_of::<AllocationSupport>();
+            // FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT
+            let needed = size_of::<bool>();
             if size as usize != needed {
                 return refuse(format!(
                     "featureSupportDataSize is {size}; the feature's structure has {needed} bytes"
                 ));
             }
             let support = allocator.resource_allocation_support();
-            data.cast::<AllocationSupport>().write(AllocationSupport {
-                is_resource_allocation_within_coherent: support.is_resource_allocation_within_coherent,
-            });
+            data.cast::<bool>().write(support.is_resource_allocation_within_coherent);
             Ok(S_OK)
         })
     }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use heapwright::Error;
 use heapwright::d3d12::hresult::Named;
-use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER, S_OK};
+use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER, S_FALSE, S_OK};
 use windows_core::HRESULT;
 
 use crate::log;
@@ -115,6 +115,20 @@ pub(crate) unsafe fn write<T>(
     // SAFETY: the caller's promise.
     unsafe { out.write(value) };
     Ok(S_OK)
+}
+
+/// Stores a value in a parameter that may be null: the result is S_FALSE then.
+///
+/// # Safety
+///
+/// The pointer is null or points to writable space.
+pub(crate) unsafe fn store<T>(out: *mut T, value: T) -> HRESULT {
+    if out.is_null() {
+        return S_FALSE;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { out.write(value) };
+    S_OK
 }
 
 /// Returns the elements of an array that C++ passes.

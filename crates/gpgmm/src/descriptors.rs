@@ -7,13 +7,12 @@ use std::ffi::{CStr, c_char};
 use heapwright::d3d12::*;
 use heapwright::residency::{
     ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyManagerDesc, ResidencyManagerFlags,
-    ResidencyManagerStats,
 };
 use heapwright::{
     Alignment, ByteSize, EmptyHeapPolicy, FenceValue, HeapType, Placement, RecordFlags, RecordOptions,
     RecordScope, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo,
     ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, SegmentGroup,
-    SuballocationAlgorithm, VideoMemoryInfo,
+    SuballocationAlgorithm,
 };
 
 use crate::call::Failure;
@@ -63,17 +62,8 @@ pub struct ManagerDesc {
 /// `RESIDENCY_MANAGER_STATS`.
 #[repr(C)]
 pub(crate) struct ManagerStats {
-    current_heap_usage: u64,
-    current_heap_count: u64,
-}
-
-/// `DXGI_QUERY_VIDEO_MEMORY_INFO`.
-#[repr(C)]
-pub(crate) struct MemoryInfo {
-    budget: u64,
-    current_usage: u64,
-    available_for_reservation: u64,
-    current_reservation: u64,
+    pub(crate) current_heap_usage: u64,
+    pub(crate) current_heap_count: u64,
 }
 
 /// `RESOURCE_ALLOCATION_DESC`.
@@ -124,12 +114,6 @@ pub(crate) struct AllocatorStats {
     prefetched_heap_misses_eliminated: u64,
     size_cache_misses: u64,
     size_cache_hits: u64,
-}
-
-/// `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT`.
-#[repr(C)]
-pub(crate) struct AllocationSupport {
-    pub(crate) is_resource_allocation_within_coherent: bool,
 }
 
 pub(crate) fn refuse<T>(field: &str, rule: impl std::fmt::Display) -> Result<T, Failure> {
@@ -276,26 +260,6 @@ impl ManagerDesc {
     }
 }
 
-impl From<ResidencyManagerStats> for ManagerStats {
-    fn from(stats: ResidencyManagerStats) -> Self {
-        Self {
-            current_heap_usage: stats.current_heap_usage.get(),
-            current_heap_count: stats.current_heap_count,
-        }
-    }
-}
-
-impl From<VideoMemoryInfo> for MemoryInfo {
-    fn from(info: VideoMemoryInfo) -> Self {
-        Self {
-            budget: info.budget.get(),
-            current_usage: info.current_usage.get(),
-            available_for_reservation: info.available_for_reservation.get(),
-            current_reservation: info.current_reservation.get(),
-        }
-    }
-}
-
 /// The flags of allocations that the header defines.
 const ALLOCATION_FLAGS: u32 = 0x3ff;
 /// The flags of allocators that the header defines.
@@ -346,15 +310,9 @@ impl AllocatorDesc {
     pub(crate) unsafe fn convert(&self) -> Result<ResourceAllocatorDesc, Failure> {
         check_severity("RESOURCE_ALLOCATOR_DESC::MinRecordLevel", self.min_record_level)?;
         let flags = check_bits("RESOURCE_ALLOCATOR_DESC::Flags", self.flags, ALLOCATOR_FLAGS)?;
-        let resource_heap_tier = match self.resource_heap_tier {
-            0 => None,
-            tier => match u8::try_from(tier) {
-                Ok(tier) => Some(tier),
-                Err(_) => {
-                    let rule = format!("{tier} is not a D3D12_RESOURCE_HEAP_TIER value");
-                    return refuse("RESOURCE_ALLOCATOR_DESC::ResourceHeapTier", rule);
-                }
-            },
+        let Ok(resource_heap_tier) = u8::try_from(self.resource_heap_tier) else {
+            let rule = format!("{} is not a D3D12_RESOURCE_HEAP_TIER value", self.resource_heap_tier);
+            return refuse("RESOURCE_ALLOCATOR_DESC::ResourceHeapTier", rule);
         };
         let suballocation_algorithm = match self.sub_allocation_algorithm {
             0 => SuballocationAlgorithm::Default,
@@ -379,7 +337,7 @@ impl AllocatorDesc {
             // `GetDesc` returns what was asked for. Programs ask for tight alignment by the flag of resources.
             flags: ResourceAllocatorFlags::from_bits_retain(flags)
                 | ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
-            resource_heap_tier,
+            resource_heap_tier: Some(resource_heap_tier).filter(|&tier| tier != 0),
             suballocation_algorithm,
             empty_heap_policy,
             preferred_heap_size: size(self.preferred_resource_heap_size),

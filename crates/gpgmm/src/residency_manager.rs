@@ -10,7 +10,7 @@ use windows_core::{GUID, HRESULT, Interface};
 
 use crate::call::{self, Failure};
 use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
-use crate::descriptors::{ManagerStats, MemoryInfo, enumerator, segment_group};
+use crate::descriptors::{ManagerStats, enumerator, segment_group};
 use crate::identity::{Registration, Registry};
 use crate::object::{Body, Methods, Reference, This, method, parameter, recognize};
 use crate::residency_heap::Heap;
@@ -162,9 +162,7 @@ unsafe extern "system" fn set_video_memory_reservation(
         method(this, "IResidencyManager::SetVideoMemoryReservation", |Manager { manager, .. }| {
             let group = segment_group(*call::reference(group, "heapSegment")?)?;
             let reserved = manager.set_video_memory_reservation(group, ByteSize::new(bytes))?;
-            if let Some(reserved_out) = reserved_out.as_mut() {
-                *reserved_out = reserved.get();
-            }
+            let _ = call::store(reserved_out, reserved.get());
             Ok(S_OK)
         })
     }
@@ -173,16 +171,20 @@ unsafe extern "system" fn set_video_memory_reservation(
 unsafe extern "system" fn query_video_memory_info(
     this: This,
     group: *const DXGI_MEMORY_SEGMENT_GROUP,
-    info_out: *mut MemoryInfo,
+    info_out: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
 ) -> HRESULT {
     // SAFETY: C++ calls the method of a live object, with a reference, and null or writable space.
     unsafe {
         method(this, "IResidencyManager::QueryVideoMemoryInfo", |Manager { manager, .. }| {
             let group = segment_group(*call::reference(group, "heapSegment")?)?;
             let info = manager.query_video_memory_info(group);
-            if !info_out.is_null() {
-                info_out.write(info.into());
-            }
+            let info = DXGI_QUERY_VIDEO_MEMORY_INFO {
+                Budget: info.budget.get(),
+                CurrentUsage: info.current_usage.get(),
+                AvailableForReservation: info.available_for_reservation.get(),
+                CurrentReservation: info.current_reservation.get(),
+            };
+            let _ = call::store(info_out, info);
             Ok(S_OK)
         })
     }
@@ -209,11 +211,11 @@ unsafe extern "system" fn query_stats(this: This, stats_out: *mut ManagerStats) 
         method(this, "IResidencyManager::QueryStats", |Manager { manager, .. }| {
             let stats = manager.stats();
             manager.record_counters();
-            if stats_out.is_null() {
-                return Ok(S_FALSE);
-            }
-            stats_out.write(stats.into());
-            Ok(S_OK)
+            let stats = ManagerStats {
+                current_heap_usage: stats.current_heap_usage.get(),
+                current_heap_count: stats.current_heap_count,
+            };
+            Ok(call::store(stats_out, stats))
         })
     }
 }

@@ -531,6 +531,13 @@ impl<H> HeapSet<H> {
         Ok(())
     }
 
+    /// Frees a range of a slab, and keeps its heap even if it is empty. O(1).
+    #[inline(never)]
+    pub(super) fn give_back(&mut self, id: PlacementId) {
+        let freed = self.free_and_keep(id);
+        debug_assert!(freed.is_ok(), "the memory of a slab is freed exactly once");
+    }
+
     /// Removes all empty heaps from the set. O(1) each.
     pub(crate) fn take_empty(&mut self) -> Vec<H> {
         let mut taken: Vec<_> = std::iter::from_fn(|| self.take_drained()).collect();

@@ -33,6 +33,16 @@ if(NOT VCPKG_BUILD_TYPE)
         file(COPY "${CURRENT_PACKAGES_DIR}/bin" DESTINATION "${CURRENT_PACKAGES_DIR}/debug")
     endif()
 endif()
+# vcpkg's DirectX-Headers have no .pc file, but lie beside ours. On Windows, the headers are the SDK's.
+foreach(directory IN ITEMS lib debug/lib)
+    set(file "${CURRENT_PACKAGES_DIR}/${directory}/pkgconfig/gpgmm_d3d12.pc")
+    if(EXISTS "${file}")
+        vcpkg_replace_string("${file}" "Requires: DirectX-Headers" "")
+        if(NOT VCPKG_TARGET_IS_WINDOWS)
+            vcpkg_replace_string("${file}" "Cflags:" "Cflags: -I\${includedir}/wsl/stubs -I\${includedir}/directx")
+        endif()
+    endif()
+endforeach()
 vcpkg_fixup_pkgconfig()
 vcpkg_install_copyright(FILE_LIST
     "${SOURCE_PATH}/LICENSE-MIT"

@@ -97,10 +97,7 @@ unsafe extern "system" fn release_empty_heaps(this: This, out: *mut u64) -> HRES
     // SAFETY: C++ calls the method of a live object, with null or writable space.
     unsafe {
         method(this, "IPool::ReleaseEmptyHeaps", |PoolObject(pool)| {
-            let released = pool.release_empty_heaps().get();
-            if let Some(out) = out.as_mut() {
-                *out = released;
-            }
+            let _ = call::store(out, pool.release_empty_heaps().get());
             Ok(S_OK)
         })
     }

@@ -1,7 +1,6 @@
 //! ITransientHeaps and ITransientResources.
 
 use std::ffi::c_void;
-use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright::d3d12::*;
@@ -285,10 +284,6 @@ impl Body for Resources {
     }
 }
 
-fn unknown(what: impl Display, number: u32, count: usize) -> Failure {
-    Failure::invalid_argument(format!("{what}: {number} is not less than {count}"))
-}
-
 unsafe extern "system" fn get_resource(this: This, resource: u32, out: *mut *mut c_void) -> HRESULT {
     // SAFETY: C++ calls the method of a live object, with null or writable space.
     unsafe {
@@ -310,9 +305,8 @@ unsafe extern "system" fn get_placement(
     unsafe {
         method(this, "ITransientResources::GetPlacement", |Resources { resources, .. }| {
             call::write(out, "pPlacementOut", || {
-                let placements = &resources.plan().placements;
-                let placement = placements.get(resource as usize);
-                let placement = placement.ok_or_else(|| unknown("resource", resource, placements.len()))?;
+                resources.resource(FrameResourceId(resource as usize))?;
+                let placement = resources.plan().placements[resource as usize];
                 Ok(PlacementDescription { heap: number(placement.heap), offset: placement.offset.get() })
             })
         })
@@ -345,9 +339,10 @@ unsafe extern "system" fn get_submission(this: This, index: u32, out: *mut Submi
     unsafe {
         method(this, "ITransientResources::GetSubmission", |Resources { submissions, .. }| {
             call::write(out, "pSubmissionOut", || {
-                let found = submissions.get(index as usize);
-                let SubmissionNumbers { queue, passes, after, after_previous_frame } =
-                    found.ok_or_else(|| unknown("index", index, submissions.len()))?;
+                let Some(submission) = submissions.get(index as usize) else {
+                    return refuse("index", format_args!("{index} is not less than {}", submissions.len()));
+                };
+                let SubmissionNumbers { queue, passes, after, after_previous_frame } = submission;
                 Ok(SubmissionDescription {
                     queue: *queue,
                     pass_count: number(passes.len()),

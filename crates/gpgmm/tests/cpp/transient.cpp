@@ -59,13 +59,14 @@ static graph chain(UINT stages = STAGES) {
     return made;
 }
 
-/* Two passes draw to textures, of which the second then gets the contents of the first. */
+/* The first pass draws to all of a texture, the second one to a part of another, and the third one copies the first to one in the memory of the
+   second. */
 static graph targets(const D3D12_CLEAR_VALUE *clear_value) {
-    return {{D3D12_COMMAND_LIST_TYPE_DIRECT}, {2, {target_desc(), clear_value}},
+    return {{D3D12_COMMAND_LIST_TYPE_DIRECT}, {3, {target_desc(), clear_value}},
         {{0, {{0, hw::TRANSIENT_USE_RENDER, D3D12_RESOURCE_STATE_RENDER_TARGET}}},
             {0, {{1, hw::TRANSIENT_USE_RENDER, D3D12_RESOURCE_STATE_RENDER_TARGET}}},
             {0, {{0, hw::TRANSIENT_USE_READ, D3D12_RESOURCE_STATE_COPY_SOURCE},
-                    {1, hw::TRANSIENT_USE_COPY_ALL, D3D12_RESOURCE_STATE_COPY_DEST}}}},
+                    {2, hw::TRANSIENT_USE_COPY_ALL, D3D12_RESOURCE_STATE_COPY_DEST}}}},
         {}};
 }
 
@@ -137,13 +138,27 @@ static void executed(const environment &env, hw::BARRIER_MODEL wanted) {
     clear_value.Format = DXGI_FORMAT_R8G8B8A8_UNORM;
     graph textures = targets(&clear_value);
     REQUIRE(textures.prepare(heaps, resources) == S_OK);
-    held<ID3D12Resource> source, target;
-    REQUIRE(resources->GetResource(0, &source.self) == S_OK && resources->GetResource(1, &target.self) == S_OK);
-    /* In the layout or the state that the pass declared, and initialised: otherwise the debug layer reports the copy. */
+    held<ID3D12Resource> drawn[3];
+    for (UINT i = 0; i < 3; i++) REQUIRE(resources->GetResource(i, &drawn[i].self) == S_OK);
+    EXPECT(resources->GetSize() == 2 * MIB);
+    held<ID3D12DescriptorHeap> views[2];
+    D3D12_CPU_DESCRIPTOR_HANDLE view[2] = {};
+    D3D12_DESCRIPTOR_HEAP_DESC views_desc = {};
+    views_desc.Type = D3D12_DESCRIPTOR_HEAP_TYPE_RTV;
+    views_desc.NumDescriptors = 1;
+    for (UINT i = 0; i < 2; i++) {
+        REQUIRE(env.device->CreateDescriptorHeap(&views_desc, views[i].id(), views[i].out()) == S_OK);
+        REQUIRE(RETURNED(view[i], views[i].self, GetCPUDescriptorHandleForHeapStart, 9));
+        env.device->CreateRenderTargetView(drawn[i], nullptr, view[i]);
+    }
+    /* In the state that the pass declared, active and initialised: otherwise the debug layer, which tracks aliasing, reports it. */
+    const float color[4] = {};
+    const D3D12_RECT part = {0, 0, 8, 8};
     for (int frame = 0; frame < 2; frame++) {
         for (UINT pass = 0; pass < 3; pass++) {
             EXPECT(resources->BeginPass(gpu.recorded, pass) == S_OK);
-            if (pass == 2) gpu.recorded->CopyResource(target, source);
+            if (pass == 2) gpu.recorded->CopyResource(drawn[2], drawn[0]);
+            else gpu.recorded->ClearRenderTargetView(view[pass], color, pass, &part);
             EXPECT(resources->EndPass(gpu.recorded, pass) == S_OK);
         }
         gpu.execute();
@@ -205,6 +220,7 @@ static void uses(hw::ITransientHeaps *heaps) {
         hw::TRANSIENT_USE use;
         D3D12_RESOURCE_STATES state;
         HRESULT result;
+        D3D12_COMMAND_LIST_TYPE queue = D3D12_COMMAND_LIST_TYPE_DIRECT;
     } rows[] = {{false, true, hw::TRANSIENT_USE_READ, D3D12_RESOURCE_STATE_COPY_SOURCE, S_OK},
         {false, false, hw::TRANSIENT_USE_READ, D3D12_RESOURCE_STATE_COPY_SOURCE, E_INVALIDARG},
         {false, true, hw::TRANSIENT_USE_READ, D3D12_RESOURCE_STATE_COPY_DEST, E_INVALIDARG},
@@ -218,12 +234,16 @@ static void uses(hw::ITransientHeaps *heaps) {
         {false, false, hw::TRANSIENT_USE_COPY_ALL, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, E_INVALIDARG},
         {false, false, hw::TRANSIENT_USE_WRITE_UNORDERED, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, S_OK},
         {true, false, hw::TRANSIENT_USE_WRITE_UNORDERED, D3D12_RESOURCE_STATE_RENDER_TARGET, E_INVALIDARG},
+        {false, false, hw::TRANSIENT_USE_WRITE_UNORDERED, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, S_OK, D3D12_COMMAND_LIST_TYPE_COMPUTE},
+        {false, false, hw::TRANSIENT_USE_WRITE_UNORDERED, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, E_INVALIDARG,
+            D3D12_COMMAND_LIST_TYPE_COPY},
+        {true, false, hw::TRANSIENT_USE_RENDER, D3D12_RESOURCE_STATE_RENDER_TARGET, E_INVALIDARG, D3D12_COMMAND_LIST_TYPE_COMPUTE},
         {false, true, hw::TRANSIENT_USE_UPDATE, D3D12_RESOURCE_STATE_COPY_DEST, S_OK},
         {false, false, hw::TRANSIENT_USE_UPDATE, D3D12_RESOURCE_STATE_COPY_DEST, E_INVALIDARG},
         {false, true, hw::TRANSIENT_USE_UPDATE, D3D12_RESOURCE_STATE_COPY_SOURCE, E_INVALIDARG},
         {false, true, hw::TRANSIENT_USE(6), D3D12_RESOURCE_STATE_COPY_SOURCE, E_INVALIDARG}};
     for (const auto &row : rows) {
-        graph made = {{D3D12_COMMAND_LIST_TYPE_DIRECT}, {{row.is_target ? target_desc() : buffer, nullptr}}, {}, {}};
+        graph made = {{row.queue}, {{row.is_target ? target_desc() : buffer, nullptr}}, {}, {}};
         if (row.is_written) made.passes.push_back({0, {{0, hw::TRANSIENT_USE_COPY_ALL, D3D12_RESOURCE_STATE_COPY_DEST}}});
         made.passes.push_back({0, {{0, row.use, row.state}}});
         held<hw::ITransientResources> resources;

@@ -85,6 +85,7 @@ fn a_cpp_program_uses_every_member() {
     for profile in ["discrete", "uma", "cache-coherent-uma", "heap-tier-1", "first-generation"] {
         let mut command = Command::new(&program);
         command.arg(library("heapwright_d3d12_runtime")).env("HEAPWRIGHT_PROFILE", profile);
+        command.env("HEAPWRIGHT_OPTIONS", "aliasing=advanced");
         command.current_dir(directory.path());
         let (stdout, stderr) = run(command);
         assert!(stdout.contains("COM rules: ok"), "{profile}: {stdout}");

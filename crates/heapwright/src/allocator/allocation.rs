@@ -41,6 +41,7 @@ pub struct ResourceAllocation {
     needs_copy: bool,
     /// Width of a buffer, in bytes; zero for textures.
     width: u64,
+    name: Option<Arc<str>>,
     /// State that only few allocations need.
     extras: Option<Box<Extras>>,
 }
@@ -50,13 +51,14 @@ pub struct ResourceAllocation {
 pub(crate) enum Memory {
     Placed { resource: ID3D12Resource, range: PlacedRange },
     Within(BufferRange),
-    Standalone(OwnResource),
+    // Boxed, so that it does not make each allocation larger.
+    Standalone(Box<OwnResource>),
 }
 
 #[derive(Default)]
 struct Extras {
     live_entry: Option<LiveEntry>,
-    label: Label,
+    user_data: u64,
     kept_mapped: KeptMapped,
     /// Held for its drop.
     _charge: Option<Charge>,
@@ -109,6 +111,7 @@ impl ResourceAllocation {
             is_cpu_accessible: granted.is_cpu_accessible,
             needs_copy: granted.needs_copy,
             width,
+            name: None,
             extras: None,
         }
     }
@@ -121,6 +124,15 @@ impl ResourceAllocation {
             Memory::Placed { range, .. } => Ok(range),
             Memory::Within(range) => Ok(range.backing()),
             Memory::Standalone(own) => Err(own),
+        }
+    }
+
+    /// Returns the part of a buffer that it is, if it is one.
+    #[inline]
+    fn part(&self) -> Option<&BufferRange> {
+        match &self.memory {
+            Memory::Within(range) => Some(range),
+            Memory::Placed { .. } | Memory::Standalone(_) => None,
         }
     }
 
@@ -175,30 +187,28 @@ impl ResourceAllocation {
         self.extras.as_deref()?.recorded.as_ref()
     }
 
-    /// Stores a label where reports and defragmentation find it.
-    pub(crate) fn set_label(&mut self, label: Label) {
-        let id = self.id();
-        if let Some(labels) = self.labels() {
-            labels.set(id, label.clone());
+    fn has_label(&self) -> bool {
+        self.name.is_some() || self.user_data() != 0
+    }
+
+    /// Stores name and user data where reports and defragmentation find them.
+    fn list_label(&self) {
+        let label = || Label { name: self.name.clone(), user_data: self.user_data(), backing: None };
+        match self.labels() {
+            Some(labels) if self.has_label() => labels.set(self.id(), label()),
+            Some(labels) => labels.remove(self.id()),
+            None => {}
         }
-        let extras = self.extras_mut();
-        extras.label = label;
-        if let Some(live_entry) = &extras.live_entry {
-            let Label { name, user_data, .. } = extras.label.clone();
+        if let Some(live_entry) = self.extras.as_deref().and_then(|extras| extras.live_entry.as_ref()) {
+            let Label { name, user_data, .. } = label();
             live_entry.update(|entry| (entry.name, entry.user_data) = (name, user_data));
         }
     }
 
-    fn label(&self) -> Option<&Label> {
-        self.extras.as_deref().map(|extras| &extras.label)
-    }
-
+    #[inline]
     fn forget_label(&self) {
-        if self.label().is_none_or(|label| *label == Label::default()) {
-            return;
-        }
-        if let Some(labels) = self.labels() {
-            labels.remove(self.id());
+        if self.has_label() {
+            self.labels().inspect(|labels| labels.remove(self.id()));
         }
     }
 
@@ -211,7 +221,6 @@ impl ResourceAllocation {
         if !matches!(self.memory, Memory::Placed { .. }) {
             return None;
         }
-        let label = self.label().cloned().unwrap_or_default();
         self.forget_label();
         self.unmap_kept();
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
@@ -220,8 +229,8 @@ impl ResourceAllocation {
         // A move may end with a smaller buffer. No more than its width may be mapped.
         self.width = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { desc.Width } else { 0 };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
-        if label != Label::default() {
-            self.set_label(label);
+        if self.has_label() {
+            self.list_label();
         }
         if let Some(recorded) = self.recorded() {
             if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
@@ -256,8 +265,9 @@ impl ResourceAllocation {
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
         match &self.memory {
-            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => resource,
+            Memory::Placed { resource, .. } => resource,
             Memory::Within(range) => range.resource(),
+            Memory::Standalone(own) => &own.resource,
         }
     }
 
@@ -307,10 +317,7 @@ impl ResourceAllocation {
     /// one. Add it to the offsets of views, copies and other operations.
     #[must_use]
     pub fn offset_from_resource(&self) -> ByteSize {
-        match &self.memory {
-            Memory::Within(range) => ByteSize::new(range.range().start().get()),
-            Memory::Placed { .. } | Memory::Standalone(_) => ByteSize::ZERO,
-        }
+        self.part().map_or(ByteSize::ZERO, |range| ByteSize::new(range.range().start().get()))
     }
 
     /// Returns the number of bytes that belong to this allocation, at least as many as requested.
@@ -319,7 +326,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.range().size(),
             Memory::Within(range) => range.range().size(),
-            Memory::Standalone(OwnResource { size, .. }) => *size,
+            Memory::Standalone(own) => own.size,
         }
     }
 
@@ -329,7 +336,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.alignment(),
             Memory::Within(range) => range.alignment(),
-            Memory::Standalone(OwnResource { alignment, .. }) => *alignment,
+            Memory::Standalone(own) => own.alignment,
         }
     }
 
@@ -371,14 +378,12 @@ impl ResourceAllocation {
     /// Returns the GPU virtual address of the first byte; `None` for resources without an address.
     #[must_use]
     pub fn gpu_virtual_address(&self) -> Option<GpuVirtualAddress> {
-        match &self.memory {
-            Memory::Within(range) => range.gpu_virtual_address(),
-            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
-                // SAFETY: the resource is a live COM object.
-                let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { resource.GetGPUVirtualAddress() };
-                GpuVirtualAddress::new(address)
-            }
+        if let Some(range) = self.part() {
+            return range.gpu_virtual_address();
         }
+        // SAFETY: the resource is a live COM object.
+        let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { self.resource().GetGPUVirtualAddress() };
+        GpuVirtualAddress::new(address)
     }
 
     /// Sets the name in reports. It is also set on the D3D12 object, for D3D12's own tools, unless the allocation is a
@@ -400,45 +405,39 @@ impl ResourceAllocation {
     }
 
     fn name(&mut self, name: &str) -> Result<(), Error> {
-        let user_data = self.user_data();
-        let name_in_reports: Arc<str> = Arc::from(name);
         if let Some(recorded) = self.recorded().filter(|_| !name.is_empty()) {
             recorded.recording().act(Action::Name { allocation: recorded.id(), name: name.into() });
         }
-        self.set_label(Label { name: Some(name_in_reports), user_data, backing: None });
-        match &self.memory {
-            Memory::Within(_) => Ok(()),
-            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
-                set_debug_name(resource, name)
-            }
-        }
+        self.name = Some(Arc::from(name));
+        self.list_label();
+        if self.part().is_some() { Ok(()) } else { set_debug_name(self.resource(), name) }
     }
 
     /// Returns the name that was set.
     #[must_use]
     pub fn debug_name(&self) -> Option<&str> {
-        self.label()?.name.as_deref()
+        self.name.as_deref()
     }
 
     /// Returns the application's value for the allocation; zero if none was set.
     #[must_use]
     pub fn user_data(&self) -> u64 {
-        self.label().map_or(0, |label| label.user_data)
+        self.extras.as_deref().map_or(0, |extras| extras.user_data)
     }
 
     /// Sets the application's value for the allocation.
     pub fn set_user_data(&mut self, user_data: u64) {
-        let name = self.label().and_then(|label| label.name.clone());
-        self.set_label(Label { name, user_data, backing: None });
+        self.extras_mut().user_data = user_data;
+        self.list_label();
     }
 }
 
 impl Drop for ResourceAllocation {
     #[inline]
     fn drop(&mut self) {
+        self.forget_label();
         if self.extras.is_some() {
             self.unmap_kept();
-            self.forget_label();
             // Before the memory becomes available to others.
             self.extras_mut().recorded = None;
         }
@@ -478,5 +477,37 @@ impl OpenResidencyList<'_> {
     /// The errors of [`add`](Self::add).
     pub fn add_allocation(&mut self, allocation: &ResourceAllocation) -> Result<(), Error> {
         allocation.memory().map_or(Ok(()), |heap| self.add(heap))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright_runtime::{HostProfile, Instance};
+
+    use super::*;
+    use crate::{ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc, buffer_desc};
+
+    #[test]
+    fn only_live_allocations_with_a_name_or_user_data_are_listed() {
+        let gpu = Instance::open(HostProfile::default_profile()).expect("the instance opens");
+        let allocator = ResourceAllocator::new(&gpu.device, None, ResourceAllocatorDesc::default());
+        let allocator = allocator.expect("the device is valid");
+        let create = || {
+            let desc = buffer_desc(ByteSize::from_kib(4));
+            allocator.create(&ResourceAllocationDesc::default(), desc).expect("there is memory")
+        };
+        let other = create();
+        let count = || other.labels().expect("it is placed").count();
+        let mut made = create();
+        assert_eq!(count(), 0);
+        for (user_data, listed) in [(5, 1), (0, 0), (6, 1)] {
+            made.set_user_data(user_data);
+            assert_eq!((made.user_data(), count()), (user_data, listed));
+        }
+        made.set_debug_name("name").expect("the device is valid");
+        made.set_user_data(0);
+        assert_eq!((made.debug_name(), count()), (Some("name"), 1));
+        drop(made);
+        assert_eq!(count(), 0);
     }
 }

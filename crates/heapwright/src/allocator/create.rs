@@ -10,7 +10,7 @@ use super::request::{HeapRules, Order, ResourceAllocationDesc, ResourceRequest, 
 use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
 use crate::error::Shortage;
-use crate::heaps::{HeapRequest, Label, Striped, TypedHeaps};
+use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceClass, ResourceRequirements, texel_bytes,
 };
@@ -196,7 +196,7 @@ impl Inner {
                     let made =
                         self.heaps.commit(heaps, request.resource, requirements, flags, constraints)?;
                     let width = buffer_width(&requirements.desc);
-                    let memory = Memory::Standalone(made);
+                    let memory = Memory::Standalone(Box::new(made));
                     Ok(ResourceAllocation::new(memory, width, &request.granted, decision))
                 }
                 _ => self.place(request, placements, decision),
@@ -349,7 +349,7 @@ impl Inner {
             }));
         }
         if user_data != 0 {
-            made.set_label(Label { user_data, ..Label::default() });
+            made.set_user_data(user_data);
         }
         if flags.contains(ResourceAllocationFlags::NEVER_RESIDENT) {
             made.set_never_resident();

@@ -47,7 +47,8 @@ impl<'a> Mapping<'a> {
         readable: Option<Range<u64>>,
         kept: Option<KeptResident<'a>>,
     ) -> Result<Self, Error> {
-        let start = map(resource, readable.as_ref())?;
+        let range = readable.as_ref().map(d3d12_range).transpose()?;
+        let start = map_buffer(resource, range.as_ref())?;
         let readable = readable.unwrap_or(0..len.get());
         let resource = Some(resource);
         Ok(Self { resource, start, len, readable, written: None, _exclusive: PhantomData, _kept: kept })
@@ -190,30 +191,19 @@ impl Drop for Mapping<'_> {
     }
 }
 
-/// Maps a whole buffer for reading and writing.
-pub(crate) fn map_whole(buffer: &ID3D12Resource) -> Result<NonNull<u8>, Error> {
-    map(buffer, None)
-}
-
 /// Maps a buffer. `readable` is the range that may be read; `None` is the whole buffer.
-fn map(buffer: &ID3D12Resource, readable: Option<&Range<u64>>) -> Result<NonNull<u8>, Error> {
-    let mut start = std::ptr::null_mut();
-    let range = readable.map(d3d12_range).transpose()?;
-    let range = range.as_ref().map(std::ptr::from_ref);
-    // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable, and the range
-    // outlives the call. No read range means that the CPU may read everything.
-    let hresult = unsafe { buffer.Map(0, range, &mut start) };
-    if hresult.is_err() {
-        return Err(Error::device("ID3D12Resource::Map", hresult));
-    }
-    NonNull::new(start.cast()).ok_or_else(|| {
+pub(crate) fn map_buffer(
+    buffer: &ID3D12Resource,
+    readable: Option<&D3D12_RANGE>,
+) -> Result<NonNull<u8>, Error> {
+    map_subresource(buffer, 0, readable, true)?.ok_or_else(|| {
         // SAFETY: the resource was mapped by the call above.
         unsafe { buffer.Unmap(0, None) };
         Error::device("ID3D12Resource::Map", E_POINTER)
     })
 }
 
-/// Maps a subresource, with or without an address.
+/// Maps a subresource, with or without an address. `readable` is the range that may be read; `None` is all of it.
 pub(crate) fn map_subresource(
     resource: &ID3D12Resource,
     subresource: u32,
@@ -229,20 +219,6 @@ pub(crate) fn map_subresource(
         return Err(Error::device("ID3D12Resource::Map", hresult));
     }
     Ok(NonNull::new(start.cast()))
-}
-
-/// Undoes one [`map_subresource`].
-///
-/// # Safety
-///
-/// The subresource was mapped, once for each call.
-pub(crate) unsafe fn unmap_subresource(
-    resource: &ID3D12Resource,
-    subresource: u32,
-    written: Option<&D3D12_RANGE>,
-) {
-    // SAFETY: the resource is a live COM object, and the caller's promise. The range outlives the call.
-    unsafe { resource.Unmap(subresource, written.map(std::ptr::from_ref)) };
 }
 
 /// Converts a range of bytes to D3D12's structure.

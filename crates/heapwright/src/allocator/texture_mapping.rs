@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
+use super::mapping::map_subresource;
 use crate::Error;
 use crate::request::{Block, texel_block};
 use crate::source::KeptResident;
@@ -61,11 +62,8 @@ impl<'a> TextureMapping<'a> {
         kept: Option<KeptResident<'a>>,
     ) -> Result<Self, Error> {
         let extent = Extent::of(resource, subresource)?;
-        // SAFETY: the resource is a live COM object, and has the subresource. A texture may be mapped without a pointer.
-        let hresult = unsafe { resource.Map(subresource, None, std::ptr::null_mut()) };
-        if hresult.is_err() {
-            return Err(Error::device("ID3D12Resource::Map", hresult));
-        }
+        // A texture may be mapped without an address.
+        map_subresource(resource, subresource, None, false)?;
         Ok(Self { resource, subresource, extent, has_written: false, _exclusive: PhantomData, _kept: kept })
     }
 

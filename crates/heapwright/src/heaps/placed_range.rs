@@ -27,7 +27,8 @@ pub(crate) struct PlacedRange {
     id: SharedPlacementId,
     range: HeapRange,
     sharing: Sharing,
-    alignment: Alignment,
+    /// A power of two. As a byte, because a range is moved often.
+    alignment_log2: u8,
     /// Whether dropping it frees the range.
     is_held: bool,
 }
@@ -51,7 +52,8 @@ impl PlacedRange {
         alignment: Alignment,
     ) -> Self {
         let SharedPlaced { id, range, heap } = placed;
-        let placed = Self { heaps, heap, id, range, sharing, alignment, is_held: true };
+        let alignment_log2 = u8::try_from(alignment.log2()).unwrap_or(0);
+        let placed = Self { heaps, heap, id, range, sharing, alignment_log2, is_held: true };
         if placed.heap().take_prefetched() {
             placed.heaps.prefetch.count_eliminated();
         }
@@ -68,7 +70,7 @@ impl PlacedRange {
     }
 
     pub(crate) fn alignment(&self) -> Alignment {
-        self.alignment
+        Alignment::from_log2(self.alignment_log2.into()).unwrap_or(Alignment::ONE)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use heapwright_core::HeapOffset;
 use heapwright_d3d12::{ID3D12Object, PCWSTR, *};
-use windows_core::{HRESULT, Interface};
+use windows_core::{HRESULT, Interface as _};
 
 use super::heap::Heap;
 use super::managed::KeptResident;
@@ -292,12 +292,20 @@ fn castable(resource: &ResourceDesc<'_>) -> (u32, *const DXGI_FORMAT) {
 }
 
 /// Sets the name of a D3D12 object.
-pub(crate) fn set_debug_name(object: &impl Interface, name: &str) -> Result<(), Error> {
-    let call = "ID3D12Object::SetName";
-    let object: ID3D12Object = object.cast().map_err(|error| Error::device(call, error.code()))?;
+pub(crate) fn set_debug_name(object: &ID3D12Object, name: &str) -> Result<(), Error> {
     // A zero would end the name early, and the rest would be lost silently.
-    let wide: Vec<u16> = name.encode_utf16().filter(|&unit| unit != 0).chain([0]).collect();
+    let units = name.encode_utf16().filter(|&unit| unit != 0);
+    // There are no more units than bytes, and the rest are zeros, which end the name.
+    let (mut short, mut long) = ([0; 64], Vec::new());
+    let wide = match short.get_mut(..=name.len()) {
+        Some(short) => short,
+        None => {
+            long.resize(name.len() + 1, 0);
+            &mut long
+        }
+    };
+    wide.iter_mut().zip(units).for_each(|(place, unit)| *place = unit);
     // SAFETY: the object is live, and the name, which ends with a zero, outlives the call.
     let hresult = unsafe { object.SetName(PCWSTR(wide.as_ptr())) };
-    if hresult.is_err() { Err(Error::device(call, hresult)) } else { Ok(()) }
+    if hresult.is_err() { Err(Error::device("ID3D12Object::SetName", hresult)) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! The C++ program that uses every member of gpgmm_d3d12.h.
+//! The C++ program that uses every member of gpgmm_d3d12.h and heapwright_d3d12.h, and the samples.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use super::{Place, native};
 
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Compiles the program of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI, and runs it
+/// Compiles the programs of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI, and runs them
 /// on a device: "system", or the runtime's.
 pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, String> {
     let folder = place.folder.join("gpgmm");
@@ -39,30 +39,59 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     // The program finds the DLL beside it.
     fs::copy(library, folder.join("gpgmm_d3d12.dll"))
         .map_err(|error| format!("{}: {error}", library.display()))?;
-    let program = folder.join("members.exe");
-    // The variant of MinGW's that has std::thread.
-    let mut command = Command::new("x86_64-w64-mingw32-g++-posix");
-    command.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-static"]);
-    command.args(["-DGPGMM_SHARED_LIBRARY", "-DGPGMM_TEST_MICROSOFT"]);
-    command.arg("-I").arg(package.join("include"));
-    command
-        .args(["-isystem", "/usr/include/directx", "-isystem", "/usr/include/dxguids", "-o"])
-        .arg(&program);
-    for entry in fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))? {
-        let path = entry.map_err(|error| error.to_string())?.path();
-        if path.extension().is_some_and(|ending| ending == "cpp") {
-            command.arg(path);
-        }
-    }
-    compile(command.arg(&microsoft).arg(library))?;
+    let compile_program = |name: &str, files: &[PathBuf], options: &[&str]| {
+        let program = folder.join(name).with_extension("exe");
+        // The variant of MinGW's that has std::thread.
+        let mut command = Command::new("x86_64-w64-mingw32-g++-posix");
+        command.args([
+            "-std=c++17",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-O1",
+            "-static",
+            "-DGPGMM_SHARED_LIBRARY",
+        ]);
+        command.args(options).arg("-I").arg(package.join("include"));
+        compile(command.arg("-o").arg(&program).args(files).arg(library)).map(|()| program)
+    };
+    let name = device.unwrap_or("ours");
+    let run_program = |program: &Path, device: &Path| {
+        let mut command = place.wine.command(program);
+        // Recordings and reports go there.
+        command.arg(device).current_dir(&folder).env("HEAPWRIGHT_OPTIONS", "aliasing=advanced");
+        let stem = program.file_stem().unwrap_or_default().display();
+        place.run(command, LIMIT, &format!("gpgmm-{name}-{stem}"))
+    };
 
     let runtime = place.built.runtime()?;
-    let mut command = place.wine.command(&program);
-    command.arg(device.map_or(runtime, Path::new));
-    // Recordings go there.
-    command.current_dir(&folder);
-    let run = place.run(command, LIMIT, &format!("gpgmm-{}", device.unwrap_or("ours")))?;
-    native::checks(&run).ok_or_else(|| run.describe())
+    let mut files = cpp_files(&sources)?;
+    files.push(microsoft);
+    let directx = ["-DGPGMM_TEST_MICROSOFT", "-isystem/usr/include/directx", "-isystem/usr/include/dxguids"];
+    let program = compile_program("members", &files, &directx)?;
+    let run = run_program(&program, device.map_or(runtime, Path::new))?;
+    let mut counts = native::checks(&run).ok_or_else(|| run.describe())?;
+    for sample in cpp_files(&package.join("example"))? {
+        let name = sample.file_stem().unwrap_or_default().display().to_string();
+        // With MinGW's own headers of D3D12.
+        let program = compile_program(&name, &[sample], &[])?;
+        let run = run_program(&program, device.map_or(runtime, |_| Path::new("d3d12.dll")))?;
+        counts.add(Counts::one(if run.is_success() { Ok(()) } else { Err(run.describe()) }));
+    }
+    Ok(counts)
+}
+
+/// Returns the C++ files of a folder.
+fn cpp_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|ending| ending == "cpp") {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 /// Checks that the DLL exports the functions that the headers declare, and nothing else.

@@ -35,7 +35,7 @@ pub(super) enum Step {
     C,
     /// C++ programs with the official headers, with the runtime's DLL
     Cpp,
-    /// The C++ program that uses every member of gpgmm_d3d12.h, on the runtime
+    /// The C++ program that uses every member of gpgmm_d3d12.h, and the samples, on the runtime
     Gpgmm,
     /// The examples, on the runtime
     Examples,
@@ -47,7 +47,7 @@ pub(super) enum Step {
     WineProgram,
     /// The examples, on Wine's Direct3D 12
     WineExamples,
-    /// The C++ program that uses every member of gpgmm_d3d12.h, on Wine's Direct3D 12
+    /// The C++ program that uses every member of gpgmm_d3d12.h, and the samples, on Wine's Direct3D 12
     WineGpgmm,
     /// The programs of interop/, which use the crate `windows`, on Wine's Direct3D 12
     WineInterop,
@@ -84,7 +84,7 @@ impl Step {
             Self::Program | Self::WineProgram => "heapwright devices, replay",
             Self::C => "C program",
             Self::Cpp => "C++ program, official headers",
-            Self::Gpgmm | Self::WineGpgmm => "C++ program, gpgmm_d3d12.h",
+            Self::Gpgmm | Self::WineGpgmm => "C++ programs, gpgmm_d3d12.h",
             Self::Examples | Self::WineExamples => "examples",
             Self::WineTests => "the library's integration tests",
             Self::WineConformance => "heapwright conformance",

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::{KeptMapped, MappedAddress, Memory, ResourceAllocation};
-use crate::allocator::mapping::{Mapping, map_subresource, map_whole, unmap_subresource};
+use super::{KeptMapped, MappedAddress, ResourceAllocation};
+use crate::allocator::mapping::{Mapping, map_buffer, map_subresource};
 use crate::allocator::texture_mapping::TextureMapping;
-use crate::heaps::OwnResource;
 use crate::recording::Recording;
 use crate::source::KeptResident;
 use crate::{Error, RecordFlags};
@@ -97,22 +96,16 @@ impl ResourceAllocation {
         if self.is_kept_mapped() {
             return Ok(());
         }
-        let start = match &self.memory {
-            _ if self.width == 0 => {
-                return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
-            }
-            Memory::Within(range) => {
-                // The lock is kept until `unmap_kept`.
-                std::mem::forget(self.keep_mappable()?);
-                range.mapped()
-            }
-            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
-                let kept = self.keep_mappable()?;
-                let start = map_whole(resource)?;
-                std::mem::forget(kept);
-                start
-            }
+        if self.width == 0 {
+            return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
+        }
+        let kept = self.keep_mappable()?;
+        let start = match self.part() {
+            Some(range) => range.mapped(),
+            None => map_buffer(self.resource(), None)?,
         };
+        // The lock is kept until `unmap_kept`.
+        std::mem::forget(kept);
         self.extras_mut().kept_mapped = KeptMapped::At(MappedAddress(start));
         Ok(())
     }
@@ -126,7 +119,7 @@ impl ResourceAllocation {
         let Some(extras) = self.extras.as_deref_mut() else { return };
         let KeptMapped::At(_) = extras.kept_mapped else { return };
         extras.kept_mapped = KeptMapped::Requested;
-        if !matches!(self.memory, Memory::Within(_)) {
+        if self.part().is_none() {
             // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been written.
             unsafe { self.resource().Unmap(0, None) };
         }
@@ -157,15 +150,13 @@ impl ResourceAllocation {
             return Ok(unsafe { Mapping::of_mapped(start.0, width, readable, None) });
         }
         let kept = self.keep_mappable()?;
-        match &self.memory {
-            Memory::Within(range) => {
+        match self.part() {
+            Some(range) => {
                 let len = width.min(range.range().size());
                 // SAFETY: the bytes of a part are mapped as long as it lives.
                 Ok(unsafe { Mapping::of_mapped(range.mapped(), len, readable, kept) })
             }
-            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
-                Mapping::new(resource, width, readable, kept)
-            }
+            None => Mapping::new(self.resource(), width, readable, kept),
         }
     }
 
@@ -233,16 +224,14 @@ impl ResourceAllocation {
         wants_address: bool,
     ) -> Result<Option<NonNull<u8>>, Error> {
         let kept = self.keep_mappable()?;
-        let address = match &self.memory {
-            Memory::Within(_) if subresource != 0 => {
+        let address = match self.part() {
+            Some(_) if subresource != 0 => {
                 let rule = format!("{subresource} is out of range; a buffer has one subresource");
                 return Err(Error::invalid_argument("subresource", rule));
             }
             // Backing buffers stay mapped.
-            Memory::Within(range) => Some(range.mapped()),
-            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
-                map_subresource(resource, subresource, read_range.as_ref(), wants_address)?
-            }
+            Some(range) => Some(range.mapped()),
+            None => map_subresource(self.resource(), subresource, read_range.as_ref(), wants_address)?,
         };
         // Unlocked by `unmap_subresource`.
         std::mem::forget(kept);
@@ -256,11 +245,9 @@ impl ResourceAllocation {
     ///
     /// This subresource was mapped by `map_subresource`, once for each call.
     pub unsafe fn unmap_subresource(&self, subresource: u32, written_range: Option<D3D12_RANGE>) {
-        if let Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) =
-            &self.memory
-        {
-            // SAFETY: the caller's promise.
-            unsafe { unmap_subresource(resource, subresource, written_range.as_ref()) };
+        if self.part().is_none() {
+            // SAFETY: the resource is a live COM object, and the caller's promise. The range outlives the call.
+            unsafe { self.resource().Unmap(subresource, written_range.as_ref().map(std::ptr::from_ref)) };
         }
         drop(self.memory().map(KeptResident::of_locked));
     }
