@@ -190,6 +190,7 @@ impl<W: Write> ChromeTrace<W> {
             Action::Count { counter, value } => self.counter(at, allocator, *counter, *value),
             Action::Allocate(_)
             | Action::Describe(_)
+            | Action::Reason { .. }
             | Action::UsePool { .. }
             | Action::Contents { .. }
             | Action::HeapAddress { .. }

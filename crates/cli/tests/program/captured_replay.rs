@@ -136,6 +136,9 @@ fn memory_actions(file: &Path) -> Vec<Action> {
                 let allocation = allocations.number(description.allocation);
                 Action::Describe(Box::new(Description { allocation, ..*description }))
             }
+            Action::Reason { allocation, reason } => {
+                Action::Reason { allocation: allocations.number(allocation), reason }
+            }
             Action::UsePool { allocation, pool } => {
                 Action::UsePool { allocation: allocations.number(allocation), pool: pools.number(pool) }
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use heapwright_core::ByteSize;
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
-use heapwright_trace::session::{Counter, Description, PlacementKind, ResourceKind};
+use heapwright_trace::session::{self, Counter, Description, PlacementKind, ResourceKind};
 
 use super::allocation::ResourceAllocation;
 use super::inner::Inner;
@@ -15,7 +15,7 @@ use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
 use crate::heaps::{Sharing, Striped, TypedHeaps};
 use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};
-use crate::request::Placement;
+use crate::request::{Placement, PlacementReason};
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
 
 impl Inner {
@@ -125,8 +125,9 @@ fn record(
         place => place,
     };
     let id = recorded.id();
-    let description =
-        recording.records(RecordFlags::API_CALLS).then(|| Box::new(describe(made, id, allocation, resource)));
+    let description = recording
+        .records(RecordFlags::API_CALLS)
+        .then(|| (Box::new(describe(made, id, allocation, resource)), reason(made.info().decision.reason)));
     recording.push(Event::Allocate(Box::new(Allocated {
         instance: recording.instance(),
         id,
@@ -179,6 +180,17 @@ fn describe(
         Placement::Imported => PlacementKind::Imported,
     };
     Description { allocation: id, placement, ..describe_call(allocation, resource) }
+}
+
+fn reason(reason: PlacementReason) -> session::PlacementReason {
+    match reason {
+        PlacementReason::Usual => session::PlacementReason::Usual,
+        PlacementReason::AllocationFlag => session::PlacementReason::AllocationFlag,
+        PlacementReason::AllocatorFlag => session::PlacementReason::AllocatorFlag,
+        PlacementReason::ExtraHeapFlags => session::PlacementReason::ExtraHeapFlags,
+        PlacementReason::TooLargeToShare => session::PlacementReason::TooLargeToShare,
+        PlacementReason::OutOfMemory => session::PlacementReason::OutOfMemory,
+    }
 }
 
 /// Returns the description of a call whose result is not known.

@@ -80,7 +80,7 @@ impl<W: Write + Seek> ChromeEvents<W> {
     }
 
     fn allocate(&mut self, at: Moment, allocated: &Allocated) -> io::Result<()> {
-        if let Some(description) = &allocated.description {
+        if let Some((description, _)) = &allocated.description {
             let Allocated { heap_type, resource_flags, clear_value, .. } = allocated;
             let args = resource_call(description, *heap_type, *resource_flags, clear_value.as_ref());
             self.trace.call(at, "ResourceAllocator.CreateResource", &args)?;

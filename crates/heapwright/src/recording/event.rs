@@ -1,6 +1,6 @@
 //! Events on their way to the writer.
 
-use heapwright_trace::session::{Action, Counter, Description, Heap, ResourceKind};
+use heapwright_trace::session::{Action, Counter, Description, Heap, PlacementReason, ResourceKind};
 
 use crate::ClearValue;
 
@@ -118,8 +118,8 @@ pub(crate) struct Allocated {
     /// Heap and offset.
     pub(crate) place: Option<(u64, u64)>,
     pub(crate) address: Option<u64>,
-    /// `None` if calls are not recorded.
-    pub(crate) description: Option<Box<Description>>,
+    /// The description and the reason for the placement; `None` if calls are not recorded.
+    pub(crate) description: Option<(Box<Description>, PlacementReason)>,
     pub(crate) clear_value: Option<ClearValue>,
     /// The pool from which it was requested.
     pub(crate) pool: Option<u64>,

@@ -112,8 +112,9 @@ impl<W: Write + Seek> Session<W> {
         let allocation = Allocation { id, size, kind, heap_type, flags: resource_flags, name: None };
         self.select(instance)?;
         self.record(Action::Allocate(allocation))?;
-        if let Some(description) = allocated.description {
+        if let Some((description, reason)) = allocated.description {
             self.record(Action::Describe(description))?;
+            self.record(Action::Reason { allocation: id, reason })?;
         }
         if let Some(pool) = allocated.pool {
             self.record(Action::UsePool { allocation: id, pool })?;

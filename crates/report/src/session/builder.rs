@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use heapwright::report::AllocationKind;
-use heapwright_trace::session::{Action, Allocation, Counter, Heap, Record, ResourceKind};
+use heapwright_trace::session::{Action, Allocation, Counter, Heap, PlacementKind, Record, ResourceKind};
 
 use super::free_space::{FreeSpace, fragmentation};
 use super::history::{Block, HeapLife, Paging, PagingEvent, SessionHistory, Submission};
@@ -98,8 +98,17 @@ impl HistoryBuilder {
                 self.name(*allocation, name);
                 Ok(())
             }
-            Action::Describe(description) if description.sample_count > 1 => {
-                self.change(description.allocation, |block| block.kind = AllocationKind::Multisampled);
+            Action::Describe(description) => {
+                self.change(description.allocation, |block| {
+                    block.placement = description.placement;
+                    if description.sample_count > 1 {
+                        block.kind = AllocationKind::Multisampled;
+                    }
+                });
+                Ok(())
+            }
+            &Action::Reason { allocation, reason } => {
+                self.change(allocation, |block| block.reason = Some(reason));
                 Ok(())
             }
             &Action::CreatePool { pool, .. } => self.create_pool(pool),
@@ -141,6 +150,8 @@ impl HistoryBuilder {
             },
             heap_type,
             pool: 0,
+            placement: PlacementKind::Unknown,
+            reason: None,
             name: allocation.name.clone().unwrap_or_default(),
         };
         let index = self.add_block(block)?;

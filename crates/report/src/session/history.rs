@@ -1,7 +1,7 @@
 //! The history of a session: what was in memory, from when to when.
 
 use heapwright::report::AllocationKind;
-use heapwright_trace::session::HeapType;
+use heapwright_trace::session::{HeapType, PlacementKind, PlacementReason};
 
 /// Heaps and allocations of a session with their lifetimes. [`HistoryBuilder`](super::HistoryBuilder) creates it.
 ///
@@ -57,6 +57,10 @@ pub struct Block {
     pub heap_type: HeapType,
     /// 0 for no pool, otherwise the index in [`SessionHistory::pools`] and 1.
     pub pool: u32,
+    /// How it was placed, if that was recorded.
+    pub placement: PlacementKind,
+    /// Why it was placed so, if that was recorded.
+    pub reason: Option<PlacementReason>,
     /// Debug name, or an empty string.
     pub name: Box<str>,
 }

@@ -36,7 +36,7 @@ pub(crate) const PAGE: HtmlPage = HtmlPage {
         include_str!("page/allocations.js"),
         include_str!("page/main.js"),
     ),
-    script_hash: "dhw0rTWvgRZIKlftulUH1ATTIetR6YtbcqgTWmxEjns=",
+    script_hash: "wmVEcBoqgJ2vu0utOfPnoYWYsY6RA8bLPf4aWY9Xn7E=",
 };
 
 /// Name and origin of a session, for the heading of its page.
@@ -188,6 +188,8 @@ struct Blocks<'a> {
     name: Column,
     names: Names<'a>,
     pool: Column,
+    /// The placement, and eight times the reason.
+    placement: Column,
 }
 
 #[derive(Serialize)]
@@ -275,6 +277,9 @@ impl<'a> Data<'a> {
                 name: block_name,
                 names: block_names,
                 pool: Column::plain(blocks.iter().map(|block| block.pool.into())),
+                placement: Column::plain(blocks.iter().map(|block| {
+                    block.placement as u64 + 8 * block.reason.map_or(0, |reason| reason as u64)
+                })),
             },
             heaps: Heaps {
                 id: Column::differences(heaps.iter().map(|heap| heap.id)),

@@ -5,7 +5,8 @@ use heapwright_report::session::{
     HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle, Submission, write_session_html,
 };
 use heapwright_trace::session::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
+    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    ResourceKind,
 };
 use proptest::prelude::*;
 
@@ -128,12 +129,16 @@ fn kinds_and_pools_are_those_of_the_records() {
         texture(3, 1),
         texture(4, 1),
         Action::Describe(Box::new(Description { allocation: 4, sample_count: 4, ..description() })),
+        Action::Reason { allocation: 4, reason: PlacementReason::OutOfMemory },
         Action::UsePool { allocation: 4, pool: 7 },
     ]);
     let found: Vec<_> = history.blocks.iter().map(|block| (block.kind, block.pool)).collect();
     use AllocationKind::{Buffer, Multisampled, RenderTarget, Texture};
     assert_eq!(found, [(Buffer, 2), (Texture, 0), (RenderTarget, 0), (Multisampled, 0)]);
     assert_eq!(history.pools, ["pool 6".into(), "pool 9".into()]);
+    let placed: Vec<_> = history.blocks.iter().map(|block| (block.placement, block.reason)).collect();
+    let multisampled = (PlacementKind::SharedHeap, Some(PlacementReason::OutOfMemory));
+    assert_eq!(placed[2..], [(PlacementKind::Unknown, None), multisampled]);
 }
 
 fn description() -> Description {

@@ -2,7 +2,8 @@
 
 use super::encode::{Previous, tag};
 use super::record::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
+    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    ResourceKind,
 };
 use super::varint::{NOT_FILLED, add, take, too_large};
 use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
@@ -104,6 +105,12 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
             is_shared: take_bool(bytes)?,
             pool: if take_bool(bytes)? { Some(take(bytes)?) } else { None },
         },
+        tag::REASON => {
+            let allocation = take_id(bytes, last_allocation)?;
+            let byte = take_byte(bytes)?;
+            let found = PlacementReason::ALL.into_iter().find(|&reason| reason as u8 == byte);
+            Action::Reason { allocation, reason: found.ok_or_else(|| unknown("reason", byte))? }
+        }
         value => return Err(unknown("action", value)),
     };
     Ok(Record { time_us, action })

@@ -43,6 +43,7 @@ pub(super) mod tag {
     pub(in crate::session) const RELEASE_POOL: u8 = 26;
     pub(in crate::session) const PREFETCH_HEAP: u8 = 27;
     pub(in crate::session) const HEAP_TIME: u8 = 28;
+    pub(in crate::session) const REASON: u8 = 29;
 }
 
 /// Appends a record, whose time is not less than the previous one.
@@ -77,6 +78,7 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         Action::ReleasePool { .. } => tag::RELEASE_POOL,
         Action::PrefetchHeap { .. } => tag::PREFETCH_HEAP,
         Action::HeapTime { .. } => tag::HEAP_TIME,
+        Action::Reason { .. } => tag::REASON,
     });
     push(bytes, time_us - previous.time_us);
     previous.time_us = *time_us;
@@ -165,6 +167,10 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
             if let Some(pool) = pool {
                 push(bytes, *pool);
             }
+        }
+        Action::Reason { allocation, reason } => {
+            push_id(bytes, last_allocation, *allocation);
+            bytes.push(*reason as u8);
         }
         Action::DropAllocator | Action::Frame | Action::IdlePeriod => {}
         Action::ReleaseHeaps { bytes: released } => push(bytes, *released),

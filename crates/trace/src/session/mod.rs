@@ -62,6 +62,7 @@
 //! | 26 | [`ReleasePool`](Action::ReleasePool) | pool id |
 //! | 27 | [`PrefetchHeap`](Action::PrefetchHeap) | heap id, whether it is shared (byte, 0 or 1), whether it belongs to a pool (byte), pool id if it does |
 //! | 28 | [`HeapTime`](Action::HeapTime) | heap type (byte), whether the heap was freed (byte, 0 or 1), nanoseconds |
+//! | 29 | [`Reason`](Action::Reason) | allocation id, reason (byte) |
 //!
 //! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the value of
 //! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.
@@ -113,7 +114,8 @@ pub use block::{MAX_BLOCK_LEN, VERSION};
 #[cfg(feature = "read")]
 pub use reader::SessionReader;
 pub use record::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
+    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    ResourceKind,
 };
 pub use writer::{SessionWriter, WriteError};
 

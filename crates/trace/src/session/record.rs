@@ -81,6 +81,13 @@ pub enum Action {
     },
     /// An allocation was requested with this description. Replays need it; it follows [`Allocate`](Self::Allocate).
     Describe(Box<Description>),
+    /// Why an allocation was placed as its [`Description`] says, which it follows.
+    Reason {
+        /// Id of the allocation.
+        allocation: u64,
+        /// The reason.
+        reason: PlacementReason,
+    },
     /// An allocation is named.
     Name {
         /// Id of the allocation.
@@ -243,6 +250,36 @@ impl PlacementKind {
             .into_iter()
             .find(|&placement| placement as u8 == byte)
     }
+}
+
+/// Why an allocation was placed as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PlacementReason {
+    /// The first placement that the kind of resource allows.
+    Usual = 1,
+    /// A flag of the allocation requires it.
+    AllocationFlag = 2,
+    /// A flag of the allocator requires it.
+    AllocatorFlag = 3,
+    /// The request has heap flags that the allocator's heaps do not have.
+    ExtraHeapFlags = 4,
+    /// The resource is larger than shared heaps may be.
+    TooLargeToShare = 5,
+    /// The usual placements found no memory.
+    OutOfMemory = 6,
+}
+
+impl PlacementReason {
+    /// All reasons.
+    pub const ALL: [Self; 6] = [
+        Self::Usual,
+        Self::AllocationFlag,
+        Self::AllocatorFlag,
+        Self::ExtraHeapFlags,
+        Self::TooLargeToShare,
+        Self::OutOfMemory,
+    ];
 }
 
 /// A counter of a recording. Sizes are in bytes.

@@ -70,7 +70,9 @@ impl References {
             Action::HeapAddress { heap, .. } | Action::MakeResident { heap } | Action::Evict { heap } => {
                 self.heap(*heap)?;
             }
-            Action::AllocationAddress { allocation, .. } | Action::Name { allocation, .. } => {
+            Action::AllocationAddress { allocation, .. }
+            | Action::Name { allocation, .. }
+            | Action::Reason { allocation, .. } => {
                 self.allocation(*allocation)?;
             }
             Action::Describe(description) => {

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use heapwright_trace::session::{
     Action, Allocation, Counter, Description, Heap, HeapType, MAX_CONTENTS_LEN, MAX_NAME_LEN, PlacementKind,
-    Record, ResourceKind, SessionReader, SessionWriter, WriteError,
+    PlacementReason, Record, ResourceKind, SessionReader, SessionWriter, WriteError,
 };
 use heapwright_trace::{Format, RecordReader, Trace};
 use proptest::collection::vec;
@@ -84,6 +84,8 @@ fn action() -> impl Strategy<Value = Action> {
             size
         }),
         description().prop_map(|description| Action::Describe(Box::new(description))),
+        (integer(), select(&PlacementReason::ALL[..]))
+            .prop_map(|(allocation, reason)| Action::Reason { allocation, reason }),
         (integer(), ".{1,20}").prop_map(|(allocation, name)| Action::Name { allocation, name: name.into() }),
         integer().prop_map(|allocator| Action::SelectAllocator { allocator }),
         (".{0,20}", ".{0,20}")

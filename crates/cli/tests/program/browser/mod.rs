@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use heapwright_report::session::{HistoryBuilder, Paging, PlacementSource, SessionTitle, write_session_html};
 use heapwright_trace::session::{
-    Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind, SessionWriter,
+    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    ResourceKind, SessionWriter,
 };
 use serde_json::{Value, json};
 
@@ -280,11 +281,14 @@ fn choose(browser: &Browser, list: &str, value: &str) {
     ));
 }
 
-/// Where is the memory, what grew between two moments, what is left at the end, and is the budget exceeded?
+/// Where is the memory, what grew between two moments, what is left at the end, why is it there, and is the budget exceeded?
 #[test]
 #[ignore = "needs chromium-driver"]
 fn the_page_answers_questions() {
     let budget = Action::Count { counter: Counter::LocalBudget, value: 1 << 40 };
+    let description =
+        Description { allocation: 3, placement: PlacementKind::OwnHeap, ..Description::default() };
+    let reason = Action::Reason { allocation: 3, reason: PlacementReason::TooLargeToShare };
     let (browser, _folder) = open([
         create_heap(0, 1, 64 << 20, None),
         Record { time_us: 0, action: budget },
@@ -292,6 +296,8 @@ fn the_page_answers_questions() {
         allocate(1000, 2, 1 << 20, Some("mesh 1")),
         place(1000, 2, 1, 0),
         allocate(2000, 3, 4 << 20, Some("texture/rock")),
+        Record { time_us: 2000, action: Action::Describe(Box::new(description)) },
+        Record { time_us: 2000, action: reason },
         Record { time_us: 2000, action: Action::UsePool { allocation: 3, pool: 70 } },
         place(2000, 3, 1, 4 << 20),
         allocate(3000, 5, 16 << 20, Some("texture/sand")),
@@ -331,6 +337,12 @@ fn the_page_answers_questions() {
     let left = cells(&browser, "list");
     assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
     assert_eq!(left[0][0], "texture/rock");
+    let picked = browser.run(
+        "document.querySelector('#list button').click();
+         return document.querySelector('.picked:not([hidden])').innerText",
+    );
+    let why = "placed in a heap of its own: it is too large for shared heaps";
+    assert!(picked.as_str().unwrap().contains(why), "{picked}");
     // Stacked, the charts and the overview have the colours of the groups.
     let total = shown(&browser);
     choose(&browser, "stack-by", "beginning");

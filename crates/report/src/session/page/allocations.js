@@ -45,7 +45,7 @@ const makeAllocations = (pickBlock) => {
     const kind = [blocks.kind[block] ? KINDS[blocks.kind[block]] : '', HEAP_TYPES[blocks.type[block]]].filter(Boolean).join(', ');
     row.append(name, make('td', formatSize(blocks.size[block]), { className: 'n', title: formatCount(blocks.size[block]) + ' bytes' }), make('td', kind),
       make('td', formatTime(timeAt(blocks.start[block])), { className: 'n', title: 'event ' + formatCount(blocks.start[block] + 1) }),
-      make('td', formatLifetime(block), { className: 'n' }), make('td', placeOf(block)));
+      make('td', formatLifetime(block), { className: 'n' }), make('td', placeOf(block), { title: reasonOf(block) }));
     return row;
   };
   const draw = () => {

@@ -65,6 +65,8 @@ const blocks = {
   names: data.blocks.names,
   // 0 for none, otherwise the index in `data.pools` and 1.
   pool: plain(data.blocks.pool, counts.blocks, Uint32Array),
+  // The index in PLACEMENTS, and eight times that in REASONS.
+  placement: plain(data.blocks.placement, counts.blocks, Uint8Array),
 };
 blocks.end = endsOf(blocks.start, plain(data.blocks.length, counts.blocks, Uint32Array));
 const heaps = {

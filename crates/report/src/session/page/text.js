@@ -32,9 +32,13 @@ const formatTime = (us) => {
 };
 const KINDS = ['kind unknown', 'buffer', 'texture', 'render target or depth-stencil', 'multisampled texture', 'slab', 'backing buffer'];
 const HEAP_TYPES = ['', 'DEFAULT', 'UPLOAD', 'READBACK', 'CUSTOM', 'GPU_UPLOAD'];
+const PLACEMENTS = ['', 'a part of a larger buffer', 'placed in a shared heap', 'placed in a heap of its own', 'committed', 'imported'];
+const REASONS = ['', 'the usual placement', 'a flag of the allocation requires it', 'a flag of the allocator requires it',
+  'the allocator’s heaps lack heap flags that were requested', 'it is too large for shared heaps', 'the usual placements found no memory'];
 const blockName = (block) => blocks.names[blocks.name[block]] || 'allocation ' + blocks.id[block];
 const heapName = (heap) => heaps.names[heaps.name[heap]] || 'heap ' + heaps.id[heap];
 const placeOf = (block) => (blocks.heap[block] === 0 ? 'outside of heaps' : heapName(blocks.heap[block] - 1) + ' at ' + formatHex(blocks.offset[block]));
+const reasonOf = (block) => [PLACEMENTS[blocks.placement[block] % 8], REASONS[blocks.placement[block] >> 3]].filter(Boolean).join(': ');
 const isLiveAtEnd = (block) => blocks.end[block] >= counts.moments;
 const timeAt = (moment) => times[Math.min(moment, counts.moments - 1)] - times[0];
 const lifetimeOf = (block) => timeAt(blocks.end[block]) - timeAt(blocks.start[block]);
@@ -45,6 +49,7 @@ const describeBlock = (element, block) => {
   const waste = blocks.size[block] - blocks.requested[block];
   if (waste > 0) lines.push(formatExactly(waste) + ' more than requested');
   lines.push(placeOf(block));
+  if (reasonOf(block)) lines.push(reasonOf(block));
   lines.push('created after ' + formatTime(timeAt(blocks.start[block])) + ', event ' + formatCount(blocks.start[block] + 1));
   lines.push(isLiveAtEnd(block) ? 'live at the end'
     : 'freed or moved after ' + formatTime(timeAt(blocks.end[block])) + ', lived ' + formatTime(lifetimeOf(block)));
