@@ -395,3 +395,22 @@ fn idle_periods_are_repeated() {
     let periods = actions.iter().filter(|action| matches!(action, Action::IdlePeriod)).count();
     assert!(periods > 30, "{periods}");
 }
+
+/// Allocators are created when they are first used, those in which they are nested before them.
+#[test]
+fn an_allocator_is_nested_in_one_that_does_nothing() {
+    let folder = Folder::new();
+    let file = folder.path().join("nested.hws");
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let desc = || ResourceAllocatorDesc { record_options: record_to(&file), ..Default::default() };
+    let outermost = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc()).unwrap();
+    let middle = outermost.create_nested(desc()).unwrap();
+    let innermost = middle.create_nested(desc()).unwrap();
+    drop(any_allocation(&innermost, &mut Numbers(1)));
+    drop((innermost, middle, outermost));
+    replay_is_identical(&file, "nested");
+    let replayed = file.with_extension("again.hws");
+    let records = RecordReader::new(&replayed, File::open(&replayed).unwrap()).unwrap();
+    let actions = records.map(|record| record.unwrap().action);
+    assert_eq!(actions.filter(|action| matches!(action, Action::NestAllocator { .. })).count(), 2);
+}
