@@ -5,7 +5,6 @@ use heapwright_d3d12::*;
 
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
-use super::report::LiveAllocation;
 use super::request::{HeapRules, Order, ResourceAllocationDesc, ResourceRequest, order, part_of};
 use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
@@ -14,7 +13,7 @@ use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceClass, ResourceRequirements, texel_bytes,
 };
-use crate::source::Refusal;
+use crate::source::{Listed, Refusal, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
@@ -339,14 +338,13 @@ impl Inner {
         let is_listed = self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
             || matches!(decision.placement, Placement::Committed | Placement::Imported);
         if is_listed {
-            made.set_live_entry(self.live.add(LiveAllocation {
+            made.list(Listed {
+                number: next_number(),
                 size: made.size(),
                 heap_type: request.granted.heap_type,
                 placement: decision.placement,
                 is_buffer: request.resource.is_buffer(),
-                name: None,
-                user_data,
-            }));
+            });
         }
         if user_data != 0 {
             made.set_user_data(user_data);

@@ -11,7 +11,6 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
 use super::engine_desc::{engine_desc, granularity_of};
-use super::labels::Labels;
 use super::nesting::{Siblings, SpareHeaps};
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
@@ -40,7 +39,6 @@ pub(crate) struct TypedHeaps {
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
     timer: Arc<HeapTimer>,
-    pub(crate) labels: Labels,
     pub(crate) prefetch: Prefetch,
     /// The number of heaps of a custom pool.
     pool_heaps: Option<Arc<PoolHeaps>>,
@@ -139,7 +137,6 @@ impl TypedHeaps {
             spare,
             siblings,
             source,
-            labels: Labels::default(),
             prefetch: Prefetch::default(),
             pool_heaps,
             recorded_pool: OnceLock::new(),
