@@ -2,21 +2,19 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`rival`] | the traits that suballocators implement to take part |
+//! | [`rival`] | the trait that suballocators implement to take part |
 //! | [`rivals`] | the suballocators, including ours, and the lists of who takes part in which workloads |
 //! | [`workload`] | the workloads; operations are generated before the clock starts, from a fixed seed |
 //! | [`interleave`] | runs a workload with all rivals alternately, in rounds |
 //! | [`suite`] | all workloads, timed for the report, or with each result checked |
-//! | [`refusals`] | checks that all rivals did the same work: a run fails if one refuses what others serve |
 //! | [`gpu`] | the runtime's Vulkan driver on a GPU, beside plain Vulkan and VMA |
 //! | [`memory`] | heapwright beside VMA and gpu-allocator with memory of a device: held bytes and modelled time |
-//! | [`report`] | the report, as markdown |
+//! | [`report`] | the report, as markdown; a run fails if a rival refuses what others serve |
 
 pub mod gpu;
 pub mod interleave;
 pub mod memory;
 pub mod random;
-pub mod refusals;
 pub mod report;
 pub mod rival;
 pub mod rivals;

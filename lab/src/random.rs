@@ -1,27 +1,25 @@
 //! Pseudorandom numbers that are the same in every run.
 
 use heapwright_core::ByteSize;
+use heapwright_simulation::Random as Bits;
 
 /// The seed of all workloads, each of which uses its own stream.
 pub const SEED: u64 = 20_261_121;
 
-/// SplitMix64, by Steele, Lea and Flood (OOPSLA 2014).
+/// Random numbers and sizes.
 #[derive(Debug)]
-pub struct Random(u64);
+pub struct Random(Bits);
 
 impl Random {
     /// Creates stream number `stream` of [`SEED`].
     #[must_use]
     pub fn new(stream: u64) -> Self {
-        Self(SEED.wrapping_add(stream.wrapping_mul(0x9E37_79B9_0000_0001)))
+        Self(Bits::seeded(SEED.wrapping_add(stream.wrapping_mul(0x9E37_79B9_0000_0001))))
     }
 
     /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        self.0.bits()
     }
 
     /// Returns a number below `limit`, which must not be zero.

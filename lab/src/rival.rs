@@ -1,6 +1,4 @@
-//! The traits of suballocators that take part.
-
-use std::fmt;
+//! The trait of suballocators that take part.
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
@@ -15,16 +13,6 @@ pub struct Terms {
     pub most_live: u32,
 }
 
-/// The reason why a rival cannot run a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit(pub &'static str);
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
 /// A suballocator of the offsets from zero to a capacity, for one thread at a time.
 pub trait Rival: Sized {
     /// The handle to free an allocation.
@@ -32,10 +20,10 @@ pub trait Rival: Sized {
 
     /// Creates a suballocator whose capacity is entirely free.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// The rival cannot meet the terms and is left out of the workload.
-    fn new(terms: &Terms) -> Result<Self, Unfit>;
+    /// Panics if the rival cannot meet the terms.
+    fn new(terms: &Terms) -> Self;
 
     /// Allocates a range and returns its handle and offset, or `None` if there is no room.
     ///

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use heapwright_trace::TraceError;
 
-use crate::interleave::{self, Result as Best};
-use crate::refusals::{self, Difference};
-use crate::report::{Format, Section};
-use crate::rival::Unfit;
-use crate::rivals::{self, BASELINE, Entrant};
+use crate::interleave;
+use crate::report::Format::{Nanoseconds, Percent, Share};
+use crate::report::{Column, Section};
+use crate::rivals::{self, Entrant};
 use crate::workload::Effort;
 use crate::workload::full::Fullness;
 use crate::workload::script::{Script, Survey, Time, TimeEach, Timing};
@@ -23,6 +22,27 @@ pub struct Suite {
     pub traces: Traces,
 }
 
+/// A column, and its figure of a rival.
+type Figure = (Column, fn(&Timing, &Survey) -> f64);
+
+const EARLY_PAIR: Figure = (("early pair, ns", Nanoseconds), |timing, _| timing.nanoseconds(0) * 2.0);
+const FIRST_PAIR: Figure = (("pair, ns", Nanoseconds), |timing, _| timing.nanoseconds(0) * 2.0);
+const LATER_PAIR: Figure = (("pair, ns", Nanoseconds), |timing, _| timing.nanoseconds(1) * 2.0);
+const OPERATION: Figure = (("operation, ns", Nanoseconds), |timing, _| timing.nanoseconds(0));
+const P999: Figure = (("p99.9, ns", Nanoseconds), |_, survey| survey.p999());
+const WORST: Figure = (("worst, ns", Nanoseconds), |_, survey| survey.worst());
+const HIGH_WATER: Figure = (("high-water / peak live", Share), |_, survey| survey.high_water);
+const REFUSED: Figure = (("refused", Percent), |timing, _| timing.refused);
+
+/// A column of a heap that is kept full, and its figure of a rival.
+type FullFigure = (Column, fn(&Fullness) -> f64);
+
+const FULL: [FullFigure; 3] = [
+    (("used at first refusal", Share), |full| full.first),
+    (("used at later ones", Share), |full| full.mean),
+    (("full, ns", Nanoseconds), Fullness::nanoseconds),
+];
+
 impl Suite {
     /// Creates a suite with the traces in the given folders.
     ///
@@ -33,139 +53,78 @@ impl Suite {
         Ok(Self { effort, traces: Traces::read(trace_folders)? })
     }
 
-    /// Runs all workloads and calls `begin` before each section. Also returns the rivals that refused what others
-    /// served, whose figures are not comparable.
-    pub fn run(&self, mut begin: impl FnMut(&str)) -> (Vec<Section>, Vec<Difference>) {
+    /// Runs all workloads and calls `begin` before each section.
+    pub fn run(&self, mut begin: impl FnMut(&str)) -> Vec<Section> {
         let mut sections = Vec::new();
-        let mut differences = Vec::new();
         for shape in &SHAPES {
             begin(shape.name);
-            sections.push(self.shape(shape, &mut differences));
+            sections.push(self.shape(shape));
         }
         for script in &self.traces.scripts {
             begin(&script.name);
-            sections.push(self.trace(script, &mut differences));
+            let about = format!(
+                "{} operations at alignment 256 in 32 GiB. High-water is the highest end of any allocation.",
+                script.passes[0].len()
+            );
+            let figures = [OPERATION, P999, WORST, HIGH_WATER, REFUSED];
+            let title = format!("Trace {}", script.name);
+            let (timed, each) = (rivals::any_order(), rivals::any_order());
+            sections.push(self.section(title, about, &timed, &each, script, &figures));
         }
         begin("upload ring");
-        sections.push(self.upload_ring(&mut differences));
-        (sections, differences)
+        let about = "256 B to 64 KiB in 256 B units at alignment 256, log-uniform; 2,000 live in 64 MiB, the oldest freed first.";
+        let (timed, each) = (rivals::oldest_first(), rivals::oldest_first());
+        let figures = [FIRST_PAIR, P999, WORST, REFUSED];
+        let script = upload_ring(self.effort);
+        let (title, about) = ("Upload ring".to_owned(), about.to_owned());
+        sections.push(self.section(title, about, &timed, &each, &script, &figures));
+        sections
     }
 
     fn rounds(&self) -> u32 {
         self.effort.pick(7, 3)
     }
 
-    fn shape(&self, shape: &Shape, differences: &mut Vec<Difference>) -> Section {
-        let churn = shape.churn(self.effort);
-        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), &churn, differences);
-        let full = interleave::run(&rivals::any_order(), &shape.full(self.effort), self.rounds().min(3));
-        differences.extend(refusals::differences_of(&format!("{}, full", shape.name), &full));
-        let rows = timing.into_iter().zip(survey).zip(full).map(|((timing, survey), full)| {
-            let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
-                let full = full.outcome.ok();
-                vec![
-                    Some(timing.nanoseconds(0) * 2.0),
-                    Some(timing.nanoseconds(1) * 2.0),
-                    Some(survey.p999()),
-                    Some(survey.worst()),
-                    full.as_ref().map(|full| full.first),
-                    full.as_ref().map(|full| full.mean),
-                    full.as_ref().map(Fullness::nanoseconds),
-                    Some(timing.refused),
-                ]
-            });
-            (timing.name, values)
-        });
-        let columns = [
-            ("early pair, ns", Format::Nanoseconds),
-            ("pair, ns", Format::Nanoseconds),
-            ("p99.9, ns", Format::Nanoseconds),
-            ("worst, ns", Format::Nanoseconds),
-            ("used at first refusal", Format::Share),
-            ("used at later ones", Format::Share),
-            ("full, ns", Format::Nanoseconds),
-            ("refused", Format::Percent),
-        ];
+    fn shape(&self, shape: &Shape) -> Section {
         let about = format!(
             "{} \"Pair\" is one free and one allocation of a random slot, \"early\" for the first 7,200 after filling. \"Full\" is one served \
              request where room has to be made, with the refusals and frees that took.",
             shape.about
         );
-        Section::new(shape.name, about, &columns, rows.collect(), BASELINE)
-    }
-
-    fn trace(&self, script: &Script, differences: &mut Vec<Difference>) -> Section {
-        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), script, differences);
-        let columns = [
-            ("operation, ns", Format::Nanoseconds),
-            ("p99.9, ns", Format::Nanoseconds),
-            ("worst, ns", Format::Nanoseconds),
-            ("high-water / peak live", Format::Share),
-            ("refused", Format::Percent),
-        ];
-        let rows = timing.into_iter().zip(survey).map(|(timing, survey)| {
-            let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
-                vec![
-                    Some(timing.nanoseconds(0)),
-                    Some(survey.p999()),
-                    Some(survey.worst()),
-                    Some(survey.high_water),
-                    Some(timing.refused),
-                ]
-            });
-            (timing.name, values)
-        });
-        let title = format!("Trace {}", script.name);
-        let about = format!(
-            "{} operations at alignment 256 in 32 GiB. High-water is the highest end of any allocation.",
-            script.passes[0].len()
-        );
-        Section::new(title, about, &columns, rows.collect(), BASELINE)
-    }
-
-    fn upload_ring(&self, differences: &mut Vec<Difference>) -> Section {
-        let script = upload_ring(self.effort);
-        let (timing, survey) =
-            self.both(rivals::oldest_first(), rivals::oldest_first(), &script, differences);
-        let columns = [
-            ("pair, ns", Format::Nanoseconds),
-            ("p99.9, ns", Format::Nanoseconds),
-            ("worst, ns", Format::Nanoseconds),
-            ("refused", Format::Percent),
-        ];
-        let rows = timing.into_iter().zip(survey).map(|(timing, survey)| {
-            let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
-                vec![
-                    Some(timing.nanoseconds(0) * 2.0),
-                    Some(survey.p999()),
-                    Some(survey.worst()),
-                    Some(timing.refused),
-                ]
-            });
-            (timing.name, values)
-        });
-        let about = "256 B to 64 KiB in 256 B units at alignment 256, log-uniform; 2,000 live in 64 MiB, the oldest freed first.";
-        Section::new("Upload ring", about, &columns, rows.collect(), BASELINE)
+        let (timed, each) = (rivals::any_order(), rivals::any_order());
+        let figures = [EARLY_PAIR, LATER_PAIR, P999, WORST, REFUSED];
+        let mut section =
+            self.section(shape.name.to_owned(), about, &timed, &each, &shape.churn(self.effort), &figures);
+        let full = interleave::run(&rivals::any_order(), &shape.full(self.effort), self.rounds().min(3));
+        // Before the last column.
+        let place = section.columns.len() - 1;
+        section.columns.splice(place..place, FULL.map(|(column, _)| column));
+        for ((_, values), full) in section.rows.iter_mut().zip(&full) {
+            values.splice(place..place, FULL.map(|(_, figure)| figure(full)));
+        }
+        section
     }
 
     /// Measures the time of all operations together and of each one separately.
-    fn both<'a>(
+    fn section<'a>(
         &self,
-        time: Vec<Entrant<Time<'a>, Timing>>,
-        time_each: Vec<Entrant<TimeEach<'a>, Survey>>,
+        title: String,
+        about: String,
+        timed: &[Entrant<Time<'a>, Timing>],
+        each: &[Entrant<TimeEach<'a>, Survey>],
         script: &'a Script,
-        differences: &mut Vec<Difference>,
-    ) -> (Vec<Best<Timing>>, Vec<Best<Survey>>) {
-        let timing = interleave::run(&time, &Time(script), self.rounds());
-        let survey = interleave::run(&time_each, &TimeEach(script), self.rounds().min(5));
-        differences.extend(refusals::differences_of(&script.name, &timing));
-        // The same operations, so usually the same differences.
-        differences
-            .extend(refusals::differences_of(&format!("{}, operation by operation", script.name), &survey));
-        (timing, survey)
+        figures: &[Figure],
+    ) -> Section {
+        let timings = interleave::run(timed, &Time(script), self.rounds());
+        let surveys = interleave::run(each, &TimeEach(script), self.rounds().min(5));
+        let rows = timed.iter().zip(timings.iter().zip(&surveys)).map(|(rival, (timing, survey))| {
+            (rival.name, figures.iter().map(|(_, figure)| figure(timing, survey)).collect())
+        });
+        Section {
+            title,
+            about,
+            columns: figures.iter().map(|(column, _)| *column).collect(),
+            rows: rows.collect(),
+        }
     }
-}
-
-fn all<A, B>(a: Result<A, Unfit>, b: Result<B, Unfit>) -> Result<(A, B), &'static str> {
-    Ok((a.map_err(|unfit| unfit.0)?, b.map_err(|unfit| unfit.0)?))
 }

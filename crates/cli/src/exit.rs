@@ -76,15 +76,3 @@ impl From<UnknownGenerated> for Failed {
         Self::bad_input(error)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn and_returns_the_more_severe_exit() {
-        assert_eq!(Exit::Success.and(Exit::Failure), Exit::Failure);
-        assert_eq!(Exit::BadInput.and(Exit::Failure), Exit::BadInput);
-        assert_eq!(Exit::Success.and(Exit::Success), Exit::Success);
-    }
-}

@@ -9,10 +9,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use heapwright_lab::random::SEED;
-use heapwright_lab::refusals::Difference;
-use heapwright_lab::report::Report;
 use heapwright_lab::report::machine::{Machine, clock_nanoseconds};
 use heapwright_lab::report::text::render;
+use heapwright_lab::report::{Report, Section};
 use heapwright_lab::suite::Suite;
 use heapwright_lab::workload::Effort;
 
@@ -57,9 +56,16 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let suite = Suite::new(effort, &[root.join("traces"), elsewhere])?;
     let machine = Machine::here(root, args.date);
     let clock_nanoseconds = clock_nanoseconds();
-    let (sections, differences) = suite.run(|workload| say(&format!("measuring {workload}")));
+    let sections = suite.run(|workload| say(&format!("measuring {workload}")));
     // Times that include refusals are not comparable, so no table is written.
-    refuse(&differences)?;
+    let differences: Vec<String> = sections.iter().flat_map(Section::differences).collect();
+    if !differences.is_empty() {
+        let lines = differences.join("\n  ");
+        return Err(format!(
+            "not all rivals did the same work, so their times are no comparison:\n  {lines}"
+        )
+        .into());
+    }
     let report = Report {
         machine,
         seed: SEED,
@@ -74,13 +80,4 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     }
     anstream::stdout().write_all(text.as_bytes())?;
     Ok(())
-}
-
-/// Returns an error that lists the differences, if there are any.
-fn refuse(differences: &[Difference]) -> Result<(), String> {
-    if differences.is_empty() {
-        return Ok(());
-    }
-    let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
-    Err(format!("not all rivals did the same work, so their times are no comparison:{}", lines.concat()))
 }

@@ -34,8 +34,7 @@ pub fn copies(index: usize, size: u64) -> Result<Vec<Row>> {
     const COUNT: usize = 8;
     let bytes = size * COUNT as u64 * 2;
     let plain = Plain::open(index)?;
-    let local = plain.memory_type(true, false, false).or_else(|| plain.memory_type(true, true, true));
-    let local = local.ok_or("no local memory type")?;
+    let local = plain.local_memory()?;
     let (source, target) = (plain.buffer(size, local)?, plain.buffer(size, local)?);
     plain.copy(&target, &source, size, COUNT)?;
     let theirs = best(|| plain.copy(&target, &source, size, COUNT))?;
@@ -143,9 +142,9 @@ const UNTIL_FREED: Duration = Duration::from_secs(3);
 pub fn eviction(index: usize, sets: &[(usize, u64)]) -> Result<Vec<Row>> {
     let largest = sets.iter().map(|&(_, size)| size).max().ok_or("no heaps")?;
     let plain = Plain::open(index)?;
-    let local = plain.memory_type(true, false, false).or_else(|| plain.memory_type(true, true, true));
+    let local = plain.local_memory()?;
     let host = plain.memory_type(false, true, true).or_else(|| plain.memory_type(true, true, true));
-    let (local, host) = (local.ok_or("no local memory type")?, host.ok_or("no cached memory type")?);
+    let host = host.ok_or("no cached memory type")?;
     let (video, system) = (plain.buffer(largest, local)?, plain.buffer(largest, host)?);
     plain.copy(&system, &video, largest, 1)?;
     let down = per_second(largest, best(|| plain.copy(&system, &video, largest, 1))?);

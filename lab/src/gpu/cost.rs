@@ -28,8 +28,7 @@ fn micros(time: Duration, count: u32) -> f64 {
 /// Returns the errors of either device.
 pub fn placed_buffers(index: usize) -> Result<Vec<Row>> {
     let plain = Plain::open(index)?;
-    let local = plain.memory_type(true, false, false).or_else(|| plain.memory_type(true, true, true));
-    let local = local.ok_or("no local memory type")?;
+    let local = plain.local_memory()?;
     let info =
         vk::MemoryAllocateInfo::default().allocation_size(SIZE * u64::from(COUNT)).memory_type_index(local);
     // SAFETY: plain calls; the memory has room for all buffers; nothing uses them.
@@ -94,16 +93,6 @@ pub fn allocations(index: usize) -> Result<Vec<Row>> {
     drop(allocator);
     let count = 500;
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let legacy = D3D12_RESOURCE_DESC {
-        Dimension: desc.Dimension,
-        Width: desc.Width,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: desc.SampleDesc,
-        Layout: desc.Layout,
-        ..Default::default()
-    };
     let mut held = std::collections::VecDeque::new();
     let start = Instant::now();
     for _ in 0..count {
@@ -111,7 +100,7 @@ pub fn allocations(index: usize) -> Result<Vec<Row>> {
         let flags = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
         // SAFETY: the device is a live COM object, descriptions readable and the result writable.
         unsafe {
-            gpu.device.CreateCommittedResource(&properties, flags, &legacy, state, None, &mut buffer)?;
+            gpu.device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut buffer)?;
         }
         held.push_back(buffer);
         if held.len() > WINDOW {

@@ -69,6 +69,16 @@ impl Plain {
         }
     }
 
+    /// Returns the memory type of the GPU's own memory; where there is none, that which the CPU accesses, too.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is neither.
+    pub fn local_memory(&self) -> Result<u32> {
+        let local = self.memory_type(true, false, false).or_else(|| self.memory_type(true, true, true));
+        Ok(local.ok_or("no local memory type")?)
+    }
+
     /// Returns the memory type that has exactly the wanted flags among these three, in the largest heap.
     #[must_use]
     pub fn memory_type(&self, device_local: bool, visible: bool, cached: bool) -> Option<u32> {

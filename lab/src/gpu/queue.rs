@@ -122,16 +122,6 @@ pub fn heap(device: &ID3D12Device, kind: D3D12_HEAP_TYPE, size: u64) -> Result<I
 /// Returns the errors of the device.
 pub fn placed(heap: &ID3D12Heap, kind: D3D12_HEAP_TYPE, offset: u64, size: u64) -> Result<ID3D12Resource> {
     let desc = heapwright::buffer_desc(heapwright::ByteSize::new(size));
-    let desc = D3D12_RESOURCE_DESC {
-        Dimension: desc.Dimension,
-        Width: desc.Width,
-        Height: desc.Height,
-        DepthOrArraySize: desc.DepthOrArraySize,
-        MipLevels: desc.MipLevels,
-        SampleDesc: desc.SampleDesc,
-        Layout: desc.Layout,
-        ..Default::default()
-    };
     let state = match kind {
         D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
         D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,

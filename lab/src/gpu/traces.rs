@@ -160,8 +160,7 @@ pub fn beside_vma(index: usize, files: &[PathBuf]) -> Result<Vec<Row>> {
         let trace = Trace::read(file)?;
         // The first memory of a process costs more, which neither of the two is to pay.
         let other = Plain::open(index)?;
-        let local = other.memory_type(true, false, false).or_else(|| other.memory_type(true, true, true));
-        let held = other.buffer(HELD, local.ok_or("no local memory")?)?;
+        let held = other.buffer(HELD, other.local_memory()?)?;
         let gpu = queue::open(index)?;
         let allocator = ResourceAllocator::new(
             &gpu.device,

@@ -4,6 +4,7 @@ pub mod machine;
 pub mod text;
 
 use self::machine::Machine;
+use crate::rivals::HARNESS;
 
 /// The results of one run.
 #[derive(Debug)]
@@ -31,18 +32,12 @@ pub struct Section {
     pub about: String,
     /// The columns of measurements.
     pub columns: Vec<Column>,
-    /// The rows, one for each rival.
-    pub rows: Vec<Row>,
+    /// The rivals, each with a figure for each column.
+    pub rows: Vec<(&'static str, Vec<f64>)>,
 }
 
-/// A column of measurements.
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// Heading of the column, with the unit.
-    pub heading: String,
-    /// Format of its figures.
-    pub format: Format,
-}
+/// Heading of a column, with the unit, and the format of its figures.
+pub type Column = (&'static str, Format);
 
 /// The format of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,64 +50,65 @@ pub enum Format {
     Percent,
 }
 
-/// The results of one rival.
-#[derive(Debug)]
-pub struct Row {
-    /// Name of the rival.
-    pub rival: &'static str,
-    /// The reason why it has no figures, if it has none.
-    pub unfit: Option<&'static str>,
-    /// The figures, one for each column.
-    pub figures: Vec<Figure>,
-}
+/// Maximum share of allocations that a rival may refuse beyond the median.
+const MOST_REFUSED: f64 = 0.02;
 
-/// The figure of one rival in one column.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Figure {
-    /// The measured value, if any.
-    pub value: Option<f64>,
-    /// The ratio to the baseline's value.
-    pub ratio: Option<f64>,
-}
-
-/// The measured values of one rival for all columns, or the reason why there are none.
-pub type Values = Result<Vec<Option<f64>>, &'static str>;
+/// Minimum use of a heap at refusals, relative to the median.
+const LEAST_FULL: f64 = 0.7;
 
 impl Section {
-    /// Combines the values of all rivals and divides them by those of `baseline`.
+    /// Returns a line for each rival that did not do the same work as the others: one that refuses what others serve is fast for
+    /// the wrong reason. The harness alone is left out.
     #[must_use]
-    pub fn new(
-        title: impl Into<String>,
-        about: impl Into<String>,
-        columns: &[(&str, Format)],
-        rows: Vec<(&'static str, Values)>,
-        baseline: &str,
-    ) -> Self {
-        let base = rows.iter().find(|(rival, _)| *rival == baseline);
-        let base = base.and_then(|(_, values)| values.clone().ok()).unwrap_or_default();
-        let rows = rows.into_iter().map(|(rival, values)| {
-            let unfit = values.as_ref().err().copied();
-            let mut figures: Vec<Figure> = values
-                .unwrap_or_default()
-                .into_iter()
-                .enumerate()
-                .map(|(place, value)| {
-                    let base = base.get(place).copied().flatten();
-                    let ratio = value.zip(base).map(|(value, base)| value / base);
-                    Figure { value, ratio: ratio.filter(|ratio| ratio.is_finite()) }
-                })
-                .collect();
-            figures.resize(columns.len(), Figure::default());
-            Row { rival, unfit, figures }
-        });
-        Self {
-            title: title.into(),
-            about: about.into(),
-            rows: rows.collect(),
-            columns: columns
-                .iter()
-                .map(|&(heading, format)| Column { heading: heading.to_owned(), format })
-                .collect(),
+    pub fn differences(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (place, (heading, format)) in self.columns.iter().enumerate() {
+            let is_use = heading.starts_with("used at");
+            if !is_use && *format != Format::Percent {
+                continue;
+            }
+            let values = || {
+                let rows = self.rows.iter().filter(|(rival, _)| *rival != HARNESS);
+                rows.map(|(rival, values)| (rival, values[place]))
+            };
+            let mut sorted: Vec<f64> = values().map(|(_, value)| value).collect();
+            sorted.sort_unstable_by(f64::total_cmp);
+            // Of an even number of values, the lower middle one.
+            let median = sorted.len().checked_sub(1).map_or(0.0, |last| sorted[last / 2]);
+            for (rival, value) in values() {
+                // NaN means that nothing was requested, which is a difference as well.
+                let is_like =
+                    if is_use { value >= median * LEAST_FULL } else { value - median <= MOST_REFUSED };
+                if !is_like {
+                    let title = &self.title;
+                    found.push(format!(
+                        "{title}: {rival}: {heading}: {value:.3}, and the median is {median:.3}"
+                    ));
+                }
+            }
         }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_refuses_what_others_serve_is_named() {
+        let found = |columns: [Column; 1], values: [f64; 3]| {
+            let rows = ["a", "b", "c"].into_iter().zip(values.map(|value| vec![value]));
+            let rows = rows.chain([(HARNESS, vec![1.0])]).collect();
+            let (title, about) = ("w".to_owned(), String::new());
+            Section { title, about, columns: columns.into(), rows }.differences()
+        };
+        let refused = |values| found([("refused", Format::Percent)], values);
+        assert_eq!(refused([0.0, 0.0, 0.015]), [""; 0]);
+        assert_eq!(refused([1.0, 0.0, 0.001]), ["w: a: refused: 1.000, and the median is 0.001"]);
+        assert_eq!(refused([0.0, 0.0, f64::NAN]).len(), 1);
+        let used = |values| found([("used at first refusal", Format::Share)], values);
+        assert_eq!(used([0.98, 0.97, 0.74]), [""; 0]);
+        assert_eq!(used([0.0, 0.97, 0.98]), ["w: a: used at first refusal: 0.000, and the median is 0.970"]);
     }
 }

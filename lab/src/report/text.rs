@@ -1,8 +1,9 @@
 //! Rendering of the report as markdown.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::{Figure, Format, Report, Section};
+use super::{Format, Report, Section};
+use crate::rivals::BASELINE;
 
 /// Renders the entire report.
 #[must_use]
@@ -47,12 +48,14 @@ fn heading(report: &Report) -> String {
 fn render_section(section: &Section) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
-    let headings = section.columns.iter().map(|column| column.heading.as_str());
-    table.set_header(std::iter::once("rival").chain(headings).map(Cell::new));
-    for row in &section.rows {
-        let mut cells = vec![row.rival.to_owned()];
-        let figures = row.figures.iter().zip(&section.columns);
-        cells.extend(figures.map(|(&figure, column)| write(figure, column.format)));
+    table.set_header(std::iter::once("rival").chain(section.columns.iter().map(|(heading, _)| *heading)));
+    let baseline = section.rows.iter().find(|(rival, _)| *rival == BASELINE).map(|(_, values)| values);
+    for (rival, values) in &section.rows {
+        let mut cells = vec![(*rival).to_owned()];
+        for (place, (&value, (_, format))) in values.iter().zip(&section.columns).enumerate() {
+            let ratio = baseline.map_or(f64::NAN, |baseline| value / baseline[place]);
+            cells.push(write(value, ratio, *format));
+        }
         table.add_row(cells);
     }
     for place in 1..=section.columns.len() {
@@ -60,26 +63,13 @@ fn render_section(section: &Section) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut unfit: Vec<String> = Vec::new();
-    for row in &section.rows {
-        if let Some(reason) = row.unfit {
-            unfit.push(format!("{}: {reason}.", row.rival));
-        }
-    }
     let table: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    let mut text = format!("## {}\n\n{}\n\n{}", section.title, section.about, table.join("\n"));
-    if !unfit.is_empty() {
-        text.push_str("\n\n");
-        text.push_str(&unfit.join(" "));
-    }
-    text
+    format!("## {}\n\n{}\n\n{}", section.title, section.about, table.join("\n"))
 }
 
-fn write(figure: Figure, format: Format) -> String {
-    let Some(value) = figure.value else { return "-".to_owned() };
-    let with_ratio = |value: String| match figure.ratio {
-        Some(ratio) => format!("{value} ({ratio:.2})"),
-        None => value,
+fn write(value: f64, ratio: f64, format: Format) -> String {
+    let with_ratio = |value: String| {
+        if ratio.is_finite() { format!("{value} ({ratio:.2})") } else { value }
     };
     match format {
         Format::Nanoseconds if value < 1000.0 => with_ratio(format!("{value:.1}")),
@@ -96,26 +86,19 @@ mod tests {
 
     #[test]
     fn figures_stand_beside_their_ratio_to_the_baseline() {
-        let rows = vec![
-            ("ours", Ok(vec![Some(25.0), Some(0.5), Some(0.0)])),
-            ("theirs", Ok(vec![Some(100.0), Some(1.0), Some(0.25)])),
-            ("nobody", Err("cannot")),
-        ];
+        let rows = vec![("ours", vec![25.0, 0.5, 0.0]), (BASELINE, vec![100.0, 1.0, 0.25])];
         let columns =
-            [("pair ns", Format::Nanoseconds), ("share", Format::Share), ("refused", Format::Percent)];
-        let section = Section::new("title", "About.", &columns, rows, "theirs");
+            vec![("pair ns", Format::Nanoseconds), ("share", Format::Share), ("refused", Format::Percent)];
+        let section = Section { title: "title".to_owned(), about: "About.".to_owned(), columns, rows };
         let expected = "\
 ## title
 
 About.
 
-| rival  | pair ns      | share        | refused |
-|--------|-------------:|-------------:|--------:|
-| ours   | 25.0 (0.25)  | 0.500 (0.50) |         |
-| theirs | 100.0 (1.00) | 1.000 (1.00) | 25.0 %  |
-| nobody | -            | -            | -       |
-
-nobody: cannot.";
+| rival | pair ns | share | refused |
+|-------|--------:|------:|--------:|
+| ours | 25.0 (0.25) | 0.500 (0.50) | |
+| VMA default | 100.0 (1.00) | 1.000 (1.00) | 25.0 % |";
         let squeezed =
             |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(['-', ':'], "");
         assert_eq!(squeezed(&render_section(&section)), squeezed(expected));

@@ -5,7 +5,7 @@ use heapwright_core::placement::{
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use crate::rival::{Rival, Terms, Unfit};
+use crate::rival::{Rival, Terms};
 
 /// [`SharedHeapSet`] on one thread, with its locks, as the library uses it.
 #[derive(Debug)]
@@ -14,20 +14,14 @@ pub struct OurCombined(SharedHeapSet<()>);
 /// The retention by which the heap stays when it is empty.
 const FOR_EVER: HeapRetention = HeapRetention::FOR_EVER;
 
-/// Creates the set with its single heap.
-fn set(capacity: ByteSize) -> Result<SharedHeapSet<()>, Unfit> {
-    const REFUSES: Unfit = Unfit("refuses the capacity");
-    let (slots_up_to, lanes) = (SharedHeapSet::<()>::SLOTS_UP_TO, SharedHeapSet::<()>::LANES);
-    let set = SharedHeapSet::new(HeapSizing::default(), FOR_EVER, slots_up_to, lanes);
-    set.insert(capacity, ()).map_err(|_| REFUSES)?;
-    Ok(set)
-}
-
 impl Rival for OurCombined {
     type Handle = SharedPlacementId;
 
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
-        Ok(Self(set(terms.capacity)?))
+    fn new(terms: &Terms) -> Self {
+        let (slots_up_to, lanes) = (SharedHeapSet::<()>::SLOTS_UP_TO, SharedHeapSet::<()>::LANES);
+        let set = SharedHeapSet::new(HeapSizing::default(), FOR_EVER, slots_up_to, lanes);
+        set.insert(terms.capacity, ()).expect("one heap of any capacity");
+        Self(set)
     }
 
     #[inline]
@@ -52,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_one_heap_serves_until_it_is_full() {
-        let mut combined = OurCombined::new(&TERMS).expect("it takes the capacity");
+        let mut combined = OurCombined::new(&TERMS);
         // From empty each time, so that the heap is much too large for the request.
         for _ in 0..5000 {
             let sizes = [ByteSize::from_mib(9), ByteSize::new(100), ByteSize::from_mib(6)];

@@ -14,7 +14,7 @@ use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
 use self::ours::{OurLinear, OurTlsf, OurTlsfMinTime, OurTlsfWithValues};
 use self::vma::Vma;
-use crate::rival::{Rival, Unfit};
+use crate::rival::Rival;
 
 /// The rival that the others' figures are divided by, in each list.
 pub const BASELINE: &str = "VMA default";
@@ -28,15 +28,8 @@ pub trait Job {
     type Outcome;
 
     /// Makes the measurement once, with a new rival.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Rival::new`].
-    fn run<R: Rival>(&self) -> Result<Self::Outcome, Unfit>;
+    fn run<R: Rival>(&self) -> Self::Outcome;
 }
-
-/// A function that makes a measurement once, with a new rival.
-pub type Run<J, O> = fn(&J) -> Result<O, Unfit>;
 
 /// A rival, ready for a job `J` with the outcome `O`.
 #[derive(Debug)]
@@ -44,7 +37,7 @@ pub struct Entrant<J, O> {
     /// Name in the tables.
     pub name: &'static str,
     /// Runs the job.
-    pub run: Run<J, O>,
+    pub run: fn(&J) -> O,
 }
 
 fn entrant<R: Rival, J: Job>(name: &'static str) -> Entrant<J, J::Outcome> {

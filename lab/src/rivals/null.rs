@@ -2,7 +2,7 @@
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use crate::rival::{Rival, Terms, Unfit};
+use crate::rival::{Rival, Terms};
 
 /// Counts bytes and refuses requests beyond the capacity, but does not keep ranges apart.
 ///
@@ -19,8 +19,8 @@ impl Rival for Null {
     /// As large as the handles of heapwright's suballocators.
     type Handle = (ByteSize, u64);
 
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
-        Ok(Self { capacity: terms.capacity, used: ByteSize::ZERO })
+    fn new(terms: &Terms) -> Self {
+        Self { capacity: terms.capacity, used: ByteSize::ZERO }
     }
 
     // Not inlined, like a real suballocator.

@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use offset_allocator::{Allocation, Allocator};
 
-use crate::rival::{Rival, Terms, Unfit};
+use crate::rival::{Rival, Terms};
 
 /// Counts in units of the alignment, as it supports neither alignments nor 64-bit offsets.
 pub struct OffsetAllocator {
@@ -14,12 +14,12 @@ pub struct OffsetAllocator {
 impl Rival for OffsetAllocator {
     type Handle = Allocation;
 
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
+    fn new(terms: &Terms) -> Self {
         let units = Units::new(terms);
-        let size = u32::try_from(units.within(terms.capacity)).map_err(|_| Unfit("offsets have 32 bits"))?;
+        let size = u32::try_from(units.within(terms.capacity)).expect("offsets have 32 bits");
         // A free range before each used one and one after the last; the allocator does not use its last node.
         let nodes = terms.most_live.saturating_mul(2).saturating_add(2);
-        Ok(Self { allocator: Allocator::with_max_allocs(size, nodes), units })
+        Self { allocator: Allocator::with_max_allocs(size, nodes), units }
     }
 
     #[inline]

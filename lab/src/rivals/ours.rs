@@ -5,7 +5,7 @@ use heapwright_core::suballoc::{
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use crate::rival::{Rival, Terms, Unfit};
+use crate::rival::{Rival, Terms};
 
 /// Makes a suballocator of `heapwright_core` a rival, with its own methods instead of a trait object.
 macro_rules! ours {
@@ -20,9 +20,9 @@ macro_rules! ours {
         impl Rival for $name {
             type Handle = SuballocationId;
 
-            fn new(terms: &Terms) -> Result<Self, Unfit> {
+            fn new(terms: &Terms) -> Self {
                 let new: fn(&Terms) -> Result<$type, _> = $new;
-                new(terms).map(Self).map_err(|_| Unfit("refuses the capacity"))
+                Self(new(terms).expect("a capacity that it takes"))
             }
 
             #[inline]

@@ -6,7 +6,7 @@ use vk_mem::{
     VirtualBlockCreateFlags, VirtualBlockCreateInfo,
 };
 
-use crate::rival::{Rival, Terms, Unfit};
+use crate::rival::{Rival, Terms};
 
 /// The flags of a VMA rival.
 pub trait Choice {
@@ -58,14 +58,14 @@ unsafe impl<C> Send for Vma<C> {}
 impl<C: Choice> Rival for Vma<C> {
     type Handle = VirtualAllocation;
 
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
+    fn new(terms: &Terms) -> Self {
         let info = VirtualBlockCreateInfo {
             size: terms.capacity.get(),
             flags: C::BLOCK,
             allocation_callbacks: None,
         };
-        let block = VirtualBlock::new(info).map_err(|_| Unfit("refuses the capacity"))?;
-        Ok(Self { block, choice: std::marker::PhantomData })
+        let block = VirtualBlock::new(info).expect("a capacity that VMA takes");
+        Self { block, choice: std::marker::PhantomData }
     }
 
     #[inline]

@@ -6,8 +6,7 @@ use heapwright_core::{Alignment, ByteSize};
 
 use super::{Best, Slices};
 use crate::random::scale;
-use crate::refusals::Refusals;
-use crate::rival::{Rival, Terms, Unfit};
+use crate::rival::{Rival, Terms};
 use crate::rivals::Job;
 
 /// Fills several heaps, with one free for every two allocations, each until a refusal. In the last one the workload
@@ -47,16 +46,6 @@ impl Fullness {
     }
 }
 
-impl Refusals for Fullness {
-    fn refused(&self) -> Option<f64> {
-        None
-    }
-
-    fn used_at_refusals(&self) -> Option<f64> {
-        Some(self.first.min(self.mean))
-    }
-}
-
 impl Best for Fullness {
     fn keep_best(&mut self, again: Self) {
         self.slices.keep_best(again.slices);
@@ -66,13 +55,13 @@ impl Best for Fullness {
 impl Job for Full {
     type Outcome = Fullness;
 
-    fn run<R: Rival>(&self) -> Result<Fullness, Unfit> {
+    fn run<R: Rival>(&self) -> Fullness {
         let Terms { capacity, alignment, .. } = self.terms;
-        let mut heap = Heap::<R>::new(&self.terms)?;
+        let mut heap = Heap::<R>::new(&self.terms);
         let mut first = 0.0;
         for (place, fill) in self.fills.iter().enumerate() {
             if place > 0 {
-                heap = Heap::new(&self.terms)?;
+                heap = Heap::new(&self.terms);
             }
             heap.fill(fill, alignment);
             first += heap.used as f64 / self.fills.len() as f64;
@@ -105,12 +94,12 @@ impl Job for Full {
             slices.push(start.elapsed());
         }
         let share = |bytes: f64| bytes / capacity.get() as f64;
-        Ok(Fullness {
+        Fullness {
             first: share(first),
             mean: share(refused_at as f64 / refusals as f64),
             slices,
             steps: self.steps.len(),
-        })
+        }
     }
 }
 
@@ -121,8 +110,8 @@ struct Heap<R: Rival> {
 }
 
 impl<R: Rival> Heap<R> {
-    fn new(terms: &Terms) -> Result<Self, Unfit> {
-        Ok(Self { rival: R::new(terms)?, live: Vec::new(), used: 0 })
+    fn new(terms: &Terms) -> Self {
+        Self { rival: R::new(terms), live: Vec::new(), used: 0 }
     }
 
     /// Fills the heap until the first refusal. Without the frees there would be no holes, and all rivals would fill it

@@ -6,8 +6,7 @@ use std::time::Instant;
 use heapwright_core::{ByteSize, HeapOffset};
 
 use super::{Best, Slices};
-use crate::refusals::Refusals;
-use crate::rival::{Rival, Terms, Unfit};
+use crate::rival::{Rival, Terms};
 use crate::rivals::Job;
 
 /// One call. A slot is the index of a handle in the workload.
@@ -60,18 +59,6 @@ impl Timing {
     }
 }
 
-impl Refusals for Timing {
-    fn refused(&self) -> Option<f64> {
-        Some(self.refused)
-    }
-}
-
-impl Refusals for Survey {
-    fn refused(&self) -> Option<f64> {
-        Some(self.refused)
-    }
-}
-
 impl Best for Timing {
     fn keep_best(&mut self, again: Self) {
         for ((best, _), (again, _)) in self.passes.iter_mut().zip(again.passes) {
@@ -87,9 +74,9 @@ pub struct Time<'a>(pub &'a Script);
 impl Job for Time<'_> {
     type Outcome = Timing;
 
-    fn run<R: Rival>(&self) -> Result<Timing, Unfit> {
+    fn run<R: Rival>(&self) -> Timing {
         let script = self.0;
-        let mut stage = Stage::<R>::new(script)?;
+        let mut stage = Stage::<R>::new(script);
         stage.play(&script.warm_up);
         let mut passes = Vec::new();
         for pass in &script.passes {
@@ -101,7 +88,7 @@ impl Job for Time<'_> {
             }
             passes.push((slices, pass.len()));
         }
-        Ok(Timing { passes, refused: stage.refused() })
+        Timing { passes, refused: stage.refused() }
     }
 }
 
@@ -113,8 +100,6 @@ pub struct Survey {
     nanoseconds: Vec<u32>,
     /// The 99.9th percentile of each round.
     p999: Vec<f64>,
-    /// Share of refused allocations.
-    refused: f64,
     /// The highest end of any allocation, relative to the peak of live bytes.
     pub high_water: f64,
 }
@@ -162,9 +147,9 @@ pub struct TimeEach<'a>(pub &'a Script);
 impl Job for TimeEach<'_> {
     type Outcome = Survey;
 
-    fn run<R: Rival>(&self) -> Result<Survey, Unfit> {
+    fn run<R: Rival>(&self) -> Survey {
         let script = self.0;
-        let mut stage = Stage::<R>::new(script)?;
+        let mut stage = Stage::<R>::new(script);
         let operations: usize = script.warm_up.len() + script.passes.iter().map(Vec::len).sum::<usize>();
         let mut nanoseconds = Vec::with_capacity(operations);
         let mut sizes = vec![0; script.slots];
@@ -186,8 +171,7 @@ impl Job for TimeEach<'_> {
                 Operation::Free { slot } => live -= std::mem::take(&mut sizes[slot as usize]),
             }
         }
-        let (p999, refused) = (vec![p999(&nanoseconds)], stage.refused());
-        Ok(Survey { nanoseconds, p999, refused, high_water: end as f64 / peak as f64 })
+        Survey { p999: vec![p999(&nanoseconds)], nanoseconds, high_water: end as f64 / peak as f64 }
     }
 }
 
@@ -201,10 +185,9 @@ struct Stage<'a, R: Rival> {
 }
 
 impl<'a, R: Rival> Stage<'a, R> {
-    fn new(script: &'a Script) -> Result<Self, Unfit> {
-        let rival = R::new(&script.terms)?;
+    fn new(script: &'a Script) -> Self {
         let handles = std::iter::repeat_with(|| None).take(script.slots).collect();
-        Ok(Self { script, rival, handles, asked: 0, refused: 0 })
+        Self { script, rival: R::new(&script.terms), handles, asked: 0, refused: 0 }
     }
 
     fn play(&mut self, operations: &[Operation]) {
@@ -245,7 +228,7 @@ mod tests {
     use super::*;
 
     fn survey(nanoseconds: Vec<u32>) -> Survey {
-        Survey { p999: vec![p999(&nanoseconds)], nanoseconds, refused: 0.0, high_water: 1.0 }
+        Survey { p999: vec![p999(&nanoseconds)], nanoseconds, high_water: 1.0 }
     }
 
     #[test]

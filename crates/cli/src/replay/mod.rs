@@ -131,12 +131,9 @@ impl Plan {
     fn read(&self, path: &Path) -> Result<RecordedTrace, Failed> {
         let recorded = RecordedTrace::read(path)?;
         let trace = &recorded.trace;
-        let wrong = |rule: String| Err(Failed::bad_input(rule).of(trace.path().display()));
-        if let Some((what, limit)) = recorded.excess() {
-            return wrong(format!("there are more than {limit} {what}; a replay has at most as many"));
-        }
         if self.settings.configuration == Configuration::Captured && !recorded.has_settings {
-            return wrong("records no settings of an allocator, which --profile captured needs".to_owned());
+            let rule = "records no settings of an allocator, which --profile captured needs";
+            return Err(Failed::bad_input(rule).of(trace.path().display()));
         }
         let limit = self.max_resource_size;
         let is_over = |event: &Event| event.kind == EventKind::Alloc && event.size > limit;

@@ -25,27 +25,19 @@ use crate::input;
 #[derive(Debug)]
 pub(super) struct RecordedTrace {
     pub(super) trace: Trace,
-    /// In the order of their first appearance; at least one.
-    allocators: Vec<RecordedAllocator>,
-    /// The allocator and the description of each allocation, by its index.
-    allocations: Vec<RecordedAllocation>,
-    /// The distinct descriptions of the allocations.
-    descriptions: Vec<Description>,
-    /// The other recorded calls between the events, in order.
-    steps: Vec<Step>,
-    pools: Vec<RecordedPool>,
-    prefetches: Vec<RecordedPrefetch>,
-    has_steps: bool,
+    read: Reader,
     /// Whether allocators and their settings are recorded.
     pub(super) has_settings: bool,
+    has_steps: bool,
     /// Whether buffers without a description are in heaps of the recorded types.
     has_heap_types: bool,
-    /// The limit that the file exceeds.
-    excess: Option<Excess>,
 }
 
 /// The kind of thing of which a session has too many, and the limit. Limits bound the memory that a malicious file takes.
 type Excess = (&'static str, usize);
+
+/// Maximum number of allocators that are replayed. Each of them has its own heaps.
+const MAX_ALLOCATORS: usize = 1024;
 
 /// Maximum number of steps.
 const MAX_STEPS: usize = 1 << 21;
@@ -61,6 +53,8 @@ struct RecordedAllocator {
     options: BTreeMap<Box<str>, Box<str>>,
     /// Index of the allocator in which it is nested, which is lower than its own.
     parent: Option<usize>,
+    /// Whether it, or one that is nested in it, does something.
+    is_used: bool,
 }
 
 /// A custom pool.
@@ -135,7 +129,13 @@ impl RecordedTrace {
     pub(super) fn read(path: &Path) -> Result<Self, Failed> {
         let mut reader = Reader::default();
         let trace = Trace::from_records(input::records(path)?, |events, record| reader.note(events, record))?;
-        Ok(reader.into_recorded(trace))
+        match reader.excess {
+            Some((what, limit)) => {
+                let rule = format!("there are more than {limit} {what}; a replay has at most as many");
+                Err(Failed::bad_input(rule).of(trace.path().display()))
+            }
+            None => Ok(reader.into_recorded(trace)),
+        }
     }
 
     /// Returns whether frames and idle periods are recorded, so that the times of events have no meaning for the allocator.
@@ -144,20 +144,20 @@ impl RecordedTrace {
     }
 
     pub(super) fn steps(&self) -> &[Step] {
-        &self.steps
+        &self.read.steps
     }
 
     pub(super) fn allocator_count(&self) -> usize {
-        self.allocators.len()
+        self.read.allocators.len()
     }
 
     /// Returns the allocator in which an allocator is nested. It has a lower index.
     pub(super) fn parent(&self, allocator: usize) -> Option<usize> {
-        self.allocators[allocator].parent
+        self.read.allocators[allocator].parent
     }
 
     pub(super) fn pool_count(&self) -> usize {
-        self.pools.len()
+        self.read.pools.len()
     }
 
     /// Returns the description of a pool.
@@ -166,21 +166,16 @@ impl RecordedTrace {
     ///
     /// As for [`desc`](Self::desc).
     pub(super) fn pool(&self, pool: u32) -> Result<PoolDesc, heapwright::Error> {
-        self.pools[pool as usize].desc.clone()
+        self.read.pools[pool as usize].desc.clone()
     }
 
     pub(super) fn prefetch(&self, prefetch: u32) -> &RecordedPrefetch {
-        &self.prefetches[prefetch as usize]
-    }
-
-    /// Returns what the file has too much of to be replayed.
-    pub(super) fn excess(&self) -> Option<Excess> {
-        self.excess
+        &self.read.prefetches[prefetch as usize]
     }
 
     /// Returns the pool of an allocation.
     pub(super) fn pool_of(&self, allocation: usize) -> Option<u32> {
-        self.allocations.get(allocation)?.pool
+        self.read.allocations.get(allocation)?.pool
     }
 
     /// Returns the settings of an allocator as they were recorded, except that it does not prefetch: recorded prefetches are steps.
@@ -190,7 +185,7 @@ impl RecordedTrace {
     /// Returns an error if an option is unknown, as one of a later version.
     pub(super) fn desc(&self, allocator: usize) -> Result<ResourceAllocatorDesc, heapwright::Error> {
         let mut desc = ResourceAllocatorDesc::default();
-        for (name, value) in &self.allocators[allocator].options {
+        for (name, value) in &self.read.allocators[allocator].options {
             desc.set_option(name, value)?;
         }
         desc.flags.remove(ResourceAllocatorFlags::ALLOW_PREFETCH);
@@ -199,15 +194,17 @@ impl RecordedTrace {
 
     /// Returns the allocator of an allocation.
     pub(super) fn allocator_of(&self, allocation: usize) -> usize {
-        self.allocations.get(allocation).map_or(0, |recorded| recorded.allocator as usize)
+        self.read.allocations.get(allocation).map_or(0, |recorded| recorded.allocator as usize)
     }
 
     /// Returns how an allocation of a size was requested, or `None` if only its size is recorded.
     pub(super) fn request(&self, allocation: usize, size: ByteSize) -> Option<Request> {
         let &RecordedAllocation { heap_type, resource_flags, description, .. } =
-            self.allocations.get(allocation)?;
+            self.read.allocations.get(allocation)?;
         match description {
-            Some(index) => Some(Request::new(&self.descriptions[index as usize], heap_type?, resource_flags)),
+            Some(index) => {
+                Some(Request::new(&self.read.descriptions[index as usize], heap_type?, resource_flags))
+            }
             None if self.has_heap_types => Some(Request::buffer(size, heap_type?)),
             None => None,
         }
@@ -271,22 +268,28 @@ impl Request {
 }
 
 /// Collects records.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Reader {
+    /// In the order of their first appearance; at least one in the end.
     allocators: Vec<RecordedAllocator>,
     by_number: HashMap<u64, u32>,
     selected: u32,
+    used_count: usize,
+    /// The allocator and the description of each allocation, by its index.
     allocations: Vec<RecordedAllocation>,
     /// Id of the last allocation.
     last_allocation: Option<u64>,
+    /// The distinct descriptions of the allocations.
     descriptions: Vec<Description>,
     /// Indices of the descriptions, which have the id 0.
     by_description: HashMap<Description, u32>,
+    /// The other recorded calls between the events, in order.
     steps: Vec<Step>,
     pools: Vec<RecordedPool>,
     pools_by_id: HashMap<u64, u32>,
     prefetches: Vec<RecordedPrefetch>,
     last_heap: Option<Heap>,
+    /// The limit that the file exceeds.
     excess: Option<Excess>,
 }
 
@@ -314,12 +317,17 @@ impl Reader {
             Action::NestAllocator { parent } => {
                 // A parent exists before what is nested in it, so that there are no cycles.
                 let parent = self.by_number.get(&parent).filter(|&&parent| parent < self.selected);
+                let parent = parent.map(|&parent| parent as usize);
                 if let Some(selected) = self.allocators.get_mut(self.selected as usize) {
-                    selected.parent = parent.map(|&parent| parent as usize);
+                    selected.parent = parent;
+                    if selected.is_used {
+                        self.mark_used(parent);
+                    }
                 }
                 return;
             }
             Action::Allocate(allocation) => {
+                self.mark_used(Some(self.selected as usize));
                 self.last_allocation = Some(allocation.id);
                 self.allocations.push(RecordedAllocation {
                     allocator: self.selected,
@@ -410,7 +418,24 @@ impl Reader {
             let what = "frames, idle periods and other steps between allocations";
             self.excess = Some((what, MAX_STEPS));
         } else if !self.allocators.is_empty() {
+            if !matches!(step, StepKind::Drop) {
+                self.mark_used(Some(allocator as usize));
+            }
             self.steps.push(Step { events: index_of(events), allocator, kind: step });
+        }
+    }
+
+    /// Marks an allocator, and those in which it is nested, as used.
+    fn mark_used(&mut self, mut next: Option<usize>) {
+        while let Some(allocator) = next.and_then(|index| self.allocators.get_mut(index)) {
+            if std::mem::replace(&mut allocator.is_used, true) {
+                return;
+            }
+            next = allocator.parent;
+            self.used_count += 1;
+            if self.used_count > MAX_ALLOCATORS {
+                self.excess = Some(("allocators that do something", MAX_ALLOCATORS));
+            }
         }
     }
 
@@ -430,28 +455,15 @@ impl Reader {
     }
 
     /// Returns what was read. There is at least one allocator.
-    fn into_recorded(self, trace: Trace) -> RecordedTrace {
-        let Self { mut allocators, allocations, descriptions, steps, pools, prefetches, excess, .. } = self;
-        let has_settings = !allocators.is_empty();
+    fn into_recorded(mut self, trace: Trace) -> RecordedTrace {
+        let has_settings = !self.allocators.is_empty();
         if !has_settings {
-            allocators.push(RecordedAllocator::default());
+            self.allocators.push(RecordedAllocator::default());
         }
         // Calls are recorded or not as a whole, so descriptions without steps mean that there were none.
-        let has_steps =
-            !steps.is_empty() || allocations.iter().any(|allocation| allocation.description.is_some());
-        RecordedTrace {
-            trace,
-            allocators,
-            allocations,
-            descriptions,
-            steps,
-            pools,
-            prefetches,
-            has_steps,
-            has_settings,
-            has_heap_types: false,
-            excess,
-        }
+        let has_steps = !self.steps.is_empty()
+            || self.allocations.iter().any(|allocation| allocation.description.is_some());
+        RecordedTrace { trace, read: self, has_settings, has_steps, has_heap_types: false }
     }
 }
 

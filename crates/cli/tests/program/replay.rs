@@ -42,19 +42,11 @@ fn check_recorded(options: &[&str]) {
 }
 
 #[test]
-fn the_recorded_traces_replay_and_verify() {
+fn the_recorded_traces_verify_on_every_simulated_gpu_and_mappable_heap_type() {
     check_recorded(&[]);
-}
-
-#[test]
-fn the_recorded_traces_verify_on_every_mappable_heap_type() {
     for heap_type in ["upload", "readback", "gpu-upload"] {
         check_recorded(&["--heap-type", heap_type]);
     }
-}
-
-#[test]
-fn the_recorded_traces_verify_on_every_simulated_gpu() {
     for name in &simulated_devices() {
         check_recorded(&["--device", name]);
     }
@@ -312,11 +304,22 @@ fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
 
 /// Those that do nothing are not created.
 #[test]
-fn a_file_may_have_many_allocators() {
+fn only_allocators_that_do_something_are_replayed() {
     let folder = Folder::new();
-    for (count, allocating) in [(20_000, 2), (1500, 1500)] {
-        let file = folder.file("many.hws", session_of_allocators(count, allocating));
-        let replayed = json(["replay", "--profile", "captured", "--json", &file]);
-        assert_eq!(number(&replayed, "allocations"), allocating);
-    }
+    let file = folder.file("many.hws", session_of_allocators(20_000, 2));
+    let replayed = json(["replay", "--profile", "captured", "--json", &file]);
+    assert_eq!(number(&replayed, "allocations"), 2);
+    let file = folder.file("too-many.hws", session_of_allocators(1025, 1025));
+    let expected = format!(
+        "{file}: there are more than 1024 allocators that do something; a replay has at most as many"
+    );
+    assert_eq!(heapwright(["replay", &file]).one_error(2), expected);
+    // One allocation, in the innermost of many.
+    let nested = (0..1025_u64).flat_map(|allocator| {
+        let parent = Action::NestAllocator { parent: allocator.saturating_sub(1) };
+        [(0, Action::SelectAllocator { allocator }), (0, parent)]
+    });
+    let nested = nested.chain([(1, buffer(1, 64, HeapType::Default))]);
+    let file = folder.file("nested.hws", session_at(nested));
+    assert!(heapwright(["replay", &file]).one_error(2).contains("more than 1024 allocators"));
 }

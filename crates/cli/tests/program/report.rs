@@ -109,16 +109,12 @@ fn files_that_cannot_be_opened_are_errors() {
     let folder = Folder::new();
     let path = file(&folder, "r.json");
     let here = folder.path().to_str().unwrap();
-    assert_eq!(heapwright(["report", "no/such.json"]).one_error(2), "no/such.json: no such file");
     // On Windows such names are invalid.
     let outcome = heapwright(["report", "no/such\n.json"]);
     let reason = outcome.one_error(2).strip_prefix("no/such\\u{a}.json: ");
     assert!(reason.is_some_and(|reason| reason == "no such file" || cfg!(windows)), "{}", outcome.stderr);
-    assert_eq!(heapwright(["report", here]).one_error(2), format!("{here}: is a directory"));
-    assert_eq!(
-        heapwright(["report", &path, "-o", here]).one_error(2),
-        format!("{here}: cannot open the page for writing: is a directory")
-    );
+    let expected = format!("{here}: cannot open the page for writing: is a directory");
+    assert_eq!(heapwright(["report", &path, "-o", here]).one_error(2), expected);
 }
 
 #[cfg(target_os = "linux")]
@@ -140,13 +136,6 @@ fn endless_input_is_rejected_immediately() {
     assert!(is_closed, "a gigabyte of spaces was read");
     let outcome = Outcome::from_output(child.wait_with_output().unwrap());
     assert_eq!(outcome.one_error(2), format!("standard input: {expected}"));
-}
-
-#[test]
-fn a_byte_order_mark_before_a_report_is_skipped() {
-    let folder = Folder::new();
-    let path = folder.file("r.json", format!("\u{feff}{}", report_json("x")));
-    heapwright(["report", "--json", &path]).ok();
 }
 
 #[test]

@@ -41,24 +41,12 @@ fn the_residency_of_a_workload_is_simulated() {
 
 #[test]
 fn unknown_names_are_errors() {
-    for name in ["workload:river:1", "workload:editor", "workload:editor:-1"] {
-        for args in
-            [&["convert", name, "x.csv"][..], &["replay", name], &["residency", name], &["report", name]]
-        {
-            let outcome = heapwright(args);
-            let expected =
-                format!("no generated program is called \"{name}\"; expected workload:SHAPE:SEED, ");
-            assert!(outcome.one_error(2).starts_with(&expected), "{:?}", outcome.one_error(2));
-        }
+    for args in [&["convert", "x.csv"][..], &["replay"], &["residency"], &["report"]] {
+        let outcome = heapwright([&args[..1], &["workload:river:1"], &args[1..]].concat());
+        let expected = "no generated program is called \"workload:river:1\"; expected workload:SHAPE:SEED, ";
+        assert!(outcome.one_error(2).starts_with(expected), "{:?}", outcome.one_error(2));
     }
     let outcome = heapwright(["convert", "workload:development", "x.csv"]);
-    assert_eq!(
-        outcome.one_error(2),
-        "\"workload:development\" names 21 programs; expected one, workload:SHAPE:SEED"
-    );
-    let outcome = heapwright(["convert", NAME, "no/such/directory.csv"]);
-    assert_eq!(
-        outcome.one_error(2),
-        "no/such/directory.csv: cannot open the trace for writing: no such directory"
-    );
+    let expected = "\"workload:development\" names 21 programs; expected one, workload:SHAPE:SEED";
+    assert_eq!(outcome.one_error(2), expected);
 }

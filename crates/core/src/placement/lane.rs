@@ -3,7 +3,6 @@
 mod closing;
 mod slab_memory;
 
-pub(super) use self::closing::NewSlabIn;
 use self::slab_memory::SlabMemory;
 pub(super) use self::slab_memory::SlabRanges;
 use super::heap_set::SlabPlace;
@@ -122,8 +121,7 @@ impl<H: Clone> Lane<H> {
             Err(memory) => {
                 // The limit on the number of slabs is reached. The heap has other allocations, or is left for
                 // the owner to take.
-                let freed = heaps.free_and_keep(memory.first_id());
-                debug_assert!(freed.is_ok());
+                heaps.give_back(memory.first_id());
                 None
             }
         }
@@ -207,10 +205,7 @@ fn give_up_empty<H>(
     while let Some(memory) = slabs.take_empty() {
         let ranges = memory.into_ranges();
         *further_ranges -= ranges.further();
-        for id in ranges.ids() {
-            let freed = heaps.free_and_keep(id);
-            debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
-        }
+        ranges.free(heaps);
         any = true;
     }
     any

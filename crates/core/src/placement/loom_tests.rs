@@ -6,8 +6,8 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::{
-    EngineDesc, HeapEngine, HeapRetention, HeapSizing, PlacementRequest, SharedHeapSet, SharedPlaced,
-    SlabSizing,
+    EngineDesc, HeapEngine, HeapRetention, HeapSizing, PlacementRequest, PlacementRule, SharedHeapSet,
+    SharedPlaced, SlabSizing,
 };
 use crate::{Alignment, ByteSize};
 
@@ -145,7 +145,8 @@ fn loom_some_empty_heaps_are_taken_while_a_slab_is_wanted() {
 #[test]
 fn loom_two_threads_make_heaps_for_a_locked_engine() {
     loom::model(|| {
-        let desc = EngineDesc::SlabBySize { sizing: SlabSizing::default(), retention: HeapRetention::NONE };
+        let rule = PlacementRule::SlabBySize(SlabSizing::default());
+        let desc = EngineDesc::ByRule { rule, retention: HeapRetention::NONE };
         let engine: Arc<HeapEngine<u32>> = Arc::new(HeapEngine::new(&desc));
         let work = |engine: &HeapEngine<u32>, thread| {
             let request = PlacementRequest::new(SMALL, Alignment::ONE);

@@ -32,7 +32,7 @@ mod serving_heap;
 mod shared_heap_set;
 mod sizing;
 
-pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, SizeCacheCounts, SlabSizing};
+pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRule, SizeCacheCounts, SlabSizing};
 pub use evacuation::{
     CompletedMove, Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep,
     PlannedMove,

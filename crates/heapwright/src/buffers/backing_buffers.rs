@@ -201,7 +201,8 @@ impl BufferRange {
 }
 
 impl Drop for BufferRange {
-    #[inline]
+    // Of 4 KB, and part of the drop of many types.
+    #[inline(never)]
     fn drop(&mut self) {
         match self.buffers.set.free(self.id) {
             Ok(left) if left.is_empty() => {}

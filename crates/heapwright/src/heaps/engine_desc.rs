@@ -1,6 +1,8 @@
 //! Converts an allocator's description to descriptions of placement engines.
 
-use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
+use heapwright_core::placement::{
+    EngineDesc, HeapRetention, HeapSizing, PlacementRule, SharedHeapSet, SlabSizing,
+};
 use heapwright_core::{Alignment, ByteSize};
 
 use super::typed_heaps::{Recycling, TypedHeapsDesc};
@@ -28,6 +30,7 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
     let heap_size = Some(heaps.heap_size).filter(|size| !size.is_zero());
     let preferred = heap_size.or(desc.preferred_heap_size);
     let minimum = least_heap(preferred, granularity);
+    let by_rule = |rule| EngineDesc::ByRule { rule, retention };
     match heaps.algorithm {
         SuballocationAlgorithm::Default => {
             let usual = match heaps.heap_type {
@@ -52,7 +55,7 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
                 lanes: SharedHeapSet::<()>::LANES,
             }
         }
-        SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity, retention },
+        SuballocationAlgorithm::Dedicated => by_rule(PlacementRule::Dedicated { granularity }),
         SuballocationAlgorithm::Slab => {
             let usual = SlabSizing::default();
             let sizing = SlabSizing {
@@ -62,15 +65,15 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
                 fragmentation_limit: desc.heap_fragmentation_limit.unwrap_or(usual.fragmentation_limit),
                 growth_factor: desc.heap_growth_factor.unwrap_or(usual.growth_factor),
             };
-            EngineDesc::SlabBySize { sizing, retention }
+            by_rule(PlacementRule::SlabBySize(sizing))
         }
         SuballocationAlgorithm::BuddySystem => {
-            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity, retention }
+            by_rule(PlacementRule::buddy_system(minimum, max_heap_size, granularity))
         }
         SuballocationAlgorithm::Linear => {
             let heap_size = if preferred.is_none() { LINEAR_HEAP } else { minimum };
             let heap_size = heap_size.min(max_heap_size);
-            EngineDesc::Linear { heap_size, one_heap: heaps.max_heap_count == 1, retention }
+            by_rule(PlacementRule::Linear { heap_size, one_heap: heaps.max_heap_count == 1 })
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, ServingHeap, SharedHeapSet,
+    PlacementRequest, PlacementRule, ServingHeap, SharedHeapSet,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -119,8 +119,8 @@ impl TypedHeaps {
         source: Arc<HeapSource>,
     ) -> Arc<Self> {
         // Its heaps are kept with the shared ones.
-        let dedicated = EngineDesc::Dedicated {
-            granularity: granularity_of(desc.heap.Alignment),
+        let dedicated = EngineDesc::ByRule {
+            rule: PlacementRule::Dedicated { granularity: granularity_of(desc.heap.Alignment) },
             retention: HeapRetention::NONE,
         };
         let timer = Arc::clone(source.timers.of(desc.heap_type));

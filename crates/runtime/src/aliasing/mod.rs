@@ -131,9 +131,6 @@ pub(crate) use self::note::{
 pub use self::options::{AliasingTracking, Strictness, UsageModel};
 pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
-#[cfg(test)]
-#[cfg(test)]
-pub(crate) use self::stream::resource_apart;
 pub use self::stream::{
     CommandStream, StreamCommand, StreamError, StreamHeap, StreamQueue, StreamResource, StreamResourceKind,
     StreamSignal,

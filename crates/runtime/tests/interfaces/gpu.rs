@@ -178,6 +178,14 @@ pub(crate) fn messages(device: &ID3D12Device14) -> Vec<(D3D12_MESSAGE_ID, String
     messages
 }
 
+/// Returns the ID of the rule that a call breaks, which returns E_INVALIDARG.
+#[track_caller]
+pub(crate) fn broken_rule(device: &ID3D12Device14, call: impl FnOnce() -> HRESULT) -> D3D12_MESSAGE_ID {
+    messages(device);
+    assert_eq!(call(), E_INVALIDARG);
+    messages(device).first().expect("a message").0
+}
+
 /// The result of a call: some methods of the bindings return an HRESULT, some a `Result`.
 pub(crate) trait Answer {
     fn hresult(&self) -> HRESULT;

@@ -2,15 +2,9 @@
 
 use std::fmt;
 
-use super::SlabSizing;
+use super::PlacementRule;
+use crate::ByteSize;
 use crate::placement::{HeapRetention, HeapSizing, SharedHeapSet};
-use crate::{Alignment, ByteSize};
-
-/// The granularity of D3D12 heaps.
-pub(super) const KIB_64: Alignment = match Alignment::new(64 * 1024) {
-    Some(alignment) => alignment,
-    None => panic!("64 KiB is a power of two"),
-};
 
 /// Describes a [`HeapEngine`](super::HeapEngine): its algorithm and parameters.
 ///
@@ -33,38 +27,10 @@ pub enum EngineDesc {
         /// See [`SharedHeapSet::new`].
         lanes: u32,
     },
-    /// Heaps of blocks of one size: GPGMM's slab allocator.
-    SlabBySize {
-        /// The sizes of new heaps.
-        sizing: SlabSizing,
-        /// How long empty heaps are kept.
-        retention: HeapRetention,
-    },
-    /// Heaps of one size, a power of two, in blocks of powers of two: GPGMM's buddy system.
-    BuddySystem {
-        /// The size of a heap, in bytes: this value, at least the granularity, rounded up to a power of two.
-        preferred: ByteSize,
-        /// The maximum size of a heap, rounded down to a power of two.
-        maximum: ByteSize,
-        /// The unit of heap sizes.
-        granularity: Alignment,
-        /// How long empty heaps are kept.
-        retention: HeapRetention,
-    },
-    /// Heaps with sequential allocation: D3D12MA's linear algorithm.
-    Linear {
-        /// The size of a heap. Larger requests need a heap of their own.
-        heap_size: ByteSize,
-        /// Limits the engine to one heap, whose upper end can be used as well: a
-        /// [`Linear`](crate::suballoc::Linear) suballocator.
-        one_heap: bool,
-        /// How long empty heaps are kept.
-        retention: HeapRetention,
-    },
-    /// One heap per request.
-    Dedicated {
-        /// The unit of heap sizes: 64 KiB in D3D12, 4 MiB for multisampled textures.
-        granularity: Alignment,
+    /// GPGMM's or D3D12MA's algorithm.
+    ByRule {
+        /// The algorithm with its parameters.
+        rule: PlacementRule,
         /// How long empty heaps are kept.
         retention: HeapRetention,
     },
@@ -87,10 +53,7 @@ impl EngineDesc {
     pub const fn algorithm(&self) -> PlacementAlgorithm {
         match self {
             Self::Default { .. } => PlacementAlgorithm::Default,
-            Self::SlabBySize { .. } => PlacementAlgorithm::SlabBySize,
-            Self::BuddySystem { .. } => PlacementAlgorithm::BuddySystem,
-            Self::Linear { .. } => PlacementAlgorithm::Linear,
-            Self::Dedicated { .. } => PlacementAlgorithm::Dedicated,
+            Self::ByRule { rule, .. } => rule.algorithm(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::heaps::Heaps;
-use super::rule::Rule;
 use super::{EngineDesc, PlacementAlgorithm};
+use crate::ByteSize;
 use crate::placement::idle_times::IdleTimes;
 use crate::placement::{
     HeapPrices, HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, PlacementRequest, ServingHeap,
@@ -12,7 +12,6 @@ use crate::placement::{
 };
 use crate::suballoc::AuditError;
 use crate::sync::{Mutex, lock};
-use crate::{Alignment, ByteSize};
 
 /// A family of heaps with a placement algorithm that is chosen at creation.
 ///
@@ -90,15 +89,7 @@ impl<H: Clone> HeapEngine<H> {
                 let set = SharedHeapSet::with_shared(sizing, retention, slots_up_to, lanes, tally, prices);
                 return Self(Inner::Default(set));
             }
-            EngineDesc::SlabBySize { sizing, retention } => (Rule::SlabBySize(sizing), retention),
-            EngineDesc::BuddySystem { preferred, maximum, granularity, retention } => {
-                let heap_size = buddy_heap_size(preferred, maximum, granularity);
-                (Rule::BuddySystem { heap_size }, retention)
-            }
-            EngineDesc::Linear { heap_size, one_heap, retention } => {
-                (Rule::Linear { heap_size, one_heap }, retention)
-            }
-            EngineDesc::Dedicated { granularity, retention } => (Rule::Dedicated { granularity }, retention),
+            EngineDesc::ByRule { rule, retention } => (rule, retention),
         };
         let times = IdleTimes::new(retention, tally, prices);
         Self(Inner::Locked(rule.algorithm(), Mutex::new(Heaps::new(rule, times))))
@@ -403,11 +394,4 @@ impl<H: Clone> HeapEngine<H> {
             Inner::Locked(_, locked) => lock(locked).audit(),
         }
     }
-}
-
-/// Returns the size of all heaps of a buddy system, a power of two.
-fn buddy_heap_size(preferred: ByteSize, maximum: ByteSize, granularity: Alignment) -> ByteSize {
-    let wanted = preferred.get().max(granularity.get()).checked_next_power_of_two().unwrap_or(1 << 63);
-    let largest = maximum.get().checked_ilog2().map_or(0, |log2| 1 << log2);
-    ByteSize::new(wanted.min(largest))
 }

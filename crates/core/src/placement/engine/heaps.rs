@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::heap_table::{HeapTable, InUse};
 use super::ranges::Ranges;
-use super::rule::{LARGEST_HEAP, Rule};
-use super::{EmptyHeaps, SizeCacheCounts};
+use super::rule::LARGEST_HEAP;
+use super::{EmptyHeaps, PlacementRule, SizeCacheCounts};
 use crate::ByteSize;
 use crate::placement::heap_prices::class_of;
 use crate::placement::heap_set::PlacementId;
@@ -25,7 +25,7 @@ use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
 /// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator.
 #[derive(Clone, Debug)]
 pub(super) struct Heaps<H> {
-    rule: Rule,
+    rule: PlacementRule,
     times: IdleTimes,
     heaps: HeapTable<Heap<H>>,
     /// Heaps in use: group, largest free range, number.
@@ -58,7 +58,7 @@ struct BlockSize {
 }
 
 impl<H: Clone> Heaps<H> {
-    pub(super) fn new(rule: Rule, times: IdleTimes) -> Self {
+    pub(super) fn new(rule: PlacementRule, times: IdleTimes) -> Self {
         Self {
             rule,
             times,
@@ -97,11 +97,11 @@ impl<H: Clone> Heaps<H> {
     /// See [`HeapEngine::least_heap_size`](super::HeapEngine::least_heap_size).
     pub(super) fn least_heap_size(&self, request: &PlacementRequest) -> ByteSize {
         match self.rule {
-            Rule::SlabBySize(_) => self.rule.group_of(request).unwrap_or(request.size),
-            Rule::BuddySystem { .. } => {
+            PlacementRule::SlabBySize(_) => self.rule.group_of(request).unwrap_or(request.size),
+            PlacementRule::BuddySystem { .. } => {
                 request.size.get().checked_next_power_of_two().map_or(request.size, ByteSize::new)
             }
-            Rule::Linear { .. } | Rule::Dedicated { .. } => request.size,
+            PlacementRule::Linear { .. } | PlacementRule::Dedicated { .. } => request.size,
         }
     }
 
@@ -237,12 +237,14 @@ impl<H: Clone> Heaps<H> {
             return Err(PlacementError::OneHeapFull { requested: request.size });
         }
         match &self.rule {
-            Rule::BuddySystem { heap_size } | Rule::Linear { heap_size, .. } => Ok(*heap_size),
-            Rule::Dedicated { granularity } => {
+            PlacementRule::BuddySystem { heap_size } | PlacementRule::Linear { heap_size, .. } => {
+                Ok(*heap_size)
+            }
+            PlacementRule::Dedicated { granularity } => {
                 let size = request.size.align_up(*granularity).filter(|&size| size <= LARGEST_HEAP);
                 size.ok_or(PlacementError::TooLarge { requested: request.size })
             }
-            Rule::SlabBySize(sizing) => {
+            PlacementRule::SlabBySize(sizing) => {
                 let PlacementRequest { size, rounding, alignment, .. } = *request;
                 let known = self.sizes.get(&group);
                 let last = known.and_then(|known| known.last_heap_size);
@@ -290,7 +292,7 @@ impl<H: Clone> Heaps<H> {
 
     /// See [`HeapEngine::next_heap`](super::HeapEngine::next_heap).
     pub(super) fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
-        let Rule::SlabBySize(sizing) = &self.rule else { return None };
+        let PlacementRule::SlabBySize(sizing) = &self.rule else { return None };
         let PlacementRequest { size, rounding, alignment, .. } = *request;
         let block_size = self.rule.group_of(request).ok()?;
         let known = self.sizes.get(&block_size)?;
@@ -332,7 +334,7 @@ impl<H: Clone> Heaps<H> {
             counted.used = counted.used.saturating_add(ranges.used());
             counted.allocation_count += ranges.allocation_count();
             counted.reserved = counted.reserved.saturating_add(ranges.capacity());
-            if matches!(self.rule, Rule::SlabBySize(_)) {
+            if matches!(self.rule, PlacementRule::SlabBySize(_)) {
                 let size = sizes.entry(*group).or_default();
                 size.heap_count += 1;
                 if room.is_zero() {
@@ -362,7 +364,7 @@ impl<H: Clone> Heaps<H> {
 
     /// With slabs, counts whether the size of a request is known.
     fn count_size(&mut self, group: ByteSize, request: &PlacementRequest) {
-        if !matches!(self.rule, Rule::SlabBySize(_)) {
+        if !matches!(self.rule, PlacementRule::SlabBySize(_)) {
             return;
         }
         match self.sizes.get(&group) {
@@ -431,7 +433,7 @@ impl<H: Clone> Heaps<H> {
         let (Ok(number), Some(mut ranges)) = (self.heaps.next_number(), ranges) else { return Err(heap) };
         ranges.continue_stamps(self.next_stamp);
         let Some(suballocation) = ranges.allocate(request) else { return Err(heap) };
-        if matches!(self.rule, Rule::SlabBySize(_)) {
+        if matches!(self.rule, PlacementRule::SlabBySize(_)) {
             let by_rule = self.heap_size(request).ok();
             let known = self.sizes.entry(group).or_default();
             known.is_remembered |= request.cache_size;

@@ -28,4 +28,5 @@ mod tests;
 pub use desc::{EngineDesc, PlacementAlgorithm};
 pub(super) use empty_heaps::EmptyHeaps;
 pub use heap_engine::{HeapEngine, SizeCacheCounts};
+pub use rule::PlacementRule;
 pub use slab_sizing::SlabSizing;

@@ -11,8 +11,8 @@ use crate::{Alignment, ByteSize};
 pub(super) const LARGEST_HEAP: ByteSize = ByteSize::new(1 << 63);
 
 /// An algorithm with its parameters: which requests share a heap, the size of a heap, and its suballocator.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Rule {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PlacementRule {
     /// GPGMM's slab allocator: requests share heaps with requests of the same size, rounded up to the
     /// alignment.
     ///
@@ -20,15 +20,37 @@ pub(super) enum Rule {
     /// because heap sizes are powers of two ([`SlabSizing`]).
     SlabBySize(SlabSizing),
     /// GPGMM's buddy system, in heaps of one size.
-    BuddySystem { heap_size: ByteSize },
-    /// D3D12MA's linear algorithm, in heaps of one size. Limited to one heap, it has an upper end.
-    Linear { heap_size: ByteSize, one_heap: bool },
-    /// GPGMM's dedicated allocator: each request has its own heap, of its size rounded up to the granularity.
-    Dedicated { granularity: Alignment },
+    BuddySystem {
+        /// The size of a heap, in bytes: a power of two.
+        heap_size: ByteSize,
+    },
+    /// D3D12MA's linear algorithm, in heaps of one size.
+    Linear {
+        /// The size of a heap. Larger requests need a heap of their own.
+        heap_size: ByteSize,
+        /// Limits the engine to one heap, whose upper end can be used as well: a [`Linear`] suballocator.
+        one_heap: bool,
+    },
+    /// GPGMM's dedicated allocator: each request has its own heap.
+    Dedicated {
+        /// The unit of heap sizes: 64 KiB in D3D12, 4 MiB for multisampled textures.
+        granularity: Alignment,
+    },
 }
 
-impl Rule {
-    pub(super) fn algorithm(&self) -> PlacementAlgorithm {
+impl PlacementRule {
+    /// Returns the buddy system with heaps of `preferred` bytes: at least the granularity, rounded up to a power of two, and
+    /// at most `maximum`, rounded down to one.
+    #[must_use]
+    pub fn buddy_system(preferred: ByteSize, maximum: ByteSize, granularity: Alignment) -> Self {
+        let wanted = preferred.get().max(granularity.get()).checked_next_power_of_two().unwrap_or(1 << 63);
+        let largest = maximum.get().checked_ilog2().map_or(0, |log2| 1 << log2);
+        Self::BuddySystem { heap_size: ByteSize::new(wanted.min(largest)) }
+    }
+
+    /// Returns the algorithm without its parameters.
+    #[must_use]
+    pub const fn algorithm(&self) -> PlacementAlgorithm {
         match self {
             Self::SlabBySize(_) => PlacementAlgorithm::SlabBySize,
             Self::BuddySystem { .. } => PlacementAlgorithm::BuddySystem,

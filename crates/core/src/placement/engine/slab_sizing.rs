@@ -2,6 +2,12 @@
 
 use crate::{Alignment, ByteSize};
 
+/// The granularity of D3D12 heaps.
+pub(super) const KIB_64: Alignment = match Alignment::new(64 * 1024) {
+    Some(alignment) => alignment,
+    None => panic!("64 KiB is a power of two"),
+};
+
 /// The sizes of new heaps for blocks of one size, by GPGMM's rule.
 ///
 /// The *block* of a request is its size rounded up to its alignment. The heap for a block starts from the
@@ -60,7 +66,7 @@ impl Default for SlabSizing {
         Self {
             minimum: ByteSize::ZERO,
             maximum: ByteSize::new(1 << 63),
-            granularity: super::desc::KIB_64,
+            granularity: KIB_64,
             fragmentation_limit: DEFAULT_LIMIT,
             growth_factor: DEFAULT_GROWTH,
         }

@@ -1,13 +1,15 @@
 //! Slabs by size: GPGMM's heap sizes, and each parameter.
 
+use super::slab_sizing::KIB_64;
 use super::*;
 use crate::placement::{HeapRetention, PlacementError, PlacementRequest, SharedPlaced};
 use crate::{Alignment, ByteSize};
 
-const KIB_64: Alignment = desc::KIB_64;
-
 fn engine(sizing: SlabSizing) -> HeapEngine<ByteSize> {
-    HeapEngine::new(&EngineDesc::SlabBySize { sizing, retention: HeapRetention::NONE })
+    HeapEngine::new(&EngineDesc::ByRule {
+        rule: PlacementRule::SlabBySize(sizing),
+        retention: HeapRetention::NONE,
+    })
 }
 
 fn request(bytes: u64) -> PlacementRequest {

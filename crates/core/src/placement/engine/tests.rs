@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use super::slab_sizing::KIB_64;
 use super::*;
 use crate::placement::tests::driven_engine::{DrivenEngine, Heap};
 use crate::placement::{
@@ -16,7 +17,6 @@ use crate::placement::{
 use crate::suballoc::FreeRangeChoice as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
-const KIB_64: Alignment = desc::KIB_64;
 const ALL: ByteSize = ByteSize::new(u64::MAX);
 
 fn kib(kib: u64) -> ByteSize {
@@ -37,22 +37,26 @@ fn default_engine(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operatio
     }
 }
 
+const fn by_rule(rule: PlacementRule, retention: HeapRetention) -> EngineDesc {
+    EngineDesc::ByRule { rule, retention }
+}
+
 fn buddy(preferred: ByteSize) -> EngineDesc {
-    EngineDesc::BuddySystem { preferred, maximum: mib(64), granularity: KIB_64, retention: NONE }
+    by_rule(PlacementRule::buddy_system(preferred, mib(64), KIB_64), NONE)
 }
 
 fn linear(one_heap: bool) -> EngineDesc {
-    EngineDesc::Linear { heap_size: kib(512), one_heap, retention: NONE }
+    by_rule(PlacementRule::Linear { heap_size: kib(512), one_heap }, NONE)
 }
 
 const NONE: HeapRetention = HeapRetention::NONE;
 
 fn slabs(sizing: SlabSizing, retention: HeapRetention) -> EngineDesc {
-    EngineDesc::SlabBySize { sizing, retention }
+    by_rule(PlacementRule::SlabBySize(sizing), retention)
 }
 
 fn dedicated(retention: HeapRetention) -> EngineDesc {
-    EngineDesc::Dedicated { granularity: KIB_64, retention }
+    by_rule(PlacementRule::Dedicated { granularity: KIB_64 }, retention)
 }
 
 fn descs() -> Vec<EngineDesc> {
@@ -88,9 +92,9 @@ fn descs_that_keep() -> Vec<EngineDesc> {
     let retention = HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2 };
     vec![
         slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, retention),
-        EngineDesc::BuddySystem { preferred: mib(1), maximum: mib(64), granularity: KIB_64, retention },
-        EngineDesc::Linear { heap_size: kib(512), one_heap: false, retention },
-        EngineDesc::Linear { heap_size: kib(512), one_heap: true, retention },
+        by_rule(PlacementRule::buddy_system(mib(1), mib(64), KIB_64), retention),
+        by_rule(PlacementRule::Linear { heap_size: kib(512), one_heap: false }, retention),
+        by_rule(PlacementRule::Linear { heap_size: kib(512), one_heap: true }, retention),
         dedicated(retention),
     ]
 }
@@ -335,7 +339,7 @@ fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
 #[test]
 fn buddy_heaps_are_powers_of_two() {
     let size_of = |preferred, maximum| {
-        let desc = EngineDesc::BuddySystem { preferred, maximum, granularity: KIB_64, retention: NONE };
+        let desc = by_rule(PlacementRule::buddy_system(preferred, maximum, KIB_64), NONE);
         let engine: HeapEngine<()> = HeapEngine::new(&desc);
         engine.plan(&PlacementRequest::new(kib(4), Alignment::ONE)).unwrap().size
     };

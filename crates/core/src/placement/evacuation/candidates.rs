@@ -2,7 +2,6 @@
 
 use crate::placement::HeapId;
 use crate::placement::heap_set::OccupiedHeap;
-use crate::suballoc::slab::table::SlabOccupancy;
 
 /// A heap with more than 7/8 live bytes is nearly full.
 const FULL_EIGHTHS: u128 = 7;
@@ -11,13 +10,12 @@ const FULL_EIGHTHS: u128 = 7;
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     heap: OccupiedHeap,
-    slabs: SlabOccupancy,
     /// The number of bytes that moved into it.
     arrived: u64,
     state: State,
 }
 
-const _: () = assert!(size_of::<Option<Candidate>>() <= 56);
+const _: () = assert!(size_of::<Option<Candidate>>() <= 40);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -29,10 +27,9 @@ enum State {
 }
 
 impl Candidate {
-    /// Returns the bytes of its allocations and used slots.
+    /// Returns the bytes of its allocations and slabs.
     fn live(&self) -> u64 {
-        let ranges = self.heap.used.get().saturating_sub(self.slabs.bytes);
-        ranges.saturating_add(self.slabs.used_slot_bytes).saturating_add(self.arrived)
+        self.heap.used.get().saturating_add(self.arrived)
     }
 
     fn size(&self) -> u64 {
@@ -55,8 +52,6 @@ impl Candidate {
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     heaps: Vec<Option<Candidate>>,
-    /// The slabs found by a scan, by the slot of their heap.
-    scanned: Vec<SlabOccupancy>,
     /// The heap of each slot that was given up last. It is recorded apart from `heaps`, which drops heaps
     /// while they are closed.
     given_up: Vec<Option<HeapId>>,
@@ -73,25 +68,7 @@ pub(super) enum Thinnest {
     None,
 }
 
-const NO_SLABS: SlabOccupancy = SlabOccupancy { used_slot_bytes: 0, bytes: 0 };
-
 impl Candidates {
-    /// Discards the results of a scan. Heaps that were given up remain so.
-    pub(super) fn begin_scan(&mut self) {
-        self.scanned.clear();
-    }
-
-    /// Counts a slab. Amortized O(1).
-    pub(super) fn count_slab(&mut self, heap_slot: u32, slab: SlabOccupancy) {
-        let at = heap_slot as usize;
-        if at >= self.scanned.len() {
-            self.scanned.resize(at + 1, NO_SLABS);
-        }
-        let heap = &mut self.scanned[at];
-        heap.used_slot_bytes += slab.used_slot_bytes;
-        heap.bytes += slab.bytes;
-    }
-
     /// Records the heap in a slot of the table of heaps. Amortized O(1).
     pub(super) fn list(&mut self, slot: u32, heap: Option<OccupiedHeap>) {
         let at = slot as usize;
@@ -101,9 +78,8 @@ impl Candidates {
         let given_up = self.given_up.get(at).copied().flatten();
         self.heaps[at] = heap.map(|heap| {
             let is_given_up = given_up == Some(heap.id);
-            let slabs = self.scanned.get(at).copied().unwrap_or(NO_SLABS);
             let state = if is_given_up { State::GivenUp } else { State::Open };
-            Candidate { heap, slabs, arrived: 0, state }
+            Candidate { heap, arrived: 0, state }
         });
     }
 

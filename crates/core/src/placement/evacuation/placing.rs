@@ -4,12 +4,9 @@ use std::ops::Deref;
 
 use super::effects::PlannedMove;
 use super::run::Evacuation;
-use super::unit::{Item, Kind};
-use crate::Alignment;
-use crate::placement::lane::NewSlabIn;
-use crate::placement::{HeapId, PlacementId, SharedHeapSet, SharedPlaced, SharedPlacementId};
-use crate::suballoc::SuballocationId;
-use crate::suballoc::slab::class::SizeClass;
+use super::unit::Item;
+use crate::placement::{HeapId, SharedHeapSet, SharedPlaced, SharedPlacementId};
+use crate::{Alignment, HeapRange};
 
 /// The result of placing the next item.
 pub(super) enum Placing<H> {
@@ -27,16 +24,14 @@ where
 {
     /// Plans the next move.
     pub(super) fn place(&mut self) -> Placing<H> {
-        let Some((kind, item, count)) = self.unit.next() else { return Placing::NothingLeft };
+        let Some((alignment, item)) = self.unit.next() else { return Placing::NothingLeft };
         let heap = &self.unit.heaps[item.heap];
         let from = heap.id;
-        let placing = match kind {
-            _ if heap.is_given_up || !self.set.lock_heaps().is_closed(from) => Placing::Skipped,
-            Kind::Ranges(alignment) => self.place_range(from, item, alignment),
-            Kind::Slots(class) => match item.id.slot() {
-                Some((lane, id)) => self.place_slot(from, (lane, id), class, count),
-                None => Placing::Skipped,
-            },
+        let placing = match self.range_of(item) {
+            Some(range) if !heap.is_given_up && self.set.lock_heaps().is_closed(from) => {
+                self.place_range(from, item, range, alignment)
+            }
+            _ => Placing::Skipped,
         };
         if !matches!(placing, Placing::NoRoom) {
             self.unit.pop();
@@ -44,10 +39,23 @@ where
         placing
     }
 
-    fn place_range(&mut self, from: HeapId, item: Item, alignment: Alignment) -> Placing<H> {
-        let mut heaps = self.set.lock_heaps();
-        let Some((source_range, _)) = heaps.get(item.id) else { return Placing::Skipped };
+    /// Returns the range of an allocation, or `None` if it was freed.
+    fn range_of(&self, item: Item) -> Option<HeapRange> {
+        match item.id.slot() {
+            Some((lane, slot)) => self.set.lock_lane_of(lane)?.get(slot),
+            None => Some(self.set.lock_heaps().get(item.id)?.0),
+        }
+    }
+
+    fn place_range(
+        &mut self,
+        from: HeapId,
+        item: Item,
+        source_range: HeapRange,
+        alignment: Alignment,
+    ) -> Placing<H> {
         let size = source_range.size();
+        let mut heaps = self.set.lock_heaps();
         let mut placed = heaps
             .allocate_in_occupied(size, alignment)
             .map(|placed| (placed.id, placed.range, placed.heap.clone()));
@@ -61,58 +69,7 @@ where
         let Some((id, range, heap)) = placed else { return Placing::NoRoom };
         self.candidates.expect(id.heap(), size.get());
         let target = SharedPlaced { id: SharedPlacementId(id), range, heap };
-        Placing::Planned(PlannedMove {
-            source: SharedPlacementId(item.id),
-            source_range,
-            target,
-            from,
-            to: id.heap(),
-        })
-    }
-
-    fn place_slot(
-        &mut self,
-        from: HeapId,
-        (source_lane, id): (u32, SuballocationId),
-        class: SizeClass,
-        count: u32,
-    ) -> Placing<H> {
-        let source = self.set.lock_lane_of(source_lane).and_then(|lane| Some(lane.get(id)?.0));
-        let Some(source_range) = source else { return Placing::Skipped };
-        let size = source_range.size();
-        let lane = self.unit.lane.unwrap_or(source_lane);
-        let others = (0..self.set.lane_limit()).filter(|&other| other != lane);
-        let mut slot = std::iter::once(lane)
-            .chain(others)
-            .find_map(|number| Some((number, self.set.lock_lane_of(number)?.allocate_moved(class, size)?)));
-        if slot.is_none() {
-            let replacement = self.unit.replacement;
-            let places = [
-                (Some(NewSlabIn::Occupied), replacement.is_none()),
-                (replacement.map(NewSlabIn::Closed), true),
-                (replacement.map(|_| NewSlabIn::Occupied), true),
-            ];
-            slot = places.into_iter().find_map(|(place, halve)| {
-                let mut lane_guard = self.set.lock_lane_of(lane)?;
-                let mut heaps = self.set.lock_heaps();
-                let request = (class, size);
-                Some((
-                    lane,
-                    lane_guard.allocate_moved_in_new_slab(&mut heaps, place?, request, count, halve)?,
-                ))
-            });
-        }
-        let Some((lane, slot)) = slot else { return Placing::NoRoom };
-        self.unit.lane = Some(lane);
-        self.candidates.expect(slot.memory.heap(), class.slot_size());
-        let id_of = |lane, id| SharedPlacementId(PlacementId::of_slot(lane, id));
-        let target = SharedPlaced { id: id_of(lane, slot.id), range: slot.range, heap: slot.heap };
-        Placing::Planned(PlannedMove {
-            source: id_of(source_lane, id),
-            source_range,
-            target,
-            from,
-            to: slot.memory.heap(),
-        })
+        let (source, to) = (SharedPlacementId(item.id), id.heap());
+        Placing::Planned(PlannedMove { source, source_range, target, from, to })
     }
 }

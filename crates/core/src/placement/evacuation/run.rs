@@ -8,7 +8,7 @@ use super::effects::{
     CompletedMove, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep, PlannedMove,
 };
 use super::placing::Placing;
-use super::unit::{ClosedHeap, Item, Kind, Unit};
+use super::unit::{ClosedHeap, Item, Unit, alignment_of};
 use crate::ByteSize;
 use crate::placement::heap_set::OccupiedHeap;
 use crate::placement::{PlacementError, PlacementId, SharedHeapSet};
@@ -17,14 +17,17 @@ use crate::placement::{PlacementError, PlacementId, SharedHeapSet};
 /// the time.
 const CHUNK: u32 = 64;
 
+/// The number of slabs whose free slots are returned under one lock. Each has up to 64 slots.
+const SLABS: u32 = 8;
+
 /// The maximum number of scans of all heaps in a run. It bounds the run while other threads keep freeing.
 const ROUNDS: u32 = 8;
 
 /// Empties heaps of a set that have few live bytes, in steps.
 ///
 /// The unit is a heap, because only whole heaps can be released: the heap that frees the most bytes per byte
-/// moved is first. Its live allocations move to free slots and free ranges of the other heaps in use. If
-/// these have no room for the rest, other thin heaps join it, and the run asks for one new
+/// moved is first. Its live allocations move to free ranges of the other heaps in use, to which slabs first return
+/// their free slots. If these have no room for the rest, other thin heaps join it, and the run asks for one new
 /// heap of exactly the size of the rest of all of them, if that frees at least an eighth of the bytes to
 /// move. Heaps with more than 7/8 live bytes are left alone. Empty heaps are released.
 ///
@@ -45,13 +48,13 @@ const ROUNDS: u32 = 8;
 ///
 /// # Cost
 ///
-/// A step is bounded by its budget and by `time_left`, which is called after every move and after every 64
-/// entries read. In between it does at most O(heaps), once for each heap that it begins to empty. Each
+/// A step is bounded by its budget and by `time_left`, which is called after every move, every 64
+/// entries read, and every 8 slabs. In between it does at most O(heaps), once for each heap that it begins to empty. Each
 /// allocation moves at most once for each heap that it was in.
 ///
 /// # Locking
 ///
-/// As in [`SharedHeapSet`]: a lane, then the heaps; for one move or 64 entries at a time. No lock is held
+/// As in [`SharedHeapSet`]: a lane, then the heaps; for one move, 64 entries or 8 slabs at a time. No lock is held
 /// between calls.
 ///
 /// ```
@@ -106,12 +109,8 @@ where
 /// The current phase, with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Returns slabs without used slots to their heaps, and empty heaps to the owner.
+    /// Returns the free slots of slabs to their heaps, and empty heaps to the owner.
     Sweep {
-        lane: u32,
-    },
-    /// Reads the usage of each slab.
-    Scan {
         lane: u32,
         slab: u32,
     },
@@ -150,7 +149,7 @@ where
     pub fn new(set: S) -> Self {
         Self {
             set,
-            phase: Phase::Sweep { lane: 0 },
+            phase: Phase::Sweep { lane: 0, slab: 0 },
             least_heaps: 0,
             round: 1,
             has_closed: false,
@@ -207,14 +206,13 @@ where
         let (mut moves, mut bytes) = (u64::from(budget.moves), budget.bytes.get());
         while moves > 0 && time_left() {
             match self.phase {
-                Phase::Sweep { lane } => self.sweep(lane, &mut step.release),
-                Phase::Scan { lane, slab } => self.scan(lane, slab),
+                Phase::Sweep { lane, slab } => self.sweep(lane, slab, &mut step.release),
                 Phase::List { slot } => self.list(slot),
                 Phase::Choose => self.choose(),
                 Phase::Gather { number, then } => self.gather(number, then),
                 Phase::Place => {
                     let may_exceed = step.moves.is_empty() && budget.or_one_larger;
-                    if self.unit.next().is_some_and(|(_, item, _)| item.bytes > bytes && !may_exceed) {
+                    if self.unit.next().is_some_and(|(_, item)| item.bytes > bytes && !may_exceed) {
                         break;
                     }
                     match self.place() {
@@ -346,12 +344,7 @@ where
         for number in 0..self.set.lane_limit() {
             let Some(mut lane) = self.set.lock_lane_of(number) else { break };
             while let Some(slab) = lane.take_closed_empty() {
-                let mut heaps = self.set.lock_heaps();
-                for id in slab.ids() {
-                    let freed = heaps.free_and_keep(id);
-                    debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
-                }
-                drop(heaps);
+                slab.free(&mut self.set.lock_heaps());
                 if !time_left() {
                     break;
                 }
@@ -390,22 +383,22 @@ where
         }
     }
 
-    fn sweep(&mut self, number: u32, release: &mut Vec<H>) {
-        if number < self.set.lane_limit() {
-            if let Some(mut lane) = self.set.lock_lane_of(number) {
-                let mut heaps = self.set.lock_heaps();
-                for _ in 0..CHUNK {
-                    let Some(slab) = lane.take_empty() else {
-                        self.phase = Phase::Sweep { lane: number + 1 };
-                        return;
-                    };
-                    for id in slab.ids() {
-                        let freed = heaps.free_and_keep(id);
-                        debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
-                    }
-                }
-                return;
+    fn sweep(&mut self, number: u32, slab: u32, release: &mut Vec<H>) {
+        let lane = if number < self.set.lane_limit() { self.set.lock_lane_of(number) } else { None };
+        if let Some(mut lane) = lane {
+            let mut heaps = self.set.lock_heaps();
+            for _ in 0..CHUNK {
+                let Some(slab) = lane.take_empty() else { break };
+                slab.free(&mut heaps);
             }
+            let end = slab.saturating_add(SLABS).min(lane.slab_limit());
+            for slab in slab..end {
+                let _cut = lane.cut_free_slots(slab, &mut heaps);
+            }
+            let is_last = end == lane.slab_limit();
+            let (lane, slab) = if is_last { (number + 1, 0) } else { (number, end) };
+            self.phase = Phase::Sweep { lane, slab };
+            return;
         }
         let taken = {
             let mut heaps = self.set.lock_heaps();
@@ -418,30 +411,8 @@ where
                 self.progress.freed_bytes = self.progress.freed_bytes.saturating_add(size);
                 release.push(heap);
             }
-            None => {
-                self.candidates.begin_scan();
-                self.phase = Phase::Scan { lane: 0, slab: 0 };
-            }
+            None => self.phase = Phase::List { slot: 0 },
         }
-    }
-
-    fn scan(&mut self, number: u32, slab: u32) {
-        let lane = if number < self.set.lane_limit() { self.set.lock_lane_of(number) } else { None };
-        let Some(lane) = lane else {
-            self.phase = Phase::List { slot: 0 };
-            return;
-        };
-        let end = slab.saturating_add(CHUNK).min(lane.slab_limit());
-        for slab in slab..end {
-            if let Some((memory, occupancy)) = lane.occupancy(slab) {
-                self.candidates.count_slab(memory.heap(), occupancy);
-            }
-        }
-        self.phase = if end < lane.slab_limit() {
-            Phase::Scan { lane: number, slab: end }
-        } else {
-            Phase::Scan { lane: number + 1, slab: 0 }
-        };
     }
 
     fn list(&mut self, slot: u32) {
@@ -469,7 +440,7 @@ where
             self.count_freed();
             self.phase = if self.has_closed && self.round < ROUNDS {
                 (self.round, self.has_closed) = (self.round + 1, false);
-                Phase::Sweep { lane: 0 }
+                Phase::Sweep { lane: 0, slab: 0 }
             } else {
                 Phase::Done
             };
@@ -514,8 +485,8 @@ where
         drop(heaps);
         for used in used {
             let Some(place) = used.slab else {
-                let item = Item { heap: at, id: used.id, bytes: used.range.size().get() };
-                self.unit.push(Kind::of_range(used.range), item);
+                let bytes = used.range.size().get();
+                self.unit.push(alignment_of(used.range, bytes), Item { heap: at, id: used.id, bytes });
                 continue;
             };
             let Some(mut lane) = self.set.lock_lane_of(place.lane) else { continue };
@@ -524,7 +495,9 @@ where
             self.unit.heaps[at].slabs.push((place, used.id));
             for slot in live {
                 let id = PlacementId::of_slot(place.lane, slot.id);
-                self.unit.push(Kind::Slots(class), Item { heap: at, id, bytes: class.slot_size() });
+                let alignment = alignment_of(slot.range, class.slot_size());
+                let bytes = slot.range.size().align_up(alignment).map_or(class.slot_size(), ByteSize::get);
+                self.unit.push(alignment, Item { heap: at, id, bytes });
             }
         }
         self.phase = match then {

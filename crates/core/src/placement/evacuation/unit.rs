@@ -2,12 +2,14 @@
 
 use crate::placement::heap_set::SlabPlace;
 use crate::placement::{HeapId, PlacementId};
-use crate::suballoc::slab::class::SizeClass;
 use crate::{Alignment, ByteSize, HeapRange};
 
 /// The maximum alignment that is preserved, as a base-2 logarithm. The alignment is inferred from offset and
 /// size, and no resource needs more than 4 MiB.
 const MAX_ALIGNMENT_LOG2: u32 = 22;
+
+/// The number of alignments.
+const ALIGNMENTS: usize = MAX_ALIGNMENT_LOG2 as usize + 1;
 
 /// A closed heap.
 #[derive(Debug)]
@@ -28,77 +30,37 @@ pub(super) struct Item {
     /// The index of its heap in the unit.
     pub(super) heap: usize,
     pub(super) id: PlacementId,
-    /// The size of the allocation or of its slot, in bytes.
+    /// The size of the allocation, rounded up to the alignment of its range.
     pub(super) bytes: u64,
 }
 
 const _: () = assert!(size_of::<Item>() <= 32);
 
-/// The common property of the items of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Slots(SizeClass),
-    /// Ranges of this alignment.
-    Ranges(Alignment),
-}
-
-impl Kind {
-    /// Returns the kind of a range that is directly in a heap.
-    pub(super) fn of_range(range: HeapRange) -> Self {
-        let log2 = (range.start().get() | range.size().get()).trailing_zeros().min(MAX_ALIGNMENT_LOG2);
-        Self::Ranges(Alignment::from_log2(log2).unwrap_or(Alignment::ONE))
-    }
-
-    fn alignment(self) -> Alignment {
-        match self {
-            Self::Slots(class) => class.slot_alignment(),
-            Self::Ranges(alignment) => alignment,
-        }
-    }
+/// Returns the alignment of a range as far as it matters, where `size` is that of the allocation or of its slot.
+pub(super) fn alignment_of(range: HeapRange, size: u64) -> Alignment {
+    let log2 = (range.start().get() | size).trailing_zeros().min(MAX_ALIGNMENT_LOG2);
+    Alignment::from_log2(log2).unwrap_or(Alignment::ONE)
 }
 
 /// Heaps that are being emptied together, and the items for which no move is planned yet.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) heaps: Vec<ClosedHeap>,
-    /// The items by kind, in descending order of alignment. Placed in this order in a new heap they leave no
-    /// gaps, because sizes are multiples of their alignment.
-    queues: Vec<(Kind, Vec<Item>)>,
-    /// The index before which all queues are empty.
-    first: usize,
-    /// The indices of the queues of each class, and of ranges by the logarithm of their alignment.
-    of_class: [usize; SizeClass::COUNT],
-    of_alignment: [usize; MAX_ALIGNMENT_LOG2 as usize + 1],
+    /// The items by the logarithm of their alignment, the largest of which moves first. Placed in this order in a new heap they
+    /// leave no gaps, because sizes are rounded up to the alignment.
+    queues: [Vec<Item>; ALIGNMENTS],
+    /// The number of queues from the first to the last that has items.
+    used_queues: usize,
     /// The total size of the items in the queues.
     bytes: u64,
     /// The heap that was supplied for the items in the queues.
     pub(super) replacement: Option<HeapId>,
-    /// The lane whose slabs had room for the last item.
-    pub(super) lane: Option<u32>,
 }
 
 impl Unit {
     pub(super) fn new() -> Self {
-        let alignments = (0..=MAX_ALIGNMENT_LOG2).filter_map(Alignment::from_log2).map(Kind::Ranges);
-        let mut kinds: Vec<_> = SizeClass::all().map(Kind::Slots).chain(alignments).collect();
-        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.alignment()));
-        let (mut of_class, mut of_alignment) = ([0; SizeClass::COUNT], [0; MAX_ALIGNMENT_LOG2 as usize + 1]);
-        for (at, kind) in kinds.iter().enumerate() {
-            match kind {
-                Kind::Slots(class) => of_class[class.index()] = at,
-                Kind::Ranges(alignment) => of_alignment[alignment.log2() as usize] = at,
-            }
-        }
-        Self {
-            heaps: Vec::new(),
-            first: kinds.len(),
-            queues: kinds.into_iter().map(|kind| (kind, Vec::new())).collect(),
-            of_class,
-            of_alignment,
-            bytes: 0,
-            replacement: None,
-            lane: None,
-        }
+        let queues = std::array::from_fn(|_| Vec::new());
+        Self { heaps: Vec::new(), queues, used_queues: 0, bytes: 0, replacement: None }
     }
 
     pub(super) fn push_heap(&mut self, id: HeapId, size: ByteSize) {
@@ -112,32 +74,29 @@ impl Unit {
     }
 
     /// Adds an item. Amortized O(1).
-    pub(super) fn push(&mut self, kind: Kind, item: Item) {
-        let at = match kind {
-            Kind::Slots(class) => self.of_class[class.index()],
-            Kind::Ranges(alignment) => self.of_alignment[alignment.log2() as usize],
-        };
-        self.queues[at].1.push(item);
-        self.first = self.first.min(at);
+    pub(super) fn push(&mut self, alignment: Alignment, item: Item) {
+        let at = alignment.log2() as usize;
+        self.queues[at].push(item);
+        self.used_queues = self.used_queues.max(at + 1);
         self.bytes = self.bytes.saturating_add(item.bytes);
         self.heaps[item.heap].waiting += 1;
     }
 
-    /// Returns the next item, its kind, and the number of items of that kind. Amortized O(1).
-    pub(super) fn next(&mut self) -> Option<(Kind, Item, u32)> {
+    /// Returns the next item and its alignment. Amortized O(1).
+    pub(super) fn next(&mut self) -> Option<(Alignment, Item)> {
         loop {
-            let (kind, items) = self.queues.get(self.first)?;
-            if let Some(&item) = items.last() {
-                return Some((*kind, item, u32::try_from(items.len()).unwrap_or(u32::MAX)));
+            let at = self.used_queues.checked_sub(1)?;
+            if let Some(&item) = self.queues[at].last() {
+                return Some((Alignment::from_log2(u32::try_from(at).ok()?)?, item));
             }
-            self.first += 1;
-            self.lane = None;
+            self.used_queues = at;
         }
     }
 
     /// Removes the item that [`next`](Self::next) returns. O(1).
     pub(super) fn pop(&mut self) {
-        if let Some(item) = self.queues.get_mut(self.first).and_then(|(_, items)| items.pop()) {
+        let last = self.used_queues.checked_sub(1).and_then(|at| self.queues[at].pop());
+        if let Some(item) = last {
             self.bytes = self.bytes.saturating_sub(item.bytes);
             self.heaps[item.heap].waiting -= 1;
         }
@@ -156,9 +115,8 @@ impl Unit {
 
     /// Discards the remaining items, and returns the heaps.
     pub(super) fn finish(&mut self) -> Vec<ClosedHeap> {
-        self.queues.iter_mut().for_each(|(_, items)| items.clear());
-        self.first = self.queues.len();
-        (self.bytes, self.lane) = (0, None);
+        self.queues.iter_mut().for_each(Vec::clear);
+        (self.used_queues, self.bytes) = (0, 0);
         std::mem::take(&mut self.heaps)
     }
 }

@@ -32,6 +32,11 @@ impl SlabRanges {
         whole.into_iter().chain(slots.iter().map(|&(_, id)| id))
     }
 
+    /// Frees the ranges.
+    pub(crate) fn free<H>(&self, heaps: &mut HeapSet<H>) {
+        self.ids().for_each(|id| heaps.give_back(id));
+    }
+
     /// Returns the number of ranges beyond the first.
     pub(super) fn further(&self) -> u64 {
         match self {
@@ -83,8 +88,7 @@ impl<H> SlabMemory<H> {
                 heaps.note_slab(id, place);
                 kept.push((slot, id));
             } else {
-                let freed = heaps.free_and_keep(id);
-                debug_assert!(freed.is_ok(), "slot memory is freed exactly once");
+                heaps.give_back(id);
             }
         }
         self.ranges = SlabRanges::Slots(kept);
@@ -110,20 +114,24 @@ impl<H: Clone> Lane<H> {
     /// Allocations stay in place. Slabs in closed heaps are left alone.
     #[cold]
     pub(crate) fn give_up_free_slots(&mut self, heaps: &mut HeapSet<H>) -> bool {
-        let mut any = self.give_up_empty(heaps);
-        let Some(slabs) = self.slabs.as_mut() else { return any };
-        for number in slabs.with_free_slots() {
-            if !slabs.parent(number).is_some_and(|memory| heaps.may_divide(memory.first_id(), MAX_SLOTS)) {
-                continue;
-            }
-            let Some(slots) = slabs.cut_free_slots(number) else { continue };
-            let Some(memory) = slabs.parent_mut(number) else { continue };
-            let before = memory.ranges.further();
-            memory.cut(heaps, SlabPlace { lane: self.number, number }, slots);
-            self.further_ranges = self.further_ranges - before + memory.ranges.further();
-            any = true;
-        }
-        any
+        let any = self.give_up_empty(heaps);
+        let with_free_slots = self.slabs.as_ref().map(|slabs| slabs.with_free_slots()).unwrap_or_default();
+        with_free_slots
+            .into_iter()
+            .fold(any, |any, number| self.cut_free_slots(number, heaps).is_some() || any)
+    }
+
+    /// Releases the free slots of a slab with used slots to the heaps, unless its heap is closed. Returns `None` if there
+    /// were none. O(slots).
+    pub(crate) fn cut_free_slots(&mut self, number: u32, heaps: &mut HeapSet<H>) -> Option<()> {
+        let slabs = self.slabs.as_mut()?;
+        slabs.parent(number).filter(|memory| heaps.may_divide(memory.first_id(), MAX_SLOTS))?;
+        let slots = slabs.cut_free_slots(number)?;
+        let memory = slabs.parent_mut(number)?;
+        let before = memory.ranges.further();
+        memory.cut(heaps, SlabPlace { lane: self.number, number }, slots);
+        self.further_ranges = self.further_ranges - before + memory.ranges.further();
+        Some(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::engine::{EngineDesc, HeapEngine, PlacementAlgorithm, SlabSizing};
+use super::super::engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRule};
 use super::super::{
     HeapSetTotals, HeapSurvey, PlacementError, PlacementRequest, ServingHeap, SharedPlaced,
     SharedPlacementId, SizeCacheCounts, SurveyedRange,
@@ -45,6 +45,11 @@ impl DrivenEngine {
         }
     }
 
+    fn has_one_heap(&self) -> bool {
+        let EngineDesc::ByRule { rule, .. } = self.desc else { return false };
+        matches!(rule, PlacementRule::Linear { one_heap: true, .. })
+    }
+
     /// Returns whether the engine may refuse the request with this error.
     fn may_refuse(&self, request: &PlacementRequest, refused: PlacementError) -> bool {
         match refused {
@@ -54,22 +59,23 @@ impl DrivenEngine {
             }
             PlacementError::NoUpperEnd { algorithm } => {
                 assert_eq!(algorithm, self.desc.algorithm());
-                request.upper && !matches!(self.desc, EngineDesc::Linear { one_heap: true, .. })
+                request.upper && !self.has_one_heap()
             }
             PlacementError::NeedsOwnHeap { requested, largest } => {
                 assert_eq!(requested, request.size);
                 match self.desc {
-                    EngineDesc::SlabBySize { sizing: SlabSizing { maximum, .. }, .. } => largest == maximum,
-                    EngineDesc::BuddySystem { preferred, .. } => {
-                        largest == preferred && requested > preferred
+                    EngineDesc::ByRule { rule: PlacementRule::SlabBySize(sizing), .. } => {
+                        largest == sizing.maximum
                     }
-                    EngineDesc::Linear { heap_size, .. } => largest == heap_size && requested > heap_size,
+                    EngineDesc::ByRule {
+                        rule:
+                            PlacementRule::BuddySystem { heap_size } | PlacementRule::Linear { heap_size, .. },
+                        ..
+                    } => largest == heap_size && requested > heap_size,
                     _ => false,
                 }
             }
-            PlacementError::OneHeapFull { .. } => {
-                matches!(self.desc, EngineDesc::Linear { one_heap: true, .. }) && !self.live.is_empty()
-            }
+            PlacementError::OneHeapFull { .. } => self.has_one_heap() && !self.live.is_empty(),
             _ => false,
         }
     }

@@ -6,10 +6,9 @@ mod shape;
 
 use std::num::NonZeroU32;
 
-pub(crate) use self::closing::SlabOccupancy;
 pub(crate) use self::cutting::CutSlots;
 use super::super::suballocation::SuballocationId;
-use super::super::{RangeUse, SuballocError, Suballocation};
+use super::super::{SuballocError, Suballocation};
 use super::class::SizeClass;
 use super::class_set::ClassSet;
 pub(crate) use super::slabs::MAX_SLOTS;
@@ -110,8 +109,6 @@ pub(crate) struct SlabTable<P> {
 pub(crate) struct SlabTotals {
     /// The sum of the requested sizes, in bytes.
     pub(crate) used: u64,
-    /// The total size of the used slots, in bytes.
-    pub(crate) used_slot_bytes: u64,
     /// The number of suballocations.
     pub(crate) allocation_count: u64,
     /// The total size of all slabs, in bytes.
@@ -164,27 +161,26 @@ impl<P> SlabTable<P> {
         let was_empty = slab.is_empty();
         let slot = slab.free.trailing_zeros();
         slab.free &= slab.free - 1;
-        let (start, slot_size, number) = (slab.slot_start(slot), slab.slot_size, slab.first_slot + slot);
+        let (start, number) = (slab.slot_start(slot), slab.first_slot + slot);
         self.slabs.used_first(SlabIndex::head(class), index);
         if was_empty {
             self.totals.empty_slab_bytes -= self.slabs[index].bytes();
             self.note_empties(class);
         }
-        let suballocation = self.hand_out(number, start, slot_size, size.get());
+        let suballocation = self.hand_out(number, start, size.get());
         let parent = self.parents[position(index.number())].as_ref();
         Some((suballocation, parent.expect("a slab in a ring has a free slot")))
     }
 
     /// Records and counts a used slot.
     #[inline]
-    fn hand_out(&mut self, number: u32, start: u64, slot_size: u64, size: u64) -> Suballocation {
+    fn hand_out(&mut self, number: u32, start: u64, size: u64) -> Suballocation {
         let note = self.slots.note_mut(number);
         note.set_size(size);
         let id = NonZeroU32::new(number | SLOT_BIT).expect("at least one bit is set");
         let suballocation =
             Suballocation { id: SuballocationId::new(id, note.stamp()), range: range(start, size) };
         self.totals.used += size;
-        self.totals.used_slot_bytes += slot_size;
         self.totals.allocation_count += 1;
         suballocation
     }
@@ -201,8 +197,7 @@ impl<P> SlabTable<P> {
         let slab = &mut self.slabs[index];
         let was_full = slab.free == 0;
         slab.free |= 1 << slot;
-        let (start, slot_size, class, is_empty) =
-            (slab.slot_start(slot), slab.slot_size, slab.class, slab.is_empty());
+        let (start, class, is_empty) = (slab.slot_start(slot), slab.class, slab.is_empty());
         self.slabs.freed_into(SlabIndex::head(class), index, was_full);
         if is_empty {
             // Empty slabs come after all others.
@@ -212,7 +207,6 @@ impl<P> SlabTable<P> {
             self.totals.empty_slab_bytes += self.slabs[index].bytes();
         }
         self.totals.used -= size;
-        self.totals.used_slot_bytes -= slot_size;
         self.totals.allocation_count -= 1;
         Ok(range(start, size))
     }
@@ -230,12 +224,11 @@ impl<P> SlabTable<P> {
         (is_used && record.note.stamp() == id.stamp()).then_some((index, slot))
     }
 
-    /// Returns the range of a live suballocation, and the memory of its slab. O(1).
-    pub(crate) fn get(&self, id: SuballocationId) -> Result<(HeapRange, &P), SuballocError> {
+    /// Returns the range of a live suballocation. O(1).
+    pub(crate) fn get(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let (index, slot) = self.find(id).ok_or(SuballocError::StaleId { id })?;
         let record = self.slots.get(id.slot().get() & !SLOT_BIT).ok_or(SuballocError::StaleId { id })?;
-        let parent = self.parents[position(index.number())].as_ref().ok_or(SuballocError::StaleId { id })?;
-        Ok((range(self.slabs[index].slot_start(slot), record.note.size()), parent))
+        Ok(range(self.slabs[index].slot_start(slot), record.note.size()))
     }
 
     /// Returns the owner's handle of a slab's memory.
@@ -270,11 +263,10 @@ impl<P> SlabTable<P> {
             self.parents.resize_with(at + 1, || None);
         }
         self.parents[at] = Some(parent);
-        let slot_size = class.slot_size();
         let slab = &mut self.slabs[index];
         slab.all = u64::MAX >> (MAX_SLOTS - slot_count);
         slab.free = slab.all & !1;
-        (slab.start, slab.slot_size, slab.class) = (start.get(), slot_size, class);
+        (slab.start, slab.slot_size, slab.class) = (start.get(), class.slot_size(), class);
         (slab.first_slot, slab.made_slots) = (first_slot, slot_count);
         if slot_count > 1 {
             self.slabs.link_first(index);
@@ -284,7 +276,7 @@ impl<P> SlabTable<P> {
         self.class_slots[class.index()] += slot_count;
         self.totals.slab_count += 1;
         self.totals.slab_bytes += shape.bytes().get();
-        Ok((index.number(), self.hand_out(first_slot, start.get(), slot_size, size.get())))
+        Ok((index.number(), self.hand_out(first_slot, start.get(), size.get())))
     }
 
     /// Removes a slab without a used slot from the table, if there are more such slabs than are kept. O(1).
@@ -339,27 +331,17 @@ impl<P> SlabTable<P> {
         self.with_empty.set(class, has_one);
     }
 
-    /// Iterates over all slots of one slab in address order, with the padding after each used size.
-    pub(super) fn slots(&self, number: u32) -> impl Iterator<Item = RangeUse> + '_ {
+    /// Iterates over the suballocations in the slots of a slab, or in one slot, in address order.
+    pub(super) fn used_in(&self, number: u32, only: Option<u32>) -> impl Iterator<Item = Suballocation> + '_ {
         let slab = self.slabs[SlabIndex::of(number)];
-        slab.slots()
-            .flat_map(move |slot| {
-                let start = slab.slot_start(slot);
-                if slab.free >> slot & 1 == 1 {
-                    return [Some(RangeUse::Free(range(start, slab.slot_size))), None];
-                }
-                let at = slab.first_slot + slot;
-                let note = self.slots.get(at).expect("the slots of a slab have numbers").note;
-                let id = NonZeroU32::new(at | SLOT_BIT).expect("at least one bit is set");
-                let used = Suballocation {
-                    id: SuballocationId::new(id, note.stamp()),
-                    range: range(start, note.size()),
-                };
-                let rest = slab.slot_size - note.size();
-                let padding = (rest > 0).then(|| RangeUse::Padding(range(start + note.size(), rest)));
-                [Some(RangeUse::Used(used)), padding]
-            })
-            .flatten()
+        let slots = only.map_or(0..slab.made_slots, |slot| slot..slot + 1);
+        slots.filter(move |slot| (slab.all & !slab.free) >> slot & 1 == 1).map(move |slot| {
+            let at = slab.first_slot + slot;
+            let note = self.slots.get(at).expect("the slots of a slab have numbers").note;
+            let id = NonZeroU32::new(at | SLOT_BIT).expect("at least one bit is set");
+            let range = range(slab.slot_start(slot), note.size());
+            Suballocation { id: SuballocationId::new(id, note.stamp()), range }
+        })
     }
 
     /// Returns the first violated invariant.
@@ -400,12 +382,9 @@ impl<P> SlabTable<P> {
                 with_empty.set(slab.class, true);
                 counted.empty_slab_bytes += slab.bytes();
             }
-            for range_use in self.slots(number) {
-                if let RangeUse::Used(suballocation) = range_use {
-                    counted.used += suballocation.range.size().get();
-                    counted.used_slot_bytes += slab.slot_size;
-                    counted.allocation_count += 1;
-                }
+            for suballocation in self.used_in(number, None) {
+                counted.used += suballocation.range.size().get();
+                counted.allocation_count += 1;
             }
         }
         if counted != self.totals {

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use ash::vk;
@@ -170,14 +170,27 @@ pub(in crate::drivers) fn or_skip<T>(opened: Result<T, VulkanError>) -> Option<T
     None
 }
 
-/// Opens the first suitable device, whose functions `replace` may replace, given their name; or prints why there is none.
+/// Opens the first suitable device, whose functions `replace` may replace, given their name; or prints why there is none. It stays open,
+/// as those of the product.
 pub(super) fn open_with(
+    replace: impl Fn(&CStr, *const c_void) -> *const c_void,
+) -> Option<Arc<LogicalDevice>> {
+    open_alone_with(replace).inspect(keep_open)
+}
+
+/// Keeps a device open until the process ends.
+pub(super) fn keep_open(device: &Arc<LogicalDevice>) {
+    std::mem::forget(Arc::clone(device));
+}
+
+/// Opens a device like [`open_with`], to be passed to [`keep_open`].
+pub(super) fn open_alone_with(
     replace: impl Fn(&CStr, *const c_void) -> *const c_void,
 ) -> Option<Arc<LogicalDevice>> {
     let opened = VulkanInstance::load().and_then(|instance| {
         let suitable = instance.hardware()?.into_iter().find(|hardware| hardware.check().is_ok());
         let hardware = suitable.ok_or(VulkanError::NoDevice)?;
-        LogicalDevice::open_with(&instance, hardware, |device| {
+        LogicalDevice::open_with(instance, hardware, |device| {
             let (functions, handle) = (instance.functions(), device.handle());
             // SAFETY: the functions are the device's own, or replacements with the same signatures that call them.
             unsafe {
@@ -304,6 +317,12 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     returned
 }
 
+/// Returns the device whose calls fail, as if it had never been lost, or prints why there is none. The caller holds [`INJECTING`].
+fn faulty() -> Option<Arc<LogicalDevice>> {
+    static FAULTY: OnceLock<Option<Arc<LogicalDevice>>> = OnceLock::new();
+    FAULTY.get_or_init(|| open_with(replace)).clone().inspect(|device| device.find_again())
+}
+
 /// Runs the program with each call failing in turn, and `more` calls after it. Returns the number of calls and the codes that
 /// were returned.
 fn fail_each_call(with: vk::Result, more: u32) -> Option<(u32, Vec<HRESULT>)> {
@@ -311,7 +330,7 @@ fn fail_each_call(with: vk::Result, more: u32) -> Option<(u32, Vec<HRESULT>)> {
     FAILURE.store(with.as_raw(), Ordering::SeqCst);
     let mut codes = Vec::new();
     for call in 1.. {
-        let device = open_with(replace)?;
+        let device = faulty()?;
         FAILURES.store(0, Ordering::SeqCst);
         MORE_FAILURES.store(more, Ordering::SeqCst);
         CALLS_TO_GO.store(call, Ordering::SeqCst);
@@ -363,7 +382,7 @@ fn calls_in_a_row_may_run_out_of_memory() {
 #[test]
 fn an_enqueued_call_that_cannot_begin_is_refused() {
     let _one = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(device) = open_with(replace) else { return };
+    let Some(device) = faulty() else { return };
     FAILURE.store(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY.as_raw(), Ordering::SeqCst);
     let driver = VulkanBackend::over(device).expect("a driver");
     let gpu = Instance::over(Arc::new(driver.driver()), DeviceOptions::default(), &[]).expect("a device");

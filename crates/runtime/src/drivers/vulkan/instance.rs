@@ -1,7 +1,7 @@
 //! The Vulkan instance: the loader, and the validation layer if it is requested.
 
 use std::ffi::{CStr, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ash::vk;
 
@@ -14,23 +14,32 @@ const VALIDATION: &str = "HEAPWRIGHT_VULKAN_VALIDATION";
 /// The Khronos validation layer.
 const VALIDATION_LAYER: &CStr = c"VK_LAYER_KHRONOS_validation";
 
-/// A Vulkan instance, destroyed when dropped.
+/// The process's Vulkan instance. It is never destroyed: the loader unloads a driver with the last instance, and a process cannot load
+/// NVIDIA's more than about thirty times, as each time takes thread-local memory for good.
+static INSTANCE: Mutex<Option<&VulkanInstance>> = Mutex::new(None);
+
+/// A Vulkan instance.
 pub(super) struct VulkanInstance {
     functions: ash::Instance,
-    messenger: Option<(ash::ext::debug_utils::Instance, vk::DebugUtilsMessengerEXT)>,
     /// The loader, which outlives the functions.
     _entry: ash::Entry,
 }
 
 impl VulkanInstance {
-    /// Loads the system's Vulkan loader and creates an instance.
-    pub(super) fn load() -> Result<Arc<Self>, VulkanError> {
+    /// Returns the process's instance. The first call, and each one after a failure, loads the system's Vulkan loader and creates it.
+    pub(super) fn load() -> Result<&'static Self, VulkanError> {
+        let mut of_process = INSTANCE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(instance) = *of_process {
+            return Ok(instance);
+        }
         // SAFETY: the system's Vulkan loader is what its name says.
         let entry = unsafe { ash::Entry::load() };
-        Self::create(entry.map_err(|error| VulkanError::NoLoader { reason: error.to_string() })?)
+        let instance =
+            Self::create(entry.map_err(|error| VulkanError::NoLoader { reason: error.to_string() })?)?;
+        Ok(of_process.insert(Box::leak(Box::new(instance))))
     }
 
-    fn create(entry: ash::Entry) -> Result<Arc<Self>, VulkanError> {
+    fn create(entry: ash::Entry) -> Result<Self, VulkanError> {
         let validates = std::env::var(VALIDATION).is_ok_and(|value| !value.is_empty() && value != "0");
         let application = vk::ApplicationInfo::default()
             .application_name(c"heapwright")
@@ -52,15 +61,18 @@ impl VulkanInstance {
             vk::Result::ERROR_INCOMPATIBLE_DRIVER => VulkanError::NoDevice,
             other => VulkanError::of("vkCreateInstance")(other),
         })?;
-        let mut instance = Self { functions, messenger: None, _entry: entry };
+        let instance = Self { functions, _entry: entry };
         if validates {
             let debug = ash::ext::debug_utils::Instance::new(&instance._entry, &instance.functions);
-            // SAFETY: the extension is enabled, and the structure outlives the call.
-            let messenger = unsafe { debug.create_debug_utils_messenger(&messenger_info(), None) }
-                .map_err(VulkanError::of("vkCreateDebugUtilsMessengerEXT"))?;
-            instance.messenger = Some((debug, messenger));
+            // SAFETY: the extension is enabled, and the structure outlives the call. The messenger lives as long as the instance.
+            let messenger = unsafe { debug.create_debug_utils_messenger(&messenger_info(), None) };
+            if let Err(result) = messenger {
+                // SAFETY: nothing else has used the instance.
+                unsafe { instance.functions.destroy_instance(None) };
+                return Err(VulkanError::of("vkCreateDebugUtilsMessengerEXT")(result));
+            }
         }
-        Ok(Arc::new(instance))
+        Ok(instance)
     }
 
     /// The instance's functions.
@@ -77,18 +89,6 @@ impl VulkanInstance {
             other => other.map_err(VulkanError::of("vkEnumeratePhysicalDevices")),
         }?;
         Ok(devices.into_iter().map(|device| Hardware::query(&self.functions, device)).collect())
-    }
-}
-
-impl Drop for VulkanInstance {
-    fn drop(&mut self) {
-        // SAFETY: all devices of the instance hold a reference to it, so none is left; the messenger is the instance's.
-        unsafe {
-            if let Some((debug, messenger)) = self.messenger.take() {
-                debug.destroy_debug_utils_messenger(messenger, None);
-            }
-            self.functions.destroy_instance(None);
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! The logical device, its queues, and whether it is lost.
 
+use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use ash::vk;
@@ -16,6 +17,35 @@ use super::memory::OWN_MEMORY;
 use crate::ddi::DriverError;
 use crate::ddi::command::RemovalSink;
 
+/// The open devices, by their index in the loader's order.
+struct OpenDevices(Mutex<BTreeMap<usize, Arc<LogicalDevice>>>);
+
+/// The devices that the D3D12 devices of the process share. They stay open: vkDestroyDevice of NVIDIA's driver (580) may wait forever if
+/// another thread that used the driver ends at the same time, and a device takes a third of a second to open.
+static OPEN: OpenDevices = OpenDevices(Mutex::new(BTreeMap::new()));
+
+impl OpenDevices {
+    /// Returns the device with an index. Opens it if it is not open, or is lost.
+    fn get(&self, index: usize) -> Result<Arc<LogicalDevice>, VulkanError> {
+        let mut devices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = devices.get(&index).filter(|device| device.lost().is_none()) {
+            return Ok(Arc::clone(device));
+        }
+        let instance = VulkanInstance::load()?;
+        let mut hardware = instance.hardware()?;
+        let count = hardware.len();
+        if count == 0 {
+            return Err(VulkanError::NoDevice);
+        }
+        if index >= count {
+            return Err(VulkanError::NoSuchDevice { index, count });
+        }
+        let device = LogicalDevice::open_with(instance, hardware.swap_remove(index), ash::Device::clone)?;
+        devices.insert(index, Arc::clone(&device));
+        Ok(device)
+    }
+}
+
 /// A logical device, destroyed when dropped.
 pub(super) struct LogicalDevice {
     functions: ash::Device,
@@ -25,11 +55,11 @@ pub(super) struct LogicalDevice {
     set_priority: Option<vk::PFN_vkSetDeviceMemoryPriorityEXT>,
     types_to_import: Option<vk::PFN_vkGetMemoryHostPointerPropertiesEXT>,
     /// The first call that lost the device.
-    lost: OnceLock<String>,
+    lost: Mutex<Option<String>>,
     /// The D3D12 devices, which are removed when the device is lost.
     removals: Mutex<Vec<Weak<dyn RemovalSink>>>,
     mapping: Mutex<()>,
-    instance: Arc<VulkanInstance>,
+    instance: &'static VulkanInstance,
 }
 
 /// The number of queues that the driver uses at most. D3D12 queues share them.
@@ -39,14 +69,14 @@ const MAX_QUEUES: u32 = 8;
 const RETRIES: u32 = 1000;
 
 impl LogicalDevice {
-    /// Opens a device.
-    pub(super) fn open(instance: &Arc<VulkanInstance>, hardware: Hardware) -> Result<Arc<Self>, VulkanError> {
-        Self::open_with(instance, hardware, ash::Device::clone)
+    /// Returns the process's device with an index in the loader's order. Opens it if it is not open, or is lost.
+    pub(super) fn of_process(index: usize) -> Result<Arc<Self>, VulkanError> {
+        OPEN.get(index)
     }
 
     /// Opens a device whose functions `replace` may replace.
     pub(super) fn open_with(
-        instance: &Arc<VulkanInstance>,
+        instance: &'static VulkanInstance,
         hardware: Hardware,
         replace: impl FnOnce(&ash::Device) -> ash::Device,
     ) -> Result<Arc<Self>, VulkanError> {
@@ -87,16 +117,16 @@ impl LogicalDevice {
             names.push(ash::ext::external_memory_host::NAME.as_ptr());
         }
         let info = info.enabled_extension_names(&names);
-        // SAFETY: the physical device belongs to the instance, which the result keeps alive, and has the features and
+        // SAFETY: the physical device belongs to the instance, which lives as long as the process, and has the features and
         // extensions that are enabled; all structures outlive the call.
         let functions = unsafe { instance.functions().create_device(hardware.device, &info, None) }
             .map_err(VulkanError::of("vkCreateDevice"))?;
         let functions = replace(&functions);
-        Ok(Arc::new(Self::new(Arc::clone(instance), hardware, functions, (family, priorities.len()))))
+        Ok(Arc::new(Self::new(instance, hardware, functions, (family, priorities.len()))))
     }
 
     fn new(
-        instance: Arc<VulkanInstance>,
+        instance: &'static VulkanInstance,
         hardware: Hardware,
         functions: ash::Device,
         (family, queues): (u32, usize),
@@ -122,7 +152,7 @@ impl LogicalDevice {
             next_queue: AtomicUsize::new(0),
             set_priority,
             types_to_import,
-            lost: OnceLock::new(),
+            lost: Mutex::default(),
             removals: Mutex::default(),
             mapping: Mutex::default(),
             instance,
@@ -141,7 +171,7 @@ impl LogicalDevice {
 
     /// The instance.
     pub(super) fn instance(&self) -> &VulkanInstance {
-        &self.instance
+        self.instance
     }
 
     /// Returns the index of the next queue, in turn. The first is left to paging if there are several.
@@ -201,7 +231,13 @@ impl LogicalDevice {
     /// this is the first such failure.
     pub(super) fn lose(&self, call: &'static str, result: vk::Result) {
         let what = format!("{call} returned {result} ({})", result.as_raw());
-        if self.lost.set(what).is_ok() {
+        let is_first = {
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_first = lost.is_none();
+            lost.get_or_insert(what);
+            is_first
+        };
+        if is_first {
             let removals = std::mem::take(&mut *self.removals());
             removals.iter().filter_map(Weak::upgrade).for_each(|removal| self.remove(removal));
         }
@@ -229,8 +265,14 @@ impl LogicalDevice {
     }
 
     /// Returns the description of the failure that lost the device, if it is lost.
-    pub(super) fn lost(&self) -> Option<&str> {
-        self.lost.get().map(String::as_str)
+    pub(super) fn lost(&self) -> Option<String> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Undoes the loss of a device whose calls only seemed to fail.
+    #[cfg(test)]
+    pub(super) fn find_again(&self) {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Refuses work for a device that is lost.
@@ -294,5 +336,26 @@ impl Drop for LogicalDevice {
         // SAFETY: everything that was created from the device holds a reference to it and destroyed itself; nothing is
         // in execution, since each submission is waited for. A lost device may be destroyed, too.
         unsafe { self.functions.destroy_device(None) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drivers::vulkan::fault_tests::{keep_open, or_skip};
+
+    #[test]
+    fn a_device_is_opened_once_until_it_is_lost() {
+        let devices = OpenDevices(Mutex::default());
+        let Some(first) = or_skip(devices.get(0)) else { return };
+        let again = devices.get(0).expect("it is open");
+        assert!(Arc::ptr_eq(&first, &again));
+        keep_open(&first);
+        first.lose("vkQueueSubmit", vk::Result::ERROR_DEVICE_LOST);
+        let second = devices.get(0).expect("opened again");
+        keep_open(&second);
+        assert_eq!((second.lost(), Arc::ptr_eq(&first, &second)), (None, false));
+        let no_device = devices.get(1000).err();
+        assert!(matches!(no_device, Some(VulkanError::NoSuchDevice { index: 1000, .. })), "{no_device:?}");
     }
 }

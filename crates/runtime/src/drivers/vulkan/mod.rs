@@ -157,16 +157,7 @@ struct VulkanBackend {
 
 impl VulkanBackend {
     fn open(index: usize) -> Result<Arc<Self>, VulkanError> {
-        let instance = VulkanInstance::load()?;
-        let mut hardware = instance.hardware()?;
-        let count = hardware.len();
-        if count == 0 {
-            return Err(VulkanError::NoDevice);
-        }
-        if index >= count {
-            return Err(VulkanError::NoSuchDevice { index, count });
-        }
-        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?)
+        Self::over(LogicalDevice::of_process(index)?)
     }
 
     /// Prepares the memory of an open device.

@@ -90,7 +90,7 @@ impl Recorder {
 
     /// Converts a failure of Vulkan, after which the commands of the queue are lost.
     fn failed(&self, error: DriverError) -> PageFault {
-        let what = self.device.lost().map_or_else(|| error.to_string(), str::to_owned);
+        let what = self.device.lost().unwrap_or_else(|| error.to_string());
         PageFault::new(0, FaultCause::DeviceLost(what))
     }
 

@@ -3,7 +3,6 @@
 mod allocation_info;
 mod castable;
 mod clear_value;
-mod commands;
 mod footprints;
 mod heap;
 mod initial;

@@ -169,11 +169,13 @@ fn a_draw_takes_memory_over() {
 fn a_draw_in_a_render_pass_writes_what_the_pass_renders_to() {
     let scene = Scene::new();
     let (target, handle) = scene.target("target");
-    let mut desc = D3D12_RENDER_PASS_RENDER_TARGET_DESC { cpuDescriptor: handle, ..Default::default() };
-    desc.BeginningAccess.Type = D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_DISCARD;
-    desc.EndingAccess.Type = D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE;
-    let rules_after = |draws: bool| {
-        unsafe { scene.list().BeginRenderPass(Some(&[desc.clone()]), None, D3D12_RENDER_PASS_FLAG_NONE) };
+    let (keep, discard) =
+        (D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_DISCARD);
+    let rules_after = |draws: bool, ending| {
+        let mut desc = D3D12_RENDER_PASS_RENDER_TARGET_DESC { cpuDescriptor: handle, ..Default::default() };
+        desc.BeginningAccess.Type = D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_DISCARD;
+        desc.EndingAccess.Type = ending;
+        unsafe { scene.list().BeginRenderPass(Some(&[desc]), None, D3D12_RENDER_PASS_FLAG_NONE) };
         if draws {
             scene.draw();
         }
@@ -181,8 +183,9 @@ fn a_draw_in_a_render_pass_writes_what_the_pass_renders_to() {
         scene.world.copy_texture(&target, 0, true);
         scene.world.rules()
     };
-    assert_eq!(rules_after(false), [(Rule::I8, None)]);
-    assert_eq!(rules_after(true), []);
+    assert_eq!(rules_after(false, keep), [(Rule::I8, None)]);
+    assert_eq!(rules_after(true, keep), []);
+    assert_eq!(rules_after(true, discard), [(Rule::I8, None)], "the pass discards what was drawn");
 }
 
 #[test]

@@ -125,11 +125,23 @@ fn regions_that_do_not_fit_fail_the_list() {
     let sound = footprint(&upload, 0, format, [16, 16, 1], 256);
     let origin = [0; 3];
     assert_eq!(copy(&to, origin, &sound, None), S_OK);
-    assert_eq!(copy(&to, [1, 0, 0], &sound, None), E_INVALIDARG);
+    let rule =
+        |at, from: &D3D12_TEXTURE_COPY_LOCATION, part| broken_rule(&device, || copy(&to, at, from, part));
+    let beyond = D3D12_MESSAGE_ID_COPYTEXTUREREGION_DSTREGIONOUTOFBOUNDS;
+    assert_eq!(rule([1, 0, 0], &sound, None), beyond);
     assert_eq!(copy(&to, [1, 0, 0], &sound, Some(region([1, 0, 0], [16, 16, 1]))), S_OK);
-    assert_eq!(copy(&to, [u32::MAX, 0, 0], &sound, None), E_INVALIDARG);
-    assert_eq!(copy(&to, origin, &sound, Some(region([0, 0, 0], [17, 16, 1]))), E_INVALIDARG);
-    assert_eq!(copy(&to, origin, &sound, Some(region([4, 4, 0], [4, 4, 1]))), S_OK, "nothing");
+    assert_eq!(rule([u32::MAX, 0, 0], &sound, None), beyond);
+    let wide = Some(region([0, 0, 0], [17, 16, 1]));
+    assert_eq!(rule(origin, &sound, wide), D3D12_MESSAGE_ID_COPYTEXTUREREGION_SRCREGIONOUTOFBOUNDS);
+    let samples = D3D12_RESOURCE_DESC {
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        ..texture_desc(format, [16, 16])
+    };
+    let samples = create(&device, &samples);
+    let several = broken_rule(&device, || copy(&sound, origin, &subresource(&samples, 0), None));
+    assert_eq!(several, D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCRESOURCE);
+    assert_eq!(copy(&to, origin, &sound, Some(region([99, 4, 0], [99, 4, 1]))), S_OK, "nothing");
     assert_eq!(copy(&subresource(&texture, 1), origin, &sound, None), E_INVALIDARG);
     assert_eq!(copy(&to, origin, &subresource(&texture, 0), None), E_INVALIDARG, "the same");
     assert_eq!(copy(&to, origin, &subresource(&other, 0), None), E_INVALIDARG, "blocks of another size");
@@ -141,9 +153,13 @@ fn regions_that_do_not_fit_fail_the_list() {
     let from = |offset, format, size, pitch| {
         copy(&to, origin, &footprint(&upload, offset, format, size, pitch), None)
     };
-    assert_eq!(from(256, format, [16, 16, 1], 256), E_INVALIDARG, "the offset");
-    assert_eq!(from(512, format, [16, 16, 1], 128), E_INVALIDARG, "the pitch");
-    assert_eq!(from(8192 - 512, format, [16, 16, 1], 256), E_INVALIDARG, "the end");
+    for (offset, pitch, rule) in [
+        (256, 256, D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCOFFSET),
+        (512, 128, D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCROWPITCH),
+        (8192 - 512, 256, D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCPLACEMENT),
+    ] {
+        assert_eq!(broken_rule(&device, || from(offset, format, [16, 16, 1], pitch)), rule);
+    }
     assert_eq!(from(0, format, [16, 16, u32::MAX], u32::MAX - 255), E_INVALIDARG);
     assert_eq!(from(u64::MAX - 511, format, [16, 16, 1], 256), E_INVALIDARG);
     assert_eq!(from(0, format, [0, 16, 1], 256), E_INVALIDARG);

@@ -3,20 +3,11 @@
 //! They are in a ring of their own, which belongs to no size class, so neither allocating nor freeing has to
 //! check whether a slab is closed.
 
-use super::super::super::{RangeUse, Suballocation};
+use super::super::super::Suballocation;
 use super::super::class::SizeClass;
-use super::super::slabs::{MAX_SLOTS, Slab, SlabIndex};
-use super::{MAX_BYTES, SlabShape, SlabTable};
+use super::super::slabs::{Slab, SlabIndex};
+use super::SlabTable;
 use crate::{Alignment, ByteSize};
-
-/// How much of a slab is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SlabOccupancy {
-    /// The total size of its used slots, in bytes.
-    pub(crate) used_slot_bytes: u64,
-    /// The total size of its slots, in bytes.
-    pub(crate) bytes: u64,
-}
 
 /// Returns the slot size that the slab should have: that of its class, or for a closed slab, that of the
 /// class which its slot size determines.
@@ -36,31 +27,16 @@ impl<P> SlabTable<P> {
         u32::try_from(self.parents.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns how much of a slab is used, and the handle of its memory, or `None` if no slab has this
-    /// number. O(1).
-    pub(crate) fn occupancy(&self, number: u32) -> Option<(&P, SlabOccupancy)> {
-        let parent = self.parent(number)?;
-        let slab = self.slabs[SlabIndex::of(number)];
-        let used = u64::from(slab.slot_count() - slab.free.count_ones());
-        Some((parent, SlabOccupancy { used_slot_bytes: used * slab.slot_size, bytes: slab.bytes() }))
-    }
-
-    /// Returns the class of a slab and its live suballocations in address order, or `None` if no slab has
+    /// Returns the class of a slab and its live suballocations, or that in one slot, in address order; or `None` if no slab has
     /// this number. O(slots).
-    pub(crate) fn live_in(&self, number: u32) -> Option<(SizeClass, impl Iterator<Item = Suballocation>)> {
+    pub(crate) fn live_in(
+        &self,
+        number: u32,
+        only: Option<u32>,
+    ) -> Option<(SizeClass, impl Iterator<Item = Suballocation>)> {
         self.parent(number)?;
         let class = class_by_slots(&self.slabs[SlabIndex::of(number)])?;
-        let live = self.slots(number).filter_map(|range_use| match range_use {
-            RangeUse::Used(suballocation) => Some(suballocation),
-            RangeUse::Free(_) | RangeUse::Padding(_) => None,
-        });
-        Some((class, live))
-    }
-
-    /// Returns the shape of a slab with `slots` slots, or with the maximum number of slots. O(1).
-    pub(crate) fn shape_for(&self, class: SizeClass, slots: u32) -> SlabShape {
-        let within = u32::try_from(MAX_BYTES / class.slot_size()).unwrap_or(u32::MAX);
-        SlabShape { class, slot_count: slots.clamp(1, within.min(MAX_SLOTS)) }
+        Some((class, self.used_in(number, only)))
     }
 
     /// Closes the slab with this number, if it exists. O(1).

@@ -3,7 +3,7 @@
 use super::super::class::SizeClass;
 use super::super::slabs::SlabIndex;
 use super::SlabTable;
-use crate::{ByteSize, HeapOffset};
+use crate::ByteSize;
 
 /// The slots of a slab before and after cutting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,19 +61,12 @@ impl<P> SlabTable<P> {
     pub(crate) fn parent_mut(&mut self, number: u32) -> Option<&mut P> {
         self.parents.get_mut(super::position(number))?.as_mut()
     }
-
-    /// Returns the slot of a slab that contains an offset, if a slab has this number.
-    pub(crate) fn slot_at(&self, number: u32, offset: HeapOffset) -> Option<u32> {
-        self.parent(number)?;
-        let slab = self.slabs[SlabIndex::of(number)];
-        u32::try_from(offset.get().checked_sub(slab.start)? / slab.slot_size).ok()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Alignment;
+    use crate::{Alignment, HeapOffset};
 
     #[test]
     fn only_used_slots_remain_and_are_reused() {

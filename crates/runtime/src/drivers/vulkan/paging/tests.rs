@@ -9,7 +9,7 @@ use heapwright_core::ByteSize;
 use crate::ddi::{CpuPageProperty, DeviceArgs, HeapArgs, MemoryPool, PagingWork};
 use crate::drivers::KIB_64;
 use crate::drivers::vulkan::VulkanBackend;
-use crate::drivers::vulkan::fault_tests::open_with;
+use crate::drivers::vulkan::fault_tests::{keep_open, open_alone_with};
 use crate::residency::PageableKind;
 
 /// The priorities that the device was told, in order.
@@ -26,8 +26,9 @@ fn told() -> Vec<f32> {
 /// `SetResidencyPriority` neither undoes the priority of an evicted heap, before it returns, nor waits while it is being paged.
 #[test]
 fn the_priority_of_an_evicted_heap_is_set_when_it_returns() {
-    let Some(mut device) = open_with(|_, real| real) else { return };
+    let Some(mut device) = open_alone_with(|_, real| real) else { return };
     Arc::get_mut(&mut device).expect("the only reference").tell_priorities_to(tell);
+    keep_open(&device);
     let driver = VulkanBackend::over(device).expect("a driver").driver();
     let args = HeapArgs {
         size: ByteSize::from_mib(8),
