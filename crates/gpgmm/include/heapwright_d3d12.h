@@ -260,7 +260,7 @@ GPGMM_INTERFACE GPGMM_UUID("61b3e90d-475c-4a2e-97d8-0d4cf28b3909") ITransientRes
 };
 
 /* Plans a frame and creates its resources when it changes, and keeps the result. The heaps are the allocator's: they count towards
-   its limits and budgets, and with a residency manager they are paged as a whole. */
+   its limits and budgets, and with a residency manager they are paged as a whole. The object keeps the allocator alive. */
 GPGMM_INTERFACE GPGMM_UUID("2fd87c13-ba54-4e61-8c0f-e6395a71d808") ITransientHeaps : public IUnknown {
     /*
      * Returns the resources of a frame, with a reference. If it equals the frame of the last call, they are the same: the same object,

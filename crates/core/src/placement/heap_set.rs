@@ -307,7 +307,7 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         let found = self.find(size, alignment)?;
-        Ok(found.and_then(|found| self.place(found)))
+        Ok(found.and_then(|found| self.place_inline(found)))
     }
 
     /// Finds the place of a request. This is the first step of an allocation, and all of a probe. Returns `None` if a new heap is needed. O(1).
@@ -376,10 +376,15 @@ impl<H> HeapSet<H> {
 
     /// Places a request where it was found to fit; nothing may have changed since. Returns `None` if the heap
     /// has reached the limit on the number of ranges. O(1).
-    // Inlined, like the functions it calls: returning the result through memory costs 3 of 30 ns
-    // (2026-11-21).
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn place(&mut self, found: FoundRange) -> Option<Placed<'_, H>> {
+        self.place_inline(found)
+    }
+
+    // Inlined, like the functions it calls: returning the result through memory costs 3 of 30 ns
+    // (2026-11-21). It has 2 KB, so only the shortest path has a copy.
+    #[inline(always)]
+    fn place_inline(&mut self, found: FoundRange) -> Option<Placed<'_, H>> {
         let FoundRange { heap: slot, class, free, size } = found;
         let entry = self.table.entry_mut(slot);
         let links = entry.links;
@@ -529,6 +534,14 @@ impl<H> HeapSet<H> {
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
         Ok(())
+    }
+
+    /// Frees a range of a slab, like [`free`](Self::free). O(1).
+    #[inline(never)]
+    pub(super) fn free_of_slab(&mut self, id: PlacementId) -> Option<H> {
+        let freed = self.free(id);
+        debug_assert!(freed.is_ok(), "the memory of a slab is freed exactly once");
+        freed.ok().flatten()
     }
 
     /// Frees a range of a slab, and keeps its heap even if it is empty. O(1).

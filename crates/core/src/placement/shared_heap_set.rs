@@ -391,7 +391,7 @@ impl<H: Clone> SharedHeapSet<H> {
         let surplus = if self.keeps_slabs { lane.take_surplus() } else { lane.take_empty() };
         match (surplus, lane.take_operations()) {
             (None, None) => Ok(Vec::new()),
-            (surplus, operations) => self.tell_heaps(lane, surplus, operations),
+            (surplus, operations) => Ok(self.tell_heaps(lane, surplus, operations)),
         }
     }
 
@@ -402,7 +402,7 @@ impl<H: Clone> SharedHeapSet<H> {
         mut lane: MutexGuard<'_, Lane<H>>,
         surplus: Option<SlabRanges>,
         operations: Option<u64>,
-    ) -> Result<Vec<H>, PlacementError> {
+    ) -> Vec<H> {
         let mut slabs: Vec<_> = surplus.into_iter().collect();
         if !slabs.is_empty() {
             slabs.extend(std::iter::from_fn(|| lane.take_surplus()));
@@ -411,10 +411,8 @@ impl<H: Clone> SharedHeapSet<H> {
         let mut heaps = lock(&self.heaps.0);
         heaps.count_operations(operations.unwrap_or(0));
         let mut released: Vec<_> = heaps.take_expired().into_iter().collect();
-        for id in slabs.iter().flat_map(SlabRanges::ids) {
-            released.extend(heaps.free(id)?);
-        }
-        Ok(released)
+        released.extend(slabs.iter().flat_map(SlabRanges::ids).filter_map(|id| heaps.free_of_slab(id)));
+        released
     }
 
     /// Removes all empty heaps from the set, including those that contain only slabs without used slots. O(1)
@@ -425,11 +423,7 @@ impl<H: Clone> SharedHeapSet<H> {
             let mut lane = lock(&lane.0);
             let mut heaps = lock(&self.heaps.0);
             while let Some(slab) = lane.take_empty() {
-                for id in slab.ids() {
-                    let freed = heaps.free(id);
-                    debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
-                    taken.extend(freed.ok().flatten());
-                }
+                taken.extend(slab.ids().filter_map(|id| heaps.free_of_slab(id)));
             }
         }
         taken.append(&mut lock(&self.heaps.0).take_empty());

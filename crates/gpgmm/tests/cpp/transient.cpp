@@ -346,9 +346,13 @@ static void residency(const environment &env) {
     ID3D12CommandList *lists[] = {gpu.recorded};
     EXPECT(manager->ExecuteCommandLists(gpu.queue, lists, &list.self, 1) == S_OK);
     gpu.wait();
-    /* The list does not keep the heaps. Any of these may be released before the others. */
-    allocator.release();
+    /* The list does not keep the heaps, and these keep the allocator. Any of them may be released before the others. */
+    held<IResourceAllocation> buffer;
+    held<IResourceAllocator> same;
+    EXPECT(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, MIB, &buffer.self) == S_OK && allocator.release() == 0);
+    EXPECT(buffer->GetResourceAllocator(&same.self) == S_OK && same.release() == 0);
     heaps.release();
+    EXPECT(buffer->GetResourceAllocator(&same.self) == E_FAIL && !same);
     EXPECT(manager->ExecuteCommandLists(gpu.queue, lists, &list.self, 1) == S_OK);
     gpu.wait();
     resources.release();

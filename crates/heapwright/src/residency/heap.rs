@@ -275,11 +275,14 @@ pub(super) fn adopt(
     finish(desc, manager, object, &info, None)
 }
 
+/// Creates an object. Boxed, so that [`create`] exists once.
+pub(super) type CreatePageable<'a> = Box<dyn FnOnce() -> Result<ID3D12Pageable, windows_core::Error> + 'a>;
+
 /// Makes memory available, and creates a residency heap for an object that `create` creates.
 pub(super) fn create(
     desc: &ResidencyHeapDesc,
     manager: &Arc<Pager>,
-    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+    create: CreatePageable<'_>,
 ) -> Result<ResidencyHeap, Error> {
     desc.check()?;
     let is_bound = desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || manager.always_in_budget;

@@ -180,7 +180,7 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<ResidencyHeap, Error> {
-        heap::create(desc, &self.pager, create)
+        heap::create(desc, &self.pager, Box::new(create))
     }
 
     /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`.

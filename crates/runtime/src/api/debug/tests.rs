@@ -128,24 +128,3 @@ fn unregistering_waits_for_the_calls_of_other_threads() {
         });
     }
 }
-
-/// Unregisters itself.
-unsafe extern "system" fn call_once(_: i32, _: i32, _: i32, _: PCSTR, context: *mut c_void) {
-    // SAFETY: the function is registered with a log and a cookie that outlive the calls.
-    let (log, cookie, calls) = unsafe { &*context.cast::<(Arc<MessageLog>, AtomicU32, AtomicU32)>() };
-    calls.fetch_add(1, Ordering::SeqCst);
-    assert!(log.unregister(cookie.load(Ordering::SeqCst)));
-}
-
-#[test]
-fn a_callback_may_unregister_itself() {
-    let context = (Arc::new(MessageLog::new(true)), AtomicU32::new(0), AtomicU32::new(0));
-    let (log, mut cookie) = (Arc::clone(&context.0), 0);
-    // SAFETY: as above.
-    unsafe { log.register(call_once, (&raw const context).cast_mut().cast(), false, &mut cookie) };
-    context.1.store(cookie, Ordering::SeqCst);
-    log.refused("Call", &Refusal::invalid("a rule"));
-    log.refused("Call", &Refusal::invalid("a rule"));
-    assert_eq!(context.2.load(Ordering::SeqCst), 1);
-    log.unregister_all();
-}
