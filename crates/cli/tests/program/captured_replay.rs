@@ -306,7 +306,7 @@ impl Program {
         self.live.push(made.unwrap());
     }
 
-    /// Waits for heaps that are being prefetched: until they exist, they keep the pool alive for which they are.
+    /// Waits for heaps that are being prefetched: until they exist, they keep the pool alive for which they are, and the recording.
     fn wait_for_prefetching(&self) {
         self.allocators.iter().for_each(|allocator| allocator.audit().unwrap());
     }
@@ -354,6 +354,7 @@ impl Program {
 pub(crate) fn record_program(file: &Path, seed: u64, steps: u64) {
     let mut program = Program::new(file, seed);
     (0..steps).for_each(|step| program.step(step));
+    program.wait_for_prefetching();
 }
 
 #[test]
