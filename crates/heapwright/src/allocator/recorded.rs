@@ -56,7 +56,7 @@ impl Inner {
         let size = ByteSize::new(heap.SizeInBytes);
         let sharing = if is_shared { Sharing::Shared } else { Sharing::Own };
         let constraints = self.heaps.source.own_constraints();
-        let made = heaps.insert_prefetched(sharing, size, constraints, || heaps.create_d3d12_heap(size));
+        let made = heaps.insert_prefetched(sharing, size, constraints, None);
         made.map_err(|refusal| self.refused(heaps.desc.heap_type, size, refusal, false))
     }
 

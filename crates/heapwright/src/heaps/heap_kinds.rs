@@ -338,7 +338,7 @@ impl HeapKinds {
         let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
         let group = heaps.desc.segment_group;
         let _until_created = self.source.charge_budget(group, size, constraints).map_err(refuse)?;
-        let heap = heaps.account_heap(size, constraints, permit, || heaps.create_d3d12_heap(size))?;
+        let heap = heaps.account_heap(size, constraints, permit, None)?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &heaps.desc.heap);
         }

@@ -110,11 +110,10 @@ impl Job {
         let Ok(_until_created) = source.charge_budget(heaps.desc.segment_group, size, constraints) else {
             return Ok(());
         };
-        let create = || heaps.create_d3d12_heap(size);
         if source.recording.is_none() {
-            return heaps.insert_prefetched(sharing, size, constraints, create);
+            return heaps.insert_prefetched(sharing, size, constraints, None);
         }
-        let heap = create()?;
+        let heap = heaps.create_d3d12_heap(size)?;
         heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap });
         created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));
         Ok(())
