@@ -18,10 +18,12 @@ use heapwright_d3d12::*;
 
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
-use crate::heaps::{AllocationId, Label, PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
+use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
 use crate::request::Creation;
 use crate::residency::ResidencyHeap;
-use crate::source::{Constraints, Heap, MemoryReference, Refused, create_placed, set_debug_name};
+use crate::source::{
+    AllocationId, Constraints, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name,
+};
 use crate::{BufferUses, Error, InitialState};
 
 /// The heaps to defragment.
@@ -313,7 +315,7 @@ impl Defragmentation {
             run.release(step.release);
             for planned in step.moves {
                 let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
-                let label = run.heaps.labels.get(id).unwrap_or_default();
+                let label = run.heaps.source.labels.get(id).unwrap_or_default();
                 if label.backing.is_some() {
                     // A backing buffer, which no application can move.
                     run.abandon(&planned);

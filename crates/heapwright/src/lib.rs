@@ -126,7 +126,7 @@ pub use desc::{
     SuballocationAlgorithm, buffer_desc,
 };
 pub use error::Error;
-pub use heaps::{AllocationId, PredictedMemory};
+pub use heaps::PredictedMemory;
 #[cfg(feature = "transient")]
 pub use heapwright_core::aliasing;
 pub use heapwright_core::placement::HeapSetTotals as MemoryTotals;
@@ -140,4 +140,4 @@ pub use request::{
     BufferUses, HeapType, HeapTypePreference, InitialState, NodeMasks, Placement, PlacementDecision,
     PlacementReason,
 };
-pub use source::MemoryReference;
+pub use source::{AllocationId, MemoryReference};

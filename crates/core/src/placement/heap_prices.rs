@@ -55,18 +55,19 @@ struct Calls {
     freed: Window,
 }
 
-/// The latest calls of a kind, and the median of each class that is among them.
+/// The latest calls of a kind, the median of each class that is among them, and the times of all classes.
 #[derive(Debug)]
 struct Window {
     /// A ring of classes and nanoseconds.
     latest: [(usize, u64); WINDOW],
     count: usize,
     medians: [Option<u64>; CLASSES],
+    times: Option<[u64; CLASSES]>,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Self { latest: [(0, 0); WINDOW], count: 0, medians: [None; CLASSES] }
+        Self { latest: [(0, 0); WINDOW], count: 0, medians: [None; CLASSES], times: None }
     }
 }
 
@@ -80,6 +81,7 @@ impl Window {
         if let Some(left) = left.filter(|&left| left != class) {
             self.medians[left] = self.median(left);
         }
+        self.times = self.times_by_medians();
     }
 
     /// Returns the median of the latest calls of a class; of an even number the lower one.
@@ -98,7 +100,7 @@ impl Window {
 
     /// Returns the time of each class: its median, or on the line between the next known ones. Outside of them, the line
     /// of the outermost two goes on upwards, and the time of the smallest one applies downwards.
-    fn times(&self) -> Option<[u64; CLASSES]> {
+    fn times_by_medians(&self) -> Option<[u64; CLASSES]> {
         let mut known = (0..CLASSES).filter_map(|class| Some((class, self.medians[class]?)));
         let (mut low, mut next) = (known.next()?, known.next());
         let first = low;
@@ -152,7 +154,7 @@ impl HeapPrices {
         let mut calls = lock(&self.calls);
         of(&mut calls).note(class_of(size), nanos);
         // Before a heap was freed, freeing is taken to cost as much as creating.
-        let (created, freed) = (calls.created.times(), calls.freed.times());
+        let (created, freed) = (calls.created.times, calls.freed.times);
         let Some((created, freed)) = created.or(freed).zip(freed.or(created)) else { return };
         let mut within_frame = ByteSize::new(1);
         for (class, (created, freed)) in created.iter().zip(freed).enumerate() {

@@ -80,7 +80,7 @@ impl FrameDescription {
                 D3D12_COMMAND_LIST_TYPE_COMPUTE => QueueKind::Compute,
                 D3D12_COMMAND_LIST_TYPE_COPY => QueueKind::Copy,
                 other => {
-                    let rule = format_args!("{other} is not DIRECT, COMPUTE or COPY");
+                    let rule = format!("{other} is not DIRECT, COMPUTE or COPY");
                     return refuse(&format!("pQueues[{number}]"), rule);
                 }
             });

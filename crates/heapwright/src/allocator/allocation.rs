@@ -10,15 +10,14 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
-use super::report::LiveEntry;
 use crate::buffers::BufferRange;
-use crate::heaps::{AllocationId, Label, Labels, OwnResource, PlacedRange};
+use crate::heaps::{OwnResource, PlacedRange};
 use crate::recording::{Event, RecordedAllocation, Recording, name_args};
 use crate::request::{GrantedHeaps, PlacementDecision};
 use crate::residency::ResidencyHeap;
 #[cfg(feature = "residency")]
 use crate::residency::{OpenResidencyList, ResidencyList};
-use crate::source::{Charge, HeapSource, MemoryReference, set_debug_name};
+use crate::source::{AllocationId, Charge, HeapSource, Label, Listed, MemoryReference, set_debug_name};
 use crate::{Error, HeapType};
 
 mod map;
@@ -57,7 +56,7 @@ pub(crate) enum Memory {
 
 #[derive(Default)]
 struct Extras {
-    live_entry: Option<LiveEntry>,
+    listed: Option<Listed>,
     user_data: u64,
     kept_mapped: KeptMapped,
     /// Held for its drop.
@@ -141,20 +140,18 @@ impl ResourceAllocation {
         self.place().map_or_else(|own| &*own.source, |range| &*range.heaps().source)
     }
 
-    fn labels(&self) -> Option<&Labels> {
-        match &self.memory {
-            Memory::Placed { range, .. } => Some(&range.heaps().labels),
-            Memory::Within(range) => Some(&range.buffers().labels),
-            Memory::Standalone(_) => None,
-        }
-    }
-
     fn extras_mut(&mut self) -> &mut Extras {
         self.extras.get_or_insert_default()
     }
 
-    pub(crate) fn set_live_entry(&mut self, live_entry: LiveEntry) {
-        self.extras_mut().live_entry = Some(live_entry);
+    /// Lists it by itself.
+    pub(crate) fn list(&mut self, listed: Listed) {
+        self.extras_mut().listed = Some(listed);
+        self.list_label();
+    }
+
+    fn listed(&self) -> Option<Listed> {
+        self.extras.as_deref()?.listed
     }
 
     pub(crate) fn set_charge(&mut self, charge: Charge) {
@@ -188,27 +185,23 @@ impl ResourceAllocation {
     }
 
     fn has_label(&self) -> bool {
-        self.name.is_some() || self.user_data() != 0
+        self.name.is_some() || self.user_data() != 0 || self.listed().is_some()
     }
 
     /// Stores name and user data where reports and defragmentation find them.
     fn list_label(&self) {
-        let label = || Label { name: self.name.clone(), user_data: self.user_data(), backing: None };
-        match self.labels() {
-            Some(labels) if self.has_label() => labels.set(self.id(), label()),
-            Some(labels) => labels.remove(self.id()),
-            None => {}
-        }
-        if let Some(live_entry) = self.extras.as_deref().and_then(|extras| extras.live_entry.as_ref()) {
-            let Label { name, user_data, .. } = label();
-            live_entry.update(|entry| (entry.name, entry.user_data) = (name, user_data));
+        let (name, user_data, listed) = (self.name.clone(), self.user_data(), self.listed());
+        if self.has_label() {
+            self.source().labels.set(self.id(), Label { name, user_data, backing: None, listed });
+        } else {
+            self.source().labels.remove(self.id());
         }
     }
 
     #[inline]
     fn forget_label(&self) {
         if self.has_label() {
-            self.labels().inspect(|labels| labels.remove(self.id()));
+            self.source().labels.remove(self.id());
         }
     }
 
@@ -250,10 +243,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.id(),
             Memory::Within(range) => range.id(),
-            Memory::Standalone(_) => {
-                let live_entry = self.extras.as_deref().and_then(|extras| extras.live_entry.as_ref());
-                AllocationId::listed(live_entry.map_or(u64::MAX, LiveEntry::number))
-            }
+            Memory::Standalone(_) => AllocationId::alone(self.listed().map_or(u64::MAX, |it| it.number)),
         }
     }
 
@@ -497,7 +487,7 @@ mod tests {
             allocator.create(&ResourceAllocationDesc::default(), desc).expect("there is memory")
         };
         let other = create();
-        let count = || other.labels().expect("it is placed").count();
+        let count = || other.source().labels.count();
         let mut made = create();
         assert_eq!(count(), 0);
         for (user_data, listed) in [(5, 1), (0, 0), (6, 1)] {

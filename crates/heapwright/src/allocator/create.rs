@@ -5,29 +5,19 @@ use heapwright_d3d12::*;
 
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
-use super::report::LiveAllocation;
-use super::request::{HeapRules, Order, ResourceAllocationDesc, ResourceRequest, order, part_of};
+use super::request::{Placements, ResourceAllocationDesc, ResourceRequest, part_of};
 use crate::buffers::BackingSource;
-use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
+use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::Shortage;
-use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
-    Creation, Placement, PlacementDecision, PlacementReason, ResourceClass, ResourceRequirements, texel_bytes,
+    Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::Refusal;
+use crate::source::{Listed, Refusal, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
 pub(crate) const WITHIN: PlacementDecision =
     PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
-
-/// The placements that a resource may have in granted heaps.
-pub(crate) struct Placements<'a> {
-    pub(crate) heaps: &'a Striped<TypedHeaps>,
-    /// The requirements of the resource if it is placed.
-    pub(crate) placed: ResourceRequirements,
-    order: Order,
-}
 
 impl Inner {
     /// Creates a resource and the memory for it.
@@ -40,30 +30,20 @@ impl Inner {
             return self
                 .in_custom_heaps(allocation, resource, |allocation| self.create(allocation, resource));
         }
+        let create = || {
+            let request = self.request(allocation, resource)?;
+            if self.heaps.source.clock.is_due() {
+                self.pass_operations();
+            }
+            let part = part_of(&request, self.desc().extra_required_resource_flags);
+            if let Some(made) = part.and_then(|part| self.part_at_hand(&request, part)) {
+                return Ok(made);
+            }
+            self.create_in(&request, part).or_else(|refusal| self.create_elsewhere(&request, refusal))
+        };
         match &self.heaps.source.recording {
-            None => self.create_unrecorded(allocation, resource),
-            Some(recording) => self.create_recorded(recording, allocation, resource),
-        }
-    }
-
-    /// Creates a resource and the memory for it.
-    #[inline]
-    pub(crate) fn create_unrecorded(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
-    ) -> Result<ResourceAllocation, Error> {
-        let request = self.request(allocation, resource)?;
-        if self.heaps.source.clock.is_due() {
-            self.pass_operations();
-        }
-        let part = part_of(&request, self.desc().extra_required_resource_flags);
-        if let Some(made) = part.and_then(|part| self.part_at_hand(&request, part)) {
-            return Ok(made);
-        }
-        match self.create_in(&request, part) {
-            Ok(made) => Ok(made),
-            Err(refusal) => self.create_elsewhere(&request, refusal),
+            None => create(),
+            Some(recording) => self.create_recorded(recording, allocation, resource, create),
         }
     }
 
@@ -136,45 +116,21 @@ impl Inner {
         }
     }
 
-    /// Checks a request, and returns the placements that the resource may have in the granted heaps.
-    #[inline(always)]
-    pub(crate) fn placements<'a>(&'a self, request: &ResourceRequest<'a>) -> Result<Placements<'a>, Refusal> {
-        let &ResourceRequest { allocation, resource, .. } = request;
-        self.check(request)?;
-        let placed = self.requirements.requirements(resource, allocation.uses, Creation::Placed)?;
-        self.check_asked(request, placed.size)?;
-        let class = ResourceClass::of(&placed.desc, &self.heaps.caps);
-        let heaps = match allocation.pool {
-            None => self.heaps.of(request.granted.family, class),
-            Some(pool) => {
-                pool.check_holds(class)?;
-                &pool.heaps
-            }
-        };
-        let rules = HeapRules {
-            always_committed: self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
-            dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
-            flags: heaps.desc.heap.Flags,
-        };
-        Ok(Placements { heaps, placed, order: order(allocation, resource, rules) })
-    }
-
     /// Places a resource in a shared heap or in one of its own.
     #[inline(always)]
     fn place(
         &self,
         request: &ResourceRequest<'_>,
-        &Placements { heaps, ref placed, .. }: &Placements<'_>,
+        placements: &Placements<'_>,
         decision: PlacementDecision,
     ) -> Result<ResourceAllocation, Refusal> {
-        let ResourceRequest { allocation, resource, granted, constraints } = request;
-        let own_heap = decision.placement == Placement::OwnHeap;
-        let placement = request.placement(placed, heaps, own_heap)?;
-        let request = HeapRequest::new(&self.heaps, heaps, placement, *constraints);
-        let range = request.take()?;
+        let &ResourceRequest { allocation, resource, ref granted, .. } = request;
+        let asked = self.heap_request(request, placements, decision)?;
+        let range = asked.take()?;
         if let Some(prefetcher) = &self.heaps.prefetcher {
-            self.heaps.prefetch_after(prefetcher, &request, allocation.flags);
+            self.heaps.prefetch_after(prefetcher, &asked, allocation.flags);
         }
+        let placed = &placements.placed;
         let resource = range.create_resource_at(HeapOffset::ZERO, resource, &placed.desc)?;
         let memory = Memory::Placed { resource, range };
         Ok(ResourceAllocation::new(memory, buffer_width(&placed.desc), granted, decision))
@@ -339,14 +295,13 @@ impl Inner {
         let is_listed = self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
             || matches!(decision.placement, Placement::Committed | Placement::Imported);
         if is_listed {
-            made.set_live_entry(self.live.add(LiveAllocation {
+            made.list(Listed {
+                number: next_number(),
                 size: made.size(),
                 heap_type: request.granted.heap_type,
                 placement: decision.placement,
                 is_buffer: request.resource.is_buffer(),
-                name: None,
-                user_data,
-            }));
+            });
         }
         if user_data != 0 {
             made.set_user_data(user_data);

@@ -11,7 +11,6 @@ use heapwright_trace::session::Action;
 
 use super::deferred::Deferred;
 use super::pool::Pool;
-use super::report::LiveList;
 use super::stats::Decisions;
 use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
@@ -20,7 +19,7 @@ use crate::heaps::{HeapKinds, Passed};
 use crate::recording::Recording;
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
-use crate::source::{HeapSource, Owner};
+use crate::source::{HeapSource, Listed, Owner};
 use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// Memory of all kinds is looked after with every so many operations.
@@ -36,7 +35,6 @@ pub(crate) struct Inner {
     pub(crate) caps: DeviceCaps,
     pub(crate) vendor_id: Option<u32>,
     pub(crate) decisions: Decisions,
-    pub(crate) live: Arc<LiveList>,
     pub(crate) deferred: Deferred,
     pub(crate) refused_in_unified: RefusedInUnified,
     /// Heaps of allocations that name the properties of CUSTOM heaps.
@@ -112,7 +110,6 @@ impl Inner {
                 caps,
                 vendor_id: adapter.map(|adapter| adapter.vendor_id),
                 decisions: Decisions::default(),
-                live: Arc::default(),
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
                 custom_heaps: Mutex::default(),
@@ -231,14 +228,13 @@ impl Drop for Inner {
         if !self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK) {
             return;
         }
-        for leaked in self.live.all() {
-            let name = leaked.name.as_deref().unwrap_or("(unnamed)");
-            let (size, heap_type, placement) = (leaked.size, leaked.heap_type, leaked.placement);
+        for (Listed { size, heap_type, placement, .. }, label) in self.heaps.source.labels.listed() {
+            let name = label.name.as_deref().unwrap_or("(unnamed)");
             tracing::warn!(
                 %size,
                 %heap_type,
                 %placement,
-                user_data = leaked.user_data,
+                user_data = label.user_data,
                 "allocation {name} outlives its allocator"
             );
         }

@@ -10,10 +10,10 @@ use heapwright_d3d12::*;
 use super::inner::Inner;
 use super::request::ResourceAllocationDesc;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
-use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc, next_number};
+use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc};
 use crate::recording::RecordedPool;
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
-use crate::source::HeapSource;
+use crate::source::{HeapSource, next_number};
 use crate::{Error, HeapType};
 
 /// Heaps of one kind, apart from the allocator's own (D3D12MA's pool). Cloning returns another handle to the same pool.

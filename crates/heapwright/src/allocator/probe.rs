@@ -7,7 +7,7 @@ use super::inner::Inner;
 use super::request::{ResourceAllocationDesc, ResourceRequest, part_of};
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
-use crate::heaps::{HeapRequest, PredictedMemory};
+use crate::heaps::PredictedMemory;
 use crate::request::{Placement, PlacementDecision, ResourceRequirements};
 use crate::source::Refusal;
 use crate::{Error, HeapType, SegmentGroup};
@@ -108,10 +108,8 @@ impl Inner {
                 self.heaps.may_commit(heaps, size, constraints)?;
                 return Ok(probe(decision, size, alignment, PredictedMemory::NewHeap(size)));
             }
-            let own_heap = decision.placement == Placement::OwnHeap;
-            let placement = request.placement(&placements.placed, heaps, own_heap)?;
-            let wanted = HeapRequest::new(&self.heaps, heaps, placement, constraints);
-            Ok(probe(decision, placement.size, placement.alignment, wanted.probe()?))
+            let asked = self.heap_request(request, &placements, decision)?;
+            Ok(probe(decision, asked.placement.size, asked.placement.alignment, asked.probe()?))
         })
     }
 }

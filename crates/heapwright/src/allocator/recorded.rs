@@ -26,11 +26,11 @@ impl Inner {
         recording: &Arc<Recording>,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
+        create: impl FnOnce() -> Result<ResourceAllocation, Error>,
     ) -> Result<ResourceAllocation, Error> {
         self.heaps.insert_prefetched();
         // The thread that releases by time would do it at a moment that cannot be repeated.
         self.pass_time();
-        let create = || self.create_unrecorded(allocation, resource);
         let made = recording.time(CREATE_RESOURCE, create);
         let mut made = made.inspect_err(|_| note_call(recording, allocation, resource))?;
         record(recording, &mut made, allocation, resource);
@@ -56,7 +56,7 @@ impl Inner {
         let size = ByteSize::new(heap.SizeInBytes);
         let sharing = if is_shared { Sharing::Shared } else { Sharing::Own };
         let constraints = self.heaps.source.own_constraints();
-        let made = heaps.insert_prefetched(sharing, size, constraints, || heaps.create_d3d12_heap(size));
+        let made = heaps.insert_prefetched(sharing, size, constraints, None);
         made.map_err(|refusal| self.refused(heaps.desc.heap_type, size, refusal, false))
     }
 

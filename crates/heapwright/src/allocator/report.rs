@@ -1,21 +1,21 @@
 //! Creation of the detailed report: every heap and everything in it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use heapwright_core::placement::{HeapSurvey, SurveyedRange};
 use heapwright_core::{ByteSize, HeapOffset};
 
 use super::resource_allocator::ResourceAllocator;
 use crate::buffers::BackingBuffers;
-use crate::heaps::{AllocationId, BackingAddress, Label, Striped, TypedHeaps, next_number};
+use crate::heaps::{Striped, TypedHeaps};
 use crate::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
     HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport, heap_flag_names,
 };
 use crate::request::{HeapFamily, Placement, ResourceClass};
-use crate::source::Heap;
-use crate::{AdapterDesc, HeapType, SegmentGroup};
+use crate::source::{AllocationId, BackingAddress, Heap, Label, Labels, Listed};
+use crate::{AdapterDesc, SegmentGroup};
 
 impl ResourceAllocator {
     /// Returns a report that lists everything the allocator holds, for people and tools; see [`report`](crate::report).
@@ -66,7 +66,7 @@ impl ResourceAllocator {
         let name = self.debug_name();
         let name = name.as_deref().unwrap_or("default").to_owned();
         report.pools.push(PoolReport { name, ..Default::default() });
-        let parts = parts(inner.buffers.all());
+        let parts = parts(inner.buffers.all(), &source.labels);
         for heaps in inner.heaps.own() {
             add_heaps(&mut report, heaps, 0, &parts);
         }
@@ -80,20 +80,21 @@ impl ResourceAllocator {
             });
             add_heaps(&mut report, &heaps, place, &parts);
         }
-        for live in inner.live.all() {
-            let list = match live.placement {
+        for (listed, label) in source.labels.listed() {
+            let Listed { size, heap_type, placement, is_buffer, .. } = listed;
+            let list = match placement {
                 Placement::Committed => &mut report.committed,
                 Placement::Imported => &mut report.imported,
                 Placement::WithinResource | Placement::SharedHeap | Placement::OwnHeap => continue,
             };
-            let kind = if live.is_buffer { AllocationKind::Buffer } else { AllocationKind::Texture };
+            let kind = if is_buffer { AllocationKind::Buffer } else { AllocationKind::Texture };
             list.push(ResourceReport {
-                heap_type: live.heap_type.into(),
-                segment_group: caps.segment_group(live.heap_type),
+                heap_type: heap_type.into(),
+                segment_group: caps.segment_group(heap_type),
                 kind,
-                size: live.size,
-                name: live.name.as_deref().map(str::to_owned),
-                user_data: (live.user_data != 0).then(|| live.user_data.to_string()),
+                size,
+                name: label.name.as_deref().map(str::to_owned),
+                user_data: (label.user_data != 0).then(|| label.user_data.to_string()),
                 ..Default::default()
             });
         }
@@ -105,12 +106,12 @@ impl ResourceAllocator {
 /// The parts of backing buffers, by buffer.
 type Parts = HashMap<BackingAddress, Vec<AllocationReport>>;
 
-fn parts<'a>(within: impl Iterator<Item = &'a Striped<BackingBuffers>>) -> Parts {
+fn parts<'a>(within: impl Iterator<Item = &'a Striped<BackingBuffers>>, labels: &Labels) -> Parts {
     let mut parts = Parts::new();
     for buffers in within {
         for (address, ranges) in buffers.survey() {
             let of = |&(id, range): &(AllocationId, heapwright_core::HeapRange)| {
-                allocation(range.start(), range.size(), AllocationKind::Buffer, buffers.labels.get(id))
+                allocation(range.start(), range.size(), AllocationKind::Buffer, labels.get(id))
             };
             parts.insert(address, ranges.iter().map(of).collect());
         }
@@ -161,7 +162,7 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
         let mut heap = empty(algorithm, survey.size);
         for range in survey.ranges {
             let SurveyedRange::Used { id, range } = range else { continue };
-            let label = heaps.labels.get(AllocationId::placed(desc.number, own, id));
+            let label = heaps.source.labels.get(AllocationId::placed(desc.number, own, id));
             let backing = label.as_ref().and_then(|label| label.backing);
             let kind = if backing.is_some() { AllocationKind::BackingBuffer } else { kind };
             let within = backing.map(|address| parts.get(&address).cloned().unwrap_or_default());
@@ -176,71 +177,4 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
         }
     }
     report.heaps.extend(heaps.spare_sizes().into_iter().map(|size| empty("pooled".to_owned(), size)));
-}
-
-/// The list of committed and imported allocations, and of all allocations with
-/// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK).
-#[derive(Debug, Default)]
-pub(crate) struct LiveList {
-    entries: Mutex<BTreeMap<u64, LiveAllocation>>,
-}
-
-/// An entry of the list of live allocations.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LiveAllocation {
-    /// Size in bytes.
-    pub(crate) size: ByteSize,
-    /// Heap type.
-    pub(crate) heap_type: HeapType,
-    /// How the allocation was placed.
-    pub(crate) placement: Placement,
-    /// Whether it is a buffer.
-    pub(crate) is_buffer: bool,
-    /// Debug name, if one was set.
-    pub(crate) name: Option<Arc<str>>,
-    /// The application's value for the allocation.
-    pub(crate) user_data: u64,
-}
-
-/// An entry of the list, which is removed when this is dropped.
-#[derive(Debug)]
-pub(crate) struct LiveEntry {
-    list: Arc<LiveList>,
-    number: u64,
-}
-
-impl LiveList {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, LiveAllocation>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn add(self: &Arc<Self>, allocation: LiveAllocation) -> LiveEntry {
-        let number = next_number();
-        self.lock().insert(number, allocation);
-        LiveEntry { list: Arc::clone(self), number }
-    }
-
-    /// Returns all entries, oldest first.
-    pub(crate) fn all(&self) -> Vec<LiveAllocation> {
-        self.lock().values().cloned().collect()
-    }
-}
-
-impl LiveEntry {
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Updates the entry.
-    pub(crate) fn update(&self, change: impl FnOnce(&mut LiveAllocation)) {
-        if let Some(entry) = self.list.lock().get_mut(&self.number) {
-            change(entry);
-        }
-    }
-}
-
-impl Drop for LiveEntry {
-    fn drop(&mut self) {
-        self.list.lock().remove(&self.number);
-    }
 }

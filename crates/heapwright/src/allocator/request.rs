@@ -9,13 +9,13 @@ use heapwright_d3d12::*;
 use super::inner::Inner;
 use super::pool::Pool;
 use crate::buffers::{BELOW, canonical_state};
-use crate::desc::{ResourceAllocationFlags, ResourceDesc};
-use crate::heaps::TypedHeaps;
+use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
+use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
-    GrantedHeaps, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceRequirements,
-    check_initial_state, infer_heap_type,
+    Creation, GrantedHeaps, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
+    ResourceRequirements, check_initial_state, infer_heap_type,
 };
-use crate::source::Constraints;
+use crate::source::{Constraints, Refusal};
 use crate::{BufferUses, Error, HeapTypePreference, InitialState};
 
 /// The description of an allocation: `RESOURCE_ALLOCATION_DESC` of GPGMM, and fields that D3D12MA adds.
@@ -129,6 +129,14 @@ pub(crate) struct ResourceRequest<'a> {
     pub(crate) constraints: Constraints,
 }
 
+/// The placements that a resource may have in granted heaps.
+pub(crate) struct Placements<'a> {
+    pub(crate) heaps: &'a Striped<TypedHeaps>,
+    /// The requirements of the resource if it is placed.
+    pub(crate) placed: ResourceRequirements,
+    pub(crate) order: Order,
+}
+
 impl Inner {
     /// Checks the options of a request, and selects the heaps that are granted to it.
     #[inline]
@@ -208,18 +216,40 @@ impl Inner {
         }
         Ok(())
     }
-}
 
-impl ResourceRequest<'_> {
-    /// Returns the request for a range of some heaps, in a shared heap or in one of its own.
+    /// Checks a request, and returns the placements that the resource may have in the granted heaps.
+    #[inline(always)]
+    pub(crate) fn placements<'a>(&'a self, request: &ResourceRequest<'a>) -> Result<Placements<'a>, Refusal> {
+        let &ResourceRequest { allocation, resource, .. } = request;
+        self.check(request)?;
+        let placed = self.requirements.requirements(resource, allocation.uses, Creation::Placed)?;
+        self.check_asked(request, placed.size)?;
+        let class = ResourceClass::of(&placed.desc, &self.heaps.caps);
+        let heaps = match allocation.pool {
+            None => self.heaps.of(request.granted.family, class),
+            Some(pool) => {
+                pool.check_holds(class)?;
+                &pool.heaps
+            }
+        };
+        let rules = HeapRules {
+            always_committed: self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
+            dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
+            flags: heaps.desc.heap.Flags,
+        };
+        Ok(Placements { heaps, placed, order: order(allocation, resource, rules) })
+    }
+
+    /// Returns the request for a range of the heaps that serve a placement: a shared heap or one of its own.
     #[inline]
-    pub(crate) fn placement(
-        &self,
-        placed: &ResourceRequirements,
-        heaps: &TypedHeaps,
-        own_heap: bool,
-    ) -> Result<PlacementRequest, Error> {
-        let padding = self.allocation.extra_required_resource_padding;
+    pub(crate) fn heap_request<'a>(
+        &'a self,
+        request: &ResourceRequest<'_>,
+        &Placements { heaps, ref placed, .. }: &Placements<'a>,
+        decision: PlacementDecision,
+    ) -> Result<HeapRequest<'a>, Error> {
+        let ResourceRequest { allocation, resource, constraints, .. } = request;
+        let padding = allocation.extra_required_resource_padding;
         let alignment = placed.alignment.max(heaps.desc.min_alignment);
         // A multiple of the alignment, as moves of a defragmentation require.
         let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
@@ -227,16 +257,17 @@ impl ResourceRequest<'_> {
             let rule = format!("{padding} plus the resource's size of {} exceeds 64 bits", placed.size);
             Error::too_large("ResourceAllocationDesc::extra_required_resource_padding", rule)
         })?;
-        let width = ByteSize::new(if self.resource.is_buffer() { placed.desc.Width } else { u64::MAX });
+        let width = ByteSize::new(if resource.is_buffer() { placed.desc.Width } else { u64::MAX });
         let rounding = size.saturating_sub(width.saturating_add(padding));
-        Ok(PlacementRequest {
+        let placement = PlacementRequest {
             rounding: if rounding.get() < alignment.get() { rounding } else { ByteSize::ZERO },
-            strategy: self.allocation.strategy,
-            own_heap,
-            upper: self.allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
-            cache_size: self.allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
+            strategy: allocation.strategy,
+            own_heap: decision.placement == Placement::OwnHeap,
+            upper: allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
+            cache_size: allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
             ..PlacementRequest::new(size, alignment)
-        })
+        };
+        Ok(HeapRequest::new(&self.heaps, heaps, placement, *constraints))
     }
 }
 
@@ -325,13 +356,13 @@ fn is_sound(resource: &ResourceDesc<'_>) -> bool {
 
 /// The properties of the allocator and its heaps that determine the order of the placements.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct HeapRules {
+struct HeapRules {
     /// The allocator commits every resource.
-    pub(crate) always_committed: bool,
+    always_committed: bool,
     /// Every resource has a heap of its own.
-    pub(crate) dedicated: bool,
+    dedicated: bool,
     /// The flags of the heaps.
-    pub(crate) flags: D3D12_HEAP_FLAGS,
+    flags: D3D12_HEAP_FLAGS,
 }
 
 /// At most three placements, each with its reason.
@@ -349,11 +380,7 @@ pub(crate) type Order = [Option<PlacementDecision>; 3];
 ///
 /// The final committed placement is omitted with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
 #[inline]
-pub(crate) fn order(
-    allocation: &ResourceAllocationDesc<'_>,
-    resource: &ResourceDesc<'_>,
-    rules: HeapRules,
-) -> Order {
+fn order(allocation: &ResourceAllocationDesc<'_>, resource: &ResourceDesc<'_>, rules: HeapRules) -> Order {
     use ResourceAllocationFlags as Flags;
     let committed = |reason| Some(PlacementDecision::new(Placement::Committed, reason));
     let own = |reason| Some(PlacementDecision::new(Placement::OwnHeap, reason));

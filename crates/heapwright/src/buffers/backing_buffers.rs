@@ -17,13 +17,14 @@ use crate::desc::{
     EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm,
 };
 use crate::heaps::{
-    AllocationId, BackingAddress, HeapKinds, HeapRequest, Label, Labels, Passed, PlacedRange,
-    PredictedMemory, Stripe, Striped, TypedHeaps, next_number,
+    HeapKinds, HeapRequest, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
 };
 use crate::request::{
     Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
 };
-use crate::source::{Constraints, HeapSource, KeptResident, Refusal};
+use crate::source::{
+    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, Refusal, next_number,
+};
 use crate::{BufferUses, Error, HeapType};
 
 /// Buffers of this size and larger are resources of their own. It is D3D12's granularity without tight alignment.
@@ -45,7 +46,6 @@ pub(crate) struct BackingBuffers {
     kind: BackingKind,
     set: SharedHeapSet<BackingRef>,
     source: Arc<HeapSource>,
-    pub(crate) labels: Labels,
 }
 
 /// A kind of backing buffer: those of a heap type, in heaps of this type or in CUSTOM heaps that stand in for it.
@@ -108,7 +108,7 @@ const _: () = {
 
 impl Drop for BackingBuffer {
     fn drop(&mut self) {
-        self.range.heaps().labels.remove(self.range.id());
+        self.range.heaps().source.labels.remove(self.range.id());
     }
 }
 
@@ -117,10 +117,8 @@ impl BackingRef {
         let reference = Self(NonNull::from(Box::leak(Box::new(buffer))));
         // SAFETY: it was created just now, and no other code has it.
         let range = unsafe { &reference.0.as_ref().range };
-        range
-            .heaps()
-            .labels
-            .set(range.id(), Label { backing: Some(reference.address()), ..Label::default() });
+        let label = Label { backing: Some(reference.address()), ..Label::default() };
+        range.heaps().source.labels.set(range.id(), label);
         reference
     }
 
@@ -197,10 +195,6 @@ impl BufferRange {
         }
     }
 
-    pub(crate) fn buffers(&self) -> &BackingBuffers {
-        &self.buffers
-    }
-
     pub(crate) fn id(&self) -> AllocationId {
         AllocationId::placed(self.buffers.number, false, self.id)
     }
@@ -266,7 +260,7 @@ impl BackingBuffers {
             Arc::default(),
         );
         let source = Arc::clone(source);
-        Arc::new(Self { number: next_number(), kind, set, source, labels: Labels::default() })
+        Arc::new(Self { number: next_number(), kind, set, source })
     }
 
     pub(crate) fn kind(&self) -> BackingKind {

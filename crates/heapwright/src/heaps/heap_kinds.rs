@@ -6,7 +6,6 @@ use heapwright_core::placement::PlacementAlgorithm;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::labels::next_number;
 use super::nesting::{Nesting, SharedKind};
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
@@ -15,7 +14,7 @@ use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, Typ
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::{MemorySource, Obstacle};
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Budget, Constraints, Heap, HeapSource, Owner, Refusal};
+use crate::source::{Account, Budget, Constraints, Heap, HeapSource, Owner, Refusal, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -339,7 +338,7 @@ impl HeapKinds {
         let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
         let group = heaps.desc.segment_group;
         let _until_created = self.source.charge_budget(group, size, constraints).map_err(refuse)?;
-        let heap = heaps.account_heap(size, constraints, permit, || heaps.create_d3d12_heap(size))?;
+        let heap = heaps.account_heap(size, constraints, permit, None)?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &heaps.desc.heap);
         }

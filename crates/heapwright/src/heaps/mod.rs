@@ -8,12 +8,11 @@
 //! | `typed_heaps`, `engine_desc` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `nesting` | the state that nested allocators share |
 //! | `prefetch` | heaps that are created in advance |
-//! | `labels`, `striped` | names and user data of allocations; references that are counted per thread |
+//! | `striped` | references that are counted per thread |
 
 mod committed;
 mod engine_desc;
 mod heap_kinds;
-mod labels;
 mod nesting;
 mod placed_range;
 mod prefetch;
@@ -23,8 +22,6 @@ mod typed_heaps;
 
 pub(crate) use self::committed::OwnResource;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
-pub use self::labels::AllocationId;
-pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
 pub(crate) use self::nesting::SpareHeaps;
 pub(crate) use self::placed_range::PlacedRange;
 pub(crate) use self::striped::{Stripe, Striped};

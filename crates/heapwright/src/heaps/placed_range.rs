@@ -7,12 +7,11 @@ use heapwright_core::placement::{SharedPlaced, SharedPlacementId};
 use heapwright_core::{Alignment, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
-use super::labels::AllocationId;
 use super::striped::Stripe;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::desc::ResourceDesc;
 use crate::error::MemorySource;
-use crate::source::{Heap, Refusal, create_placed};
+use crate::source::{AllocationId, Heap, Refusal, create_placed};
 
 /// A range of a heap that belongs to one allocation until dropped.
 ///

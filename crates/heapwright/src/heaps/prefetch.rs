@@ -91,6 +91,8 @@ pub(crate) struct Prefetcher {
 #[derive(Debug)]
 struct Job {
     heaps: Weak<TypedHeaps>,
+    /// That of the heaps. Whoever waits for its end may then drop the heaps, and nothing else keeps them alive.
+    prefetch: Arc<Prefetch>,
     sharing: Sharing,
     size: ByteSize,
     constraints: Constraints,
@@ -99,7 +101,7 @@ struct Job {
 impl Job {
     /// Creates the heap if it is still wanted. While a recording is made, it is only created.
     fn carry_out(&self, created: &Mutex<Vec<Weak<TypedHeaps>>>) -> Result<(), Refusal> {
-        let &Self { ref heaps, sharing, size, constraints } = self;
+        let &Self { ref heaps, sharing, size, constraints, .. } = self;
         let Some(heaps) = heaps.upgrade() else { return Ok(()) };
         let source = &heaps.source;
         // The budget may have changed since the request.
@@ -110,11 +112,10 @@ impl Job {
         let Ok(_until_created) = source.charge_budget(heaps.desc.segment_group, size, constraints) else {
             return Ok(());
         };
-        let create = || heaps.create_d3d12_heap(size);
         if source.recording.is_none() {
-            return heaps.insert_prefetched(sharing, size, constraints, create);
+            return heaps.insert_prefetched(sharing, size, constraints, None);
         }
-        let heap = create()?;
+        let heap = heaps.create_d3d12_heap(size)?;
         heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap });
         created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));
         Ok(())
@@ -124,9 +125,7 @@ impl Job {
 impl Drop for Job {
     /// Also if the thread panics or has ended, so that the next heap can be requested.
     fn drop(&mut self) {
-        if let Some(heaps) = self.heaps.upgrade() {
-            heaps.prefetch.end();
-        }
+        self.prefetch.end();
     }
 }
 
@@ -172,7 +171,8 @@ impl Prefetcher {
         if size > LARGEST || !heaps.prefetch.begin() {
             return;
         }
-        let job = Job { heaps: Arc::downgrade(heaps), sharing, size, constraints };
+        let prefetch = Arc::clone(&heaps.prefetch);
+        let job = Job { heaps: Arc::downgrade(heaps), prefetch, sharing, size, constraints };
         // A job that cannot be sent is dropped.
         let _sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }

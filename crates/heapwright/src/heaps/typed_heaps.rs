@@ -11,7 +11,6 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
 use super::engine_desc::{engine_desc, granularity_of};
-use super::labels::Labels;
 use super::nesting::{Siblings, SpareHeaps};
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
@@ -40,8 +39,7 @@ pub(crate) struct TypedHeaps {
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
     timer: Arc<HeapTimer>,
-    pub(crate) labels: Labels,
-    pub(crate) prefetch: Prefetch,
+    pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
     pool_heaps: Option<Arc<PoolHeaps>>,
     /// A custom pool in the allocator's recording.
@@ -139,8 +137,7 @@ impl TypedHeaps {
             spare,
             siblings,
             source,
-            labels: Labels::default(),
-            prefetch: Prefetch::default(),
+            prefetch: Arc::default(),
             pool_heaps,
             recorded_pool: OnceLock::new(),
         });
@@ -325,13 +322,13 @@ impl TypedHeaps {
         self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
     }
 
-    /// Counts a heap that a function creates, if limits and manager permit it.
+    /// Counts a heap, if limits and manager permit it, and creates it unless it exists already.
     pub(super) fn account_heap(
         &self,
         size: ByteSize,
         constraints: Constraints,
         permit: Option<HeapPermit>,
-        create: impl FnOnce() -> Result<ID3D12Heap, Refusal>,
+        existing: Option<ID3D12Heap>,
     ) -> Result<Arc<Heap>, Refusal> {
         let new = NewMemory {
             source: MemorySource::NewHeap(size),
@@ -341,6 +338,7 @@ impl TypedHeaps {
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
         };
+        let create = || existing.map_or_else(|| self.create_d3d12_heap(size), Ok);
         let (heap, residency, charge) = self.source.make(&new, constraints, create)?;
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
@@ -387,16 +385,16 @@ impl TypedHeaps {
         self.shared.insert(heap.size(), heap)
     }
 
-    /// Adds a prefetched heap for requests of this kind, and records both. If limits do not permit it any more, or if the heap numbers
-    /// are exhausted, the heap is released to the device.
+    /// Adds a prefetched heap for requests of this kind, which is created unless it exists already, and records both. If limits do not
+    /// permit it any more, or if the heap numbers are exhausted, the heap is released to the device.
     pub(crate) fn insert_prefetched(
         &self,
         sharing: Sharing,
         size: ByteSize,
         constraints: Constraints,
-        create: impl FnOnce() -> Result<ID3D12Heap, Refusal>,
+        existing: Option<ID3D12Heap>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, create)?;
+        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, existing)?;
         heap.mark_prefetched();
         if let Some(recording) = &self.source.recording {
             let pool = match self.recorded_pool.get().map(Weak::upgrade) {
@@ -425,7 +423,7 @@ impl TypedHeaps {
         // Held until all are recorded, because a recording has nothing of an allocator after its end.
         let Some(_allocator) = self.source.owner.upgrade() else { return };
         for CreatedHeap { sharing, size, constraints, heap } in created {
-            if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, || Ok(heap)) {
+            if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, Some(heap)) {
                 tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
             }
         }

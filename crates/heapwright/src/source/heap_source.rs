@@ -13,6 +13,7 @@ use super::accounts::{Accounts, VideoMemory};
 use super::device::Devices;
 use super::heap_time::HeapTimers;
 use super::idle::{IdleClock, IdleThread};
+use super::labels::Labels;
 use super::managed::{OwnMemory, begins_evicted};
 use crate::adapter::check_adapter;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
@@ -70,6 +71,7 @@ pub(crate) struct HeapSource {
     /// Flags of all heaps.
     pub(crate) extra_heap_flags: D3D12_HEAP_FLAGS,
     pub(crate) recording: Option<Arc<Recording>>,
+    pub(crate) labels: Labels,
     /// The allocator.
     pub(crate) owner: Weak<dyn Owner>,
 }
@@ -129,6 +131,7 @@ impl HeapSource {
             residency: residency.cloned(),
             being_created: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.being_created)),
             own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
+            labels: Labels::default(),
             devices,
             desc,
             owner,

@@ -8,6 +8,7 @@
 //! | `accounts`, `refusal` | limits and totals; reasons why there is no memory |
 //! | `managed` | memory that a residency manager manages |
 //! | `heap_time` | the time that the device takes for heaps |
+//! | `labels` | names and user data of allocations |
 //! | `idle` | the time after which idle memory is released, and the thread that does it |
 
 mod accounts;
@@ -16,6 +17,7 @@ mod heap;
 mod heap_source;
 mod heap_time;
 mod idle;
+mod labels;
 mod managed;
 mod refusal;
 
@@ -24,6 +26,8 @@ pub(crate) use self::device::{CREATE_HEAP, Refused, create_committed, create_pla
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps, TimedHeap};
 pub(crate) use self::heap_source::{Budget, Constraints, HeapSource, Owner};
 pub(crate) use self::heap_time::HeapTimer;
+pub use self::labels::AllocationId;
+pub(crate) use self::labels::{BackingAddress, Label, Labels, Listed, next_number};
 pub use self::managed::MemoryReference;
 pub(crate) use self::managed::{KeptResident, NewMemory, OwnHeap};
 pub(crate) use self::refusal::Refusal;

@@ -28,7 +28,8 @@ use crate::sync::{Mutex, lock};
 /// # Cost
 ///
 /// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1) with the default algorithm, and O(log n)
-/// with the others, where n is the number of heaps or of distinct sizes, whichever is larger.
+/// with the others, where n is the number of heaps or of distinct sizes, whichever is larger. A request that needs another heap of
+/// slabs by size is O(n) for n full heaps of its block size.
 ///
 /// ```
 /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest};

@@ -47,14 +47,12 @@ struct Heap<H> {
 }
 
 /// The data of a block size. It is dropped with the last heap of that size, unless it is to be remembered.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy)]
 struct BlockSize {
     is_remembered: bool,
     /// The size of the last heap by the rule of sizes.
     last_heap_size: Option<ByteSize>,
     heap_count: u64,
-    /// The number of heaps without a free block, by heap size.
-    full: BTreeMap<ByteSize, u64>,
 }
 
 impl<H: Clone> Heaps<H> {
@@ -143,7 +141,7 @@ impl<H: Clone> Heaps<H> {
         let (group, left, size) = (heap.group, heap.ranges.largest_free_range(), heap.ranges.capacity());
         self.in_use.freed(range.size());
         self.times.count_operations(1);
-        self.note_room(number, (group, size), Some(room), if is_empty { None } else { Some(left) });
+        self.note_room(number, group, Some(room), if is_empty { None } else { Some(left) });
         if !is_empty {
             return Ok(Vec::new());
         }
@@ -246,10 +244,8 @@ impl<H: Clone> Heaps<H> {
             }
             PlacementRule::SlabBySize(sizing) => {
                 let PlacementRequest { size, rounding, alignment, .. } = *request;
-                let known = self.sizes.get(&group);
-                let last = known.and_then(|known| known.last_heap_size);
-                let full_of =
-                    |heap_size| known.and_then(|known| known.full.get(&heap_size)).copied().unwrap_or(0);
+                let last = self.sizes.get(&group).and_then(|known| known.last_heap_size);
+                let full_of = |heap_size| self.full_of(group, heap_size);
                 let next = sizing.next_heap_size(size.saturating_sub(rounding), alignment, last, full_of);
                 next.ok_or(PlacementError::NeedsOwnHeap { requested: size, largest: sizing.largest() })
             }
@@ -309,7 +305,7 @@ impl<H: Clone> Heaps<H> {
         }
         // The free blocks of the last heap, which are used up before the next heap is needed.
         let will_be_full = |heap_size| u64::from(last.is_some_and(|last| last.capacity() == heap_size));
-        let full_of = |heap_size| known.full.get(&heap_size).copied().unwrap_or(0) + will_be_full(heap_size);
+        let full_of = |heap_size| self.full_of(block_size, heap_size) + will_be_full(heap_size);
         let asked = size.saturating_sub(rounding);
         let next = sizing.next_heap_size(asked, alignment, known.last_heap_size, full_of)?;
         let is_worth_it = next.get() / block_size.get() >= MIN_BLOCKS_TO_FETCH && next <= MAX_FETCHED;
@@ -321,7 +317,7 @@ impl<H: Clone> Heaps<H> {
         self.empty.audit()?;
         self.heaps.audit()?;
         let mut counted = InUse::default();
-        let mut sizes: BTreeMap<ByteSize, BlockSize> = BTreeMap::new();
+        let mut heap_counts: BTreeMap<ByteSize, u64> = BTreeMap::new();
         for (number, Heap { group, ranges, .. }) in self.heaps.iter() {
             ranges.audit()?;
             let room = ranges.largest_free_range();
@@ -335,11 +331,7 @@ impl<H: Clone> Heaps<H> {
             counted.allocation_count += ranges.allocation_count();
             counted.reserved = counted.reserved.saturating_add(ranges.capacity());
             if matches!(self.rule, PlacementRule::SlabBySize(_)) {
-                let size = sizes.entry(*group).or_default();
-                size.heap_count += 1;
-                if room.is_zero() {
-                    *size.full.entry(ranges.capacity()).or_default() += 1;
-                }
+                *heap_counts.entry(*group).or_default() += 1;
             }
         }
         let in_use = self.by_room.len();
@@ -347,16 +339,14 @@ impl<H: Clone> Heaps<H> {
             return Err(AuditError::new(format!("{in_use} heaps are recorded as in use")));
         }
         for (block_size, noted) in &self.sizes {
-            let BlockSize { heap_count, full, .. } = sizes.remove(block_size).unwrap_or_default();
-            let is_known = heap_count > 0 || noted.is_remembered;
-            if (heap_count, &full) != (noted.heap_count, &noted.full) || !is_known {
-                let broken = format!(
-                    "blocks of {block_size}: counted {heap_count} heaps, {full:?} full; recorded {noted:?}"
-                );
+            let heap_count = heap_counts.remove(block_size).unwrap_or_default();
+            if heap_count != noted.heap_count || (heap_count == 0 && !noted.is_remembered) {
+                let broken =
+                    format!("blocks of {block_size}: counted {heap_count} heaps, recorded {noted:?}");
                 return Err(AuditError::new(broken));
             }
         }
-        if let Some((block_size, _)) = sizes.first_key_value() {
+        if let Some((block_size, _)) = heap_counts.first_key_value() {
             return Err(AuditError::new(format!("blocks of {block_size} are not recorded")));
         }
         counted.agrees_with(&self.in_use)
@@ -383,6 +373,14 @@ impl<H: Clone> Heaps<H> {
         from_least.take_while(move |&&(of, ..)| of == group).map(|&(.., number)| number)
     }
 
+    /// Returns the number of heaps of a size that have no free block of a size. O(n) for n heaps without one.
+    fn full_of(&self, block_size: ByteSize, heap_size: ByteSize) -> u64 {
+        let full =
+            self.by_room.range((block_size, ByteSize::ZERO, 0)..=(block_size, ByteSize::ZERO, u32::MAX));
+        let full = full.filter_map(|&(.., number)| self.heaps.get(number));
+        ByteSize::from_usize(full.filter(|heap| heap.ranges.capacity() == heap_size).count()).get()
+    }
+
     /// Returns a heap that probably has room, and one that certainly has. The free range of the first may be
     /// misaligned.
     fn candidates(&self, group: ByteSize, request: &PlacementRequest) -> [Option<u32>; 2] {
@@ -399,8 +397,8 @@ impl<H: Clone> Heaps<H> {
             let room = heap.ranges.largest_free_range();
             let Some(suballocation) = heap.ranges.allocate(request) else { continue };
             let payload = heap.heap.clone();
-            let (left, size) = (heap.ranges.largest_free_range(), heap.ranges.capacity());
-            self.note_room(number, (group, size), Some(room), Some(left));
+            let left = heap.ranges.largest_free_range();
+            self.note_room(number, group, Some(room), Some(left));
             self.in_use.allocated(request.size);
             return Some(placed(number, suballocation, payload));
         }
@@ -439,7 +437,7 @@ impl<H: Clone> Heaps<H> {
             known.is_remembered |= request.cache_size;
             known.last_heap_size = by_rule.or(known.last_heap_size);
         }
-        self.note_room(number, (group, heap_size), None, Some(ranges.largest_free_range()));
+        self.note_room(number, group, None, Some(ranges.largest_free_range()));
         self.in_use.allocated(request.size);
         self.in_use.reserved = self.in_use.reserved.saturating_add(heap_size);
         self.heaps.insert(Heap { heap: heap.clone(), group, ranges });
@@ -449,13 +447,7 @@ impl<H: Clone> Heaps<H> {
 
     /// Updates the largest free range of a heap from `before` to `after`; `None` while the heap is not in
     /// use.
-    fn note_room(
-        &mut self,
-        number: u32,
-        (group, heap_size): (ByteSize, ByteSize),
-        before: Option<ByteSize>,
-        after: Option<ByteSize>,
-    ) {
+    fn note_room(&mut self, number: u32, group: ByteSize, before: Option<ByteSize>, after: Option<ByteSize>) {
         if before == after {
             return;
         }
@@ -468,16 +460,6 @@ impl<H: Clone> Heaps<H> {
         let Some(known) = self.sizes.get_mut(&group) else { return };
         known.heap_count += u64::from(before.is_none());
         known.heap_count -= u64::from(after.is_none());
-        let is_full = |room: Option<ByteSize>| room == Some(ByteSize::ZERO);
-        if is_full(after) {
-            *known.full.entry(heap_size).or_default() += 1;
-        }
-        if let Some(full) = known.full.get_mut(&heap_size).filter(|_| is_full(before)) {
-            *full -= 1;
-            if *full == 0 {
-                known.full.remove(&heap_size);
-            }
-        }
         if known.heap_count == 0 && !known.is_remembered {
             self.sizes.remove(&group);
         }

@@ -8,7 +8,6 @@ mod heap;
 mod initial;
 mod message_ids;
 mod placement;
-mod recreate;
 mod resource;
 pub(crate) mod texture;
 mod tiling;

@@ -34,7 +34,9 @@ fn open_reserving() -> (Instance, ID3D12Device14) {
 fn refused<T>(device: &ID3D12Device14, answer: windows_core::Result<T>, code: HRESULT, parts: &[&str]) {
     assert_eq!(answer.err().expect("refused").code(), code);
     let said = messages(device);
-    let [(_, text)] = &said[..] else { panic!("one message: {said:?}") };
+    let [(id, text)] = &said[..] else { panic!("one message: {said:?}") };
+    let is_unsupported = code == DXGI_ERROR_UNSUPPORTED;
+    assert_eq!(*id == D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT, is_unsupported, "{said:?}");
     assert!(parts.iter().all(|part| text.contains(part)), "{parts:?} in {text:?}");
     assert_eq!(unsafe { device.GetDeviceRemovedReason() }, S_OK);
 }
@@ -62,7 +64,7 @@ fn a_device_without_the_tier_refuses_ranges_and_addresses() {
     let gpu = open("old-ddi", 1);
     let refusal = reserving(&gpu, &[range(PLACE, PAGE)]).expect_err("the driver does not support it");
     assert_eq!(refusal.code(), DXGI_ERROR_UNSUPPORTED);
-    let device = reserving(&gpu, &[]).expect("no ranges to reserve");
+    let device = reserving(&gpu, &[range(PLACE, 0)]).expect("no addresses to reserve");
     let unsupported = &["RecreateAtTier is NOT_SUPPORTED", "0x101000000"];
     refused(&device, heap_at(&device, PLACE, PAGE), DXGI_ERROR_UNSUPPORTED, unsupported);
     set_next(&device, PLACE);
@@ -172,7 +174,7 @@ fn an_unavailable_address_is_reported_with_its_reason() {
 }
 
 #[test]
-fn textures_are_refused_by_validation() {
+fn textures_and_buffers_in_heaps_without_an_address_are_refused() {
     let (_gpu, device) = open_reserving();
     let refused = |answer: windows_core::Result<ID3D12Resource>| {
         assert_eq!(answer.expect_err("a texture").code(), E_INVALIDARG);
@@ -202,6 +204,15 @@ fn textures_are_refused_by_validation() {
     set_next(&device, 0);
     let texture = committed(&device, &texture()).expect("at an address chosen by the driver");
     assert!(!(PLACE..PLACE + 16 * PAGE).contains(&allocation(&texture).0));
+
+    let buffers = heap(&device, PAGE).expect("at an address chosen by the driver");
+    placed(&device, &buffers, 0, &buffer(16)).expect("wherever its heap is");
+    messages(&device);
+    set_next(&device, PLACE);
+    assert_eq!(code(placed(&device, &buffers, 0, &buffer(16))), E_INVALIDARG);
+    let said = messages(&device);
+    assert_eq!(said[0].0, D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET, "{said:?}");
+    assert!(said[0].1.contains("a placed buffer at 0x101000000"), "{said:?}");
 }
 
 #[test]

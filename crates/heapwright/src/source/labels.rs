@@ -1,11 +1,15 @@
-//! Names and user data of allocations.
+//! Names and user data of allocations, and the list of those that no heap lists.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use heapwright_core::ByteSize;
 use heapwright_core::placement::SharedPlacementId;
+
+use crate::HeapType;
+use crate::request::Placement;
 
 /// The id of an allocation, valid until the allocation is freed or moved. A move of a defragmentation changes it.
 ///
@@ -16,7 +20,7 @@ pub struct AllocationId(Place);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
     InHeap { heaps: u64, own: bool, id: SharedPlacementId },
-    Listed(u64),
+    Alone(u64),
 }
 
 impl AllocationId {
@@ -24,21 +28,35 @@ impl AllocationId {
         Self(Place::InHeap { heaps, own, id })
     }
 
-    pub(crate) const fn listed(number: u64) -> Self {
-        Self(Place::Listed(number))
+    /// Returns the id of an allocation with memory of its own.
+    pub(crate) const fn alone(number: u64) -> Self {
+        Self(Place::Alone(number))
     }
 }
 
-/// The name and the user data of an allocation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What reports and defragmentation know of an allocation besides its range.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Label {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) user_data: u64,
     /// Set for a backing buffer: defragmentation does not move it, and reports list its contents.
     pub(crate) backing: Option<BackingAddress>,
+    pub(crate) listed: Option<Listed>,
 }
 
-/// The labels of the allocations in heaps of one kind. Only allocations with a label have an entry. Each call is O(1)
+/// An allocation that is listed by itself: a committed or imported one, and with
+/// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK) each one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listed {
+    /// From [`next_number`].
+    pub(crate) number: u64,
+    pub(crate) size: ByteSize,
+    pub(crate) heap_type: HeapType,
+    pub(crate) placement: Placement,
+    pub(crate) is_buffer: bool,
+}
+
+/// The labels of the allocations of an allocator. Only allocations with a label have an entry. Each call but the last is O(1)
 /// under a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
@@ -89,6 +107,15 @@ impl Labels {
 
     pub(crate) fn remove(&self, id: AllocationId) {
         self.lock().remove(&id);
+    }
+
+    /// Returns the allocations that are listed by themselves, oldest first.
+    pub(crate) fn listed(&self) -> Vec<(Listed, Label)> {
+        let labels = self.lock();
+        let listed = labels.values().filter_map(|label| Some((label.listed?, label.clone())));
+        let mut listed: Vec<_> = listed.collect();
+        listed.sort_by_key(|(listed, _)| listed.number);
+        listed
     }
 }
 
