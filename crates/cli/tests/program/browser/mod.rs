@@ -337,9 +337,10 @@ fn the_page_answers_questions() {
     let left = cells(&browser, "list");
     assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
     assert_eq!(left[0][0], "texture/rock");
-    let picked = browser.run(
-        "document.querySelector('#list button').click();
-         return document.querySelector('.picked:not([hidden])').innerText",
+    let picked = browser.run_async(
+        "const done = arguments[0];
+         document.querySelector('#list button').click();
+         setTimeout(() => done(document.querySelector('.picked:not([hidden])').innerText), 400)",
     );
     let why = "placed in a heap of its own: it is too large for shared heaps";
     assert!(picked.as_str().unwrap().contains(why), "{picked}");
