@@ -64,7 +64,7 @@ pub(super) fn replay(
     observe: &mut dyn FnMut(Observed<'_>),
 ) -> Result<Replayed, Error> {
     let counted = gpu.adapter.as_ref().filter(|_| settings.compare_usage);
-    let usage_before = counted.map(Usage::query).transpose()?;
+    let usage_before = counted.map(usage).transpose()?;
     let mut replay = Replay::new(recorded, gpu, settings)?;
     let mut steps = recorded.steps().iter().peekable();
     let has_steps = recorded.has_steps();
@@ -101,7 +101,7 @@ pub(super) fn replay(
     replay.update_all();
     replay.held.idle_reserved = replay.allocators.total().reserved;
     replay.allocators.release_everything();
-    let usage_after = counted.map(Usage::query).transpose()?;
+    let usage_after = counted.map(usage).transpose()?;
     Ok(replay.finish(usage_before.zip(usage_after)))
 }
 
@@ -122,10 +122,8 @@ struct Replay<'a> {
     recorded: &'a RecordedTrace,
     trace: &'a Trace,
     adapter: Option<&'a IDXGIAdapter3>,
-    heap_type: HeapType,
-    configuration: Configuration,
+    settings: &'a Settings,
     allocators: Allocators<'a>,
-    as_recorded: bool,
     /// Live buffers by allocation index; `None` for failed allocations too.
     buffers: Vec<Option<ResourceAllocation>>,
     stopwatch: Stopwatch,
@@ -141,22 +139,19 @@ struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &'a Settings) -> Result<Self, Error> {
-        let &Settings { heap_type, verify, configuration, as_recorded, .. } = settings;
         let (trace, adapter) = (&recorded.trace, gpu.adapter.as_ref());
         let mut allocators = Allocators::new(recorded, gpu, settings);
         allocators.create(0)?;
         let alignment =
             allocators.get(0).map_or(Alignment::ONE, |allocator| allocator.caps().buffer_alignment);
-        let verifier = verify.then(|| Verifier::new(trace, alignment));
+        let verifier = settings.verify.then(|| Verifier::new(trace, alignment));
         let alloc_count = trace.allocation_count();
         Ok(Self {
             recorded,
             trace,
             adapter,
-            heap_type,
-            configuration,
+            settings,
             allocators,
-            as_recorded,
             buffers: std::iter::repeat_with(|| None).take(alloc_count).collect(),
             stopwatch: Stopwatch::calibrate(),
             alloc_times: Samples::with_capacity(alloc_count),
@@ -176,15 +171,15 @@ impl<'a> Replay<'a> {
         observe: &mut dyn FnMut(Observed<'_>),
     ) -> Result<(), Error> {
         let index = event.allocation.as_usize();
-        let request = if self.as_recorded { self.recorded.request(index, event.size) } else { None };
-        let request = request.unwrap_or_else(|| Request::buffer(event.size, self.heap_type));
+        let request = if self.settings.as_recorded { self.recorded.request(index, event.size) } else { None };
+        let request = request.unwrap_or_else(|| Request::buffer(event.size, self.settings.heap_type));
         let Request { allocation, resource, initial_state } = request;
         let of = self.recorded.allocator_of(index);
         let Some(allocator) = self.allocators.get(of) else {
             // Readers refuse allocations of an allocator that has been dropped.
             return Ok(());
         };
-        let pool = if self.as_recorded { self.recorded.pool_of(index) } else { None };
+        let pool = if self.settings.as_recorded { self.recorded.pool_of(index) } else { None };
         let pool = pool.and_then(|pool| self.allocators.pool(pool));
         let allocation = ResourceAllocationDesc { pool, ..allocation };
         let (created, time) =
@@ -225,7 +220,8 @@ impl<'a> Replay<'a> {
         }
         let of = self.recorded.allocator_of(event.allocation.as_usize());
         self.allocators.update(of);
-        let group = self.allocators.get(of).map(|allocator| allocator.caps().segment_group(self.heap_type));
+        let heap_type = self.settings.heap_type;
+        let group = self.allocators.get(of).map(|allocator| allocator.caps().segment_group(heap_type));
         let video_memory =
             self.adapter.zip(group).map(|(adapter, group)| VideoMemoryInfo::query(adapter, group));
         let (live, reserved) = (ByteSize::new(self.live), ByteSize::new(self.allocators.total().reserved));
@@ -235,7 +231,7 @@ impl<'a> Replay<'a> {
             }
             None => format!(" and {reserved} reserved (usage and budget unknown without an adapter)"),
         };
-        let (id, heap_type) = (self.trace.id(event.allocation), self.heap_type);
+        let id = self.trace.id(event.allocation);
         self.failures = Some(Failures {
             location: self.trace.location(event_index).to_string(),
             count: 1,
@@ -249,7 +245,7 @@ impl<'a> Replay<'a> {
 
     /// Checks that all memory was released after all buffers were dropped. `usage` holds the adapter's usage before and
     /// after the replay if the two must be equal.
-    fn finish(mut self, usage: Option<(Usage, Usage)>) -> Replayed {
+    fn finish(mut self, usage: Option<([ByteSize; 2], [ByteSize; 2])>) -> Replayed {
         let (mut used, mut reserved) = (ByteSize::ZERO, ByteSize::ZERO);
         for allocator in self.allocators.live() {
             let of_one = allocator.stats();
@@ -281,17 +277,18 @@ impl<'a> Replay<'a> {
                  were dropped"
             ));
         }
-        let groups = usage.into_iter().flat_map(|(before, after)| {
-            [
-                (SegmentGroup::Local, before.local.get(), after.local.get()),
-                (SegmentGroup::NonLocal, before.non_local.get(), after.non_local.get()),
-            ]
-        });
-        for (group, before, after) in groups.filter(|(_, before, after)| before != after) {
-            findings.push(format!(
-                "{path}: CurrentUsage of the {group} segment group changed from {before} to {after} bytes, although all memory \
-                 was released"
-            ));
+        for (group, (before, after)) in usage
+            .into_iter()
+            .flat_map(|(before, after)| SegmentGroup::ALL.into_iter().zip(before.into_iter().zip(after)))
+        {
+            if before != after {
+                findings.push(format!(
+                    "{path}: CurrentUsage of the {group} segment group changed from {} to {} bytes, although all memory \
+                     was released",
+                    before.get(),
+                    after.get()
+                ));
+            }
         }
         let report = self.report(heaps_created, failure_count);
         Replayed { report, findings }
@@ -317,7 +314,7 @@ impl<'a> Replay<'a> {
         let [mean_live_bytes, mean_reserved_bytes] = held.means(events);
         ReplayReport {
             trace: self.trace.name().to_owned(),
-            configuration: self.configuration,
+            configuration: self.settings.configuration,
             events,
             allocations: self.trace.allocation_count() as u64,
             peak_live_bytes,
@@ -412,21 +409,10 @@ impl Held {
     }
 }
 
-/// The adapter's CurrentUsage of this process.
-#[derive(Clone, Copy, Debug)]
-struct Usage {
-    local: ByteSize,
-    non_local: ByteSize,
-}
-
-impl Usage {
-    fn query(adapter: &IDXGIAdapter3) -> Result<Self, Error> {
-        let query = |group| VideoMemoryInfo::query(adapter, group);
-        Ok(Self {
-            local: query(SegmentGroup::Local)?.current_usage,
-            non_local: query(SegmentGroup::NonLocal)?.current_usage,
-        })
-    }
+/// Returns the adapter's CurrentUsage of this process, by segment group.
+fn usage(adapter: &IDXGIAdapter3) -> Result<[ByteSize; 2], Error> {
+    let [local, non_local] = SegmentGroup::ALL.map(|group| VideoMemoryInfo::query(adapter, group));
+    Ok([local?.current_usage, non_local?.current_usage])
 }
 
 impl Buffer for ResourceAllocation {

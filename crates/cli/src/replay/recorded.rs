@@ -399,8 +399,7 @@ impl Reader {
                 StepKind::Prefetch(index_of(self.prefetches.len() - 1))
             }
             Action::HeapTime { heap_type, is_free, nanoseconds } => {
-                let of_d3d12 = |of: &HeapType| of.to_d3d12() == D3D12_HEAP_TYPE::from(heap_type as u8);
-                let Some(heap_type) = HeapType::ALL.into_iter().find(of_d3d12) else { return };
+                let Some(heap_type) = heap_type_of(heap_type) else { return };
                 StepKind::HeapTime { heap_type, is_free, time: Duration::from_nanos(nanoseconds) }
             }
             Action::DropAllocator => StepKind::Drop,
@@ -472,14 +471,10 @@ fn index_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
+/// Returns `None` for types of heaps that the allocator does not create.
 fn heap_type_of(recorded: RecordedHeapType) -> Option<HeapType> {
-    match recorded {
-        RecordedHeapType::Default => Some(HeapType::Default),
-        RecordedHeapType::Upload => Some(HeapType::Upload),
-        RecordedHeapType::Readback => Some(HeapType::Readback),
-        RecordedHeapType::GpuUpload => Some(HeapType::GpuUpload),
-        RecordedHeapType::Unknown | RecordedHeapType::Custom => None,
-    }
+    let number = D3D12_HEAP_TYPE::from(recorded as u8);
+    HeapType::ALL.into_iter().find(|heap_type| heap_type.to_d3d12() == number)
 }
 
 #[cfg(test)]

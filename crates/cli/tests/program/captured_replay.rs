@@ -306,7 +306,7 @@ impl Program {
         self.live.push(made.unwrap());
     }
 
-    /// Waits for heaps that are being prefetched: until they exist, they keep the pool alive for which they are.
+    /// Waits for heaps that are being prefetched: until they exist, they keep the pool alive for which they are, and the recording.
     fn wait_for_prefetching(&self) {
         self.allocators.iter().for_each(|allocator| allocator.audit().unwrap());
     }
@@ -354,6 +354,7 @@ impl Program {
 pub(crate) fn record_program(file: &Path, seed: u64, steps: u64) {
     let mut program = Program::new(file, seed);
     (0..steps).for_each(|step| program.step(step));
+    program.wait_for_prefetching();
 }
 
 #[test]
@@ -394,4 +395,23 @@ fn idle_periods_are_repeated() {
     let actions = replay_is_identical(&file, "idle periods");
     let periods = actions.iter().filter(|action| matches!(action, Action::IdlePeriod)).count();
     assert!(periods > 30, "{periods}");
+}
+
+/// Allocators are created when they are first used, those in which they are nested before them.
+#[test]
+fn an_allocator_is_nested_in_one_that_does_nothing() {
+    let folder = Folder::new();
+    let file = folder.path().join("nested.hws");
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let desc = || ResourceAllocatorDesc { record_options: record_to(&file), ..Default::default() };
+    let outermost = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc()).unwrap();
+    let middle = outermost.create_nested(desc()).unwrap();
+    let innermost = middle.create_nested(desc()).unwrap();
+    drop(any_allocation(&innermost, &mut Numbers(1)));
+    drop((innermost, middle, outermost));
+    replay_is_identical(&file, "nested");
+    let replayed = file.with_extension("again.hws");
+    let records = RecordReader::new(&replayed, File::open(&replayed).unwrap()).unwrap();
+    let actions = records.map(|record| record.unwrap().action);
+    assert_eq!(actions.filter(|action| matches!(action, Action::NestAllocator { .. })).count(), 2);
 }

@@ -286,7 +286,7 @@ fn output_that_cannot_be_written_is_an_error() {
     }
 }
 
-/// Returns a session with as many allocators, of which the last ones make an allocation each.
+/// Returns a session with as many allocators, of which the last ones make an allocation each. All are dropped.
 fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
     let of_allocator = |allocator| {
         let mut actions = vec![Action::SelectAllocator { allocator }];
@@ -297,6 +297,7 @@ fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
             }
             actions.push(buffer(allocator, 64, HeapType::Default));
         }
+        actions.push(Action::DropAllocator);
         actions.into_iter().map(|action| (0, action))
     };
     session_at((0..count).flat_map(of_allocator))
@@ -306,20 +307,21 @@ fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
 #[test]
 fn only_allocators_that_do_something_are_replayed() {
     let folder = Folder::new();
-    let file = folder.file("many.hws", session_of_allocators(20_000, 2));
+    let file = folder.file("many.hws", session_of_allocators(20_000, 1024));
     let replayed = json(["replay", "--profile", "captured", "--json", &file]);
-    assert_eq!(number(&replayed, "allocations"), 2);
+    assert_eq!(number(&replayed, "allocations"), 1024);
     let file = folder.file("too-many.hws", session_of_allocators(1025, 1025));
     let expected = format!(
         "{file}: there are more than 1024 allocators that do something; a replay has at most as many"
     );
     assert_eq!(heapwright(["replay", &file]).one_error(2), expected);
-    // One allocation, in the innermost of many.
+    // One allocation, in the innermost of many, before it is nested.
     let nested = (0..1025_u64).flat_map(|allocator| {
         let parent = Action::NestAllocator { parent: allocator.saturating_sub(1) };
-        [(0, Action::SelectAllocator { allocator }), (0, parent)]
+        let allocation = (allocator == 1024).then(|| buffer(1, 64, HeapType::Default));
+        [Action::SelectAllocator { allocator }].into_iter().chain(allocation).chain([parent])
     });
-    let nested = nested.chain([(1, buffer(1, 64, HeapType::Default))]);
+    let nested = nested.map(|action| (0, action));
     let file = folder.file("nested.hws", session_at(nested));
     assert!(heapwright(["replay", &file]).one_error(2).contains("more than 1024 allocators"));
 }

@@ -91,6 +91,8 @@ pub(crate) struct Prefetcher {
 #[derive(Debug)]
 struct Job {
     heaps: Weak<TypedHeaps>,
+    /// That of the heaps. Whoever waits for its end may then drop the heaps, and nothing else keeps them alive.
+    prefetch: Arc<Prefetch>,
     sharing: Sharing,
     size: ByteSize,
     constraints: Constraints,
@@ -99,7 +101,7 @@ struct Job {
 impl Job {
     /// Creates the heap if it is still wanted. While a recording is made, it is only created.
     fn carry_out(&self, created: &Mutex<Vec<Weak<TypedHeaps>>>) -> Result<(), Refusal> {
-        let &Self { ref heaps, sharing, size, constraints } = self;
+        let &Self { ref heaps, sharing, size, constraints, .. } = self;
         let Some(heaps) = heaps.upgrade() else { return Ok(()) };
         let source = &heaps.source;
         // The budget may have changed since the request.
@@ -123,9 +125,7 @@ impl Job {
 impl Drop for Job {
     /// Also if the thread panics or has ended, so that the next heap can be requested.
     fn drop(&mut self) {
-        if let Some(heaps) = self.heaps.upgrade() {
-            heaps.prefetch.end();
-        }
+        self.prefetch.end();
     }
 }
 
@@ -171,7 +171,8 @@ impl Prefetcher {
         if size > LARGEST || !heaps.prefetch.begin() {
             return;
         }
-        let job = Job { heaps: Arc::downgrade(heaps), sharing, size, constraints };
+        let prefetch = Arc::clone(&heaps.prefetch);
+        let job = Job { heaps: Arc::downgrade(heaps), prefetch, sharing, size, constraints };
         // A job that cannot be sent is dropped.
         let _sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }

@@ -39,7 +39,7 @@ pub(crate) struct TypedHeaps {
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
     timer: Arc<HeapTimer>,
-    pub(crate) prefetch: Prefetch,
+    pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
     pool_heaps: Option<Arc<PoolHeaps>>,
     /// A custom pool in the allocator's recording.
@@ -137,7 +137,7 @@ impl TypedHeaps {
             spare,
             siblings,
             source,
-            prefetch: Prefetch::default(),
+            prefetch: Arc::default(),
             pool_heaps,
             recorded_pool: OnceLock::new(),
         });
