@@ -58,8 +58,9 @@ struct Calls {
 /// The latest calls of a kind, the median of each class that is among them, and the times of all classes.
 #[derive(Debug)]
 struct Window {
-    /// A ring of classes and nanoseconds.
-    latest: [(usize, u64); WINDOW],
+    /// Rings of classes and nanoseconds.
+    classes: [u8; WINDOW],
+    nanos: [u64; WINDOW],
     count: usize,
     medians: [Option<u64>; CLASSES],
     times: Option<[u64; CLASSES]>,
@@ -67,15 +68,17 @@ struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { latest: [(0, 0); WINDOW], count: 0, medians: [None; CLASSES], times: None }
+        let (classes, nanos) = ([0; WINDOW], [0; WINDOW]);
+        Self { classes, nanos, count: 0, medians: [None; CLASSES], times: None }
     }
 }
 
 impl Window {
     fn note(&mut self, class: usize, nanos: u64) {
         let place = self.count % WINDOW;
-        let left = (self.count >= WINDOW).then_some(self.latest[place].0);
-        self.latest[place] = (class, nanos);
+        let left = (self.count >= WINDOW).then_some(usize::from(self.classes[place]));
+        self.classes[place] = u8::try_from(class).unwrap_or(u8::MAX);
+        self.nanos[place] = nanos;
         self.count += 1;
         self.medians[class] = self.median(class);
         if let Some(left) = left.filter(|&left| left != class) {
@@ -87,11 +90,11 @@ impl Window {
     /// Returns the median of the latest calls of a class; of an even number the lower one.
     fn median(&self, class: usize) -> Option<u64> {
         let oldest = self.count.saturating_sub(WINDOW);
-        let latest = (oldest..self.count).rev().map(|call| self.latest[call % WINDOW]);
+        let latest = (oldest..self.count).rev().map(|call| call % WINDOW);
         let mut few = [0; MEDIAN_OF];
         let mut count = 0;
-        for (_, nanos) in latest.filter(|&(of, _)| of == class).take(MEDIAN_OF) {
-            few[count] = nanos;
+        for place in latest.filter(|&place| usize::from(self.classes[place]) == class).take(MEDIAN_OF) {
+            few[count] = self.nanos[place];
             count += 1;
         }
         few[..count].sort_unstable();
