@@ -34,7 +34,7 @@ impl AllocationId {
     }
 }
 
-/// What reports and defragmentation know of an allocation besides its range.
+/// The properties of an allocation that reports list and that defragmentation depends on, apart from its range.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Label {
     pub(crate) name: Option<Arc<str>>,

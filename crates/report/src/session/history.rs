@@ -57,9 +57,9 @@ pub struct Block {
     pub heap_type: HeapType,
     /// 0 for no pool, otherwise the index in [`SessionHistory::pools`] and 1.
     pub pool: u32,
-    /// How it was placed, if that was recorded.
+    /// The placement of the allocation; unknown unless it was recorded.
     pub placement: PlacementKind,
-    /// Why it was placed so, if that was recorded.
+    /// The reason for the placement, if it was recorded.
     pub reason: Option<PlacementReason>,
     /// Debug name, or an empty string.
     pub name: Box<str>,

@@ -12,9 +12,9 @@ use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Mo
 
 /// Fullness (usage divided by budget) below which nothing is evicted ahead of need.
 const FROM_FULLNESS: f64 = 0.7;
-/// How long a heap may be unused at that fullness.
+/// The time that a heap may be unused at that fullness.
 const LONGEST_GRACE: Duration = Duration::from_secs(60);
-/// How long a heap may be unused at a fullness of 1 and above. In between it decreases linearly.
+/// The time that a heap may be unused at a fullness of 1 and above. Between the two, the time decreases linearly.
 const SHORTEST_GRACE: Duration = Duration::from_secs(1);
 
 /// Returns how long a heap may be unused at a fullness, or `None` if nothing is evicted or the fullness is NaN.
