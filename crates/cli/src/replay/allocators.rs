@@ -7,7 +7,7 @@ use heapwright_loader::Gpu;
 
 use super::configuration::Configuration;
 use super::engine::Settings;
-use super::recorded::{RecordedTrace, Step, StepKind};
+use super::recorded::{HeapTime, RecordedTrace, Step, StepKind};
 
 /// The allocators of a replay. The first is the only one of most.
 #[derive(Debug)]
@@ -80,6 +80,12 @@ impl<'a> Allocators<'a> {
             // Its time is that of the steps.
             allocator.on_time(Duration::ZERO);
         }
+        // Other configurations have other heaps.
+        if settings.configuration == Configuration::Captured {
+            for &HeapTime { heap_type, is_free, time } in recorded.heap_times(index) {
+                allocator.replay_heap_time(heap_type, is_free, time);
+            }
+        }
         self.allocators[index].handle = Handle::Live(allocator);
         Ok(())
     }
@@ -149,8 +155,10 @@ impl<'a> Allocators<'a> {
     /// Does what the application did, and updates the total.
     pub(super) fn take(&mut self, step: &Step) -> Result<(), Error> {
         let index = step.allocator as usize;
-        if !matches!(step.kind, StepKind::Drop) {
-            self.create(index)?;
+        match step.kind {
+            // Nothing can be nested in it later.
+            StepKind::Drop => self.recorded.nested_in(index).try_for_each(|nested| self.create(nested))?,
+            _ => self.create(index)?,
         }
         let Self { recorded, allocators, pools, .. } = self;
         let replayed = &mut allocators[index];
@@ -159,9 +167,6 @@ impl<'a> Allocators<'a> {
             (StepKind::IdlePeriod, Some(allocator), _) => allocator.replay_idle_period(),
             (StepKind::ReleaseHeaps(bytes), Some(allocator), _) => {
                 allocator.release_resource_heaps(ByteSize::new(bytes));
-            }
-            (StepKind::HeapTime { heap_type, is_free, time }, Some(allocator), _) => {
-                allocator.replay_heap_time(heap_type, is_free, time);
             }
             (StepKind::Drop, ..) => replayed.drop(),
             (StepKind::CreatePool(pool), Some(allocator), Some(pools)) => {

@@ -26,6 +26,8 @@ use crate::input;
 pub(super) struct RecordedTrace {
     pub(super) trace: Trace,
     read: Reader,
+    /// The allocators that do something.
+    used: Vec<usize>,
     /// Whether allocators and their settings are recorded.
     pub(super) has_settings: bool,
     has_steps: bool,
@@ -42,6 +44,9 @@ const MAX_ALLOCATORS: usize = 1024;
 /// Maximum number of steps.
 const MAX_STEPS: usize = 1 << 21;
 
+/// Maximum number of times of calls for heaps.
+const MAX_HEAP_TIMES: usize = 1 << 21;
+
 /// Maximum number of pools, whether they are live or not.
 const MAX_POOLS: usize = 1 << 16;
 
@@ -55,6 +60,16 @@ struct RecordedAllocator {
     parent: Option<usize>,
     /// Whether it, or one that is nested in it, does something.
     is_used: bool,
+    /// The times of the device's calls for heaps, in order.
+    heap_times: Vec<HeapTime>,
+}
+
+/// The time of a call that created or freed a heap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeapTime {
+    pub(super) heap_type: HeapType,
+    pub(super) is_free: bool,
+    pub(super) time: Duration,
 }
 
 /// A custom pool.
@@ -104,11 +119,6 @@ pub(super) enum StepKind {
     DropPool(u32),
     ReleasePool(u32),
     Prefetch(u32),
-    HeapTime {
-        heap_type: HeapType,
-        is_free: bool,
-        time: Duration,
-    },
 }
 
 impl RecordedTrace {
@@ -154,6 +164,17 @@ impl RecordedTrace {
     /// Returns the allocator in which an allocator is nested. It has a lower index.
     pub(super) fn parent(&self, allocator: usize) -> Option<usize> {
         self.read.allocators[allocator].parent
+    }
+
+    /// Returns the allocators that are nested in one and do something.
+    pub(super) fn nested_in(&self, parent: usize) -> impl Iterator<Item = usize> {
+        let is_nested = move |allocator: &usize| self.parent(*allocator) == Some(parent);
+        self.used.iter().copied().filter(is_nested)
+    }
+
+    /// Returns the times of an allocator's heaps.
+    pub(super) fn heap_times(&self, allocator: usize) -> &[HeapTime] {
+        &self.read.allocators[allocator].heap_times
     }
 
     pub(super) fn pool_count(&self) -> usize {
@@ -275,6 +296,7 @@ struct Reader {
     by_number: HashMap<u64, u32>,
     selected: u32,
     used_count: usize,
+    heap_time_count: usize,
     /// The allocator and the description of each allocation, by its index.
     allocations: Vec<RecordedAllocation>,
     /// Id of the last allocation.
@@ -399,8 +421,16 @@ impl Reader {
                 StepKind::Prefetch(index_of(self.prefetches.len() - 1))
             }
             Action::HeapTime { heap_type, is_free, nanoseconds } => {
-                let Some(heap_type) = heap_type_of(heap_type) else { return };
-                StepKind::HeapTime { heap_type, is_free, time: Duration::from_nanos(nanoseconds) }
+                let selected = self.allocators.get_mut(self.selected as usize);
+                let (Some(heap_type), Some(selected)) = (heap_type_of(heap_type), selected) else { return };
+                if self.heap_time_count == MAX_HEAP_TIMES {
+                    self.excess = Some(("times of calls for heaps", MAX_HEAP_TIMES));
+                    return;
+                }
+                self.heap_time_count += 1;
+                let time = Duration::from_nanos(nanoseconds);
+                selected.heap_times.push(HeapTime { heap_type, is_free, time });
+                return;
             }
             Action::DropAllocator => StepKind::Drop,
             Action::Frame => StepKind::Frame,
@@ -462,7 +492,8 @@ impl Reader {
         // Calls are recorded or not as a whole, so descriptions without steps mean that there were none.
         let has_steps = !self.steps.is_empty()
             || self.allocations.iter().any(|allocation| allocation.description.is_some());
-        RecordedTrace { trace, read: self, has_settings, has_steps, has_heap_types: false }
+        let used = (0..self.allocators.len()).filter(|&index| self.allocators[index].is_used).collect();
+        RecordedTrace { trace, read: self, used, has_settings, has_steps, has_heap_types: false }
     }
 }
 

@@ -156,7 +156,10 @@ fn memory_actions(file: &Path) -> Vec<Action> {
                 is_shared,
             },
             // The last allocators and pools are dropped at the end of the program, and not in a replay, which asks what they hold.
-            step @ (Action::Frame | Action::IdlePeriod | Action::ReleaseHeaps { .. }) => step,
+            step @ (Action::Frame
+            | Action::IdlePeriod
+            | Action::ReleaseHeaps { .. }
+            | Action::HeapTime { .. }) => step,
             _ => continue,
         });
     }
@@ -364,7 +367,7 @@ pub(crate) fn record_program(file: &Path, seed: u64, steps: u64) {
 fn pools_nested_allocators_and_prefetching_are_repeated() {
     let folder = Folder::new();
     let (mut pools, mut prefetched, mut drops) = (0, 0, 0);
-    for seed in 1..=12 {
+    for seed in 1..=48 {
         let file = folder.path().join(format!("program-{seed}.hws"));
         record_program(&file, seed, 500);
         let actions = replay_is_identical(&file, &format!("seed {seed}"));
@@ -374,7 +377,25 @@ fn pools_nested_allocators_and_prefetching_are_repeated() {
         drops += count(|action| matches!(action, Action::DropPool { .. }));
     }
     // Otherwise the programs do not use them.
-    assert!(pools > 500 && prefetched > 50 && drops > 20, "{pools} {prefetched} {drops}");
+    assert!(pools > 2000 && prefetched > 50 && drops > 80, "{pools} {prefetched} {drops}");
+}
+
+/// Periods of the clock end between any two calls, if the program stops for a while.
+#[test]
+fn pauses_are_repeated() {
+    let folder = Folder::new();
+    let file = folder.path().join("pauses.hws");
+    let mut program = Program::new(&file, 320);
+    for step in 0..400 {
+        if step % 80 == 79 {
+            std::thread::sleep(Duration::from_millis(450));
+        }
+        program.step(step);
+    }
+    program.wait_for_prefetching();
+    drop(program);
+    let actions = replay_is_identical(&file, "pauses");
+    assert!(actions.iter().any(|action| matches!(action, Action::IdlePeriod)));
 }
 
 /// Each allocator has periods of its own: a nested one that was created between two periods of its parent does not count the parent's.

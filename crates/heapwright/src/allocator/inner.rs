@@ -134,6 +134,8 @@ impl Inner {
     /// Counts a frame: releases memory that was not used for too many frames.
     pub(crate) fn pass_frame(&self) {
         self.heaps.insert_prefetched();
+        // Before the frame, because a recording has the periods as calls of their own.
+        self.pass_time();
         if let Some(recording) = &self.heaps.source.recording {
             recording.call(|| Action::Frame);
             recording.count(|| self.counters());
@@ -144,7 +146,6 @@ impl Inner {
 
     fn pass_own_frame(&self) {
         self.heaps.source.clock.pass_frame();
-        self.pass_time();
         self.pass(Passed::Frame);
         self.heaps.nested().iter().for_each(|nested| nested.pass_frame_of_parent());
     }

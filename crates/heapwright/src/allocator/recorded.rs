@@ -60,7 +60,7 @@ impl Inner {
         made.map_err(|refusal| self.refused(heaps.desc.heap_type, size, refusal, false))
     }
 
-    /// Tells how long a call of the device for a heap took in a recording.
+    /// Tells how long a call of the device for a heap took in a recording, before the call.
     pub(crate) fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
         self.heaps.source.timers.of(heap_type).tell(is_free, time);
     }

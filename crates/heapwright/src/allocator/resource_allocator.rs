@@ -603,8 +603,8 @@ impl ResourceAllocator {
         self.inner.pass_period();
     }
 
-    /// Tells how long a call of the device for a heap took in a recording, in the order of the recording. The allocator then decides
-    /// as the recorded one did, whatever this device takes.
+    /// Tells how long a call of the device for a heap took in a recording, in the order of the recording and before the call. The
+    /// allocator then decides as the recorded one did, whatever this device takes.
     #[doc(hidden)]
     pub fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
         self.inner.replay_heap_time(heap_type, is_free, time);

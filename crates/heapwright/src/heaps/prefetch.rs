@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -31,6 +32,8 @@ pub(crate) struct CreatedHeap {
     pub(crate) size: ByteSize,
     pub(crate) constraints: Constraints,
     pub(crate) heap: ID3D12Heap,
+    /// What the device took. It is learned when the heap is counted, as in a replay.
+    pub(crate) time: Duration,
 }
 
 impl Prefetch {
@@ -115,8 +118,8 @@ impl Job {
         if source.recording.is_none() {
             return heaps.insert_prefetched(sharing, size, constraints, None);
         }
-        let heap = heaps.create_d3d12_heap(size)?;
-        heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap });
+        let (heap, time) = heaps.create_d3d12_heap(size)?;
+        heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap, time });
         created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));
         Ok(())
     }

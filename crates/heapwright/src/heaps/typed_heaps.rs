@@ -1,6 +1,7 @@
 //! The heaps of one kind: an engine that divides them, and their store of empty heaps.
 
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
@@ -328,7 +329,7 @@ impl TypedHeaps {
         size: ByteSize,
         constraints: Constraints,
         permit: Option<HeapPermit>,
-        existing: Option<ID3D12Heap>,
+        existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<Arc<Heap>, Refusal> {
         let new = NewMemory {
             source: MemorySource::NewHeap(size),
@@ -338,7 +339,11 @@ impl TypedHeaps {
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
         };
-        let create = || existing.map_or_else(|| self.create_d3d12_heap(size), Ok);
+        let create = || {
+            let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
+            self.timer.note_created(size, time);
+            Ok(heap)
+        };
         let (heap, residency, charge) = self.source.make(&new, constraints, create)?;
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
@@ -347,7 +352,8 @@ impl TypedHeaps {
         Ok(Heap::new(TimedHeap::new(heap, residency, size, timer), charge, permit))
     }
 
-    pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, Refusal> {
+    /// Creates a heap, and returns the time that the device took, from which nothing is learned yet.
+    pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<(ID3D12Heap, Duration), Refusal> {
         let devices = &self.source.devices;
         let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
         let mut heap: Option<ID3D12Heap> = None;
@@ -364,9 +370,10 @@ impl TypedHeaps {
                 unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
             }
         };
-        let made = self.timer.create(size, call).and_then(|()| heap.ok_or(E_POINTER));
+        let made = self.timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
         let refused = |hresult| Refused { call: CREATE_HEAP, hresult };
-        let heap = made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
+        let (heap, time) =
+            made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
         // A manager sets the priority itself.
         let priority = self.desc.residency_priority.filter(|_| self.source.residency.is_none());
         if let (Some(priority), Some(device)) = (priority, &devices.device1) {
@@ -377,7 +384,7 @@ impl TypedHeaps {
                 tracing::warn!(priority, "SetResidencyPriority failed: {:#}", hresult::Named(set));
             }
         }
-        Ok(heap)
+        Ok((heap, time))
     }
 
     /// Adds an empty heap.
@@ -392,7 +399,7 @@ impl TypedHeaps {
         sharing: Sharing,
         size: ByteSize,
         constraints: Constraints,
-        existing: Option<ID3D12Heap>,
+        existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<(), Refusal> {
         let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, existing)?;
         heap.mark_prefetched();
@@ -422,8 +429,8 @@ impl TypedHeaps {
         }
         // Held until all are recorded, because a recording has nothing of an allocator after its end.
         let Some(_allocator) = self.source.owner.upgrade() else { return };
-        for CreatedHeap { sharing, size, constraints, heap } in created {
-            if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, Some(heap)) {
+        for CreatedHeap { sharing, size, constraints, heap, time } in created {
+            if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, Some((heap, time))) {
                 tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
             }
         }

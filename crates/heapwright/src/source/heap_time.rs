@@ -34,18 +34,10 @@ pub(crate) struct HeapTimer {
     /// What nested allocators learn together.
     prices: Arc<HeapPrices>,
     recording: Option<Arc<Recording>>,
-    /// The allocator, as long as it is in the recording.
+    /// The allocator, as long as it has a handle.
     owner: OnceLock<Weak<dyn Owner>>,
-    /// Times that a replay tells, of creations and of releases. `None` until the first one.
-    told: Mutex<Option<[Told; 2]>>,
-}
-
-/// The times of a replay's calls, in their order, which come before their call or after it.
-#[derive(Default)]
-struct Told {
-    early: VecDeque<Duration>,
-    /// The calls whose times have not come yet.
-    owed: VecDeque<ByteSize>,
+    /// Times of a recording's calls, of creations and of releases, which the same calls of a replay take.
+    told: Mutex<[VecDeque<Duration>; 2]>,
 }
 
 impl fmt::Debug for HeapTimer {
@@ -135,13 +127,6 @@ impl HeapTimer {
         &self.prices
     }
 
-    /// Creates a heap of `size` bytes by a call of the device, and learns from it if it succeeds.
-    pub(crate) fn create<T, E>(&self, size: ByteSize, call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let (made, time) = self.time(call)?;
-        self.note(size, false, time);
-        Ok(made)
-    }
-
     /// Has the device do something, and adds its time to the accounts if it succeeds.
     pub(crate) fn time<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<(T, Duration), E> {
         let start = self.clock.start();
@@ -149,6 +134,11 @@ impl HeapTimer {
         let time = self.clock.since(&start);
         self.accounts.add_heap_time(time);
         Ok((made, time))
+    }
+
+    /// Learns that the creation of a heap of `size` bytes took so long, or what a replay tells instead.
+    pub(crate) fn note_created(&self, size: ByteSize, time: Duration) {
+        self.note(size, false, time);
     }
 
     /// Drops the last reference to a heap of `size` bytes, and learns from it.
@@ -160,42 +150,29 @@ impl HeapTimer {
         self.note(size, true, time);
     }
 
-    /// Learns that a call for a heap of `size` bytes took so long, or what a replay tells instead.
+    /// Learns that a call for a heap of `size` bytes took so long, or what a replay tells instead. Nothing is learned after the
+    /// allocator's end, because a recording has nothing of it either.
     fn note(&self, size: ByteSize, is_free: bool, measured: Duration) {
+        let Some(_owner) = self.owner.get().and_then(Weak::upgrade) else { return };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let time = match told.as_mut().map(|told| &mut told[usize::from(is_free)]) {
-            None => measured,
-            Some(Told { early, owed }) => match early.pop_front() {
-                Some(time) => time,
-                None => return owed.push_back(size),
-            },
-        };
+        let time = told[usize::from(is_free)].pop_front().unwrap_or(measured);
         drop(told);
-        self.learn(size, is_free, time);
-    }
-
-    /// Tells how long the next call took that has not been told of. From then on, the clock is not read.
-    pub(crate) fn tell(&self, is_free: bool, time: Duration) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let Told { early, owed } = &mut told.get_or_insert_default()[usize::from(is_free)];
-        let Some(size) = owed.pop_front() else { return early.push_back(time) };
-        drop(told);
-        self.learn(size, is_free, time);
-    }
-
-    fn learn(&self, size: ByteSize, is_free: bool, time: Duration) {
         if is_free {
             self.prices.note_freed(size, time);
         } else {
             self.prices.note_created(size, time);
         }
-        // A recording has nothing of an allocator after its end.
-        if let (Some(recording), Some(_owner)) = (&self.recording, self.owner.get().and_then(Weak::upgrade)) {
+        if let Some(recording) = &self.recording {
             let heap_type =
                 u8::try_from(self.heap_type.to_d3d12()).ok().and_then(RecordedHeapType::from_d3d12);
             let heap_type = heap_type.unwrap_or(RecordedHeapType::Unknown);
             let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
             recording.call(|| Action::HeapTime { heap_type, is_free, nanoseconds });
         }
+    }
+
+    /// Tells how long the next call took that has not been told of, and has not been made.
+    pub(crate) fn tell(&self, is_free: bool, time: Duration) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)[usize::from(is_free)].push_back(time);
     }
 }
