@@ -5,7 +5,7 @@
 //! [`ResourceAllocation::memory`](crate::ResourceAllocation::memory), and mappings lock it. Placing a resource in a
 //! heap does not involve the manager.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -80,7 +80,7 @@ pub(crate) const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
 /// and then imported, is one residency heap.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMemory {
-    known: Mutex<BTreeMap<usize, Weak<ResidencyHeap>>>,
+    known: Mutex<HashMap<usize, Weak<ResidencyHeap>>>,
 }
 
 /// The residency heap of a resource with memory of its own.
@@ -93,7 +93,7 @@ pub(crate) struct OwnHeap {
 }
 
 impl OwnMemory {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Weak<ResidencyHeap>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Weak<ResidencyHeap>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
