@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// Run only this step; may be repeated.
     #[arg(long, value_name = "STEP", value_enum)]
     only: Vec<Step>,
+    /// Leave out what takes long and hardly depends on the system, as for each change.
+    #[arg(long)]
+    short: bool,
     /// Build only.
     #[arg(long, conflicts_with = "only")]
     no_run: bool,
@@ -83,7 +86,9 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
         logs: &logs,
         wine: &wine,
         built: &built,
+        is_short: args.short,
     };
+    steps::remove(&place.device_tests())?;
     for step in Step::all().filter(|step| args.only.is_empty() || args.only.contains(step)) {
         eprintln!("running: {}", step.name());
         let start = Instant::now();

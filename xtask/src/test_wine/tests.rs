@@ -34,9 +34,14 @@ pub(super) struct Runner<'a> {
 impl Runner<'_> {
     /// Runs all tests of `program`. Known gaps run one at a time, because they may crash.
     pub(super) fn run(&self, program: &TestProgram, gaps: &KnownGaps) -> Counts {
+        self.run_only(program, gaps, &[])
+    }
+
+    /// Runs the known gaps of `program`, and of its other tests those with these names, or all if there are none.
+    pub(super) fn run_only(&self, program: &TestProgram, gaps: &KnownGaps, only: &[&str]) -> Counts {
         let gaps: Vec<&str> = gaps.of(&program.name).collect();
-        let mut arguments: Vec<&str> = Vec::new();
-        if !gaps.is_empty() {
+        let mut arguments = only.to_vec();
+        if !gaps.is_empty() || !only.is_empty() {
             arguments.push("--exact");
         }
         for &test in &gaps {

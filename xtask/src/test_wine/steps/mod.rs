@@ -59,6 +59,10 @@ pub(super) enum Step {
 /// - The C and C++ programs have separate steps, because there is no compiler in Wine.
 const NOT_OF_WINDOWS: &[&str] = &["conformance/wrong_devices", "gpgmm/programs", "runtime-cdylib/programs"];
 
+/// Test programs that `--short` leaves out: they take long, and use the system for nothing but memory and threads.
+const LONG: &[&str] =
+    &["conformance/suite", "conformance/unit", "heapwright/residency_stress", "heapwright/transient"];
+
 /// Time limit of an example.
 const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(600);
 
@@ -71,6 +75,7 @@ pub(super) struct Place<'a> {
     pub(super) logs: &'a Path,
     pub(super) wine: &'a Wine,
     pub(super) built: &'a Built,
+    pub(super) is_short: bool,
 }
 
 impl Step {
@@ -124,7 +129,15 @@ impl Step {
     }
 }
 
+/// The environment variable with the file that lists the tests which took the device that the environment names.
+const TEST_LOG: &str = "HEAPWRIGHT_TEST_LOG";
+
 impl Place<'_> {
+    /// Returns the path of the list of tests that take any device, which [`tests`] writes.
+    pub(super) fn device_tests(&self) -> PathBuf {
+        self.folder.join("device-tests.log")
+    }
+
     /// Returns the path of a file of known gaps.
     fn known_gaps(&self, name: &str) -> PathBuf {
         self.root.join("xtask/src/test_wine/known_gaps").join(name)
@@ -142,31 +155,25 @@ impl Place<'_> {
 
 /// Runs the test programs on the runtime.
 fn tests(place: &Place<'_>) -> Counts {
-    let environment = vec![stress(40_000)];
+    let environment = vec![stress(40_000), (TEST_LOG, place.device_tests().display().to_string())];
     let runner = Runner { wine: place.wine, logs: place.logs, step: "ours", environment };
     let mut counts = Counts::default();
-    for program in &place.built.tests {
-        if !NOT_OF_WINDOWS.contains(&program.name.as_str()) {
-            counts.add(runner.run(program, &KnownGaps::default()));
-        }
+    let is_left_out = |name: &str| NOT_OF_WINDOWS.contains(&name) || place.is_short && LONG.contains(&name);
+    for program in place.built.tests.iter().filter(|program| !is_left_out(&program.name)) {
+        counts.add(runner.run(program, &KnownGaps::default()));
     }
     counts
 }
 
 /// Runs the library's integration tests on Wine's Direct3D 12. Only tests that log this device are counted; the others use the
-/// simulated GPU and ran in [`tests`].
+/// simulated GPU and ran in [`tests`]. With `--short`, those that took no device there are not run again.
 fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     let gaps = KnownGaps::read(&place.known_gaps("tests.txt"))?;
     let log = place.folder.join("ran.log");
-    match fs::remove_file(&log) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(format!("{}: {error}", log.display()));
-        }
-        _ => {}
-    }
+    remove(&log)?;
     let environment = vec![
         ("HEAPWRIGHT_TEST_DEVICE", "d3d12".to_owned()),
-        ("HEAPWRIGHT_TEST_LOG", log.display().to_string()),
+        (TEST_LOG, log.display().to_string()),
         // Tests the simulated GPU.
         stress(400),
     ];
@@ -174,9 +181,22 @@ fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     let is_of_library =
         |program: &&TestProgram| program.name.starts_with("heapwright/") && program.name != "heapwright/unit";
     let programs: Vec<&TestProgram> = place.built.tests.iter().filter(is_of_library).collect();
+    let device_tests = if place.is_short { fs::read_to_string(place.device_tests()).ok() } else { None };
     let mut counts = Counts::default();
     for program in &programs {
-        counts.add(runner.run(program, &gaps));
+        let Some(list) = &device_tests else {
+            counts.add(runner.run(program, &gaps));
+            continue;
+        };
+        let binary = program.name.strip_prefix("heapwright/").unwrap_or(&program.name);
+        let of_binary = |line| {
+            let (test, _device) = str::split_once(line, '\t')?;
+            test.strip_prefix(binary)?.strip_prefix("::")
+        };
+        let tests: Vec<&str> = list.lines().filter_map(of_binary).collect();
+        if !tests.is_empty() {
+            counts.add(runner.run_only(program, &gaps, &tests));
+        }
     }
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
     for entry in gaps.of_none(&names) {
@@ -188,6 +208,16 @@ fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
         counts.failed.push("no test ran on Wine's Direct3D 12".to_owned());
     }
     Ok(counts)
+}
+
+/// Deletes a file that an earlier run may have left.
+pub(super) fn remove(file: &Path) -> Result<(), String> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", file.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the environment variable for the number of submissions of the residency stress test, which is reduced because the
