@@ -3,40 +3,13 @@
 use heapwright_d3d12::*;
 
 use super::Refusal;
+use super::commands::barriers::{compatibility, legacy};
 use super::resource::Resource;
 use crate::ddi::DriverCaps;
 
-/// The states that a buffer can have; RENDER_TARGET requires the corresponding flag.
-const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
-    | D3D12_RESOURCE_STATE_RENDER_TARGET
-    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
-    | D3D12_RESOURCE_STATE_STREAM_OUT
-    | D3D12_RESOURCE_STATE_COPY_DEST
-    | D3D12_RESOURCE_STATE_PREDICATION
-    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
-
-/// The states that a texture can have. GENERIC_READ is checked separately, because it includes buffer states.
-const TEXTURE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
-    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
-    | D3D12_RESOURCE_STATE_DEPTH_WRITE
-    | D3D12_RESOURCE_STATE_DEPTH_READ
-    | D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE
-    | D3D12_RESOURCE_STATE_COPY_DEST
-    | D3D12_RESOURCE_STATE_COPY_SOURCE
-    | D3D12_RESOURCE_STATE_RESOLVE_DEST
-    | D3D12_RESOURCE_STATE_RESOLVE_SOURCE;
-
-/// The write states; each excludes all other states.
-pub(crate) const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
-    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
-    | D3D12_RESOURCE_STATE_DEPTH_WRITE
-    | D3D12_RESOURCE_STATE_STREAM_OUT
-    | D3D12_RESOURCE_STATE_COPY_DEST
-    | D3D12_RESOURCE_STATE_RESOLVE_DEST
-    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
-
-/// The states of video queues, which this runtime does not implement.
-const VIDEO_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VIDEO_DECODE_READ
+/// The states of video queues and of variable-rate shading, which this runtime does not implement.
+const UNIMPLEMENTED: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_SHADING_RATE_SOURCE
+    | D3D12_RESOURCE_STATE_VIDEO_DECODE_READ
     | D3D12_RESOURCE_STATE_VIDEO_DECODE_WRITE
     | D3D12_RESOURCE_STATE_VIDEO_PROCESS_READ
     | D3D12_RESOURCE_STATE_VIDEO_PROCESS_WRITE
@@ -63,16 +36,14 @@ pub(super) fn check(
 ) -> Result<(), Refusal> {
     match initial {
         Initial::State(state) => check_state(resource, state, heap_type, flags, caps),
-        Initial::Layout(layout) => check_layout(resource, layout),
+        Initial::Layout(layout) => check_layout(resource, layout, flags),
     }
 }
 
 /// Checks `InitialResourceState` against the resource, its flags and the type of its heap.
 ///
 /// UPLOAD allows GENERIC_READ and, since Agility SDK 606, any part of it and COMMON (which is 0). READBACK allows
-/// COPY_DEST and, since the same change, COMMON (vkd3d-proton's tests record both, `test_create_committed_resource`). In
-/// DXR 1.0, the initial state of an acceleration structure requires ALLOW_UNORDERED_ACCESS; the later flag
-/// RAYTRACING_ACCELERATION_STRUCTURE requires that flag as well.
+/// COPY_DEST and, since the same change, COMMON (vkd3d-proton's tests record both, `test_create_committed_resource`).
 pub(crate) fn check_state(
     resource: &Resource,
     state: D3D12_RESOURCE_STATES,
@@ -80,54 +51,15 @@ pub(crate) fn check_state(
     flags: D3D12_RESOURCE_FLAGS,
     caps: &DriverCaps,
 ) -> Result<(), Refusal> {
-    if state & VIDEO_STATES != 0 {
-        return Err(Refusal::not_implemented(format!("video states in InitialState {state:#x}")));
+    if state & UNIMPLEMENTED != 0 {
+        let what = format!("states of video and of variable-rate shading in InitialState {state:#x}");
+        return Err(Refusal::not_implemented(what));
     }
-    // The bits of GENERIC_READ that apply only to buffers have no effect on a texture.
-    let is_texture = resource.texture().is_some() && state != D3D12_RESOURCE_STATE_GENERIC_READ;
-    let (known, what) = if is_texture { (TEXTURE_STATES, "a texture") } else { (BUFFER_STATES, "a buffer") };
-    if state & !known != 0 {
-        return Err(Refusal::invalid(format!("InitialState {state:#x} is not valid for {what}")));
-    }
-    let has = |flag: D3D12_RESOURCE_FLAGS| flags & flag != 0;
-    // The states, whether the flags allow them, and the rule's text.
-    let rules = [
-        (
-            D3D12_RESOURCE_STATE_RENDER_TARGET,
-            has(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET),
-            "RENDER_TARGET needs ALLOW_RENDER_TARGET",
-        ),
-        (
-            D3D12_RESOURCE_STATE_DEPTH_WRITE | D3D12_RESOURCE_STATE_DEPTH_READ,
-            has(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL),
-            "DEPTH_WRITE or DEPTH_READ needs ALLOW_DEPTH_STENCIL",
-        ),
-        (
-            D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE,
-            has(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS),
-            "RAYTRACING_ACCELERATION_STRUCTURE needs ALLOW_UNORDERED_ACCESS",
-        ),
-        (
-            D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
-            !is_texture || has(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS),
-            "UNORDERED_ACCESS needs ALLOW_UNORDERED_ACCESS",
-        ),
-        (
-            D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE,
-            !is_texture || !has(D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE),
-            "must not contain a shader resource state for a resource with DENY_SHADER_RESOURCE",
-        ),
-    ];
-    if let Some((.., rule)) = rules.iter().find(|(states, allowed, _)| state & states != 0 && !allowed) {
-        return Err(Refusal::invalid(format!("InitialState {rule}"))
-            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS));
-    }
-    if state & WRITE_STATES != 0 && !state.is_power_of_two() {
-        return Err(Refusal::invalid(format!(
-            "InitialState {state:#x} combines a write state with other states"
-        ))
-        .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION));
-    }
+    let is_buffer = resource.texture().is_none();
+    // A buffer begins in COMMON whatever it is created in (the debug layer's message CREATERESOURCE_STATE_IGNORED), so
+    // UNORDERED_ACCESS needs no flag.
+    let free = if is_buffer && state == D3D12_RESOURCE_STATE_UNORDERED_ACCESS { state } else { 0 };
+    legacy::check_state(state & !free, "InitialState", is_buffer, flags)?;
     let (allowed, rule) = match heap_type {
         D3D12_HEAP_TYPE_UPLOAD => (
             D3D12_RESOURCE_STATE_GENERIC_READ,
@@ -156,42 +88,37 @@ pub(crate) fn check_state(
 ///
 /// Buffers must have `D3D12_BARRIER_LAYOUT_UNDEFINED`. Simultaneous-access textures may have every layout that their
 /// flags allow, because the documents at hand state no further restriction.
-pub(crate) fn check_layout(resource: &Resource, layout: D3D12_BARRIER_LAYOUT) -> Result<(), Refusal> {
-    let Some(texture) = resource.texture() else {
+pub(crate) fn check_layout(
+    resource: &Resource,
+    layout: D3D12_BARRIER_LAYOUT,
+    flags: D3D12_RESOURCE_FLAGS,
+) -> Result<(), Refusal> {
+    if resource.texture().is_none() {
         if layout != D3D12_BARRIER_LAYOUT_UNDEFINED {
             return Err(Refusal::invalid("a buffer's InitialLayout must be D3D12_BARRIER_LAYOUT_UNDEFINED"));
         }
         return Ok(());
-    };
-    let usage = texture.args.usage;
-    let (allowed, rule) = match layout {
-        D3D12_BARRIER_LAYOUT_RENDER_TARGET => (usage.render_target, "needs ALLOW_RENDER_TARGET"),
-        D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_WRITE | D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ => {
-            (usage.depth_stencil, "needs ALLOW_DEPTH_STENCIL")
-        }
-        D3D12_BARRIER_LAYOUT_UNORDERED_ACCESS
-        | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_UNORDERED_ACCESS
-        | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_UNORDERED_ACCESS => {
-            (usage.unordered_access, "needs ALLOW_UNORDERED_ACCESS")
-        }
-        D3D12_BARRIER_LAYOUT_SHADER_RESOURCE
-        | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_SHADER_RESOURCE
-        | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_SHADER_RESOURCE => {
-            (!usage.deny_shader_resource, "is not compatible with DENY_SHADER_RESOURCE")
-        }
+    }
+    let refuse = |why: &str| Err(Refusal::invalid(format!("InitialLayout {layout} of a texture {why}")));
+    match layout {
         D3D12_BARRIER_LAYOUT_SHADING_RATE_SOURCE => {
-            (false, "needs variable-rate shading, which the device does not support")
+            return refuse("needs variable-rate shading, which the device does not support");
         }
         D3D12_BARRIER_LAYOUT_VIDEO_DECODE_READ..=D3D12_BARRIER_LAYOUT_VIDEO_ENCODE_WRITE
         | VIDEO_QUEUE_COMMON => {
             return Err(Refusal::not_implemented(format!("video layouts such as InitialLayout {layout}")));
         }
         D3D12_BARRIER_LAYOUT_UNDEFINED
-            ..=D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE => (true, ""),
-        _ => (false, "is not a valid layout"),
-    };
-    if allowed {
-        return Ok(());
+            ..=D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE => {}
+        _ => return refuse("is not a valid layout"),
     }
-    Err(Refusal::invalid(format!("InitialLayout {layout} of a texture {rule}")))
+    let missing = compatibility::flag_of(layout).filter(|(flag, _)| flags & flag == 0);
+    let is_denied = flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0;
+    match missing {
+        Some((_, name)) => refuse(&format!("requires a resource with {name}")),
+        None if is_denied && compatibility::allowed_in(layout) == D3D12_BARRIER_ACCESS_SHADER_RESOURCE => {
+            refuse("is not compatible with DENY_SHADER_RESOURCE")
+        }
+        None => Ok(()),
+    }
 }

@@ -85,11 +85,11 @@ fn layouts_of_textures_follow_their_flags() {
         (32, [false; 5]),
     ];
     for (layout, expected) in table {
-        let found = COLUMNS.map(|flags| initial::check_layout(&texture(flags), layout).is_ok());
+        let found = COLUMNS.map(|flags| initial::check_layout(&texture(flags), layout, flags).is_ok());
         assert_eq!(found, expected, "{layout}");
     }
     for layout in [12, 17, 30] {
-        let refusal = initial::check_layout(&texture(D3D12_RESOURCE_FLAG_NONE), layout).expect_err("video");
+        let refusal = initial::check_layout(&texture(0), layout, 0).expect_err("video");
         assert_eq!(refusal.hresult(), E_NOTIMPL, "{layout}");
     }
 }

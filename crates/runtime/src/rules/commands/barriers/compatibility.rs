@@ -188,7 +188,7 @@ pub(super) fn knows_layout(list_type: D3D12_COMMAND_LIST_TYPE, layout: D3D12_BAR
 }
 
 /// Returns the accesses that a layout allows. Video layouts allow none.
-pub(super) fn allowed_in(layout: D3D12_BARRIER_LAYOUT) -> D3D12_BARRIER_ACCESS {
+pub(in crate::rules) fn allowed_in(layout: D3D12_BARRIER_LAYOUT) -> D3D12_BARRIER_ACCESS {
     let read = SHADER_RESOURCE | COPY_SOURCE;
     match layout {
         D3D12_BARRIER_LAYOUT_COMMON => read | COPY_DEST,
@@ -227,18 +227,14 @@ pub(super) fn allowed_in(layout: D3D12_BARRIER_LAYOUT) -> D3D12_BARRIER_ACCESS {
 pub(super) const SIMULTANEOUS: D3D12_BARRIER_ACCESS =
     RENDER_TARGET | UNORDERED | RESOLVE_DEST | RESOLVE_SOURCE;
 
-/// Returns the resource flag that a layout requires.
-pub(super) fn flag_of(layout: D3D12_BARRIER_LAYOUT) -> D3D12_RESOURCE_FLAGS {
-    match layout {
-        D3D12_BARRIER_LAYOUT_RENDER_TARGET => D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
-        D3D12_BARRIER_LAYOUT_UNORDERED_ACCESS
-        | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_UNORDERED_ACCESS
-        | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_UNORDERED_ACCESS => D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-        D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_WRITE | D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ => {
-            D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL
-        }
-        _ => D3D12_RESOURCE_FLAG_NONE,
-    }
+/// Returns the resource flag that a layout requires, and its name: a layout that allows nothing but accesses that require
+/// a flag requires it as well.
+pub(in crate::rules) fn flag_of(
+    layout: D3D12_BARRIER_LAYOUT,
+) -> Option<(D3D12_RESOURCE_FLAGS, &'static str)> {
+    let allowed = allowed_in(layout);
+    let needs = |&&(accesses, ..): &&(D3D12_BARRIER_ACCESS, _, _)| allowed != 0 && allowed & !accesses == 0;
+    FLAG_ACCESSES.iter().find(needs).map(|&(_, flag, name)| (flag, name))
 }
 
 /// Accesses that require a resource flag.

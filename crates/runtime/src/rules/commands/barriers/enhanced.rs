@@ -220,9 +220,8 @@ fn check_layout(
         let why = "is not COMMON, which a texture with ALLOW_SIMULTANEOUS_ACCESS requires".to_owned();
         return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
     }
-    let flag = compatibility::flag_of(layout);
-    if desc.Flags & flag != flag {
-        let why = "requires a flag that the resource does not have".to_owned();
+    if let Some((_, name)) = compatibility::flag_of(layout).filter(|(flag, _)| desc.Flags & flag == 0) {
+        let why = format!("requires a resource with {name}");
         return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
     }
     let more = if is_simultaneous { compatibility::SIMULTANEOUS } else { 0 };

@@ -2,9 +2,17 @@
 
 use heapwright_d3d12::*;
 
-use crate::rules::initial::WRITE_STATES;
 use crate::rules::operand::{Operand, subresource_count};
 use crate::rules::{Notices, Refusal};
+
+/// States that write; each excludes all other states.
+const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
+    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
+    | D3D12_RESOURCE_STATE_DEPTH_WRITE
+    | D3D12_RESOURCE_STATE_STREAM_OUT
+    | D3D12_RESOURCE_STATE_COPY_DEST
+    | D3D12_RESOURCE_STATE_RESOLVE_DEST
+    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
 /// States that read. They can be combined with each other.
 const READ_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
@@ -143,15 +151,29 @@ fn check_transition(
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES));
     }
     notices.tolerate(check_heap_type(resource));
-    check_state(before, resource.desc, list_type, "StateBefore")?;
-    check_state(after, resource.desc, list_type, "StateAfter")
+    let (allowed, kind) = match list_type {
+        D3D12_COMMAND_LIST_TYPE_COPY => (COPY_LIST_STATES, "copy"),
+        D3D12_COMMAND_LIST_TYPE_COMPUTE => (COMPUTE_LIST_STATES, "compute"),
+        _ => (WRITE_STATES | READ_STATES, "direct"),
+    };
+    for (state, name) in [(before, "StateBefore"), (after, "StateAfter")] {
+        check_state(state, name, resource.is_buffer(), resource.desc.Flags)?;
+        if state & !allowed != 0 {
+            return Err(Refusal::invalid(format!(
+                "{name} {state:#x} has states that are not valid on a {kind} list"
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE));
+        }
+    }
+    Ok(())
 }
 
-fn check_state(
+/// Checks that a state is valid, and that a buffer or a texture with these flags can be in it.
+pub(in crate::rules) fn check_state(
     state: D3D12_RESOURCE_STATES,
-    desc: &D3D12_RESOURCE_DESC1,
-    list_type: D3D12_COMMAND_LIST_TYPE,
     name: &str,
+    is_buffer: bool,
+    flags: D3D12_RESOURCE_FLAGS,
 ) -> Result<(), Refusal> {
     let refuse = |why: String, id| Err(Refusal::invalid(format!("{name} {state:#x} {why}")).with_id(id));
     if state & !(WRITE_STATES | READ_STATES) != 0 {
@@ -165,16 +187,6 @@ fn check_state(
         let why = "combines a write state with another state".to_owned();
         return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION);
     }
-    let (allowed, kind) = match list_type {
-        D3D12_COMMAND_LIST_TYPE_COPY => (COPY_LIST_STATES, "copy"),
-        D3D12_COMMAND_LIST_TYPE_COMPUTE => (COMPUTE_LIST_STATES, "compute"),
-        _ => (WRITE_STATES | READ_STATES, "direct"),
-    };
-    if state & !allowed != 0 {
-        let why = format!("has states that are not valid on a {kind} list");
-        return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE);
-    }
-    let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
     // The complete GENERIC_READ is also the initial state of textures in custom upload heaps.
     let foreign = if is_buffer { TEXTURE_ONLY } else { BUFFER_ONLY };
     if state & foreign != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
@@ -182,13 +194,13 @@ fn check_state(
         return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS);
     }
     for (states, flag, flag_name) in FLAG_STATES {
-        if state & states != 0 && desc.Flags & flag == 0 {
+        if state & states != 0 && flags & flag == 0 {
             let why = format!("requires a resource with {flag_name}");
             return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS);
         }
     }
     let shader = D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE;
-    let denied = desc.Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0;
+    let denied = flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0;
     if denied && state & shader != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
         let why = "is a shader resource state, but the resource has DENY_SHADER_RESOURCE".to_owned();
         return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISMATCHING_MISC_FLAGS);

@@ -5,7 +5,9 @@
 //!
 //! * [`legacy`], [`enhanced`]: the two calls.
 //! * `compatibility`: tables of valid combinations in enhanced barriers.
+//!
+//! The rules of initial states and layouts use the same tables.
 
-mod compatibility;
+pub(in crate::rules) mod compatibility;
 pub(crate) mod enhanced;
 pub(crate) mod legacy;
