@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Run only this step; may be repeated.
     #[arg(long, value_name = "STEP", value_enum)]
     only: Vec<Step>,
-    /// Leave out what takes long and hardly depends on the system, as for each change.
+    /// Leave out what takes long and hardly depends on the system, as `.ci/run` does.
     #[arg(long)]
     short: bool,
     /// Build only.

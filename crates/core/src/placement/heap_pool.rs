@@ -133,7 +133,7 @@ impl<H> HeapPool<H> {
     /// Returns the size of each heap, in ascending order. O(n) for n heaps.
     #[must_use]
     pub fn sizes(&self) -> Vec<ByteSize> {
-        lock(&self.state).heaps.heaps().map(|(size, _)| size).collect()
+        lock(&self.state).heaps.sizes()
     }
 
     /// Returns the totals of the pool. O(1).

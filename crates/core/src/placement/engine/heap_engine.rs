@@ -268,7 +268,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn map_empty<T>(&self, of: impl FnMut(&H) -> T) -> Vec<T> {
         match &self.0 {
             Inner::Default(set) => set.map_empty(of),
-            Inner::Locked(_, locked) => lock(locked).empty().heaps().map(|(_, heap)| heap).map(of).collect(),
+            Inner::Locked(_, locked) => lock(locked).empty().heaps().map(of).collect(),
         }
     }
 
