@@ -217,18 +217,13 @@ impl ResourceAllocation {
         self.forget_label();
         self.unmap_kept();
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
-        // SAFETY: the resource is a live COM object.
-        let desc = unsafe { new_resource.GetDesc() };
-        // A move may end with a smaller buffer. No more than its width may be mapped.
-        self.width = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { desc.Width } else { 0 };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
         if self.has_label() {
             self.list_label();
         }
         if let Some(recorded) = self.recorded() {
             if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
-                let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-                let address = self.gpu_virtual_address().filter(|_| is_buffer);
+                let address = self.gpu_virtual_address().filter(|_| self.width != 0);
                 let address = address.map(|address| (address.get(), recorded.size()));
                 let allocation = recorded.id();
                 recorded.recording().push(Event::Move { allocation, heap, offset, address });
