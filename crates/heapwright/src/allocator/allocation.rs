@@ -62,7 +62,6 @@ struct Extras {
     /// Held for its drop.
     _charge: Option<Charge>,
     recorded: Option<RecordedAllocation>,
-    never_resident: bool,
 }
 
 /// Whether a buffer stays mapped.
@@ -156,10 +155,6 @@ impl ResourceAllocation {
 
     pub(crate) fn set_charge(&mut self, charge: Charge) {
         self.extras_mut()._charge = Some(charge);
-    }
-
-    pub(crate) fn set_never_resident(&mut self) {
-        self.extras_mut().never_resident = true;
     }
 
     pub(crate) fn set_recorded(&mut self, recorded: RecordedAllocation) {
@@ -351,13 +346,6 @@ impl ResourceAllocation {
     #[must_use]
     pub fn needs_copy(&self) -> bool {
         self.needs_copy
-    }
-
-    /// Returns `true` if the residency manager ignores the allocation
-    /// ([`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT)).
-    #[must_use]
-    pub fn is_never_resident(&self) -> bool {
-        self.extras.as_deref().is_some_and(|extras| extras.never_resident)
     }
 
     /// Returns the GPU virtual address of the first byte; `None` for resources without an address.
