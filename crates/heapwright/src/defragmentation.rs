@@ -159,7 +159,7 @@ pub struct DefragmentationProgress {
 
 type HeapEvacuation = Evacuation<DefaultSet, Arc<Heap>>;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Run {
     heaps: Arc<Stripe<TypedHeaps>>,
     evacuation: Arc<Mutex<HeapEvacuation>>,

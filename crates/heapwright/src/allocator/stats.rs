@@ -144,7 +144,7 @@ impl Inner {
 }
 
 /// The number of allocations for each decision, since the allocator was created. Counting is O(1).
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Decisions {
     counts: [[AtomicU64; PlacementReason::ALL.len()]; Placement::ALL.len()],
 }

@@ -11,7 +11,6 @@ use crate::request::HeapFamily;
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The device of a residency manager.
-#[derive(Debug)]
 pub(super) struct ManagedDevice {
     device: ID3D12Device,
     /// The device that its objects return from `GetDevice`, if a layer's objects return the one behind it.
@@ -70,7 +69,7 @@ impl PagedObject {
 }
 
 /// Objects for one call of `MakeResident`, `EnqueueMakeResident` or `Evict`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct PagedObjects(Vec<Option<ID3D12Pageable>>);
 
 // SAFETY: `extend` is the only source of the objects, and each comes from a `PagedObject`, which is `Send`.

@@ -50,7 +50,7 @@ use crate::ByteSize;
 /// As of both experts, in time and memory, and 24 bytes per heap: 84 bytes per heap in total. While memory
 /// was never short, only [`NextUse`] is updated; the first [`choose`](EvictionPolicy::choose) orders all
 /// heaps by their last use once.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Adaptive {
     next_use: NextUse,
     lru: Lru,

@@ -34,7 +34,6 @@ use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The state of a residency manager. Carries out what the planner of the books decides: evicts, makes resident, and waits
 /// for the GPU.
-#[derive(Debug)]
 pub(crate) struct Pager {
     /// The number of the manager, unique in the process, from 1.
     pub(super) number: u64,
@@ -58,7 +57,7 @@ pub(crate) struct Pager {
 }
 
 /// The plan that is being carried out. Its vectors are reused, so that nothing is allocated in the steady state.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct CurrentPlan {
     plan: Plan,
     to_evict: PagedObjects,

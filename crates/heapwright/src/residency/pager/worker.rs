@@ -1,6 +1,5 @@
 //! Makes heaps resident on a thread, if the device cannot do so asynchronously (no `ID3D12Device3`).
 
-use std::fmt;
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -115,11 +114,5 @@ impl Drop for Worker {
         {
             let _ = thread.join();
         }
-    }
-}
-
-impl fmt::Debug for Worker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").finish_non_exhaustive()
     }
 }
