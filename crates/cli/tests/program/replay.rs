@@ -264,7 +264,7 @@ fn a_closed_pipe_changes_neither_the_exit_code_nor_the_files() {
         (&["plan", "--capacity", "10", &table], 1),
         (&["conformance", "--filter", "heap/size", "--known-gaps", &gaps], 1),
         (&["replay", "--json", &good, &wrong], 2),
-        (&["residency", "--json", "--policy", "lru", "generated:training:7"], 0),
+        (&["residency", "--json", "--policy", "lru", "workload:training:2"], 0),
     ];
     for (args, code) in args {
         let whole = heapwright(args).code;

@@ -43,7 +43,7 @@ use crate::ByteSize;
 /// submissions. The sets of the experts are reduced to the capacity before decisions, so between them an
 /// expert may have more than the capacity, and page in less than alone.
 ///
-/// In practice A is near the better of the two: see `heapwright residency --policy all generated:evaluation`.
+/// In practice A is near the better of the two: see `heapwright residency --policy all workload:evaluation`.
 ///
 /// # Cost
 ///
