@@ -12,7 +12,7 @@ use heapwright::{
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
 use heapwright_trace::session::{
-    Action, Allocation, Description, Heap, HeapType as RecordedHeapType, PlacementKind, ResourceKind,
+    Action, Allocation, Description, Heap, HeapType as RecordedHeapType, Placement, ResourceKind,
 };
 
 use crate::captured_replay::{Numbers, any_allocation, record, record_program, record_to};
@@ -139,7 +139,7 @@ fn a_buffer_beyond_its_heap_is_reported() {
     let folder = Folder::new();
     let heap_type = RecordedHeapType::Default;
     let within = |allocation, offset, byte| {
-        let placement = PlacementKind::WithinResource;
+        let placement = Some(Placement::WithinResource);
         [
             buffer(allocation, 4096, heap_type),
             Action::Describe(Box::new(Description { allocation, placement, ..Default::default() })),
@@ -374,7 +374,7 @@ fn small_committed_resources_are_no_obstacle() {
     let (heap_type, flags, name) = (RecordedHeapType::Default, 0, None);
     let implicit = Heap { id: 2, size: 4096, alignment: 4096, heap_type, flags, name: None };
     let texture = Allocation { id: 2, size: 4096, kind: ResourceKind::Texture, heap_type, flags, name };
-    let placement = PlacementKind::Committed;
+    let placement = Some(Placement::Committed);
     let submit = Action::Submit { queue: 0, fence_value: 1, sets: vec![0] };
     let path = folder.file(
         "small.hws",

@@ -7,7 +7,7 @@ use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
 use heapwright::*;
-use heapwright_trace::session::{Action, Counter, Description, PlacementKind, Record};
+use heapwright_trace::session::{Action, Counter, Description, Record};
 use heapwright_trace::{EventKind, RecordReader, Trace};
 
 use crate::gpu::*;
@@ -49,7 +49,7 @@ fn one_of_each(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
 
 #[test]
 fn a_session_is_what_happened() {
-    use PlacementKind::*;
+    use Placement::*;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("all.hws");
     let gpu = open("discrete");
@@ -92,7 +92,7 @@ fn a_session_is_what_happened() {
             _ => {}
         }
     }
-    let placements: Vec<PlacementKind> = descriptions.iter().map(|it| it.placement).collect();
+    let placements: Vec<_> = descriptions.iter().map(|it| it.placement.expect("recorded")).collect();
     let expected = [SharedHeap, SharedHeap, SharedHeap, OwnHeap, Committed, WithinResource, WithinResource];
     assert_eq!(placements, expected);
     assert_eq!(

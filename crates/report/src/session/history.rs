@@ -1,7 +1,7 @@
 //! The history of a session: what was in memory, from when to when.
 
 use heapwright::report::AllocationKind;
-use heapwright_trace::session::{HeapType, PlacementKind, PlacementReason};
+use heapwright_trace::session::{HeapType, Placement, PlacementReason};
 use serde::Serialize;
 
 /// Heaps and allocations of a session with their lifetimes. [`HistoryBuilder`](super::HistoryBuilder) creates it.
@@ -58,8 +58,8 @@ pub struct Block {
     pub heap_type: HeapType,
     /// 0 for no pool, otherwise the index in [`SessionHistory::pools`] and 1.
     pub pool: u32,
-    /// The placement of the allocation; unknown unless it was recorded.
-    pub placement: PlacementKind,
+    /// The placement of the allocation, if it was recorded.
+    pub placement: Option<Placement>,
     /// The reason for the placement, if it was recorded.
     pub reason: Option<PlacementReason>,
     /// Debug name, or an empty string.

@@ -278,7 +278,8 @@ impl<'a> Data<'a> {
                 names: block_names,
                 pool: Column::plain(blocks.iter().map(|block| block.pool.into())),
                 placement: Column::plain(blocks.iter().map(|block| {
-                    block.placement as u64 + 8 * block.reason.map_or(0, |reason| reason as u64)
+                    let placement = block.placement.map_or(0, |placement| placement as u64);
+                    placement + 8 * block.reason.map_or(0, |reason| reason as u64)
                 })),
             },
             heaps: Heaps {

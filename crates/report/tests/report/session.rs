@@ -5,7 +5,7 @@ use heapwright_report::session::{
     HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle, Submission, write_session_html,
 };
 use heapwright_trace::session::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
     ResourceKind,
 };
 use proptest::prelude::*;
@@ -140,14 +140,14 @@ fn kinds_and_pools_are_those_of_the_records() {
     assert_eq!(found, [(Buffer, 2), (Texture, 0), (RenderTarget, 0), (Multisampled, 0)]);
     assert_eq!(history.pools, ["pool 6".into(), "pool 9".into()]);
     let placed: Vec<_> = history.blocks.iter().map(|block| (block.placement, block.reason)).collect();
-    let multisampled = (PlacementKind::SharedHeap, Some(PlacementReason::OutOfMemory));
-    assert_eq!(placed[2..], [(PlacementKind::Unknown, None), multisampled]);
+    let multisampled = (Some(Placement::SharedHeap), Some(PlacementReason::OutOfMemory));
+    assert_eq!(placed[2..], [(None, None), multisampled]);
 }
 
 fn description() -> Description {
     Description {
         allocation: 0,
-        placement: PlacementKind::SharedHeap,
+        placement: Some(Placement::SharedHeap),
         allocation_flags: 0,
         heap_flags: 0,
         padding: 0,
