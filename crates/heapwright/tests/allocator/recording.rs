@@ -349,7 +349,7 @@ fn a_move_is_a_new_place() {
     for mut next in defragmentation.step(DefragmentationBudget::default()).moves {
         let allocation =
             made.iter_mut().flatten().find(|it| it.id() == next.allocation()).expect("one of these");
-        next.create_resource(allocation, InitialState::default(), None).expect("created");
+        next.create_resource(allocation, InitialState::default(), None, &[]).expect("created");
         next.complete(allocation).expect("moved");
         let address = allocation.gpu_virtual_address().expect("a buffer").get();
         moved.push((allocation.offset().get(), address));

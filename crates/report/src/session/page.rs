@@ -238,8 +238,7 @@ fn number_of(kind: AllocationKind) -> u64 {
         AllocationKind::Texture => 2,
         AllocationKind::RenderTarget => 3,
         AllocationKind::Multisampled => 4,
-        AllocationKind::Slab => 5,
-        AllocationKind::BackingBuffer => 6,
+        AllocationKind::BackingBuffer => 5,
         _ => 0,
     }
 }
