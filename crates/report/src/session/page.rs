@@ -36,7 +36,7 @@ pub(crate) const PAGE: HtmlPage = HtmlPage {
         include_str!("page/allocations.js"),
         include_str!("page/main.js"),
     ),
-    script_hash: "wmVEcBoqgJ2vu0utOfPnoYWYsY6RA8bLPf4aWY9Xn7E=",
+    script_hash: "OK7vv5FP+S6vf2mCGkGt3tJ6i/ETGx1qVLdVzjamiuA=",
 };
 
 /// Name and origin of a session, for the heading of its page.
