@@ -123,14 +123,6 @@ fn either_may_go_first() {
 }
 
 #[test]
-fn a_contradicting_description_is_refused_as_ever() {
-    let gpu = any_device();
-    let parent = allocator(&gpu, Default::default());
-    let desc = ResourceAllocatorDesc { resource_heap_tier: Some(9), ..Default::default() };
-    invalid(parent.create_nested(desc), "ResourceAllocatorDesc::resource_heap_tier");
-}
-
-#[test]
 fn empty_heaps_of_relatives_serve_when_the_device_has_no_more() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let parent = allocator(&gpu, Default::default());

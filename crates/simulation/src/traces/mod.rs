@@ -22,19 +22,19 @@
 
 mod editor;
 mod frame_graph;
-mod generated;
 mod levels;
 mod random;
 mod recorder;
+mod seeded;
 mod serving;
 mod streaming;
 mod training;
 
 use heapwright_trace::Trace;
 
-pub use self::generated::{FIRST_EVALUATION_SEED, GeneratedTrace, Part, UnknownGenerated};
 pub use self::random::Random;
 use self::recorder::{Block, Range, Recorder};
+pub use self::seeded::{FIRST_EVALUATION_SEED, GeneratedTrace, Part, UnknownGenerated};
 
 /// The kind of program that a [`GeneratedTrace`] imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
