@@ -5,7 +5,7 @@ use std::time::Duration;
 use heapwright::residency::PolicyKind;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc};
 
-use crate::scene::{Scene, budget, until};
+use crate::scene::{Scene, Thing, budget, mib, until};
 
 /// Waiting is better than evicting what is needed soon, but not forever: another thread may always have something in flight, and may use
 /// the heap again and again.
@@ -41,4 +41,30 @@ fn what_is_needed_soon_goes_while_another_thread_renders() {
     let stats = scene.manager.stats();
     assert!(stats.cpu_stalls > 0, "{stats:?}");
     scene.end(things.into_iter().chain([new]).collect());
+}
+
+/// What was used once and long ago goes while there is room: one heap of the evict size at a time, at most once in 32 submissions, until
+/// a twentieth of the budget is free.
+#[test]
+fn what_is_not_used_any_more_goes_ahead_of_need() {
+    let policy = PolicyKind::NextUse;
+    let desc = ResidencyManagerDesc { policy, evict_size: mib(1), refresh_interval: 1, ..budget(40) };
+    let scene = Scene::new(desc);
+    let queue = scene.queue();
+    let things = scene.things(40);
+    for once in things[..3].iter() {
+        scene.run(&queue, &[&scene.work(std::slice::from_ref(once))]);
+    }
+    let steady = scene.work(&things[3..]);
+    let mut gone = Vec::new();
+    for submission in 0..720 {
+        scene.run(&queue, &[&steady]);
+        let evicted = things.iter().filter(|thing| !thing.is_resident()).count();
+        gone.extend((gone.len()..evicted).map(|_| submission));
+    }
+    assert_eq!(gone.len(), 3, "{gone:?}");
+    assert!(gone.windows(2).all(|pair| pair[1] - pair[0] >= 32), "{gone:?}");
+    assert!(things[3..].iter().all(Thing::is_resident));
+    assert_eq!(scene.manager.stats().local.bytes_paged_out, mib(3));
+    scene.end(things);
 }
