@@ -53,6 +53,10 @@ fn objects_of_others() {
     let answer = unsafe { scene.manager.execute_command_lists(&queue, &[(&work.commands, &list)]) };
     refused(answer, &["residency list", "number 0", "another residency manager"]);
     refused(scene.manager.prefetch(&list), &["residency list", "another residency manager"]);
+    // A list that was reset belongs to none.
+    list.reset().expect("closed");
+    list.add(&things[0].heap).expect("the first one since the reset");
+    scene.manager.prefetch(&list).expect("its own heap");
     // Two managers of the same device are distinct as well.
     let second =
         ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
