@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 use super::stage::{Call, Heap, KIB_4, KIB_64, Kind, Stage};
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::rule::Rule;
-use crate::aliasing::{Note, RenderedView, ResourcePart, Skipped};
+use crate::aliasing::{EnhancedBarrier, Note, RenderedView, ResourcePart, Skipped, Subresources};
 use crate::ddi::command::Command;
 use crate::ddi::{TextureMemoryLayout, TextureUsage};
 use crate::drivers::resource::TexelRegion;
@@ -198,24 +198,28 @@ fn a_wait_for_the_initial_fence_value_orders_nothing() {
     assert_eq!(stage.said(2, &read), [(Rule::B9, Some(2), Some(1))]);
 }
 
+/// Returns a barrier of a buffer, or a global one.
+fn barrier(of: Option<&super::stage::Resource>, sync: [D3D12_BARRIER_SYNC; 2]) -> EnhancedBarrier {
+    EnhancedBarrier {
+        resource: of.map(|of| std::sync::Arc::clone(&of.driver)),
+        sync,
+        access: [D3D12_BARRIER_ACCESS_COMMON; 2],
+        subresources: Subresources::All,
+        layout: [D3D12_BARRIER_LAYOUT_UNDEFINED; 2],
+        discards: false,
+    }
+}
+
 #[test]
 fn a_second_barrier_keeps_the_waits_of_the_first() {
-    use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
     let (stage, heap) = with_heap(NONE);
     let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
-    let barrier = |of: &super::stage::Resource, sync_before, sync_after| EnhancedBarrier {
-        target: BarrierTarget::Buffer(std::sync::Arc::clone(&of.driver)),
-        sync_before,
-        sync_after,
-        access_before: D3D12_BARRIER_ACCESS_COMMON,
-        access_after: D3D12_BARRIER_ACCESS_COMMON,
-    };
     let (copy, draw) = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RENDER_TARGET);
-    let barriers = |of: Vec<EnhancedBarrier>| Call::notes("Barrier", vec![Note::Barriers(of)]);
+    let barriers = |of: Vec<_>| Call::notes("Barrier", vec![Note::Barriers(of)]);
     let calls = [
         stage.bytes(&a, 0, KIB_64, false),
-        barriers(vec![barrier(&a, copy, draw)]),
-        barriers(vec![barrier(&a, draw, copy), barrier(&b, draw, copy)]),
+        barriers(vec![barrier(Some(&a), [copy, draw])]),
+        barriers(vec![barrier(Some(&a), [draw, copy]), barrier(Some(&b), [draw, copy])]),
         stage.bytes(&b, 0, KIB_64, true),
     ];
     assert_eq!(stage.said(QUEUE, &calls), []);
@@ -224,20 +228,7 @@ fn a_second_barrier_keeps_the_waits_of_the_first() {
 /// A barrier has to wait for the last accesses; they waited for those before them, if a barrier says so.
 #[test]
 fn a_barrier_waits_for_accesses_that_none_has_waited_for() {
-    use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
-    let barrier = |of: Option<&super::stage::Resource>, sync_before, sync_after| {
-        let buffer = |of: &super::stage::Resource| BarrierTarget::Buffer(std::sync::Arc::clone(&of.driver));
-        Call::notes(
-            "Barrier",
-            vec![Note::Barriers(vec![EnhancedBarrier {
-                target: of.map_or(BarrierTarget::Global, buffer),
-                sync_before,
-                sync_after,
-                access_before: D3D12_BARRIER_ACCESS_COMMON,
-                access_after: D3D12_BARRIER_ACCESS_COMMON,
-            }])],
-        )
-    };
+    let notes = |barrier| Call::notes("Barrier", vec![Note::Barriers(vec![barrier])]);
     let (copy, draw) = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RENDER_TARGET);
     let clear = D3D12_BARRIER_SYNC_CLEAR_UNORDERED_ACCESS_VIEW;
     for is_global in [false, true] {
@@ -259,9 +250,9 @@ fn a_barrier_waits_for_accesses_that_none_has_waited_for() {
                         value: crate::format::TexelValue { bytes: [0; 16], len: 4 },
                     },
                 ),
-                barrier(Some(&a).filter(|_| !is_global), before, after),
+                notes(barrier(Some(&a).filter(|_| !is_global), [before, after])),
                 stage.bytes(&a, 0, KIB_64, true),
-                barrier(None, copy, copy),
+                notes(barrier(None, [copy; 2])),
                 stage.bytes(&b, 0, KIB_64, false),
             ];
             assert_eq!(stage.said(QUEUE, &calls), expected, "{is_global}, {before:#x}, {after:#x}");
@@ -431,7 +422,7 @@ fn textures_of_defined_layout_inherit_directly_as_through_a_buffer() {
 fn to_common(resource: &super::stage::Resource) -> Note {
     Note::Transition {
         resource: std::sync::Arc::clone(&resource.driver),
-        subresources: crate::aliasing::Subresources::All,
+        subresources: Subresources::All,
         after: COMMON,
     }
 }
