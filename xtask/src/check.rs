@@ -7,6 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::command;
+
 /// A package of the workspace.
 struct Package {
     name: String,
@@ -18,10 +20,12 @@ struct Package {
 
 /// Checks the packages that differ from the last commit in common with `since`, and those that depend on them.
 pub(crate) fn run(root: &Path, since: &str) -> Result<(), String> {
-    cargo(root, &["fmt", "--all", "--check"])?;
-    let base = output(root, "git", &["merge-base", since, "HEAD"])?;
-    let changed = output(root, "git", &["diff", "--name-only", base.trim()])?;
-    let new = output(root, "git", &["ls-files", "--others", "--exclude-standard"])?;
+    let cargo = |arguments: &[&str]| command::run(Command::new("cargo").args(arguments).current_dir(root));
+    let git = |arguments: &[&str]| command::output(Command::new("git").args(arguments).current_dir(root));
+    cargo(&["fmt", "--all", "--check"])?;
+    let base = git(&["merge-base", since, "HEAD"])?;
+    let changed = git(&["diff", "--name-only", base.trim()])?;
+    let new = git(&["ls-files", "--others", "--exclude-standard"])?;
     let files: Vec<&Path> = changed.lines().chain(new.lines()).map(Path::new).collect();
     let packages = packages(root)?;
     let affected = affected(&packages, &files);
@@ -31,7 +35,7 @@ pub(crate) fn run(root: &Path, since: &str) -> Result<(), String> {
     }
     println!("checking {}", affected.join(", "));
     let packages: Vec<&str> = affected.iter().flat_map(|name| ["-p", name]).collect();
-    cargo(root, &[&["clippy"], &packages[..], &["--all-targets", "--", "-D", "warnings"]].concat())?;
+    cargo(&[&["clippy"], &packages[..], &["--all-targets", "--", "-D", "warnings"]].concat())?;
     crate::test::run(root, &packages.iter().map(OsString::from).collect::<Vec<_>>())
 }
 
@@ -63,7 +67,9 @@ fn affected<'a>(packages: &'a [Package], files: &[&Path]) -> Vec<&'a str> {
 
 /// Returns the packages of the workspace.
 fn packages(root: &Path) -> Result<Vec<Package>, String> {
-    let text = output(root, "cargo", &["metadata", "--no-deps", "--format-version", "1"])?;
+    let mut metadata = Command::new("cargo");
+    metadata.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root);
+    let text = command::output(&mut metadata)?;
     let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
     let package = |value: &Value| {
         let manifest = Path::new(value["manifest_path"].as_str()?);
@@ -81,23 +87,6 @@ fn packages(root: &Path) -> Result<Vec<Package>, String> {
     packages
         .collect::<Option<_>>()
         .ok_or_else(|| "cargo metadata describes a package in another way".to_owned())
-}
-
-fn cargo(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let status = Command::new("cargo").args(arguments).current_dir(root).status();
-    let status = status.map_err(|error| format!("starting cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {} failed", arguments[0])) }
-}
-
-/// Runs a program, and returns its standard output.
-fn output(root: &Path, program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program).args(arguments).current_dir(root).output();
-    let output = output.map_err(|error| format!("starting {program}: {error}"))?;
-    if !output.status.success() {
-        let error = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{program} {}: {}", arguments.join(" "), error.trim()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 mod bindings;
 mod check;
+mod command;
 mod fuzz;
 mod items;
 mod libtest;

@@ -6,6 +6,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::command;
+
 /// Tests that take half a minute in total: threads that share a set of heaps, and the slots of slabs.
 const SHORT: &[&str] = &["threads_share_slabs", "suballoc::slab::slots"];
 
@@ -44,15 +46,9 @@ fn passed(line: &str) -> u32 {
 }
 
 fn install() -> Result<(), String> {
-    let status = Command::new("rustup")
-        .args(["component", "add", "--toolchain", "nightly", "miri", "rust-src"])
-        .status()
-        .map_err(|error| format!("starting rustup: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err("rustup could not add miri to the nightly toolchain".to_owned())
-    }
+    let mut rustup = Command::new("rustup");
+    rustup.args(["component", "add", "--toolchain", "nightly", "miri", "rust-src"]);
+    command::run(&mut rustup)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::libtest::LongRunning;
-use crate::limited;
+use crate::{command, limited};
 
 /// Time limit of a test, and of a program that prints nothing. The longest tests take a few seconds on a machine with nothing else to do.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -31,8 +31,7 @@ pub(crate) fn run(root: &Path, arguments: &[OsString]) -> Result<(), String> {
     let runner = serde_json::json!([this, "test-program"]);
     let mut command = Command::new("cargo");
     command.args(["test", "--config", &format!("target.'cfg(all())'.runner = {runner}")]).args(arguments);
-    let status = command.current_dir(root).status().map_err(|error| format!("starting cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("cargo test failed".to_owned()) }
+    command::run(command.current_dir(root))
 }
 
 /// Runs a test program. When a test exceeds the limit, the program is killed, and the error names the test.

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use heapwright_report::Visible;
 use heapwright_trace::Trace;
 use heapwright_trace::gpgmm::CaptureWriter;
-use heapwright_trace::session::{Action, Record, SessionWriter, WriteError};
+use heapwright_trace::session::{Action, SessionWriter, WriteError};
 
 use crate::exit::{Exit, Failed};
 use crate::format;
@@ -87,23 +87,30 @@ pub(crate) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Exit, Faile
         let file = OutputFile::open(what, &args.output, [&*args.input])?;
         let (mut records, mut events) = (0, 0);
         let mut read = Ok(());
-        file.write(|writer| {
-            let mut writer = RecordWriter::new(to, writer)?;
-            for record in reader.by_ref() {
-                let record = match record {
-                    Ok(record) => record,
-                    Err(error) => {
-                        read = Err(error);
-                        return Ok(());
-                    }
-                };
-                writer.write(&record)?;
-                records += 1;
-                events += u64::from(matches!(record.action, Action::Allocate(_) | Action::Free { .. }));
+        let mut next = reader.by_ref().map(|record| {
+            let record = record.map_err(|error| {
+                read = Err(error);
+                io::Error::other("the input cannot be read")
+            })?;
+            records += 1;
+            events += u64::from(matches!(record.action, Action::Allocate(_) | Action::Free { .. }));
+            Ok::<_, io::Error>(record)
+        });
+        let written = file.write(|output| {
+            if to == ConvertTo::Chrome {
+                let mut writer = CaptureWriter::new(output)?;
+                next.try_for_each(|record| writer.write(&record?))?;
+                return writer.finish().map(drop);
             }
-            writer.finish()
-        })?;
+            let mut writer = SessionWriter::new(output)?;
+            next.try_for_each(|record| writer.write(&record?)).map_err(|error| match error {
+                WriteError::Io(error) => error,
+                error => io::Error::other(error),
+            })?;
+            writer.finish().map(drop)
+        });
         read?;
+        written?;
         let (records, events) = (format::count(records), format::count(events));
         let summary = format!("{path}: {records} records, {events} of them events, from {from}");
         (summary, reader.truncated_at())
@@ -134,37 +141,5 @@ fn target(args: &ConvertArgs) -> Result<ConvertTo, Failed> {
             "{}: unknown extension; use .csv, .hws, .json, or --to",
             args.output.display()
         ))),
-    }
-}
-
-/// A writer of all records.
-enum RecordWriter<W: io::Write> {
-    Session(Box<SessionWriter<W>>),
-    Chrome(Box<CaptureWriter<W>>),
-}
-
-impl<W: io::Write> RecordWriter<W> {
-    fn new(to: ConvertTo, output: W) -> io::Result<Self> {
-        Ok(match to {
-            ConvertTo::Chrome => Self::Chrome(Box::new(CaptureWriter::new(output)?)),
-            _ => Self::Session(Box::new(SessionWriter::new(output)?)),
-        })
-    }
-
-    fn write(&mut self, record: &Record) -> io::Result<()> {
-        match self {
-            Self::Chrome(writer) => writer.write(record),
-            Self::Session(writer) => writer.write(record).map_err(|error| match error {
-                WriteError::Io(error) => error,
-                error => io::Error::other(error),
-            }),
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self {
-            Self::Chrome(writer) => writer.finish().map(drop),
-            Self::Session(writer) => writer.finish().map(drop),
-        }
     }
 }

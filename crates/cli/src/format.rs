@@ -2,15 +2,7 @@
 
 /// Formats a number with digits in groups of three: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    indicatif::HumanCount(number).to_string()
 }
 
 /// Formats a number with a noun: `1 heap`, `2,000 heaps`.

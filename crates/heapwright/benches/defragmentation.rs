@@ -76,7 +76,7 @@ fn run(profile: &str, budget: DefragmentationBudget) -> Figures {
         figures.times.push(begin.elapsed());
         for mut planned in step.moves {
             let thing = things.get_mut(&planned.user_data()).expect("it lives");
-            planned.create_resource(thing, InitialState::default(), None).expect("created");
+            planned.create_resource(thing, InitialState::default(), None, &[]).expect("created");
             planned.complete(thing).expect("it is the one");
             figures.moves += 1;
         }

@@ -19,12 +19,11 @@ use heapwright_d3d12::*;
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
-use crate::request::Creation;
 use crate::residency::ResidencyHeap;
 use crate::source::{
     AllocationId, Constraints, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name,
 };
-use crate::{BufferUses, Error, InitialState};
+use crate::{Error, InitialState};
 
 /// The heaps to defragment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,7 +86,7 @@ impl Default for DefragmentationBudget {
 ///     let mut moves = Vec::new();
 ///     for mut planned in step.moves {
 ///         let Some(buffer) = buffers.get(&planned.user_data()) else { continue }; // dropped: stays where it is
-///         let target = planned.create_resource(buffer, InitialState::default(), None)?;
+///         let target = planned.create_resource(buffer, InitialState::default(), None, &[])?;
 ///         // list.CopyResource(target, buffer.resource());
 ///         # let _ = target;
 ///         moves.push(planned);
@@ -159,7 +158,7 @@ pub struct DefragmentationProgress {
 
 type HeapEvacuation = Evacuation<DefaultSet, Arc<Heap>>;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Run {
     heaps: Arc<Stripe<TypedHeaps>>,
     evacuation: Arc<Mutex<HeapEvacuation>>,
@@ -440,85 +439,37 @@ impl Move {
 
     /// Creates the same resource at the new place, as the target of the GPU copy. Another call replaces it.
     ///
-    /// Uses the resource's own `GetDesc`. Castable formats cannot be queried; pass them to
-    /// [`create_resource_as`](Self::create_resource_as).
+    /// Uses the resource's own `GetDesc`, which contains neither its state nor its clear value and castable formats.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `allocation` is not the one to move. Otherwise the device's error.
+    /// Invalid argument: `allocation` is not the one to move, or the allocator was dropped. Otherwise the device's error.
     pub fn create_resource(
         &mut self,
         allocation: &ResourceAllocation,
         initial_state: InitialState,
         clear_value: Option<ClearValue>,
+        castable_formats: &[DXGI_FORMAT],
     ) -> Result<&ID3D12Resource, Error> {
         self.check(allocation)?;
         // SAFETY: the resource is a live COM object.
-        let desc = unsafe { allocation.resource().GetDesc() };
-        let mut resource = ResourceDesc::new(&desc);
-        resource.initial_state = initial_state;
-        resource.clear_value = clear_value;
-        if resource.desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
+        let mut desc = unsafe { allocation.resource().GetDesc() };
+        if desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
             // `GetDesc` returns the actual alignment, which must not be requested together with the flag.
-            resource.desc.Alignment = 0;
+            desc.Alignment = 0;
         }
-        let allocator = self.allocator()?;
-        self.create_placed(&allocator, &resource, &resource.desc)
-    }
-
-    /// Like [`create_resource`](Self::create_resource), with a description that needs no more memory than the old one.
-    /// Tight alignment is added where that is legal.
-    ///
-    /// # Errors
-    ///
-    /// Its errors; also invalid argument for a resource that does not fit in the target range, and the errors of
-    /// [`create`](ResourceAllocator::create) for a description.
-    pub fn create_resource_as(
-        &mut self,
-        allocation: &ResourceAllocation,
-        resource: &ResourceDesc<'_>,
-    ) -> Result<&ID3D12Resource, Error> {
-        self.check(allocation)?;
-        let allocator = self.allocator()?;
-        let no_flags = (D3D12_HEAP_FLAG_NONE, "");
-        allocator.heaps.source.devices.check(&allocator.caps, resource, no_flags)?;
-        let uses = BufferUses::empty();
-        let requirements = allocator.requirements.requirements(resource, uses, Creation::Placed)?;
-        let Some(planned) = &self.planned else { return Err(ended()) };
-        let (place, alignment) = (planned.target.range, requirements.alignment);
-        if requirements.size > place.size() || !place.start().get().is_multiple_of(alignment.get()) {
-            let rule = format!(
-                "{} at alignment {} B does not fit in the target range of {} at offset {}",
-                requirements.size,
-                alignment.get(),
-                place.size(),
-                place.start().get(),
-            );
-            return Err(Error::invalid_argument("resource", rule));
-        }
-        self.create_placed(&allocator, resource, &requirements.desc)
-    }
-
-    fn allocator(&self) -> Result<Arc<Inner>, Error> {
-        let allocator = Inner::of(&self.run.heaps.source);
-        allocator
-            .ok_or_else(|| Error::invalid_argument("allocator", "all handles of the allocator were dropped"))
-    }
-
-    fn create_placed(
-        &mut self,
-        allocator: &Inner,
-        resource: &ResourceDesc<'_>,
-        desc: &D3D12_RESOURCE_DESC,
-    ) -> Result<&ID3D12Resource, Error> {
-        let Some(planned) = &self.planned else { return Err(ended()) };
-        let heap = &*planned.target.heap;
-        let offset = planned.target.range.start();
-        let heap_type = self.run.heaps.desc.heap.Properties.Type;
+        let resource =
+            ResourceDesc { initial_state, clear_value, castable_formats, ..ResourceDesc::new(&desc) };
+        let Some(allocator) = Inner::of(&self.run.heaps.source) else {
+            return Err(Error::invalid_argument("allocator", "all handles of the allocator were dropped"));
+        };
         let devices = &allocator.heaps.source.devices;
-        let made = create_placed(devices, heap_type, heap, offset, resource, desc);
-        let made = made.map_err(Refused::into_error)?;
-        Ok(self.target.insert(made))
+        devices.check(&allocator.caps, &resource, (D3D12_HEAP_FLAG_NONE, ""))?;
+        let Some(planned) = &self.planned else { return Err(ended()) };
+        let (heap, offset) = (&*planned.target.heap, planned.target.range.start());
+        let heap_type = self.run.heaps.desc.heap.Properties.Type;
+        let made = create_placed(devices, heap_type, heap, offset, &resource, &desc);
+        Ok(self.target.insert(made.map_err(Refused::into_error)?))
     }
 
     /// Completes the move: `allocation` gets the new resource and range, and keeps its name and value. Its

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use heapwright::report::{AllocationReport, AllocatorReport, ResourceReport, SCHEMA, TotalsReport, VERSION};
+use heapwright::report::{
+    AllocationKind, AllocationReport, AllocatorReport, ResourceReport, SCHEMA, TotalsReport, VERSION,
+};
 use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset};
 
 use crate::ReportError;
@@ -176,7 +178,7 @@ fn check_allocations(
         })?;
         check_requested(&path, *requested, *size)?;
         let Some(within) = within else { continue };
-        if !kind.is_container() {
+        if *kind != AllocationKind::BackingBuffer {
             let rule = format!("is present, but a {} cannot contain allocations", kind.label());
             return Err(ReportError::at(format!("{path}.within"), rule));
         }

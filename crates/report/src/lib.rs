@@ -31,7 +31,7 @@
 //! * Sizes of heaps, allocations and resources are at least 1. The sum of `gpu_virtual_address` and `size` fits in 64
 //!   bits.
 //! * The allocations of a heap are in order of offsets, inside the heap, and do not overlap. The same applies to the
-//!   allocations `within` a slab or a backing buffer, at most 16 levels deep. Other allocations have no `within`.
+//!   allocations `within` a backing buffer, at most 16 levels deep. Other allocations have no `within`.
 //! * `requested` is at most `size`.
 //! * `used` of each heap and all sums match the listed items and fit in 64 bits.
 //! * Each heap type, segment group and decision reason is listed at most once. All heap types and segment groups in use

@@ -6,7 +6,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Seek, SeekFrom, Write};
 
-use crate::session::{Action, Counter, Description, Heap, PlacementKind};
+use crate::session::{Action, Counter, Description, Heap, Placement};
 
 /// The name of allocations.
 pub const ALLOCATION: &str = "IResourceAllocation";
@@ -341,7 +341,7 @@ pub fn resource_args(
     } = description;
     // A replay does not create what was imported.
     let asked = match placement {
-        PlacementKind::Imported => String::new(),
+        Some(Placement::Imported) => String::new(),
         _ => format!(
             "\"allocationDescriptor\":{{\"Flags\":{},\"HeapType\":{heap_type},\
              \"ExtraRequiredHeapFlags\":{heap_flags},\"ExtraRequiredResourcePadding\":{padding}}},",

@@ -8,7 +8,6 @@ use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use crate::rival::{Rival, Terms};
 
 /// [`SharedHeapSet`] on one thread, with its locks, as the library uses it.
-#[derive(Debug)]
 pub struct OurCombined(SharedHeapSet<()>);
 
 /// The retention by which the heap stays when it is empty.

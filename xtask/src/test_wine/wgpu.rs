@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::wine::{self, Wine};
 use super::{TARGET, process, require_programs};
+use crate::command;
 
 /// The version of wgpu-hal for which the replacement was written.
 const VERSION: &str = "30.0.2";
@@ -115,12 +116,8 @@ fn source_of_wgpu_hal(root: &Path) -> Result<PathBuf, String> {
     let mut command = Command::new("cargo");
     command.args(["metadata", "--format-version=1", "--locked", "--filter-platform", TARGET]);
     command.arg("--manifest-path").arg(root.join("interop/wgpu/Cargo.toml"));
-    let output = command.output().map_err(|error| format!("starting cargo: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata: serde_json::Value = serde_json::from_str(&command::output(&mut command)?)
+        .map_err(|error| format!("cargo metadata: {error}"))?;
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let hal = packages.iter().find(|package| package["name"] == "wgpu-hal");
     let hal = hal.ok_or_else(|| format!("wgpu does not depend on wgpu-hal any more: {ADAPT}"))?;
@@ -180,15 +177,13 @@ fn cargo(root: &Path, folder: &Path, verb: &str, patched: Option<&Path>) -> Resu
         }
         None => drop(command.arg("--locked")),
     }
-    let status = command.current_dir(&place).status().map_err(|error| format!("starting cargo: {error}"))?;
-    match (status.success(), patched) {
-        (true, _) => Ok(()),
-        (false, Some(_)) => Err(format!(
+    command::run(command.current_dir(&place)).map_err(|error| match patched {
+        Some(_) => format!(
             "wgpu-hal {VERSION} does not compile with heapwright. If heapwright's interface has changed, adapt \
-             interop/wgpu/suballocation.rs"
-        )),
-        (false, None) => Err("wgpu does not compile as it is".to_owned()),
-    }
+             interop/wgpu/suballocation.rs ({error})"
+        ),
+        None => format!("wgpu does not compile as it is: {error}"),
+    })
 }
 
 /// Builds the runtime for Windows, optimized, and returns its library.
@@ -196,10 +191,7 @@ fn build_runtime(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     let target = folder.join("target");
     let mut command = Command::new("cargo");
     command.args(["build", "--release", "--package", "heapwright-runtime-cdylib", "--target", TARGET]);
-    let status = command.arg("--target-dir").arg(&target).current_dir(root).status();
-    if !status.map_err(|error| format!("starting cargo: {error}"))?.success() {
-        return Err("the build of the runtime for Windows failed".to_owned());
-    }
+    command::run(command.arg("--target-dir").arg(&target).current_dir(root))?;
     Ok(target.join(TARGET).join("release/heapwright_d3d12_runtime.dll"))
 }
 

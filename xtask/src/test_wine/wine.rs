@@ -1,13 +1,14 @@
 //! Wine with a separate prefix and display.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::process;
+use crate::command;
 
 /// Script that starts a display, prints its number, and terminates the display and Wine when standard input is closed. This
 /// also happens if this process is killed. The script ignores Ctrl-C, which would otherwise terminate it first.
@@ -136,19 +137,7 @@ pub(super) fn add_shim(wine: &Wine, folder: &Path) -> Result<(), String> {
     let source = folder.join("bcryptprimitives.c");
     fs::write(&source, include_str!("bcryptprimitives.c"))
         .map_err(|error| format!("{}: {error}", source.display()))?;
-    let errors = folder.join("bcryptprimitives.err");
-    let stderr = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
-    let status = Command::new("x86_64-w64-mingw32-gcc")
-        .args(["-shared", "-O1", "-o"])
-        .arg(&path)
-        .arg(&source)
-        .arg("-ladvapi32")
-        .stderr(stderr)
-        .status()
-        .map_err(|error| format!("starting x86_64-w64-mingw32-gcc: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("compiling bcryptprimitives.c failed, see {}", errors.display()))
-    }
+    let mut compile = Command::new("x86_64-w64-mingw32-gcc");
+    compile.args(["-shared", "-O1", "-o"]).arg(&path).arg(&source).arg("-ladvapi32");
+    command::output(&mut compile).map(drop)
 }

@@ -7,7 +7,7 @@ use heapwright::buffer_desc;
 use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::windows_core;
 use heapwright_d3d12::*;
-use heapwright_trace::session::{HeapType, PlacementKind};
+use heapwright_trace::session::{HeapType, Placement};
 use serde::Serialize;
 
 use super::com::{Creator, address_of};
@@ -90,7 +90,7 @@ pub(super) fn recreate(
 
 /// Returns the implicit heaps of committed buffers.
 fn committed_heaps(state: &State) -> BTreeSet<u64> {
-    let committed = state.buffers.values().filter(|buffer| buffer.placement() == PlacementKind::Committed);
+    let committed = state.buffers.values().filter(|buffer| buffer.placement() == Some(Placement::Committed));
     committed.map(|buffer| buffer.heap).collect()
 }
 
@@ -175,7 +175,7 @@ impl Recreation<'_> {
         let width = recorded.allocation.size;
         let mut desc = buffer_desc(ByteSize::new(width));
         desc.Flags = recorded.allocation.flags;
-        if recorded.placement() == PlacementKind::Committed {
+        if recorded.placement() == Some(Placement::Committed) {
             let address = recorded.address.filter(|_| self.at_addresses);
             let made = self.creator.committed(&heap_desc.Properties, &desc, state, address);
             return made
@@ -183,7 +183,7 @@ impl Recreation<'_> {
                 .map_err(|error| refusal("CreateCommittedResource", &error));
         }
         let heap = self.heaps.get(&recorded.heap).ok_or("its heap was not created")?;
-        if recorded.placement() == PlacementKind::WithinResource {
+        if recorded.placement() == Some(Placement::WithinResource) {
             if recorded.offset.checked_add(width).is_none_or(|end| end > heap_desc.SizeInBytes) {
                 return Err("it reaches beyond its heap".to_owned());
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use heapwright_trace::session::{Action, Allocation, Description, Heap, PlacementKind, Record, ResourceKind};
+use heapwright_trace::session::{Action, Allocation, Description, Heap, Placement, Record, ResourceKind};
 use heapwright_trace::{Format, RecordReader};
 
 use crate::exit::Failed;
@@ -40,8 +40,8 @@ pub(super) struct RecordedBuffer {
 
 impl RecordedBuffer {
     /// Returns how the buffer was placed.
-    pub(super) fn placement(&self) -> PlacementKind {
-        self.description.as_ref().map_or(PlacementKind::Unknown, |description| description.placement)
+    pub(super) fn placement(&self) -> Option<Placement> {
+        self.description.as_ref()?.placement
     }
 }
 
@@ -135,7 +135,7 @@ impl State {
 
 fn is_committed_texture(allocation: Option<&(Allocation, Option<Box<Description>>)>) -> bool {
     let Some((allocation, Some(description))) = allocation else { return false };
-    allocation.kind == ResourceKind::Texture && description.placement == PlacementKind::Committed
+    allocation.kind == ResourceKind::Texture && description.placement == Some(Placement::Committed)
 }
 
 /// Reads and checks the whole session. Returns the number of records up to the last one at which the bytes of the live

@@ -14,9 +14,7 @@ use heapwright::{
     ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
 };
 use heapwright_trace::Trace;
-use heapwright_trace::session::{
-    Action, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record,
-};
+use heapwright_trace::session::{Action, Description, Heap, HeapType as RecordedHeapType, Placement, Record};
 
 use crate::exit::Failed;
 use crate::input;
@@ -254,7 +252,7 @@ impl Request {
 
     fn new(description: &Description, heap_type: HeapType, resource_flags: u32) -> Self {
         let mut flags = ResourceAllocationFlags::from_bits_retain(description.allocation_flags);
-        if description.placement == PlacementKind::Imported {
+        if description.placement == Some(Placement::Imported) {
             // The application created the resource itself.
             flags = ResourceAllocationFlags::ALWAYS_COMMITTED;
         }

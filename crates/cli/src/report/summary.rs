@@ -3,7 +3,7 @@
 use std::fmt;
 
 use heapwright_report::Visible;
-use heapwright_report::session::{PlacementSource, SessionHistory};
+use heapwright_report::session::{PlacementSource, SessionHistory, SessionSummary};
 use serde::Serialize;
 
 use crate::format;
@@ -15,17 +15,8 @@ pub(super) struct Summary {
     page: String,
     session: String,
     placements: &'static str,
-    events: u64,
-    duration_us: u64,
-    allocations: u64,
-    heaps: u64,
-    submissions: u64,
-    peak_used_bytes: u64,
-    peak_event: u64,
-    peak_reserved_bytes: u64,
-    end_used_bytes: u64,
-    end_reserved_bytes: u64,
-    end_fragmentation: f64,
+    #[serde(flatten)]
+    sums: SessionSummary,
     unknown_references: u64,
     pub(super) failures: u64,
 }
@@ -37,7 +28,6 @@ impl Summary {
         placements: &PlacementSource,
         history: &SessionHistory,
     ) -> Self {
-        let sums = history.summary();
         Self {
             page,
             session,
@@ -46,17 +36,7 @@ impl Summary {
                 PlacementSource::Replayed { .. } => "replayed",
                 PlacementSource::Report { .. } => "reported",
             },
-            events: sums.moment_count,
-            duration_us: sums.duration_us,
-            allocations: sums.allocation_count,
-            heaps: sums.heap_count,
-            submissions: sums.submission_count,
-            peak_used_bytes: sums.peak_used,
-            peak_event: if sums.moment_count == 0 { 0 } else { sums.peak_moment + 1 },
-            peak_reserved_bytes: sums.peak_reserved,
-            end_used_bytes: sums.end_used,
-            end_reserved_bytes: sums.end_reserved,
-            end_fragmentation: f64::from(history.fragmentation.last().copied().unwrap_or(0)) / 1e4,
+            sums: history.summary(),
             unknown_references: history.unknown_references,
             failures: 0,
         }
@@ -65,33 +45,34 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sums, .. } = self;
         let bold = anstyle::Style::new().bold();
         writeln!(f, "{bold}{}{bold:#}", Visible(&self.session))?;
         #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        let duration = format::duration(self.duration_us as f64 * 1e3);
+        let duration = format::duration(sums.duration_us as f64 * 1e3);
         let lines = [
-            ("events", format!("{} in {duration}", format::count(self.events))),
+            ("events", format!("{} in {duration}", format::count(sums.events))),
             (
                 "used",
                 format!(
                     "at most {}, at event {}; {} at the end",
-                    format::size(self.peak_used_bytes),
-                    format::count(self.peak_event),
-                    format::size(self.end_used_bytes)
+                    format::size(sums.peak_used_bytes),
+                    format::count(sums.peak_event),
+                    format::size(sums.end_used_bytes)
                 ),
             ),
             (
                 "heaps",
                 format!(
                     "{} ({}), at most {} reserved; {} at the end, {:.1} % fragmented",
-                    format::count(self.heaps),
+                    format::count(sums.heaps),
                     self.placements,
-                    format::size(self.peak_reserved_bytes),
-                    format::size(self.end_reserved_bytes),
-                    100.0 * self.end_fragmentation
+                    format::size(sums.peak_reserved_bytes),
+                    format::size(sums.end_reserved_bytes),
+                    100.0 * sums.end_fragmentation
                 ),
             ),
-            ("allocations", format::count(self.allocations)),
+            ("allocations", format::count(sums.allocations)),
         ];
         for (label, line) in lines {
             writeln!(f, "  {label:<11} {line}")?;

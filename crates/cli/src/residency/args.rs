@@ -18,9 +18,8 @@ use crate::args::number;
 pub(crate) struct ResidencyArgs {
     /// Sessions (.hws), captures of GPGMM (.json) or CSV traces, plain or gzip, or - for standard input; or generated workloads
     ///
-    /// generated:SHAPE:SEED is a generated workload; docs/formats.md has the shapes. generated:development and generated:evaluation are
-    /// the 20 workloads of each shape with which policies are developed (seeds from 0), and only evaluated (seeds from 1000).
-    /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`.
+    /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`. workload:development and workload:evaluation are the
+    /// three of each shape with which policies are developed (seeds from 1), and only evaluated (seeds from 1000).
     #[arg(value_name = "WORKLOAD", required = true)]
     pub(crate) workloads: Vec<PathBuf>,
 
@@ -46,9 +45,9 @@ fn policy_names() -> PossibleValuesParser {
 
 const EXAMPLES: &str = "\
 Examples:
-  heapwright residency generated:levels:7
+  heapwright residency workload:levels:7
   heapwright residency --json --policy adaptive --policy lru traces/unet_diffusion.csv.gz
-  heapwright residency --policy all generated:documents:7 generated:serving:7
+  heapwright residency --policy all workload:editor:7 workload:serving:7
   heapwright residency --policy all --budget 40 --budget 90 traces/unet_diffusion.csv.gz
   heapwright residency --policy lru --policy next-use session.hws";
 

@@ -1,42 +1,39 @@
 //! `heapwright residency`: workloads under eviction policies, in simulated time.
 //!
-//! The simulator is `heapwright_simulation`. [`args`] has the arguments, [`source`] is where workloads come from,
-//! [`report`] what is printed, [`table`] how it looks to people.
+//! The simulator is `heapwright_simulation`. [`args`] has the arguments, [`report`] what is printed, [`table`] how it
+//! looks to people.
 
 mod args;
 mod report;
-mod source;
 mod table;
 
+use std::path::Path;
+
 use heapwright_core::residency::policy::PolicyKind;
-use heapwright_simulation::{EVICT_AHEAD, Policy, offline_bound, simulate as simulate_workload};
+use heapwright_simulation::{
+    CannotDerive, EVICT_AHEAD, Policy, Workload, from_records, offline_bound, simulate as simulate_workload,
+};
 
 use self::args::ALL;
 pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
-use self::source::Source;
 use crate::exit::{Exit, Failed};
 use crate::input;
 use crate::output::Output;
+use crate::output_file::check_recording;
 
 /// Runs the command. Returns the most severe result of all workloads.
 pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Failed> {
     let policies = policies(&args.policy);
     input::check_stdin(&args.workloads)?;
     let mut exit = Exit::Success;
-    let mut sources = Vec::new();
-    for name in &args.workloads {
-        match Source::find(name) {
-            Ok(found) => sources.extend(found),
-            Err(failed) => exit = exit.and(output.failed(&failed)),
-        }
-    }
+    let workloads = input::expand_parts(&args.workloads);
     let mut reports = Vec::new();
     let budgets: Vec<Option<u32>> = args.budget.iter().copied().map(Some).collect();
     let budgets = if budgets.is_empty() { vec![None] } else { budgets };
-    let runs = sources.iter().flat_map(|source| budgets.iter().map(move |&budget| (source, budget)));
-    for (source, budget) in runs {
-        match simulate(source, budget, &policies, !args.json, output) {
+    let runs = workloads.iter().flat_map(|path| budgets.iter().map(move |&budget| (path, budget)));
+    for (path, budget) in runs {
+        match simulate(path, budget, &policies, !args.json, output) {
             Ok(of_workload) => {
                 if args.json {
                     of_workload.iter().try_for_each(|report| output.json(report))?;
@@ -69,15 +66,25 @@ fn policies(names: &[String]) -> Vec<Policy> {
     policies
 }
 
+/// Reads the workload of a trace, capture or session, in a file, on standard input, or generated.
+fn workload(path: &Path) -> Result<Workload, Failed> {
+    // The heaps of a trace are those of an allocator.
+    check_recording(path)?;
+    from_records(input::records(path)?).map_err(|error| match error {
+        CannotDerive::Open { .. } => Failed::failure(error),
+        _ => Failed::bad_input(error),
+    })
+}
+
 /// Simulates one workload under each policy, with the budget in percent of its peak if one is given.
 fn simulate(
-    source: &Source,
+    path: &Path,
     budget: Option<u32>,
     policies: &[Policy],
     shows_progress: bool,
     output: &Output,
 ) -> Result<Vec<ResidencyReport>, Failed> {
-    let mut workload = source.workload()?;
+    let mut workload = workload(path)?;
     if let Some(percent) = budget {
         workload.set_local_budget(percent);
         workload.name = format!("{}:{percent}%", workload.name);

@@ -79,35 +79,6 @@ pub(crate) fn record_to(file: &Path) -> RecordOptions {
     RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() }
 }
 
-/// Records a program with two allocators.
-pub(crate) fn record(file: &Path, desc: &ResourceAllocatorDesc, seed: u64) {
-    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
-    let record_options = record_to(file);
-    let allocators = [desc.clone(), ResourceAllocatorDesc::default()].map(|desc| {
-        let desc = ResourceAllocatorDesc { record_options: record_options.clone(), ..desc };
-        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap()
-    });
-    let mut numbers = Numbers(seed);
-    let mut live = Vec::new();
-    for step in 0..1500_u64 {
-        let of = usize::from(numbers.below(8) == 0);
-        // The live set grows and shrinks, so that heaps become empty.
-        let is_shrinking = (step / 200) % 2 == 1;
-        if numbers.below(10) < if is_shrinking { 3 } else { 7 } || live.is_empty() {
-            live.push(any_allocation(&allocators[of], &mut numbers));
-        } else {
-            let place = usize::try_from(numbers.below(live.len() as u64)).unwrap();
-            drop(live.swap_remove(place));
-        }
-        if seed.is_multiple_of(2) && step.is_multiple_of(7) {
-            allocators[of].end_frame();
-        }
-        if step == 1000 {
-            allocators[0].release_resource_heaps(ByteSize::from_mib(8));
-        }
-    }
-}
-
 /// The ids of one kind of object as numbers in the order of their first appearance.
 #[derive(Default)]
 struct Ids(HashMap<u64, u64>);
@@ -185,31 +156,6 @@ fn replay_is_identical(file: &Path, name: &str) -> Vec<Action> {
     first
 }
 
-#[test]
-fn every_algorithm_and_policy_is_repeated() {
-    let usual = ResourceAllocatorDesc::default;
-    let descs = [
-        usual(),
-        usual(),
-        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::LeastMemory, ..usual() },
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..usual() },
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::BuddySystem, ..usual() },
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Dedicated, ..usual() },
-        ResourceAllocatorDesc {
-            flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
-            preferred_heap_size: Some(ByteSize::from_mib(1)),
-            ..usual()
-        },
-    ];
-    let folder = Folder::new();
-    for (seed, desc) in (1..).zip(&descs) {
-        let file = folder.path().join(format!("{seed}.hws"));
-        record(&file, desc, seed);
-        let actions = replay_is_identical(&file, &format!("seed {seed}"));
-        assert!(actions.len() > 3000, "seed {seed}: {}", actions.len());
-    }
-}
-
 /// A program with allocators that are nested and dropped, with pools of all kinds, and with prefetching.
 struct Program {
     numbers: Numbers,
@@ -252,9 +198,9 @@ impl Program {
             EmptyHeapPolicy::LeastMemory,
             EmptyHeapPolicy::SegmentedPool,
         ]);
-        if self.numbers.below(2) == 0 {
-            desc.flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
-        }
+        let flags = [ResourceAllocatorFlags::ALLOW_PREFETCH, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT];
+        desc.flags = self.one_of(&[ResourceAllocatorFlags::empty(), flags[0], flags[1], flags[0] | flags[1]]);
+        desc.preferred_heap_size = self.one_of(&[None, None, Some(ByteSize::from_mib(1))]);
         let parent = self.place(2 * self.allocators.len().max(1));
         let allocator = match self.allocators.get(parent) {
             Some(parent) => parent.create_nested(desc),
@@ -364,7 +310,7 @@ pub(crate) fn record_program(file: &Path, seed: u64, steps: u64) {
 }
 
 #[test]
-fn pools_nested_allocators_and_prefetching_are_repeated() {
+fn every_algorithm_policy_pool_nesting_and_prefetch_is_repeated() {
     let folder = Folder::new();
     let (mut pools, mut prefetched, mut drops) = (0, 0, 0);
     for seed in 1..=48 {

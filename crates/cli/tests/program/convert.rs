@@ -84,10 +84,12 @@ fn a_truncated_session_is_used_with_a_warning() {
         bytes.len() - 12
     );
     let csv = folder.path().join("cut.csv");
-    for args in [&["replay", &cut][..], &["convert", &cut, csv.to_str().unwrap()]] {
+    let page = folder.path().join("cut.html");
+    for args in [&["replay", &cut][..], &["report", &cut], &["convert", &cut, csv.to_str().unwrap()]] {
         let outcome = heapwright(args);
         assert_eq!((outcome.code, &outcome.stderr), (0, &warning), "{args:?}");
     }
+    assert!(fs::read_to_string(page).unwrap().contains("The session has no end, as after a crash"));
 }
 
 #[test]
@@ -106,6 +108,7 @@ fn invalid_input_is_an_error_and_the_output_is_unchanged() {
         &["replay", &corrupted][..],
         &["convert", &corrupted, &output],
         &["convert", "--to", "csv", &corrupted, &output],
+        &["report", &corrupted, "-o", &output],
     ] {
         let outcome = heapwright(args);
         let error = outcome.one_error(2);

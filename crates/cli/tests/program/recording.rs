@@ -7,15 +7,15 @@ use std::path::Path;
 use heapwright::d3d12::*;
 use heapwright::{
     ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
-    ResourceAllocatorDesc, SuballocationAlgorithm, buffer_desc,
+    ResourceAllocatorDesc, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
 use heapwright_trace::session::{
-    Action, Allocation, Description, Heap, HeapType as RecordedHeapType, PlacementKind, ResourceKind,
+    Action, Allocation, Description, Heap, HeapType as RecordedHeapType, Placement, ResourceKind,
 };
 
-use crate::captured_replay::{Numbers, any_allocation, record, record_program, record_to};
+use crate::captured_replay::{Numbers, any_allocation, record_program, record_to};
 use crate::support::{Folder, Outcome, buffer, command, heap, heapwright, json, session_at};
 
 fn run(command: &mut std::process::Command) -> Outcome {
@@ -139,7 +139,7 @@ fn a_buffer_beyond_its_heap_is_reported() {
     let folder = Folder::new();
     let heap_type = RecordedHeapType::Default;
     let within = |allocation, offset, byte| {
-        let placement = PlacementKind::WithinResource;
+        let placement = Some(Placement::WithinResource);
         [
             buffer(allocation, 4096, heap_type),
             Action::Describe(Box::new(Description { allocation, placement, ..Default::default() })),
@@ -214,9 +214,7 @@ fn the_environment_records_any_program() {
 fn profiles_and_options_change_the_settings() {
     let folder = Folder::new();
     let file = folder.path().join("s.hws");
-    let slab =
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..Default::default() };
-    record(&file, &slab, 3);
+    record_program(&file, 3, 1500);
     let path = file.to_str().unwrap();
     let replay = |args: &[&str]| {
         let all = ["replay", "--json", path].into_iter().chain(args.iter().copied());
@@ -336,9 +334,9 @@ fn find_references<'a>(value: &'a serde_json::Value, found: &mut Vec<&'a str>) {
 #[test]
 fn a_chrome_trace_follows_the_format() {
     let folder = Folder::new();
-    let file = folder.path().join("chrome.json");
-    record(&file, &ResourceAllocatorDesc::default(), 2);
-    let (tracks, _) = check_chrome_trace(&file);
+    let file = folder.path().join("program.json");
+    record_program(&file, 4, 300);
+    let (tracks, names) = check_chrome_trace(&file);
     for track in [
         "Local memory: budget",
         "Local memory: usage",
@@ -348,9 +346,6 @@ fn a_chrome_trace_follows_the_format() {
     ] {
         assert!(tracks.contains(track), "{tracks:?}");
     }
-    let file = folder.path().join("program.json");
-    record_program(&file, 4, 300);
-    let (_, names) = check_chrome_trace(&file);
     for name in ["ResourceAllocator.CreatePool", "Pool.Release", "ResourceAllocator.PrefetchHeap"] {
         assert!(names.contains_key(name), "{names:?}");
     }
@@ -374,7 +369,7 @@ fn small_committed_resources_are_no_obstacle() {
     let (heap_type, flags, name) = (RecordedHeapType::Default, 0, None);
     let implicit = Heap { id: 2, size: 4096, alignment: 4096, heap_type, flags, name: None };
     let texture = Allocation { id: 2, size: 4096, kind: ResourceKind::Texture, heap_type, flags, name };
-    let placement = PlacementKind::Committed;
+    let placement = Some(Placement::Committed);
     let submit = Action::Submit { queue: 0, fence_value: 1, sets: vec![0] };
     let path = folder.file(
         "small.hws",

@@ -52,19 +52,6 @@ fn output_sets_the_path_and_replaces_a_file() {
 }
 
 #[test]
-fn a_report_may_come_from_standard_input() {
-    let folder = Folder::new();
-    let mut command = command();
-    command.current_dir(folder.path()).args(["report", "-"]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(report_json("vertices").as_bytes()).unwrap();
-    let stdout = Outcome::from_output(child.wait_with_output().unwrap()).ok();
-    assert!(stdout.ends_with("\npage: report.html\n"), "{stdout}");
-    assert_eq!(page(&folder, "report.html"), report_html("vertices"));
-}
-
-#[test]
 fn the_summary_as_json_has_the_sums() {
     let folder = Folder::new();
     let summary = json(["report", "--json", &file(&folder, "frame.json")]);
@@ -267,23 +254,4 @@ fn only_pages_are_replaced_unless_the_path_is_given() {
         heapwright(["report", input]).ok();
         assert_eq!(std::fs::read(&page).unwrap(), written);
     }
-}
-
-#[test]
-fn a_damaged_session_is_an_error_and_changes_nothing() {
-    let folder = Folder::new();
-    let mut bytes = session_bytes(&[]);
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    let path = folder.file("s.hws", &bytes);
-    let old = folder.file("s.html", "the old page");
-    assert!(heapwright(["report", &path, "-o", &old]).one_error(2).starts_with(&format!("{path}: byte ")));
-    assert_eq!(std::fs::read_to_string(old).unwrap(), "the old page");
-    // Without its end, it is shown up to the last complete block.
-    let mut bytes = session_bytes(&[]);
-    bytes.truncate(bytes.len() - 5);
-    let path = folder.file("t.hws", &bytes);
-    let outcome = heapwright(["report", &path]);
-    assert!(outcome.code == 0 && outcome.stderr.contains("the session has no end"), "{}", outcome.stderr);
-    assert!(page(&folder, "t.html").contains("The session has no end, as after a crash"));
 }

@@ -89,7 +89,7 @@ fn the_schema_describes_the_output_of_every_command() {
     checked.lines(&heapwright(["replay", "--json", "--compare", TRACE]).ok(), "replay");
     // Without allocations, measurements are null.
     checked.lines(&heapwright(["replay", "--json", &folder.trace("empty.csv", "")]).ok(), "replay");
-    checked.lines(&heapwright(["residency", "--json", "generated:training:7"]).ok(), "residency");
+    checked.lines(&heapwright(["residency", "--json", "workload:training:2"]).ok(), "residency");
     checked.lines(&heapwright(["devices", "--json"]).ok(), "devices");
     checked.lines(&heapwright(["conformance", "--json", "--filter", "tight/"]).ok(), "conformance");
     let gaps = folder.file("gaps", "tight/placed-buffer-alignment-max passes\n");

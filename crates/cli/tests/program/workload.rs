@@ -26,20 +26,6 @@ fn a_workload_is_replayed_as_its_file_is() {
 }
 
 #[test]
-fn the_residency_of_a_workload_is_simulated() {
-    let folder = Folder::new();
-    let file = folder.path().join("levels.csv").to_str().unwrap().to_owned();
-    heapwright(["convert", "workload:levels:1", &file]).ok();
-    let simulated = heapwright(["residency", "--json", "--policy", "lru", "workload:levels:1", &file]).ok();
-    let results = json_lines(&simulated);
-    assert_eq!(results.len(), 2);
-    assert_eq!(results[0]["workload"], "workload:levels:1");
-    for key in ["bytes_in", "lower_bound_bytes", "heaps", "submissions"] {
-        assert_eq!(results[0][key], results[1][key], "{key}");
-    }
-}
-
-#[test]
 fn unknown_names_are_errors() {
     for args in [&["convert", "x.csv"][..], &["replay"], &["residency"], &["report"]] {
         let outcome = heapwright([&args[..1], &["workload:river:1"], &args[1..]].concat());

@@ -72,7 +72,6 @@ pub(super) enum Fit {
 ///
 /// The sections are the leaves of a binary tree. A node knows the memory that is used in all of its sections, and the
 /// memory that is used in any of them, as ranges that do not touch. First fit leaves few gaps, so these are few.
-#[derive(Debug)]
 pub(super) struct Greedy<'a> {
     instance: &'a Instance,
     /// Number of leaves, a power of two. Node 1 is the root, and node `n` has the children `2n` and `2n + 1`.
@@ -210,7 +209,7 @@ fn above(leaves: usize, section: u32) -> impl Iterator<Item = usize> {
 }
 
 /// Disjoint ranges in ascending order that do not touch.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {

@@ -50,13 +50,11 @@ pub struct HeapPoolTotals {
 /// let none = HeapPool::new(HeapPooling::None);
 /// assert_eq!(none.put(ByteSize::from_mib(4), "not kept"), Some("not kept"));
 /// ```
-#[derive(Debug)]
 pub struct HeapPool<H> {
     pooling: HeapPooling,
     state: Mutex<State<H>>,
 }
 
-#[derive(Debug)]
 struct State<H> {
     heaps: EmptyHeaps<H>,
     /// The largest total size of heaps that were in use at once.

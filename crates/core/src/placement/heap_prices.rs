@@ -40,7 +40,7 @@ const SMALLEST_LOG2: u32 = 16;
 /// prices.note_freed(ByteSize::from_mib(4), Duration::from_micros(110));
 /// assert_eq!(prices.of(ByteSize::from_mib(4)), Some(Duration::from_micros(280)));
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct HeapPrices {
     calls: Mutex<Calls>,
     /// Nanoseconds by class, as of the last call that was noted; zero before the first.
@@ -49,14 +49,13 @@ pub struct HeapPrices {
     within_frame: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Calls {
     created: Window,
     freed: Window,
 }
 
 /// The latest calls of a kind, the median of each class that is among them, and the times of all classes.
-#[derive(Debug)]
 struct Window {
     /// Rings of classes and nanoseconds.
     classes: [u8; WINDOW],

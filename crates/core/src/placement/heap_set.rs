@@ -31,7 +31,6 @@ use crate::{Alignment, ByteSize, HeapRange};
 ///
 /// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); host memory is O(heaps +
 /// allocations). The set does not lock.
-#[derive(Debug)]
 pub(crate) struct HeapSet<H> {
     sizing: HeapSizing,
     pub(super) times: IdleTimes,
@@ -179,7 +178,7 @@ impl HeapUse {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Heap<H> {
     suballocator: Tlsf,
     payload: H,
@@ -189,7 +188,7 @@ struct Heap<H> {
     slabs: SlabNotes,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Entry<H> {
     generation: u32,
     /// The first stamp of the next heap in this slot.
@@ -203,7 +202,7 @@ struct Entry<H> {
 }
 
 /// The heaps by slot.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Table<H> {
     entries: Vec<Entry<H>>,
     vacant: Vec<Slot>,

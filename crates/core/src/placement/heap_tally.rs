@@ -9,7 +9,7 @@ pub(super) const OPERATIONS_PER_SUM: u64 = 16;
 /// Counters that the [sets](super::SharedHeapSet) of an allocator share, to decide which empty heaps to keep.
 ///
 /// Every value is an atomic of its own, without a lock.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct HeapTally {
     /// Allocations and frees. Counted by all tallies that [`beside`](Self::beside) created.
     operations: Arc<AtomicU64>,

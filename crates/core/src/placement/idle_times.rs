@@ -30,7 +30,7 @@ pub(super) struct Moment {
 }
 
 /// The times of a set of heaps, and what decides by them how long its empty heaps are kept.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct IdleTimes {
     pub(super) retention: HeapRetention,
     /// The sums over this set and others.

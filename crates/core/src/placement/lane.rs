@@ -13,7 +13,7 @@ use crate::suballoc::{AuditError, SuballocError, SuballocationId};
 use crate::{Alignment, ByteSize, HeapRange};
 
 /// The slabs from which one thread at a time allocates.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Lane<H> {
     number: u32,
     /// The slabs; `None` before the first slab, because most lanes of most sets are never used.

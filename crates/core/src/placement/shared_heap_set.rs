@@ -67,7 +67,6 @@ use crate::{ByteSize, HeapRange};
 /// assert_eq!(heaps.totals().allocation_count, 0);
 /// # Ok::<(), heapwright_core::placement::PlacementError>(())
 /// ```
-#[derive(Debug)]
 pub struct SharedHeapSet<H> {
     slots: SlotLimit,
     lanes: Box<[Alone<Mutex<Lane<H>>>]>,
@@ -80,7 +79,6 @@ pub struct SharedHeapSet<H> {
 
 /// Puts a value on its own cache lines, so that threads that use neighbouring values do not contend for them.
 /// Processors fetch lines of 64 bytes in pairs.
-#[derive(Debug)]
 #[repr(align(128))]
 struct Alone<T>(T);
 

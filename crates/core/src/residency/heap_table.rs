@@ -38,7 +38,6 @@ pub enum Status {
 }
 
 /// The data of a heap that every use reads and writes. Two records share a cache line, and none is in two.
-#[derive(Debug)]
 #[repr(align(32))]
 pub(super) struct Record {
     generation: u32,
@@ -60,7 +59,6 @@ pub(super) struct Record {
 const _: () = assert!(size_of::<Record>() == 32);
 
 /// The data of a heap that only plans use.
-#[derive(Debug)]
 pub(super) struct Planned {
     pub(super) size: ByteSize,
     pub(super) locks: u32,
@@ -71,7 +69,7 @@ pub(super) struct Planned {
 }
 
 /// The records, in slots that are reused.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct HeapTable {
     records: Vec<Record>,
     planned: Vec<Planned>,

@@ -55,7 +55,6 @@ impl UsesBy {
 
 /// The unfinished submissions of each queue: numbers that increase over all queues, with values of the
 /// queue's own fence.
-#[derive(Debug)]
 pub(super) struct InFlight {
     queues: Vec<VecDeque<(u64, FenceValue)>>,
     vacant: Vec<QueueSlot>,

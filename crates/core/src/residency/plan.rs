@@ -32,7 +32,7 @@ pub struct PlanRequest<'a> {
 /// The actions that the caller must carry out: first evict, then make resident.
 ///
 /// Its lists are reused by the next plan, so that planning allocates no host memory in the long run.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Plan {
     /// The heaps to evict, all in one call.
     pub evict: Vec<ManagedHeapId>,

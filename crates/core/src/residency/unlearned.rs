@@ -37,7 +37,7 @@ pub(super) struct Uses {
 const MOST_ENDED: usize = 4096;
 
 /// The uses of all heaps that policies do not know of yet.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct UnlearnedUses {
     /// The heaps with a run, in the order of the first use.
     heaps: Vec<HeapSlot>,

@@ -220,7 +220,7 @@ unsafe extern "system" fn create_resource(
             let mut planned = this.lock();
             let planned = planned.as_mut().ok_or_else(completed)?;
             let state = InitialState::State(initial_state);
-            let resource = planned.create_resource(&allocation.read(), state, clear_value)?;
+            let resource = planned.create_resource(&allocation.read(), state, clear_value, &[])?;
             out.set(resource.clone().into_raw());
             Ok(S_OK)
         })

@@ -62,7 +62,6 @@ struct Extras {
     /// Held for its drop.
     _charge: Option<Charge>,
     recorded: Option<RecordedAllocation>,
-    never_resident: bool,
 }
 
 /// Whether a buffer stays mapped.
@@ -158,10 +157,6 @@ impl ResourceAllocation {
         self.extras_mut()._charge = Some(charge);
     }
 
-    pub(crate) fn set_never_resident(&mut self) {
-        self.extras_mut().never_resident = true;
-    }
-
     pub(crate) fn set_recorded(&mut self, recorded: RecordedAllocation) {
         self.extras_mut().recorded = Some(recorded);
     }
@@ -217,18 +212,13 @@ impl ResourceAllocation {
         self.forget_label();
         self.unmap_kept();
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
-        // SAFETY: the resource is a live COM object.
-        let desc = unsafe { new_resource.GetDesc() };
-        // A move may end with a smaller buffer. No more than its width may be mapped.
-        self.width = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { desc.Width } else { 0 };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
         if self.has_label() {
             self.list_label();
         }
         if let Some(recorded) = self.recorded() {
             if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
-                let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-                let address = self.gpu_virtual_address().filter(|_| is_buffer);
+                let address = self.gpu_virtual_address().filter(|_| self.width != 0);
                 let address = address.map(|address| (address.get(), recorded.size()));
                 let allocation = recorded.id();
                 recorded.recording().push(Event::Move { allocation, heap, offset, address });
@@ -356,13 +346,6 @@ impl ResourceAllocation {
     #[must_use]
     pub fn needs_copy(&self) -> bool {
         self.needs_copy
-    }
-
-    /// Returns `true` if the residency manager ignores the allocation
-    /// ([`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT)).
-    #[must_use]
-    pub fn is_never_resident(&self) -> bool {
-        self.extras.as_deref().is_some_and(|extras| extras.never_resident)
     }
 
     /// Returns the GPU virtual address of the first byte; `None` for resources without an address.

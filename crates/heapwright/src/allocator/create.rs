@@ -306,9 +306,6 @@ impl Inner {
         if user_data != 0 {
             made.set_user_data(user_data);
         }
-        if flags.contains(ResourceAllocationFlags::NEVER_RESIDENT) {
-            made.set_never_resident();
-        }
         if flags.contains(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH) {
             warn_on_mismatch(made, request.resource);
         }

@@ -11,12 +11,12 @@ use super::allocation::ResourceAllocation;
 use crate::Error;
 
 /// Allocations that wait to be freed.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Deferred {
     queues: Mutex<Queues>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queues {
     /// In the order in which fences were added, so that allocations are freed in a reproducible order.
     pending: Vec<Pending>,
@@ -27,7 +27,6 @@ struct Queues {
 }
 
 /// The allocations that wait for one fence.
-#[derive(Debug)]
 struct Pending {
     fence: ID3D12Fence,
     /// Lowest fence value first; for equal values, in the order in which they were added.

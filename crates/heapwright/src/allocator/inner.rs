@@ -26,7 +26,6 @@ use crate::{AdapterDesc, DeviceCaps, Error};
 const OPERATIONS_PER_LOOK: u64 = 250;
 
 /// The state that all handles of an allocator share.
-#[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) heaps: Arc<HeapKinds>,
     pub(crate) buffers: BufferSets,

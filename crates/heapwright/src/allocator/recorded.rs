@@ -6,7 +6,7 @@ use std::time::Duration;
 use heapwright_core::ByteSize;
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
-use heapwright_trace::session::{self, Counter, Description, PlacementKind, ResourceKind};
+use heapwright_trace::session::{Counter, Description, ResourceKind};
 
 use super::allocation::ResourceAllocation;
 use super::inner::Inner;
@@ -15,7 +15,7 @@ use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
 use crate::heaps::{Sharing, Striped, TypedHeaps};
 use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};
-use crate::request::{Placement, PlacementReason};
+use crate::request::Placement;
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
 
 impl Inner {
@@ -127,7 +127,7 @@ fn record(
     let id = recorded.id();
     let description = recording
         .records(RecordFlags::API_CALLS)
-        .then(|| (Box::new(describe(made, id, allocation, resource)), reason(made.info().decision.reason)));
+        .then(|| (Box::new(describe(made, id, allocation, resource)), made.info().decision.reason));
     recording.push(Event::Allocate(Box::new(Allocated {
         instance: recording.instance(),
         id,
@@ -172,25 +172,8 @@ fn describe(
     allocation: &ResourceAllocationDesc<'_>,
     resource: &ResourceDesc<'_>,
 ) -> Description {
-    let placement = match made.info().decision.placement {
-        Placement::WithinResource => PlacementKind::WithinResource,
-        Placement::SharedHeap => PlacementKind::SharedHeap,
-        Placement::OwnHeap => PlacementKind::OwnHeap,
-        Placement::Committed => PlacementKind::Committed,
-        Placement::Imported => PlacementKind::Imported,
-    };
+    let placement = Some(made.info().decision.placement);
     Description { allocation: id, placement, ..describe_call(allocation, resource) }
-}
-
-fn reason(reason: PlacementReason) -> session::PlacementReason {
-    match reason {
-        PlacementReason::Usual => session::PlacementReason::Usual,
-        PlacementReason::AllocationFlag => session::PlacementReason::AllocationFlag,
-        PlacementReason::AllocatorFlag => session::PlacementReason::AllocatorFlag,
-        PlacementReason::ExtraHeapFlags => session::PlacementReason::ExtraHeapFlags,
-        PlacementReason::TooLargeToShare => session::PlacementReason::TooLargeToShare,
-        PlacementReason::OutOfMemory => session::PlacementReason::OutOfMemory,
-    }
 }
 
 /// Returns the description of a call whose result is not known.
@@ -198,7 +181,7 @@ fn describe_call(allocation: &ResourceAllocationDesc<'_>, resource: &ResourceDes
     let desc = &resource.desc;
     Description {
         allocation: 0,
-        placement: PlacementKind::SharedHeap,
+        placement: Some(Placement::SharedHeap),
         allocation_flags: allocation.flags.bits(),
         heap_flags: allocation.extra_required_heap_flags,
         padding: allocation.extra_required_resource_padding.get(),

@@ -85,7 +85,7 @@ impl ResourceAllocator {
             let list = match placement {
                 Placement::Committed => &mut report.committed,
                 Placement::Imported => &mut report.imported,
-                Placement::WithinResource | Placement::SharedHeap | Placement::OwnHeap => continue,
+                _ => continue,
             };
             let kind = if is_buffer { AllocationKind::Buffer } else { AllocationKind::Texture };
             list.push(ResourceReport {

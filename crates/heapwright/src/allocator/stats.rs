@@ -144,9 +144,10 @@ impl Inner {
 }
 
 /// The number of allocations for each decision, since the allocator was created. Counting is O(1).
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Decisions {
-    counts: [[AtomicU64; PlacementReason::ALL.len()]; Placement::ALL.len()],
+    /// Placements and reasons are numbered from 1.
+    counts: [[AtomicU64; PlacementReason::ALL.len() + 1]; Placement::ALL.len() + 1],
 }
 
 impl Decisions {

@@ -146,7 +146,7 @@ fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
 /// tried again, because each attempt would cause an error message of the debug layer.
 ///
 /// Buffers are not remembered: a refused state or flag says nothing about other buffers.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct RefusedInUnified(AtomicU32);
 
 /// Returns the bit of a kind; zero for buffers.

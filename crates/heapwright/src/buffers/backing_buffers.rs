@@ -40,7 +40,6 @@ pub(crate) const fn canonical_state(heap_type: HeapType) -> D3D12_RESOURCE_STATE
 }
 
 /// The backing buffers of one kind.
-#[derive(Debug)]
 pub(crate) struct BackingBuffers {
     pub(crate) number: u64,
     kind: BackingKind,
@@ -72,7 +71,6 @@ impl BackingKind {
 }
 
 /// A buffer that contains others. Dropping it releases the resource and its range.
-#[derive(Debug)]
 pub(crate) struct BackingBuffer {
     resource: ID3D12Resource,
     gpu_virtual_address: u64,
@@ -138,7 +136,6 @@ impl BackingRef {
 }
 
 /// The place of an empty backing buffer.
-#[derive(Debug)]
 pub(crate) struct EmptyBacking {
     pub(crate) heaps: Arc<TypedHeaps>,
     /// The identity of the heap, for comparisons.
@@ -148,7 +145,6 @@ pub(crate) struct EmptyBacking {
 }
 
 /// A part of a backing buffer that belongs to one allocation until dropped.
-#[derive(Debug)]
 pub(crate) struct BufferRange {
     buffers: Arc<Stripe<BackingBuffers>>,
     buffer: BackingRef,
@@ -326,7 +322,7 @@ impl Drop for BackingBuffers {
 }
 
 /// The source of backing buffers for a part.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct BackingSource<'a> {
     pub(crate) heaps: &'a HeapKinds,
     pub(crate) requirements: &'a RequirementsQuery,
@@ -485,7 +481,6 @@ fn refused(error: PlacementError) -> Error {
 }
 
 /// The backing buffers of an allocator. Those of a kind are created on first use.
-#[derive(Debug)]
 pub(crate) struct BufferSets {
     source: Arc<HeapSource>,
     sets: [OnceLock<Striped<BackingBuffers>>; BackingKind::COUNT],

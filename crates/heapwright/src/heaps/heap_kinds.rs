@@ -18,7 +18,6 @@ use crate::source::{Account, Budget, Constraints, Heap, HeapSource, Owner, Refus
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
-#[derive(Debug)]
 pub(crate) struct HeapKinds {
     pub(crate) source: Arc<HeapSource>,
     pub(crate) families: HeapFamilies,

@@ -11,7 +11,6 @@ use crate::desc::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags
 use crate::source::{Accounts, Heap};
 
 /// An allocator, its nested allocators, and the state that they share.
-#[derive(Debug)]
 pub(crate) struct Nesting {
     /// The heaps of the outermost allocator. It decides how empty heaps are pooled, and pooled heaps are charged to it.
     root: Weak<HeapKinds>,
@@ -22,14 +21,13 @@ pub(crate) struct Nesting {
 }
 
 /// The heaps of an allocator, and of the one that it is nested in.
-#[derive(Debug)]
 struct Member {
     heaps: Weak<HeapKinds>,
     parent: Option<Weak<HeapKinds>>,
 }
 
 /// The state that the heaps of one kind share with those of the other allocators.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SharedKind {
     pub(crate) spare: Arc<SpareHeaps>,
     pub(crate) siblings: Arc<Siblings<TypedHeaps>>,
@@ -114,7 +112,6 @@ fn pooling(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> HeapPooling {
 }
 
 /// The heaps of one kind (`T`) of an allocator and of those that are nested with it.
-#[derive(Debug)]
 pub(crate) struct Siblings<T> {
     members: Mutex<Vec<Weak<T>>>,
 }
@@ -153,7 +150,6 @@ impl<T> Siblings<T> {
 }
 
 /// Empty heaps that no engine keeps, and the accounts of the outermost allocator, to which they are charged.
-#[derive(Debug)]
 pub(crate) struct SpareHeaps {
     pub(crate) pool: HeapPool<Arc<Heap>>,
     accounts: Arc<Accounts>,

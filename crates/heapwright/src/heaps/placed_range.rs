@@ -19,7 +19,6 @@ use crate::source::{AllocationId, Heap, Refusal, create_placed};
 ///
 /// `heap` points to a heap of which an engine of `heaps` holds an `Arc`. The engine holds it until the heap is empty,
 /// and the range is in the heap until it is freed.
-#[derive(Debug)]
 pub(crate) struct PlacedRange {
     heaps: Arc<Stripe<TypedHeaps>>,
     heap: NonNull<Heap>,

@@ -14,7 +14,7 @@ use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::source::{Constraints, Refusal};
 
 /// The state of prefetching for the heaps of one kind.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Prefetch {
     /// Whether a heap is being created. No other is requested until then.
     is_pending: Mutex<bool>,
@@ -26,7 +26,6 @@ pub(crate) struct Prefetch {
 }
 
 /// A heap that was created, and is not counted yet.
-#[derive(Debug)]
 pub(crate) struct CreatedHeap {
     pub(crate) sharing: Sharing,
     pub(crate) size: ByteSize,
@@ -84,7 +83,6 @@ impl Prefetch {
 const LARGEST: ByteSize = ByteSize::from_mib(64);
 
 /// The thread that prefetches heaps; it ends with the allocator.
-#[derive(Debug)]
 pub(crate) struct Prefetcher {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -92,7 +90,6 @@ pub(crate) struct Prefetcher {
     created: Arc<Mutex<Vec<Weak<TypedHeaps>>>>,
 }
 
-#[derive(Debug)]
 struct Job {
     heaps: Weak<TypedHeaps>,
     /// That of the heaps. Whoever waits for its end may then drop the heaps, and nothing else keeps them alive.

@@ -16,7 +16,6 @@ const STRIPES: usize = 16;
 /// times the pairs, 2026-11-21), because the count's cache line moves between them. Therefore a reference is one to a
 /// *stripe*, and the stripes hold the `T`. They are stored here and not in the `T`, which would otherwise keep itself
 /// alive.
-#[derive(Debug)]
 pub(crate) struct Striped<T> {
     owned: Arc<T>,
     /// Created when a thread first needs one.
@@ -24,7 +23,6 @@ pub(crate) struct Striped<T> {
 }
 
 /// A counter of references. Its alignment separates it from its neighbors: processors fetch lines of 64 bytes in pairs.
-#[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Stripe<T>(Arc<T>);
 

@@ -38,7 +38,7 @@ use crate::source::{Account, Budget, Constraints, Heap, Refusal};
 const FRACTION_OF_REST: u64 = 8;
 
 /// A request for a range of a heap of one kind.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct HeapRequest<'a> {
     pub(crate) kinds: &'a HeapKinds,
     pub(crate) heaps: &'a Striped<TypedHeaps>,

@@ -27,7 +27,6 @@ use crate::{HeapType, SegmentGroup};
 /// Heaps of one kind, which the resources of one class share.
 ///
 /// Locking is that of the engine and of the pool. Neither lock is held while a heap is created or destroyed.
-#[derive(Debug)]
 pub(crate) struct TypedHeaps {
     pub(crate) desc: TypedHeapsDesc,
     /// Resources that share heaps; with the default algorithm, also those with a heap of their own.
@@ -48,7 +47,6 @@ pub(crate) struct TypedHeaps {
 }
 
 /// Properties of the heaps of one kind.
-#[derive(Debug)]
 pub(crate) struct TypedHeapsDesc {
     /// Unique in the process.
     pub(crate) number: u64,

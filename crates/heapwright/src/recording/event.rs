@@ -5,7 +5,6 @@ use heapwright_trace::session::{Action, Counter, Description, Heap, PlacementRea
 use crate::ClearValue;
 
 /// An event, with its time and thread.
-#[derive(Debug)]
 pub(super) struct Entry {
     /// Time since the start of the recording.
     pub(super) time_ns: u64,
@@ -14,7 +13,6 @@ pub(super) struct Entry {
 }
 
 /// Something that happened.
-#[derive(Debug)]
 pub(crate) enum Event {
     Begin {
         instance: u64,
@@ -89,7 +87,7 @@ impl Event {
 }
 
 /// The description of an instance.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Settings {
     /// As names and texts.
     pub(crate) options: Vec<(&'static str, String)>,
@@ -104,7 +102,6 @@ pub(crate) enum InstanceKind {
 }
 
 /// A new allocation.
-#[derive(Debug)]
 pub(crate) struct Allocated {
     pub(crate) instance: u64,
     pub(crate) id: u64,

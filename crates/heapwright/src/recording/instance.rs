@@ -16,7 +16,6 @@ use crate::{Error, RecordFlags, RecordOptions};
 const COUNTER_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The recording of one allocator or residency manager. What it has created keeps it alive.
-#[derive(Debug)]
 pub(crate) struct Recording {
     recorder: Arc<Recorder>,
     flags: RecordFlags,
@@ -237,7 +236,6 @@ pub(crate) struct HeapMemory {
 }
 
 /// A heap in a recording. Dropping it records that the heap is destroyed.
-#[derive(Debug)]
 pub(crate) struct RecordedHeap {
     recording: Arc<Recording>,
     id: u64,
@@ -261,7 +259,6 @@ impl Drop for RecordedHeap {
 }
 
 /// A pool in a recording. Dropping it records that the last handle of the pool is dropped.
-#[derive(Debug)]
 pub(crate) struct RecordedPool {
     recording: Arc<Recording>,
     id: u64,
@@ -285,7 +282,6 @@ impl Drop for RecordedPool {
 }
 
 /// An allocation in a recording. Dropping it records that the allocation is freed.
-#[derive(Debug)]
 pub(crate) struct RecordedAllocation {
     recording: Arc<Recording>,
     id: u64,

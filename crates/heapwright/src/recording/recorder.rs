@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{fmt, io, mem};
+use std::{io, mem};
 
 use heapwright_trace::session::WriteError;
 
@@ -40,20 +40,18 @@ const DEFAULT_FILE: &str = "gpgmm_event_trace.json";
 const DEFAULT_FILE_OF_INSTANCE: &str = "gpgmm_event_trace.N.json";
 
 /// The recording of a file.
-#[derive(Debug)]
 pub(super) struct Recorder {
     shared: Arc<Shared>,
     users: Mutex<Users>,
 }
 
 /// Those who record. While there are any, a thread writes: none may be left when a program unloads a library with this code.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Users {
     count: usize,
     writer: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
 struct Shared {
     path: PathBuf,
     is_session: bool,
@@ -71,7 +69,7 @@ struct Shared {
     next_id: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
     entries: Vec<Entry>,
     /// Bytes that the entries hold, as counted by [`Event::held_bytes`].
@@ -347,11 +345,11 @@ impl Drop for FailOnDrop<'_> {
 }
 
 /// The identity of a file, which is equal for all paths to it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 #[cfg(unix)]
 struct FileId(u64, u64);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 #[cfg(not(unix))]
 struct FileId(PathBuf);
 
@@ -403,15 +401,6 @@ fn create_numbered() -> io::Result<(PathBuf, File)> {
 enum Output {
     Session(Box<Session<File>>),
     Chrome(ChromeEvents<File>),
-}
-
-impl fmt::Debug for Output {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Session(_) => "Session",
-            Self::Chrome(_) => "Chrome",
-        })
-    }
 }
 
 impl Output {

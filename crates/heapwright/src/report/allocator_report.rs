@@ -100,7 +100,7 @@ pub struct TotalsReport {
     pub heap_count: u64,
     /// Number of empty heaps.
     pub empty_heap_count: u64,
-    /// Number of allocations in heaps, including those within slabs and backing buffers.
+    /// Number of allocations in heaps, including those within backing buffers.
     pub allocation_count: u64,
     /// Committed resources, which the values above exclude.
     pub committed: Tally,

@@ -40,7 +40,7 @@ pub struct HeapReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct AllocationReport {
-    /// Offset in bytes from the start of the heap, or of the slab or backing buffer that contains it.
+    /// Offset in bytes from the start of the heap, or of the backing buffer that contains it.
     pub offset: HeapOffset,
     /// Size in bytes.
     pub size: ByteSize,
@@ -55,7 +55,7 @@ pub struct AllocationReport {
     /// The application's value, as text.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub user_data: Option<String>,
-    /// The allocations within a slab or a backing buffer, by offset. `Some` of an empty list if it is known to be
+    /// The allocations within a backing buffer, by offset. `Some` of an empty list if it is known to be
     /// empty; `None` if its contents are not known, or for any other kind.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub within: Option<Vec<Self>>,

@@ -121,8 +121,6 @@ pub enum AllocationKind {
     RenderTarget,
     /// A multisampled texture.
     Multisampled,
-    /// Slots of one size for small resources, not a resource itself. Its allocations are listed `within`.
-    Slab,
     /// A buffer of the allocator in which it places small buffers. These are listed `within`.
     BackingBuffer,
     /// Not known, or a kind that this version of the reader does not know.
@@ -133,12 +131,11 @@ pub enum AllocationKind {
 
 impl AllocationKind {
     /// All kinds, in the order of the legend.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Buffer,
         Self::Texture,
         Self::RenderTarget,
         Self::Multisampled,
-        Self::Slab,
         Self::BackingBuffer,
         Self::Unknown,
     ];
@@ -151,7 +148,6 @@ impl AllocationKind {
             Self::Texture => "texture",
             Self::RenderTarget => "render_target",
             Self::Multisampled => "multisampled",
-            Self::Slab => "slab",
             Self::BackingBuffer => "backing_buffer",
             Self::Unknown => "unknown",
         }
@@ -166,12 +162,6 @@ impl AllocationKind {
             Self::BackingBuffer => "backing buffer",
             other => other.name(),
         }
-    }
-
-    /// Returns `true` if other allocations may be within it.
-    #[must_use]
-    pub const fn is_container(self) -> bool {
-        matches!(self, Self::Slab | Self::BackingBuffer)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Queries of the device for the sizes of resources, and a cache of its results for buffers, so that each description is queried once.
 
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{fmt, ptr};
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::resource_desc::upgrade;
@@ -16,7 +16,6 @@ use crate::{BufferUses, DeviceCaps, Error};
 /// Queries the requirements of resources from a device.
 ///
 /// Holds the interfaces for the queries, so that a resource costs no `QueryInterface`.
-#[derive(Debug)]
 pub(crate) struct RequirementsQuery {
     device: ID3D12Device,
     /// For descriptions with a sampler feedback region.
@@ -265,13 +264,6 @@ impl RememberedBuffers {
             }
         }
         Ok(answer)
-    }
-}
-
-impl fmt::Debug for RememberedBuffers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let used = self.places.iter().filter(|place| place.load(Ordering::Relaxed) != 0).count();
-        f.debug_struct("RememberedBuffers").field("used", &used).finish_non_exhaustive()
     }
 }
 

@@ -17,7 +17,6 @@ use super::device::PagedObject;
 use crate::{Error, SegmentGroup};
 
 /// The books of a manager, under one lock, and the budgets that they are checked against.
-#[derive(Debug)]
 pub(super) struct Books {
     pub(super) budgets: Budgets,
     state: Mutex<BooksState>,
@@ -26,7 +25,6 @@ pub(super) struct Books {
 }
 
 /// The books while they are locked.
-#[derive(Debug)]
 pub(super) struct BooksState {
     pub(super) planner: ResidencyPlanner,
     /// The object of each heap, by slot.
@@ -50,7 +48,6 @@ pub(super) struct BooksState {
 }
 
 /// The state of the books before the operating system is queried.
-#[derive(Debug)]
 struct BeforeQuery {
     pending: [ByteSize; 2],
     ever_pending: [ByteSize; 2],
@@ -59,7 +56,7 @@ struct BeforeQuery {
 }
 
 /// Bytes and operations since the manager was created.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Counters {
     pub(super) bytes_in: [ByteSize; 2],
     pub(super) bytes_out: [ByteSize; 2],

@@ -11,7 +11,6 @@ use crate::request::HeapFamily;
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The device of a residency manager.
-#[derive(Debug)]
 pub(super) struct ManagedDevice {
     device: ID3D12Device,
     /// The device that its objects return from `GetDevice`, if a layer's objects return the one behind it.
@@ -70,7 +69,7 @@ impl PagedObject {
 }
 
 /// Objects for one call of `MakeResident`, `EnqueueMakeResident` or `Evict`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct PagedObjects(Vec<Option<ID3D12Pageable>>);
 
 // SAFETY: `extend` is the only source of the objects, and each comes from a `PagedObject`, which is `Send`.
@@ -270,20 +269,31 @@ impl ManagedDevice {
         unsafe { self.device.Evict(objects.as_slice()) }
     }
 
-    /// Makes objects resident asynchronously and then signals `value` on a fence. Returns `None` if the device cannot
-    /// do so.
-    pub(super) fn enqueue_make_resident(
+    /// Makes objects resident and then signals `value` on a fence. A device without `ID3D12Device3` does both before the call returns.
+    ///
+    /// # Errors
+    ///
+    /// Returns the call that failed, and its result.
+    pub(super) fn make_resident(
         &self,
         objects: &PagedObjects,
         denies_over_budget: bool,
         fence: &ID3D12Fence,
         value: FenceValue,
-    ) -> Option<HRESULT> {
-        let device = self.device3.as_ref()?;
+    ) -> Result<(), (&'static str, HRESULT)> {
+        let objects = objects.as_slice();
+        let made = |call, hresult: HRESULT| if hresult.is_ok() { Ok(()) } else { Err((call, hresult)) };
+        let Some(device) = &self.device3 else {
+            // SAFETY: live COM objects of the device.
+            made("ID3D12Device::MakeResident", unsafe { self.device.MakeResident(objects) })?;
+            // SAFETY: a live COM object; values only go up.
+            return made("ID3D12Fence::Signal", unsafe { fence.Signal(value.get()) });
+        };
         let flags =
             if denies_over_budget { D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET } else { D3D12_RESIDENCY_FLAG_NONE };
         // SAFETY: live COM objects of the device.
-        Some(unsafe { device.EnqueueMakeResident(flags, objects.as_slice(), fence, value.get()) })
+        let hresult = unsafe { device.EnqueueMakeResident(flags, objects, fence, value.get()) };
+        made("ID3D12Device3::EnqueueMakeResident", hresult)
     }
 
     /// Returns the error that states why the device was removed.

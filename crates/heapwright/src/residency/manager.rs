@@ -44,7 +44,6 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// | the device is out of memory within the budget | at least [`evict_size`] bytes of other heaps are evicted, repeatedly; then an error |
 /// | making heaps resident fails | nothing of the call is resident or executed, and nothing is counted; heaps that were evicted for it stay evicted |
 /// | the device is removed | [`Error::is_device_removed`], at the latest after 8 submissions to a queue whose `Signal` does not fail; the books stay consistent, so that everything can be dropped |
-/// | a worker cannot make heaps resident (devices without `ID3D12Device3`) | its lists are already on the queue, so the device is likely removed; the manager rejects all further calls |
 ///
 /// [`ALWAYS_IN_BUDGET`]: crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET
 /// [`max_stall`]: ResidencyManagerDesc::max_stall

@@ -11,7 +11,6 @@ use super::device::{ManagedDevice, completed, create_fence, next_value};
 use crate::Error;
 
 /// A queue, and the fence that the manager signals on it.
-#[derive(Debug)]
 pub(super) struct ManagedQueue {
     /// Held so that no other queue gets the same address while the entry exists.
     pub(super) queue: ID3D12CommandQueue,
@@ -22,7 +21,6 @@ pub(super) struct ManagedQueue {
 
 /// The state of a queue's current submission. Locked while lists are submitted, so that fence values are signaled in
 /// order.
-#[derive(Debug)]
 pub(super) struct QueueState {
     /// The last value that the queue was told to signal.
     pub(super) last: FenceValue,
@@ -41,7 +39,7 @@ pub(super) type QueueGuard<'a> = MutexGuard<'a, QueueState>;
 
 /// The heaps that the command lists of a submission use, copied from the residency lists, so that later changes of
 /// these do not matter.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct SubmittedHeaps {
     /// The heaps of one list after the other.
     pub(super) heaps: Vec<ManagedHeapId>,
@@ -133,7 +131,6 @@ impl ManagedQueue {
 }
 
 /// The queues that a manager has used.
-#[derive(Debug)]
 pub(super) struct ManagedQueues {
     queues: RwLock<Vec<Arc<ManagedQueue>>>,
     /// The initial value of the fences of new queues.

@@ -17,14 +17,13 @@ use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording,
 use crate::{Error, SegmentGroup};
 
 /// The recording of a residency manager.
-#[derive(Debug)]
 pub(super) struct ManagerRecording {
     recording: Arc<Recording>,
     numbers: Mutex<Numbers>,
 }
 
 /// The recording's ids of heaps and queues.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Numbers {
     /// Heaps and their ids in the recording, by slot.
     heaps: Vec<Option<(ManagedHeapId, u64)>>,

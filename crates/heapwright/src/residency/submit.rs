@@ -26,7 +26,6 @@ pub(super) unsafe fn execute(
     queue: &ID3D12CommandQueue,
     lists: Lists<'_>,
 ) -> Result<FenceValue, Error> {
-    pager.check_failure()?;
     let queue = pager.queue(queue)?;
     let mut guard = queue.lock();
     if lists.is_empty() {
@@ -210,7 +209,6 @@ unsafe fn hand_over(
 
 /// Makes the heaps of a list resident, without a submission and without waiting.
 pub(super) fn prefetch(pager: &Pager, list: &ResidencyList) -> Result<(), Error> {
-    pager.check_failure()?;
     let heaps = list.read(pager.number, <[_]>::to_vec)?;
     let list_ends = [heaps.len()];
     let request = PlanRequest { may_wait: false, may_exceed: false, ..pager.request(&heaps, &list_ends) };

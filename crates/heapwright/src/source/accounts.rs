@@ -17,7 +17,6 @@ use crate::{HeapType, SegmentGroup, VideoMemoryInfo};
 ///
 /// Bytes are charged before the device is called, so that threads which create heaps at the same time cannot exceed a
 /// limit together. Every value is an atomic of its own, without a lock.
-#[derive(Debug)]
 pub(crate) struct Accounts {
     limits: HeapLimits,
     video_memory: VideoMemory,
@@ -31,7 +30,7 @@ pub(crate) struct Accounts {
 }
 
 /// Where usage and budgets are read: from the residency manager, if there is one, or from the adapter.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct VideoMemory {
     pub(crate) adapter: Option<IDXGIAdapter3>,
     pub(crate) residency: Option<ResidencyManager>,
@@ -53,7 +52,7 @@ impl VideoMemory {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct TypeAccount {
     /// Bytes that the limit applies to: heaps and committed resources, and in unified memory the resources of the type.
     held: AtomicU64,
@@ -62,7 +61,7 @@ struct TypeAccount {
     imported: Tally,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Tally {
     bytes: AtomicU64,
     count: AtomicU64,
@@ -111,7 +110,6 @@ pub(crate) struct Account {
 }
 
 /// Bytes that were charged to an account. Dropping this returns them.
-#[derive(Debug)]
 pub(crate) struct Charge {
     accounts: Arc<Accounts>,
     account: Account,

@@ -14,7 +14,7 @@ use crate::residency::ResidencyHeap;
 use crate::{DeviceCaps, Error, InitialState};
 
 /// A device with each interface that may create a resource. `None` if the device does not support it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Devices {
     pub(crate) device: ID3D12Device,
     pub(crate) device1: Option<ID3D12Device1>,

@@ -14,7 +14,6 @@ use crate::recording::{HeapMemory, RecordedHeap, Recording};
 use crate::residency::ResidencyHeap;
 
 /// A heap, and its charge. Dropping the last reference releases it to the device.
-#[derive(Debug)]
 pub(crate) struct Heap {
     /// Declared before the charge, which ends when the memory is released.
     object: TimedHeap,
@@ -28,7 +27,6 @@ pub(crate) struct Heap {
 }
 
 /// A heap whose last release is timed.
-#[derive(Debug)]
 pub(crate) struct TimedHeap {
     /// `None` only while it is dropped. The residency heap, if a manager manages the heap, comes second: it releases the last
     /// reference.
@@ -138,7 +136,6 @@ impl Heap {
 }
 
 /// Counts the heaps of a pool. A heap that [leaves](HeapPermit::give_up) is not counted while the device destroys it.
-#[derive(Debug)]
 pub(crate) struct PoolHeaps {
     least: u64,
     /// Zero is no limit.
@@ -184,7 +181,6 @@ impl PoolHeaps {
 }
 
 /// A permission to create one of a pool's heaps.
-#[derive(Debug)]
 pub(crate) struct HeapPermit {
     pool: Arc<PoolHeaps>,
     is_regular: bool,

@@ -1,7 +1,6 @@
 //! The source of an allocator's heaps.
 
 use std::any::Any;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::residency::ResidencyManager;
 use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// The allocator, as its heaps see it: the only way by which they call what is above them.
-pub(crate) trait Owner: Any + fmt::Debug + Send + Sync {
+pub(crate) trait Owner: Any + Send + Sync {
     /// Returns the memory of empty backing buffers to the heaps.
     fn release_unused_buffers(&self);
 
@@ -47,7 +46,6 @@ pub(crate) struct Constraints {
 }
 
 /// The device, budget, limits and residency manager of an allocator.
-#[derive(Debug)]
 pub(crate) struct HeapSource {
     pub(crate) devices: Devices,
     pub(crate) adapter: Option<IDXGIAdapter3>,
@@ -285,7 +283,6 @@ impl Budget {
 }
 
 /// Bytes that are being created. Dropping this ends that.
-#[derive(Debug)]
 pub(crate) struct BudgetCharge {
     being_created: Arc<Mutex<[ByteSize; 2]>>,
     group: SegmentGroup,

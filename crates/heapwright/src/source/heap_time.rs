@@ -1,7 +1,6 @@
 //! The time that the device takes for heaps, measured with the calls that are made anyway.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -38,12 +37,6 @@ pub(crate) struct HeapTimer {
     owner: OnceLock<Weak<dyn Owner>>,
     /// Times of a recording's calls, of creations and of releases, which the same calls of a replay take.
     told: Mutex<[VecDeque<Duration>; 2]>,
-}
-
-impl fmt::Debug for HeapTimer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HeapTimer").field("prices", &self.prices).finish_non_exhaustive()
-    }
 }
 
 /// The beginning of a call.
@@ -84,7 +77,6 @@ impl Clock {
 }
 
 /// The timers of an allocator, one for each heap type.
-#[derive(Debug)]
 pub(crate) struct HeapTimers([Arc<HeapTimer>; HeapType::ALL.len()]);
 
 impl HeapTimers {

@@ -32,7 +32,6 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 /// Counts periods.
-#[derive(Debug)]
 pub(crate) struct IdleClock {
     start: Instant,
     /// When the last period ended or the last frame passed, in milliseconds.
@@ -44,7 +43,7 @@ pub(crate) struct IdleClock {
 }
 
 /// A counter on its own cache lines. Processors fetch lines of 64 bytes in pairs.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 struct Counter(AtomicU32);
 
@@ -125,12 +124,12 @@ const LAST_PERIOD: u64 = 2 * MOST_PERIODS + 2;
 
 /// A thread that releases idle memory once in a period. It is started when a heap first becomes empty, sleeps while nothing can be idle,
 /// and ends with its allocator, so that a DLL can be unloaded.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct IdleThread {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     /// Whether the thread is awake, or is about to be.
     is_awake: AtomicBool,
@@ -138,7 +137,7 @@ struct Shared {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     has_ended: bool,
     thread: Option<JoinHandle<()>>,

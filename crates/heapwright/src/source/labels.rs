@@ -35,7 +35,7 @@ impl AllocationId {
 }
 
 /// The properties of an allocation that reports list and that defragmentation depends on, apart from its range.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Label {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) user_data: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Listed {
 
 /// The labels of the allocations of an allocator. Only allocations with a label have an entry. Each call but the last is O(1)
 /// under a lock.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Labels {
     labels: Mutex<LabelsById>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Labels {
 type LabelsById = HashMap<AllocationId, Label, BuildHasherDefault<IdHasher>>;
 
 /// Hashes ids. No program chooses their parts, and the standard hasher takes a third of the time of naming and dropping an allocation.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct IdHasher(u64);
 
 impl Hasher for IdHasher {

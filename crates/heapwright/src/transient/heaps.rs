@@ -266,7 +266,7 @@ struct HeapKind {
 }
 
 /// The memory of one heap of a plan.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Heap {
     kind: HeapKind,
     range: Arc<PlacedRange>,

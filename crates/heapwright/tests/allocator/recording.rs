@@ -2,13 +2,18 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
 use heapwright::*;
-use heapwright_trace::session::{Action, Counter, Description, PlacementKind, Record};
+use heapwright_intercept::{intercept, method};
+use heapwright_trace::session::{Action, Counter, Description, Record};
 use heapwright_trace::{EventKind, RecordReader, Trace};
+use windows_core::Interface;
 
 use crate::gpu::*;
 
@@ -49,7 +54,7 @@ fn one_of_each(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
 
 #[test]
 fn a_session_is_what_happened() {
-    use PlacementKind::*;
+    use Placement::*;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("all.hws");
     let gpu = open("discrete");
@@ -92,7 +97,7 @@ fn a_session_is_what_happened() {
             _ => {}
         }
     }
-    let placements: Vec<PlacementKind> = descriptions.iter().map(|it| it.placement).collect();
+    let placements: Vec<_> = descriptions.iter().map(|it| it.placement.expect("recorded")).collect();
     let expected = [SharedHeap, SharedHeap, SharedHeap, OwnHeap, Committed, WithinResource, WithinResource];
     assert_eq!(placements, expected);
     assert_eq!(
@@ -284,6 +289,64 @@ fn prefetched_heaps_are_released_with_and_without_an_allocation() {
     assert_eq!(prefetched, 3);
 }
 
+/// The thread that prefetches is creating a heap when the last handle is dropped.
+#[test]
+fn files_are_complete_when_everything_is_dropped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = ["allocator.hws", "manager.hws"].map(|name| folder.path().join(name));
+    let [of_allocator, of_manager] =
+        files.each_ref().map(|file| RecordOptions { scope: RecordScope::PerInstance, ..options(file) });
+    let gpu = open("discrete");
+    let (entered, is_entered) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let gate: &'static _ = Box::leak(Box::new(Mutex::new((entered, may_go_on))));
+    let newest: ID3D12Device14 = gpu.device.cast().expect("the runtime has the newest device interface");
+    // SAFETY: the interface is the newest one, and the replacement passes the call on.
+    unsafe {
+        intercept(&newest, gate, |methods| {
+            methods.of::<ID3D12Device>().replace(method!(CreateHeap), |call, (desc, riid, heap)| {
+                if thread::current().name() == Some("heapwright prefetch") {
+                    let gate = call.data.lock().expect("no panic");
+                    gate.0.send(()).expect("the test waits");
+                    gate.1.recv().expect("the test goes on");
+                }
+                (call.original.CreateHeap)(call.this, desc, riid, heap)
+            });
+        });
+    }
+    let manager = ResidencyManagerDesc { record_options: of_manager, ..Default::default() };
+    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), manager).expect("a manager");
+    let flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
+    let desc = ResourceAllocatorDesc { record_options: of_allocator, ..flagged(flags) };
+    let allocator = ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), desc, &manager)
+        .expect("an allocator");
+    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let held = buffer(&allocator, &place(HeapType::Default, own), 4 * MIB);
+    is_entered.recv().expect("a heap is prefetched");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // By then the other thread waits, unless it is slow. It must wait for this one in any case.
+            thread::sleep(Duration::from_millis(100));
+            go_on.send(()).expect("the thread waits");
+        });
+        drop((held, allocator, manager));
+    });
+    let complete = files.each_ref().map(|file| fs::read(file).expect("written"));
+    let actions = read(&files[0]);
+    let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
+    let created = count(|action| matches!(action, Action::CreateHeap(_)));
+    assert_eq!(count(|action| matches!(action, Action::DestroyHeap { .. })), created);
+    assert_eq!(count(|action| matches!(action, Action::DropAllocator)), 1);
+    read(&files[1]);
+    #[cfg(target_os = "linux")]
+    for open in fs::read_dir("/proc/self/fd").expect("Linux has it") {
+        let file = fs::read_link(open.expect("an entry").path());
+        assert!(!file.is_ok_and(|file| files.contains(&file)), "a file is still open");
+    }
+    drop(gpu);
+    assert!(files.map(|file| fs::read(file).expect("written")) == complete, "a file has grown");
+}
+
 /// Each call is a sample, however soon it follows another one.
 #[test]
 fn counters_are_recorded_on_request() {
@@ -349,7 +412,7 @@ fn a_move_is_a_new_place() {
     for mut next in defragmentation.step(DefragmentationBudget::default()).moves {
         let allocation =
             made.iter_mut().flatten().find(|it| it.id() == next.allocation()).expect("one of these");
-        next.create_resource(allocation, InitialState::default(), None).expect("created");
+        next.create_resource(allocation, InitialState::default(), None, &[]).expect("created");
         next.complete(allocation).expect("moved");
         let address = allocation.gpu_virtual_address().expect("a buffer").get();
         moved.push((allocation.offset().get(), address));
@@ -469,7 +532,7 @@ fn events_of_many_threads_are_all_there() {
     let gpu = open("discrete");
     let allocator = recorded(&gpu, RecordOptions { flags: RecordFlags::API_OBJECTS, ..options(&file) });
     let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         for thread in 0..THREADS {
             let allocator = &allocator;
             scope.spawn(move || {

@@ -39,7 +39,7 @@ fn defragment(scene: &mut Scene) -> (u64, u64) {
         let mut moves = Vec::new();
         for mut planned in step.moves {
             let thing = &scene.things[&planned.user_data()];
-            match planned.create_resource(thing, InitialState::default(), None) {
+            match planned.create_resource(thing, InitialState::default(), None, &[]) {
                 Ok(target) => {
                     scene.gpu.copy(target, thing.resource());
                     moves.push(planned);

@@ -183,7 +183,7 @@ impl Owner {
                 let (Some(at), Some(key)) = (self.move_at(index), self.key_at(another)) else { return };
                 let (planned, thing) = (&mut self.moves[at].0, &self.scene.things[&key]);
                 if planned.allocation() != thing.id() {
-                    planned.create_resource(thing, InitialState::default(), None).unwrap_err();
+                    planned.create_resource(thing, InitialState::default(), None, &[]).unwrap_err();
                 }
             }
             Call::Complete(index) => {
@@ -239,12 +239,12 @@ impl Owner {
         let (planned, is_copied) = &mut self.moves[at];
         let Some(thing) = self.scene.things.get(&planned.user_data()) else { return };
         if thing.id() != planned.allocation() {
-            planned.create_resource(thing, InitialState::default(), None).unwrap_err();
+            planned.create_resource(thing, InitialState::default(), None, &[]).unwrap_err();
             return;
         }
         let is_upload = thing.heap_type() == HeapType::Upload;
         let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { D3D12_RESOURCE_STATE_COMMON };
-        let target = planned.create_resource(thing, InitialState::State(state), None).expect("created");
+        let target = planned.create_resource(thing, InitialState::State(state), None, &[]).expect("created");
         if is_upload {
             let width = usize::try_from(unsafe { target.GetDesc() }.Width).expect("small");
             let mut start = std::ptr::null_mut();
@@ -321,7 +321,7 @@ fn run(calls: Vec<Call>, uma: bool, listed: bool, end: End) {
             // What is begun can be completed, and nothing else can begin.
             for (mut planned, is_copied) in moves {
                 let Some(thing) = things.get_mut(&planned.user_data()) else { continue };
-                planned.create_resource(thing, InitialState::default(), None).unwrap_err();
+                planned.create_resource(thing, InitialState::default(), None, &[]).unwrap_err();
                 let is_it = thing.id() == planned.allocation();
                 assert_eq!(planned.complete(thing).is_ok(), is_it && is_copied);
             }

@@ -140,7 +140,7 @@ impl<O: Opened> Scene<O> {
     /// allocation.
     pub(crate) fn begin(&mut self, mut planned: Move) -> Option<Move> {
         let thing = self.things.get(&planned.user_data())?;
-        let target = planned.create_resource(thing, InitialState::default(), None).expect("created");
+        let target = planned.create_resource(thing, InitialState::default(), None, &[]).expect("created");
         self.gpu.copy(target, thing.resource());
         Some(planned)
     }

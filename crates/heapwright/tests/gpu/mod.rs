@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::report::{AllocationReport, HeapTypeName};
+use heapwright::report::{AllocationKind, AllocationReport, HeapTypeName};
 use heapwright::{
     ByteSize, EmptyHeapPolicy, Error, HeapLimits, HeapType, Placement, Pool, PoolDesc, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
@@ -183,7 +183,7 @@ pub(crate) fn held_in(allocator: &ResourceAllocator, heap_type: impl Into<HeapTy
 /// Returns the names and user data of all allocations that the report lists.
 pub(crate) fn everything_in(allocator: &ResourceAllocator) -> Vec<(Option<String>, Option<String>)> {
     fn leaves<'a>(one: &'a AllocationReport, found: &mut Vec<&'a AllocationReport>) {
-        if !one.kind.is_container() {
+        if one.kind != AllocationKind::BackingBuffer {
             found.push(one);
         }
         one.within.iter().flatten().for_each(|part| leaves(part, found));

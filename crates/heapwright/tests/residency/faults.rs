@@ -20,6 +20,7 @@ fn check_failure(scene: &Scene, things: &[Thing], call: Call, error: &Error, hre
     let name = match call {
         Call::Evict => "ID3D12Device::Evict",
         Call::EnqueueMakeResident => "ID3D12Device3::EnqueueMakeResident",
+        Call::MakeResident => "ID3D12Device::MakeResident",
         Call::CreateFence => "ID3D12Device::CreateFence",
         Call::QueueWait => "ID3D12CommandQueue::Wait",
         Call::QueueSignal => "ID3D12CommandQueue::Signal",

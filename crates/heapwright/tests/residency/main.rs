@@ -10,7 +10,7 @@
 //! | 13: non-local heaps are not paged in together with local ones | `microsofts::room_in_system_memory_is_no_room_in_video_memory`; core's model of the planner has both groups |
 //! | 14: a failed call is not rolled back | `faults::every_enqueue_make_resident_may_fail` |
 //! | 15: one fence for paging and work, for which the queue does not wait; a lock returns before the heap is resident | `gpgmm::a_queue_waits_for_paging`, `a_lock_waits_for_paging`; core's model completes paging and work separately |
-//! | 16: a failing MakeResident is reported as success | `gpgmm::a_failure_to_make_resident_is_an_error`, `workers::a_thread_that_fails_is_an_error` |
+//! | 16: a failing MakeResident is reported as success | `gpgmm::a_failure_to_make_resident_is_an_error`, `older_devices::a_lock_that_fails_is_an_error` |
 //! | 17: EvictSize evicts nothing | `gpgmm::evict_size_is_evicted_when_the_device_has_no_memory` |
 //! | 18: CREATE_IN_BUDGET has races, does nothing without a size, refuses too much | `gpgmm::room_for_a_heap_is_kept_until_it_is_there`, `create_in_budget_checks_every_heap_and_evicts_what_is_needed`, `a_refusal_asks_the_operating_system_first` |
 //! | 19, 20: locks are lost, or released by others | `lifetimes::locks_of_many_threads_add_up`, `hostile::locks_and_statuses_that_cannot_be`; the allocator's tests cover mapping |
@@ -56,9 +56,9 @@ mod gpu;
 mod hostile;
 mod lifetimes;
 mod microsofts;
+mod older_devices;
 mod pageables;
 mod policies;
 mod removal;
 mod scene;
 mod trim;
-mod workers;

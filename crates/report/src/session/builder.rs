@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use heapwright::report::AllocationKind;
-use heapwright_trace::session::{Action, Allocation, Counter, Heap, PlacementKind, Record, ResourceKind};
+use heapwright_trace::session::{Action, Allocation, Counter, Heap, Record, ResourceKind};
 
 use super::free_space::{FreeSpace, fragmentation};
 use super::history::{Block, HeapLife, Paging, PagingEvent, SessionHistory, Submission};
@@ -150,7 +150,7 @@ impl HistoryBuilder {
             },
             heap_type,
             pool: 0,
-            placement: PlacementKind::Unknown,
+            placement: None,
             reason: None,
             name: allocation.name.clone().unwrap_or_default(),
         };

@@ -1,7 +1,8 @@
 //! The history of a session: what was in memory, from when to when.
 
 use heapwright::report::AllocationKind;
-use heapwright_trace::session::{HeapType, PlacementKind, PlacementReason};
+use heapwright_trace::session::{HeapType, Placement, PlacementReason};
+use serde::Serialize;
 
 /// Heaps and allocations of a session with their lifetimes. [`HistoryBuilder`](super::HistoryBuilder) creates it.
 ///
@@ -57,8 +58,8 @@ pub struct Block {
     pub heap_type: HeapType,
     /// 0 for no pool, otherwise the index in [`SessionHistory::pools`] and 1.
     pub pool: u32,
-    /// The placement of the allocation; unknown unless it was recorded.
-    pub placement: PlacementKind,
+    /// The placement of the allocation, if it was recorded.
+    pub placement: Option<Placement>,
     /// The reason for the placement, if it was recorded.
     pub reason: Option<PlacementReason>,
     /// Debug name, or an empty string.
@@ -132,29 +133,31 @@ pub enum PlacementSource {
     },
 }
 
-/// Sums over a history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Sums over a history. Its JSON form is part of what `heapwright report --json` prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SessionSummary {
-    /// Number of moments.
-    pub moment_count: u64,
-    /// Number of allocations.
-    pub allocation_count: u64,
-    /// Number of heaps.
-    pub heap_count: u64,
+    /// Number of moments, each of which is the state after an event.
+    pub events: u64,
     /// Time from the first to the last moment, in microseconds.
     pub duration_us: u64,
-    /// Maximum of the used bytes, with the sizes of the ranges in heaps.
-    pub peak_used: u64,
-    /// First moment at which the used bytes reach their maximum.
-    pub peak_moment: u64,
-    /// Maximum of the bytes in heaps.
-    pub peak_reserved: u64,
-    /// Used bytes at the last moment.
-    pub end_used: u64,
-    /// Bytes in heaps at the last moment.
-    pub end_reserved: u64,
+    /// Number of allocations.
+    pub allocations: u64,
+    /// Number of heaps.
+    pub heaps: u64,
     /// Number of submissions.
-    pub submission_count: u64,
+    pub submissions: u64,
+    /// Maximum of the used bytes, with the sizes of the ranges in heaps.
+    pub peak_used_bytes: u64,
+    /// Number, from 1, of the first event after which the used bytes are at their maximum; 0 without events.
+    pub peak_event: u64,
+    /// Maximum of the bytes in heaps.
+    pub peak_reserved_bytes: u64,
+    /// Used bytes after the last event.
+    pub end_used_bytes: u64,
+    /// Bytes in heaps after the last event.
+    pub end_reserved_bytes: u64,
+    /// External fragmentation after the last event, as a fraction of the free bytes.
+    pub end_fragmentation: f64,
 }
 
 impl SessionHistory {
@@ -194,20 +197,21 @@ impl SessionHistory {
     pub fn summary(&self) -> SessionSummary {
         let (used, reserved) = (self.used(), self.reserved());
         let last = |sums: &[u64]| sums.last().copied().unwrap_or_default();
-        let peak_used = used.iter().copied().max().unwrap_or_default();
-        let peak = used.iter().position(|&bytes| bytes == peak_used).unwrap_or_default();
+        let peak_used_bytes = used.iter().copied().max().unwrap_or_default();
+        let peak = used.iter().position(|&bytes| bytes == peak_used_bytes);
         let first_us = self.times_us.first().copied().unwrap_or_default();
         SessionSummary {
-            moment_count: self.times_us.len() as u64,
-            allocation_count: self.allocation_count,
-            heap_count: self.heaps.len() as u64,
+            events: self.times_us.len() as u64,
             duration_us: last(&self.times_us).saturating_sub(first_us),
-            peak_used,
-            peak_moment: peak as u64,
-            peak_reserved: reserved.iter().copied().max().unwrap_or_default(),
-            end_used: last(&used),
-            end_reserved: last(&reserved),
-            submission_count: self.submissions.len() as u64,
+            allocations: self.allocation_count,
+            heaps: self.heaps.len() as u64,
+            submissions: self.submissions.len() as u64,
+            peak_used_bytes,
+            peak_event: peak.map_or(0, |moment| moment as u64 + 1),
+            peak_reserved_bytes: reserved.iter().copied().max().unwrap_or_default(),
+            end_used_bytes: last(&used),
+            end_reserved_bytes: last(&reserved),
+            end_fragmentation: f64::from(self.fragmentation.last().copied().unwrap_or(0)) / 1e4,
         }
     }
 }

@@ -6,7 +6,7 @@ use heapwright::ByteSize;
 use heapwright::report::{
     AllocationKind, AllocationReport, AllocatorReport, HeapReport, HeapTypeName, Tally,
 };
-use heapwright_trace::session::{HeapType, PlacementKind};
+use heapwright_trace::session::HeapType;
 
 use super::free_space::{FreeSpace, fragmentation};
 use super::history::{Block, HeapLife, PlacementSource, SessionHistory};
@@ -136,7 +136,7 @@ fn block(
         kind,
         heap_type: heap_type_of(heap_type),
         pool: pool.map_or(0, |pool| u32::try_from(pool + 1).unwrap_or(0)),
-        placement: PlacementKind::Unknown,
+        placement: None,
         reason: None,
         name: name.into(),
     }

@@ -238,8 +238,7 @@ fn number_of(kind: AllocationKind) -> u64 {
         AllocationKind::Texture => 2,
         AllocationKind::RenderTarget => 3,
         AllocationKind::Multisampled => 4,
-        AllocationKind::Slab => 5,
-        AllocationKind::BackingBuffer => 6,
+        AllocationKind::BackingBuffer => 5,
         _ => 0,
     }
 }
@@ -278,7 +277,8 @@ impl<'a> Data<'a> {
                 names: block_names,
                 pool: Column::plain(blocks.iter().map(|block| block.pool.into())),
                 placement: Column::plain(blocks.iter().map(|block| {
-                    block.placement as u64 + 8 * block.reason.map_or(0, |reason| reason as u64)
+                    let placement = block.placement.map_or(0, |placement| placement as u64);
+                    placement + 8 * block.reason.map_or(0, |reason| reason as u64)
                 })),
             },
             heaps: Heaps {

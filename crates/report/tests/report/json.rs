@@ -151,7 +151,7 @@ fn deep_nesting_is_refused_and_nothing_overflows() {
         1,
     );
     assert_eq!(from_json(ignored.as_bytes()), Ok(full()));
-    let open = "{\"offset\":0,\"size\":1,\"kind\":\"slab\",\"within\":[";
+    let open = "{\"offset\":0,\"size\":1,\"kind\":\"backing_buffer\",\"within\":[";
     let within = format!("{}{}", open.repeat(50_000), "]}".repeat(50_000));
     let json = to_json(&full()).replacen("\"allocations\":[", &format!("\"allocations\":[{within},"), 1);
     assert!(refused(json.as_bytes()).contains("recursion limit"), "{}", refused(json.as_bytes()));

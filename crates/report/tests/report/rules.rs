@@ -66,9 +66,9 @@ fn nested_allocations_are_in_order_and_inside() {
     );
     broken(
         |report| {
-            let mut deep = allocation(0, 1, AllocationKind::Slab);
+            let mut deep = allocation(0, 1, AllocationKind::BackingBuffer);
             for _ in 0..17 {
-                deep = within(allocation(0, 1, AllocationKind::Slab), vec![deep]);
+                deep = within(allocation(0, 1, AllocationKind::BackingBuffer), vec![deep]);
             }
             report.heaps[0].allocations[0] = deep;
         },

@@ -29,7 +29,7 @@ fn named(name: &str, allocation: AllocationReport) -> AllocationReport {
     AllocationReport { name: Some(name.to_owned()), ..allocation }
 }
 
-/// Returns a slab or a backing buffer with these allocations in it.
+/// Returns a backing buffer with these allocations in it.
 pub(crate) fn within(container: AllocationReport, allocations: Vec<AllocationReport>) -> AllocationReport {
     AllocationReport { within: Some(allocations), ..container }
 }
@@ -71,7 +71,7 @@ pub(crate) fn full() -> AllocatorReport {
         flags: vec!["ALLOW_ONLY_BUFFERS".to_owned()],
         gpu_virtual_address: GpuVirtualAddress::new(0x1_0000_0000),
         allocations: vec![
-            within(allocation(0, 1024, AllocationKind::Slab), slots),
+            within(allocation(0, 1024, AllocationKind::BackingBuffer), slots),
             within(ring, vec![buffer("constants", 100, 50)]),
             AllocationReport { user_data, ..buffer("staging", 16_384, 16_384) },
         ],
@@ -136,7 +136,7 @@ fn allocations(capacity: u64, depth: u32) -> BoxedStrategy<Vec<AllocationReport>
             if seed % 5 == 0 {
                 one.user_data = Some(format!("user {seed}"));
             }
-            all.push(if kind.is_container() && seed % 2 == 0 && depth > 0 && size >= 8 {
+            all.push(if kind == AllocationKind::BackingBuffer && seed % 2 == 0 && depth > 0 && size >= 8 {
                 allocations(size, depth - 1).prop_map(move |all| within(one.clone(), all)).boxed()
             } else {
                 Just(one).boxed()

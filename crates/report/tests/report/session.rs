@@ -5,7 +5,7 @@ use heapwright_report::session::{
     HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle, Submission, write_session_html,
 };
 use heapwright_trace::session::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
     ResourceKind,
 };
 use proptest::prelude::*;
@@ -66,8 +66,11 @@ fn a_history_has_every_place_and_lifetime() {
     assert_eq!((history.allocation_count, history.unknown_references), (2, 0));
     assert!(history.has_placements);
     let sums = history.summary();
-    assert_eq!((sums.peak_used, sums.peak_moment, sums.peak_reserved, sums.end_used), (25, 3, 150, 5));
-    assert_eq!((sums.duration_us, sums.heap_count, sums.submission_count), (80, 2, 1));
+    assert_eq!(
+        (sums.peak_used_bytes, sums.peak_event, sums.peak_reserved_bytes, sums.end_used_bytes),
+        (25, 4, 150, 5)
+    );
+    assert_eq!((sums.duration_us, sums.heaps, sums.submissions), (80, 2, 1));
 }
 
 /// All sets of the submission together would have 2^32 heaps.
@@ -137,14 +140,14 @@ fn kinds_and_pools_are_those_of_the_records() {
     assert_eq!(found, [(Buffer, 2), (Texture, 0), (RenderTarget, 0), (Multisampled, 0)]);
     assert_eq!(history.pools, ["pool 6".into(), "pool 9".into()]);
     let placed: Vec<_> = history.blocks.iter().map(|block| (block.placement, block.reason)).collect();
-    let multisampled = (PlacementKind::SharedHeap, Some(PlacementReason::OutOfMemory));
-    assert_eq!(placed[2..], [(PlacementKind::Unknown, None), multisampled]);
+    let multisampled = (Some(Placement::SharedHeap), Some(PlacementReason::OutOfMemory));
+    assert_eq!(placed[2..], [(None, None), multisampled]);
 }
 
 fn description() -> Description {
     Description {
         allocation: 0,
-        placement: PlacementKind::SharedHeap,
+        placement: Some(Placement::SharedHeap),
         allocation_flags: 0,
         heap_flags: 0,
         padding: 0,
@@ -255,7 +258,7 @@ fn the_page_of_the_sample() {
 #[test]
 fn a_history_without_events_has_a_page() {
     let history = history([]);
-    assert_eq!(history.summary().moment_count, 0);
+    assert_eq!(history.summary().events, 0);
     page_of("nothing", &history);
 }
 

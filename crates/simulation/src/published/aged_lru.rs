@@ -30,7 +30,7 @@ fn grace(fullness: f64) -> Option<Duration> {
 /// the sooner.
 ///
 /// It takes 16 bytes per heap.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct AgedLru {
     rows: Rows<LastUse>,
     by_use: Chain,

@@ -3,7 +3,8 @@
 //!
 //! # What was tried for the default policy
 //!
-//! Combinations of policies in `generated:development` and in the five recorded traces at budgets of 40 to 90 %: bytes paged
+//! Combinations of policies in 220 generated workloads of heaps (the part `generated:development`, in the repository until
+//! a3c8e508) and in the five recorded traces at budgets of 40 to 90 %: bytes paged
 //! in, divided by those of the best of seven policies for each workload (geometric mean and maximum) and by LRU's (maximum),
 //! each with 64 MiB added (2026-11-23, when heaps were evicted ahead of need after each frame). All simulate the resident sets of their experts, as
 //! [`Adaptive`](heapwright_core::residency::policy::Adaptive) does.

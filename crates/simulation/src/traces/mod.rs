@@ -23,29 +23,18 @@
 mod editor;
 mod frame_graph;
 mod levels;
+mod random;
 mod recorder;
+mod seeded;
 mod serving;
 mod streaming;
 mod training;
 
 use heapwright_trace::Trace;
 
+pub use self::random::Random;
 use self::recorder::{Block, Range, Recorder};
-use crate::seeded::{Part, Seeded, Shape};
-
-/// A generated trace: a shape and a seed.
-///
-/// ```
-/// use heapwright_simulation::{GeneratedTrace, Part};
-///
-/// let generated: GeneratedTrace = "workload:streaming:7".parse()?;
-/// let trace = generated.generate();
-/// assert_eq!(generated.part(), Part::Development);
-/// assert_eq!(trace.name(), "workload:streaming:7");
-/// assert_eq!(trace.events(), generated.generate().events());
-/// # Ok::<(), heapwright_simulation::UnknownGenerated>(())
-/// ```
-pub type GeneratedTrace = Seeded<TraceShape>;
+pub use self::seeded::{FIRST_EVALUATION_SEED, GeneratedTrace, Part, UnknownGenerated};
 
 /// The kind of program that a [`GeneratedTrace`] imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +55,9 @@ pub enum TraceShape {
     Sequence,
 }
 
-impl Shape for TraceShape {
-    const PREFIX: &'static str = "workload:";
-
-    const ALL: &'static [Self] = &[
+impl TraceShape {
+    /// Every shape.
+    pub const ALL: &'static [Self] = &[
         Self::Streaming,
         Self::Levels,
         Self::FrameGraph,
@@ -79,11 +67,9 @@ impl Shape for TraceShape {
         Self::Sequence,
     ];
 
-    const FIRST_SEED: u32 = 1;
-
-    const SEEDS: u32 = 3;
-
-    fn name(self) -> &'static str {
+    /// Returns the name of the shape, such as `frame-graph`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Streaming => "streaming",
             Self::Levels => "levels",
@@ -92,6 +78,19 @@ impl Shape for TraceShape {
             Self::Training => "training",
             Self::Editor => "editor",
             Self::Sequence => "sequence",
+        }
+    }
+
+    /// Records a program of `length` percent and returns the blocks that are live at its end.
+    fn record(self, recorder: &mut Recorder, length: u64) -> Vec<Block> {
+        match self {
+            Self::Streaming => streaming::record(recorder, length),
+            Self::Levels => levels::record(recorder, length),
+            Self::FrameGraph => frame_graph::record(recorder, length),
+            Self::Serving => serving::record(recorder, length),
+            Self::Training => training::record(recorder, length),
+            Self::Editor => editor::record(recorder, length),
+            Self::Sequence => sequence(recorder, length),
         }
     }
 }
@@ -112,21 +111,6 @@ impl GeneratedTrace {
 
 /// The length of a workload in percent, for those that are not part of a sequence.
 const FULL_LENGTH: u64 = 100;
-
-impl TraceShape {
-    /// Records a program of `length` percent and returns the blocks that are live at its end.
-    fn record(self, recorder: &mut Recorder, length: u64) -> Vec<Block> {
-        match self {
-            Self::Streaming => streaming::record(recorder, length),
-            Self::Levels => levels::record(recorder, length),
-            Self::FrameGraph => frame_graph::record(recorder, length),
-            Self::Serving => serving::record(recorder, length),
-            Self::Training => training::record(recorder, length),
-            Self::Editor => editor::record(recorder, length),
-            Self::Sequence => sequence(recorder, length),
-        }
-    }
-}
 
 /// Number of programs.
 const PROGRAMS: Range = Range::apart((3, 3), (4, 5));

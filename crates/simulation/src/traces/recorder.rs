@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use heapwright_core::ByteSize;
 use heapwright_trace::{EventKind, Trace};
 
-use super::GeneratedTrace;
-use crate::seeded::Part;
-use crate::workload::Random;
+use super::random::Random;
+use super::{GeneratedTrace, Part};
 
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::random::Random;
 use super::recorder::{Block, KIB, MIB, Range, Recorder, mesh, texture};
-use crate::workload::Random;
 
 /// Radius around the camera within which tiles are loaded, in tiles.
 const RADIUS: Range = Range::apart((3, 5), (6, 7));

@@ -1,12 +1,9 @@
 //! Workloads: the actions of a program on its heaps, frame by frame, independent of the policy.
 //!
-//! [`from_trace`] creates a workload from a trace, [`from_session`] from a session, and [`generated`] from a seed, with
-//! [`random`] numbers.
+//! [`from_trace`] creates a workload from a trace, and [`from_session`] from a session.
 
 mod from_session;
 mod from_trace;
-mod generated;
-mod random;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,8 +12,6 @@ use heapwright::ByteSize;
 use heapwright_core::SegmentGroup;
 
 pub use self::from_trace::{CannotDerive, from_records};
-pub use self::generated::{GeneratedWorkload, WorkloadShape};
-pub use self::random::Random;
 
 /// Frames of submissions, with the heaps that each submission uses.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ use heapwright_core::{ByteSize, FenceValue, SegmentGroup};
 use heapwright_simulation::Policy;
 
 /// A policy, driven as a cache of a number of heaps of one byte.
-#[derive(Debug)]
 struct Cache {
     policy: Box<dyn EvictionPolicy>,
     room: usize,

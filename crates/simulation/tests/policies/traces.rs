@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use heapwright_core::ByteSize;
-use heapwright_simulation::{FIRST_EVALUATION_SEED, GeneratedTrace, Part, Shape, TraceShape};
+use heapwright_simulation::{FIRST_EVALUATION_SEED, GeneratedTrace, Part, TraceShape};
 use heapwright_trace::{EventKind, Trace};
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -2,7 +2,7 @@
 
 use super::encode::{Previous, tag};
 use super::record::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
     ResourceKind,
 };
 use super::varint::{NOT_FILLED, add, take, too_large};
@@ -118,10 +118,14 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
 
 fn take_description(bytes: &mut &[u8], last_allocation: &mut u64) -> Result<Description, Fault> {
     let allocation = take_id(bytes, last_allocation)?;
-    let placement = take_byte(bytes)?;
+    let byte = take_byte(bytes)?;
+    let placement = Placement::ALL.into_iter().find(|&placement| placement as u8 == byte);
+    if placement.is_none() && byte != 0 {
+        return Err(unknown("placement", byte));
+    }
     Ok(Description {
         allocation,
-        placement: PlacementKind::from_byte(placement).ok_or_else(|| unknown("placement", placement))?,
+        placement,
         allocation_flags: take_u32(bytes)?,
         heap_flags: take_u32(bytes)?,
         padding: take(bytes)?,

@@ -185,7 +185,7 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
 fn push_description(bytes: &mut Vec<u8>, last_allocation: &mut u64, description: &Description) {
     let it = description;
     push_id(bytes, last_allocation, it.allocation);
-    bytes.push(it.placement as u8);
+    bytes.push(it.placement.map_or(0, |placement| placement as u8));
     for value in [it.allocation_flags.into(), it.heap_flags.into(), it.padding] {
         push(bytes, value);
     }

@@ -114,7 +114,7 @@ pub use block::{MAX_BLOCK_LEN, VERSION};
 #[cfg(feature = "read")]
 pub use reader::SessionReader;
 pub use record::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
     ResourceKind,
 };
 pub use writer::{SessionWriter, WriteError};

@@ -1,5 +1,7 @@
 //! Records of a session.
 
+use std::fmt;
+
 /// A record: an action and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -189,8 +191,8 @@ pub enum Action {
 pub struct Description {
     /// Id of the allocation.
     pub allocation: u64,
-    /// How it was placed.
-    pub placement: PlacementKind,
+    /// How it was placed, if that was recorded.
+    pub placement: Option<Placement>,
     /// `ResourceAllocationFlags`.
     pub allocation_flags: u32,
     /// Additional `D3D12_HEAP_FLAGS`.
@@ -224,37 +226,44 @@ pub struct Description {
 }
 
 /// How an allocation was placed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum PlacementKind {
-    /// Not recorded.
-    #[default]
-    Unknown = 0,
-    /// A part of a larger buffer.
+#[non_exhaustive]
+pub enum Placement {
+    /// A part of a shared buffer.
     WithinResource = 1,
-    /// In a heap that other resources may share.
+    /// Placed in a shared heap.
     SharedHeap = 2,
-    /// In a heap of its own.
+    /// Placed in a heap of its own.
     OwnHeap = 3,
-    /// Committed: in an implicit heap, which is recorded as a heap.
+    /// Committed, with an implicit heap.
     Committed = 4,
-    /// Created by other code, and imported.
+    /// Imported: the application created the resource.
     Imported = 5,
 }
 
-impl PlacementKind {
-    #[cfg(feature = "read")]
-    pub(super) fn from_byte(byte: u8) -> Option<Self> {
-        use PlacementKind::*;
-        [Unknown, WithinResource, SharedHeap, OwnHeap, Committed, Imported]
-            .into_iter()
-            .find(|&placement| placement as u8 == byte)
+impl Placement {
+    /// All placements.
+    pub const ALL: [Self; 5] =
+        [Self::WithinResource, Self::SharedHeap, Self::OwnHeap, Self::Committed, Self::Imported];
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::WithinResource => "within a resource",
+            Self::SharedHeap => "in a shared heap",
+            Self::OwnHeap => "in its own heap",
+            Self::Committed => "committed",
+            Self::Imported => "imported",
+        })
     }
 }
 
-/// Why an allocation was placed as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The reason for a placement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum PlacementReason {
     /// The first placement that the kind of resource allows.
     Usual = 1,
@@ -280,6 +289,19 @@ impl PlacementReason {
         Self::TooLargeToShare,
         Self::OutOfMemory,
     ];
+}
+
+impl fmt::Display for PlacementReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Usual => "usual",
+            Self::AllocationFlag => "allocation flag",
+            Self::AllocatorFlag => "allocator flag",
+            Self::ExtraHeapFlags => "extra heap flags",
+            Self::TooLargeToShare => "too large to share",
+            Self::OutOfMemory => "out of memory",
+        })
+    }
 }
 
 /// A counter of a recording. Sizes are in bytes.

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use heapwright_trace::session::{
-    Action, Allocation, Counter, Description, Heap, HeapType, MAX_CONTENTS_LEN, MAX_NAME_LEN, PlacementKind,
+    Action, Allocation, Counter, Description, Heap, HeapType, MAX_CONTENTS_LEN, MAX_NAME_LEN, Placement,
     PlacementReason, Record, ResourceKind, SessionReader, SessionWriter, WriteError,
 };
 use heapwright_trace::{Format, RecordReader, Trace};
@@ -119,8 +119,7 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 fn description() -> impl Strategy<Value = Description> {
-    use PlacementKind::*;
-    let placement = select(&[Unknown, WithinResource, SharedHeap, OwnHeap, Committed, Imported][..]);
+    let placement = proptest::option::of(select(&Placement::ALL[..]));
     let whole = (placement, any::<[u32; 9]>(), any::<u8>(), any::<[u16; 2]>());
     (integer(), integer(), integer(), integer(), whole).prop_map(
         |(allocation, padding, alignment, width, (placement, numbers, strategy, small))| Description {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::super::summary::Counts;
 use super::{Place, native};
+use crate::command;
 
 const LIMIT: Duration = Duration::from_secs(1800);
 
@@ -31,7 +32,7 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
         "-c",
     ]);
     command.arg("-I").arg(package.join("include")).arg("-o").arg(&microsoft);
-    compile(command.arg(sources.join("msvc/calls.cpp")))?;
+    command::output(command.arg(sources.join("msvc/calls.cpp")))?;
 
     let library = place.built.gpgmm()?;
     let headers = ["gpgmm_d3d12.h", "heapwright_d3d12.h"].map(|name| package.join("include").join(name));
@@ -53,7 +54,7 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
             "-DGPGMM_SHARED_LIBRARY",
         ]);
         command.args(options).arg("-I").arg(package.join("include"));
-        compile(command.arg("-o").arg(&program).args(files).arg(library)).map(|()| program)
+        command::output(command.arg("-o").arg(&program).args(files).arg(library)).map(|_| program)
     };
     let name = device.unwrap_or("ours");
     let run_program = |program: &Path, device: &Path| {
@@ -103,7 +104,7 @@ fn check_exports(library: &Path, headers: &[PathBuf]) -> Result<(), String> {
     }
     let declared = declarations.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
     let declared: BTreeSet<&str> = declared.filter_map(|line| line.split('(').next()).collect();
-    let listed = output_of(Command::new("x86_64-w64-mingw32-objdump").arg("-p").arg(library))?;
+    let listed = command::output(Command::new("x86_64-w64-mingw32-objdump").arg("-p").arg(library))?;
     let exported = exports(&listed);
     if declared.is_empty() || exported != declared {
         return Err(format!("{} exports {exported:?}, the headers declare {declared:?}", library.display()));
@@ -116,19 +117,6 @@ fn exports(listed: &str) -> BTreeSet<&str> {
     let table = listed.lines().skip_while(|line| !line.starts_with("[Ordinal/Name Pointer] Table")).skip(1);
     let rows = table.take_while(|line| line.trim_start().starts_with('['));
     rows.filter_map(|row| row.split_whitespace().next_back()).collect()
-}
-
-fn compile(command: &mut Command) -> Result<(), String> {
-    output_of(command).map(drop)
-}
-
-/// Runs a command and returns its standard output.
-fn output_of(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 #[cfg(test)]

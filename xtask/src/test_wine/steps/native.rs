@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::process::Run;
 use super::super::summary::Counts;
 use super::Place;
+use crate::command;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -42,11 +43,7 @@ fn run(place: &Place<'_>, compiler: &str, options: &[&str], source: &str) -> Res
     let program = place.folder.join(source).with_added_extension("exe");
     let mut command = Command::new(compiler);
     command.args(options).arg("-o").arg(&program);
-    command.arg(place.root.join("crates/runtime-cdylib/tests").join(source));
-    let output = command.output().map_err(|error| format!("starting {compiler}: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("{compiler} {source}: {}", String::from_utf8_lossy(&output.stderr)));
-    }
+    command::output(command.arg(place.root.join("crates/runtime-cdylib/tests").join(source)))?;
     let mut command = place.wine.command(&program);
     command.arg(place.built.runtime()?);
     let run = place.run(command, LIMIT, source)?;

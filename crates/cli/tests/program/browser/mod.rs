@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use heapwright_report::session::{HistoryBuilder, Paging, PlacementSource, SessionTitle, write_session_html};
 use heapwright_trace::session::{
-    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, PlacementReason, Record,
+    Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
     ResourceKind, SessionWriter,
 };
 use serde_json::{Value, json};
@@ -287,7 +287,7 @@ fn choose(browser: &Browser, list: &str, value: &str) {
 fn the_page_answers_questions() {
     let budget = Action::Count { counter: Counter::LocalBudget, value: 1 << 40 };
     let description =
-        Description { allocation: 3, placement: PlacementKind::OwnHeap, ..Description::default() };
+        Description { allocation: 3, placement: Some(Placement::OwnHeap), ..Description::default() };
     let reason = Action::Reason { allocation: 3, reason: PlacementReason::TooLargeToShare };
     let (browser, _folder) = open([
         create_heap(0, 1, 64 << 20, None),

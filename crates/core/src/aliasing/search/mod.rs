@@ -75,7 +75,6 @@ impl Strategy {
 }
 
 /// A small generator of pseudo-random numbers, xorshift64*.
-#[derive(Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
@@ -110,7 +109,6 @@ enum Answer {
 }
 
 /// A question with its answers.
-#[derive(Debug)]
 struct Question {
     /// State of the packing before the answer.
     mark: usize,
@@ -125,7 +123,6 @@ struct Question {
 }
 
 /// A part that is searched later.
-#[derive(Debug)]
 struct Later {
     part: Vec<u32>,
     parent: Option<usize>,
@@ -262,7 +259,7 @@ fn ask(state: &mut State<'_>, part: &[u32], strategy: Strategy, ranks: &[u64]) -
 }
 
 /// Lists of numbers, one after the other.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Lists {
     starts: Vec<u32>,
     items: Vec<u32>,
@@ -283,7 +280,7 @@ impl Lists {
 }
 
 /// Buffers that conflicts connect, numbered from zero, and the sections in which they live.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Problem {
     /// The instance's index of each buffer.
     pub(super) buffers: Vec<u32>,

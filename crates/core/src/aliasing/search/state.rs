@@ -37,7 +37,6 @@ enum Judgement {
     Supported,
 }
 
-#[derive(Debug)]
 pub(super) struct State<'a> {
     pub(super) problem: &'a Problem,
     pub(super) capacity: u64,

@@ -11,7 +11,7 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 /// Suballocates the blocks of a heap. The bytes after the last whole block, the *tail*, are never used.
 ///
 /// O(1). The block freed last is taken; if no block is free, the first that was never used.
-#[derive(Clone, Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Blocks {
     capacity: ByteSize,
     block_size: ByteSize,

@@ -10,7 +10,7 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 /// A stack of empty heaps for each size: the heap added last is taken first, and the one added first leaves first.
 ///
 /// All calls are O(log n) for n distinct sizes; totals are O(1).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct EmptyHeaps<H> {
     /// The stacks by heap size. No stack is empty.
     by_size: BTreeMap<ByteSize, VecDeque<(Moment, H)>>,

@@ -51,12 +51,10 @@ use crate::sync::{Mutex, lock};
 /// assert_eq!(heaps.take_empty(ByteSize::new(u64::MAX)).len(), 1);
 /// # Ok::<(), heapwright_core::placement::PlacementError>(())
 /// ```
-#[derive(Debug)]
 pub struct HeapEngine<H>(Inner<H>);
 
 /// Not boxed, so that the default algorithm costs one comparison more than the set alone, and no further
 /// memory access.
-#[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "engines are created rarely, and the large variant is the common one"

@@ -6,7 +6,7 @@ use crate::placement::{HeapSetTotals, PlacementError};
 use crate::suballoc::AuditError;
 
 /// Heaps in use, by number. Vacant numbers are reused, the last first.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct HeapTable<T> {
     heaps: Vec<Option<T>>,
     vacant: Vec<u32>,

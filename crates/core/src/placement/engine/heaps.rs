@@ -23,7 +23,7 @@ use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
 /// the lowest number; then in an empty heap, then in a new one. A heap whose last request is freed is kept as the retention says.
 ///
 /// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Heaps<H> {
     rule: PlacementRule,
     times: IdleTimes,
@@ -39,7 +39,7 @@ pub(super) struct Heaps<H> {
     size_cache: SizeCacheCounts,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Heap<H> {
     heap: H,
     group: ByteSize,

@@ -10,7 +10,7 @@ use crate::suballoc::{
 use crate::{ByteSize, HeapRange};
 
 /// The suballocator of a heap.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Ranges {
     Blocks(Blocks),
     Buddy(Buddy),

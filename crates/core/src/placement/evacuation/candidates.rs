@@ -49,7 +49,7 @@ impl Candidate {
 }
 
 /// The candidates, by heap slot.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Candidates {
     heaps: Vec<Option<Candidate>>,
     /// The heap of each slot that was given up last. It is recorded apart from `heaps`, which drops heaps

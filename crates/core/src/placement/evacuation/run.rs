@@ -1,6 +1,5 @@
 //! A run of evacuation.
 
-use std::fmt;
 use std::ops::Deref;
 
 use super::candidates::{Candidates, Thinnest};
@@ -570,18 +569,5 @@ where
 {
     fn drop(&mut self) {
         self.cancel();
-    }
-}
-
-impl<S, H> fmt::Debug for Evacuation<S, H>
-where
-    S: Deref<Target = SharedHeapSet<H>>,
-    H: Clone,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Evacuation")
-            .field("phase", &self.phase)
-            .field("progress", &self.progress())
-            .finish_non_exhaustive()
     }
 }

@@ -12,7 +12,6 @@ const MAX_ALIGNMENT_LOG2: u32 = 22;
 const ALIGNMENTS: usize = MAX_ALIGNMENT_LOG2 as usize + 1;
 
 /// A closed heap.
-#[derive(Debug)]
 pub(super) struct ClosedHeap {
     pub(super) id: HeapId,
     pub(super) size: u64,
@@ -43,7 +42,6 @@ pub(super) fn alignment_of(range: HeapRange, size: u64) -> Alignment {
 }
 
 /// Heaps that are being emptied together, and the items for which no move is planned yet.
-#[derive(Debug)]
 pub(super) struct Unit {
     pub(super) heaps: Vec<ClosedHeap>,
     /// The items by the logarithm of their alignment, the largest of which moves first. Placed in this order in a new heap they

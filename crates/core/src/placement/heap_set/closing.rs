@@ -9,7 +9,7 @@ use crate::suballoc::AuditError;
 use crate::{Alignment, ByteSize};
 
 /// The state of a heap while it is closed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Closing {
     /// The class of the heap when it is open.
     open_class: HeapUse,

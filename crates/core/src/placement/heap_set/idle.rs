@@ -36,7 +36,7 @@ struct List {
 }
 
 /// The lists of empty heaps.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct IdleOrder {
     lists: Box<[List; CLASSES]>,
     /// A bit for each list that is not empty.

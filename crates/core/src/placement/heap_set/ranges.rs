@@ -14,7 +14,7 @@ pub(crate) struct SlabPlace {
 /// The slabs among the ranges of a heap.
 ///
 /// An entry stays when its range is freed; it contains the stamp, which no other range of the heap ever gets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct SlabNotes {
     /// The entries, by the number of the range.
     notes: Vec<Option<(Stamp, SlabPlace)>>,
@@ -30,7 +30,6 @@ pub(crate) struct UsedRange {
 }
 
 /// A heap with all its ranges.
-#[derive(Debug)]
 pub(crate) struct HeapRanges<H> {
     pub(crate) payload: H,
     pub(crate) size: ByteSize,

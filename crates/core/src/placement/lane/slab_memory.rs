@@ -7,14 +7,14 @@ use crate::ByteSize;
 use crate::suballoc::slab::table::{CutSlots, MAX_SLOTS};
 
 /// The location of a slab's memory in the set, and the owner's handle of that heap.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct SlabMemory<H> {
     ranges: SlabRanges,
     pub(super) heap: H,
 }
 
 /// The ranges of one heap in which a slab lies.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum SlabRanges {
     /// One range for all slots.
     Whole(PlacementId),

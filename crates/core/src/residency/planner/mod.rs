@@ -61,7 +61,6 @@ use crate::{ByteSize, FenceValue, SegmentGroup};
 /// planner.paged_in(&plan, FenceValue::new(1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct ResidencyPlanner {
     heaps: HeapTable,
     in_flight: InFlight,

@@ -43,14 +43,14 @@ use crate::ByteSize;
 /// submissions. The sets of the experts are reduced to the capacity before decisions, so between them an
 /// expert may have more than the capacity, and page in less than alone.
 ///
-/// In practice A is near the better of the two: see `heapwright residency --policy all generated:evaluation`.
+/// In practice A is near the better of the two: see `heapwright residency --policy all workload:evaluation`.
 ///
 /// # Cost
 ///
 /// As of both experts, in time and memory, and 24 bytes per heap: 84 bytes per heap in total. While memory
 /// was never short, only [`NextUse`] is updated; the first [`choose`](EvictionPolicy::choose) orders all
 /// heaps by their last use once.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Adaptive {
     next_use: NextUse,
     lru: Lru,

@@ -1,7 +1,5 @@
 //! A table with a row per heap, and chains through its rows, for use by policies.
 
-use std::fmt;
-
 use super::HeapSlot;
 use crate::ByteSize;
 
@@ -158,11 +156,5 @@ impl<T: Default> Rows<T> {
             }
         }
         chosen
-    }
-}
-
-impl<T> fmt::Debug for Rows<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows", self.rows.len())
     }
 }

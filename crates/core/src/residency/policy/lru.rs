@@ -9,7 +9,7 @@ use crate::ByteSize;
 /// Of heaps that are used by the same submission, the one whose use becomes known first is evicted first. It takes 12
 /// bytes per heap. Its weakness is cyclic use, which is typical of frames: of heaps that are used in turn and
 /// do not fit together, it always evicts the one that is needed next.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Lru {
     rows: Rows<Held>,
     by_use: Chain,

@@ -54,7 +54,7 @@ pub struct Moment {
 /// An implementation can only choose badly, because the planner checks each heap that it names. If it names
 /// fewer heaps than can be evicted, the others are kept, and the budget may be exceeded. The methods are
 /// called with the locks of a residency manager held, so they must not call the manager.
-pub trait EvictionPolicy: fmt::Debug + Send {
+pub trait EvictionPolicy: Send {
     /// Records that a heap is held and used from now on: it was paged in, created, or is no longer locked.
     ///
     /// `cause` is the reason; a policy that learns from paging counts [`Admission::PagedIn`] as a miss.

@@ -38,7 +38,6 @@ use habit::{Habit, Learned, SUBMISSION};
 ///
 /// [`choose_ahead`](EvictionPolicy::choose_ahead) evicts nothing below a fullness of 0.95, and above it only
 /// heaps that are away for 16 times as long as ever before and for at least 600 submissions.
-#[derive(Debug)]
 pub struct NextUse {
     rows: Rows<Habit>,
     chains: Box<[Class; CHAINS]>,

@@ -1,6 +1,5 @@
 //! The thread that waits for the operating system's notifications of budget changes and of advisable trims.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +23,6 @@ pub(crate) struct BackgroundUpdates {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
 struct Shared {
     /// Set when a budget has changed, when an update is requested, or when the thread must end.
     event: Event,
@@ -174,16 +172,6 @@ impl Drop for BackgroundUpdates {
     }
 }
 
-impl fmt::Debug for BackgroundUpdates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BackgroundUpdates")
-            .field("budget", &self.budget.as_ref().map(|(_, cookie)| cookie))
-            .field("trim", &self.trim)
-            .field("is_healthy", &self.is_healthy())
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 #[cfg(any(windows, target_os = "linux", target_os = "android"))]
 mod tests {
@@ -240,7 +228,7 @@ mod tests {
             let _gone = told.send(());
         })
         .expect("the adapter sends notifications");
-        slot.set(Mutex::new(Some(updates))).expect("set only once");
+        assert!(slot.set(Mutex::new(Some(updates))).is_ok(), "set only once");
         gpu.set_budget(SegmentGroup::Local, ByteSize::from_gib(1));
         dropped.recv_timeout(SOON).expect("dropped");
         assert_eq!(dropped.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected), "the thread ended");

@@ -30,7 +30,6 @@ pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) ->
 /// # Threads
 ///
 /// Reading is one atomic load. Queries of the operating system and changes of a reservation are serialized by a lock.
-#[derive(Debug)]
 pub(crate) struct Budgets {
     adapter: Option<IDXGIAdapter3>,
     unifies_memory: bool,
@@ -44,7 +43,6 @@ pub(crate) struct Budgets {
 }
 
 /// Values that are read without a lock.
-#[derive(Debug)]
 struct Group {
     budget: AtomicU64,
     reservation: AtomicU64,
@@ -53,7 +51,6 @@ struct Group {
     has_heaps: AtomicBool,
 }
 
-#[derive(Debug)]
 struct GroupState {
     /// `None` if the operating system reports nothing.
     os: Option<VideoMemoryInfo>,

@@ -96,7 +96,7 @@ impl fmt::Display for PressureLevel {
 type Callback = Arc<dyn Fn(&Pressure) + Send + Sync>;
 
 /// The levels of both groups, and the callbacks that are called when a level changes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct PressureMonitor {
     levels: [AtomicU8; 2],
     callbacks: Arc<Callbacks>,
@@ -191,12 +191,6 @@ impl Drop for PressureRegistration {
         // The callback may own anything, so it is dropped without the lock.
         drop(registered);
         drop(ended);
-    }
-}
-
-impl fmt::Debug for Callbacks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Callbacks").field("count", &self.lock().list.len()).finish()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Trim notifications of `ID3D12Device15`.
 
-use std::fmt;
 use std::hint::black_box;
 use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -136,11 +135,5 @@ impl TrimRegistration {
         // SAFETY: from `Arc::into_raw`, once; nobody calls the callback any more.
         drop(unsafe { Arc::from_raw(self.inbox) });
         Ok(())
-    }
-}
-
-impl fmt::Debug for TrimRegistration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrimRegistration").field("cookie", &self.cookie).finish_non_exhaustive()
     }
 }

@@ -16,7 +16,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// Events that can be reused.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Events {
     idle: Mutex<Vec<Event>>,
 }
@@ -26,7 +26,6 @@ pub(super) struct Events {
 const MOST_BETWEEN_CHECKS: Duration = Duration::from_millis(30);
 
 /// Measures how long there was no progress.
-#[derive(Debug)]
 pub(super) struct StallTimer {
     limit: Duration,
     /// The time without progress, up to the last check.
@@ -62,7 +61,6 @@ impl StallTimer {
 ///
 /// Work that was planned before its first wait is waited for as long as the GPU makes progress. Later work of other
 /// threads could keep the memory in use forever, so that all waits for it together have a limit.
-#[derive(Debug)]
 pub(super) struct Patience {
     limit: Duration,
     /// Runs from the first wait for later work on.

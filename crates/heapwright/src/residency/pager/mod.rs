@@ -2,16 +2,14 @@
 //!
 //! * `page`: plans for submissions and for what is needed now, until one succeeds.
 //! * `upkeep`: queries of the operating system, evictions that no submission needs, and pressure callbacks.
-//! * `worker`: makes heaps resident on a thread, for devices that cannot do so asynchronously.
 //! * `gpu_wait`: waits for the GPU.
 
 mod gpu_wait;
 mod page;
 mod upkeep;
-mod worker;
 
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use heapwright_core::residency::{ManagedHeapId, OverBudget, Plan, PlanRequest, QueueSlot, ResidencyPlanner};
@@ -22,7 +20,6 @@ use windows_core::HRESULT;
 use self::gpu_wait::Events;
 pub(super) use self::page::PagedIn;
 use self::upkeep::Upkeep;
-use self::worker::Worker;
 use super::books::{Books, BooksState, heap_error};
 use super::budget::{Budgets, unifies_memory};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
@@ -34,7 +31,6 @@ use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The state of a residency manager. Carries out what the planner of the books decides: evicts, makes resident, and waits
 /// for the GPU.
-#[derive(Debug)]
 pub(crate) struct Pager {
     /// The number of the manager, unique in the process, from 1.
     pub(super) number: u64,
@@ -48,9 +44,6 @@ pub(crate) struct Pager {
     current: Mutex<CurrentPlan>,
     pub(super) upkeep: Upkeep,
     events: Events,
-    worker: OnceLock<Worker>,
-    /// The error of a worker; zero if none has failed.
-    failure: AtomicI32,
     cpu_stalls: AtomicU64,
     pub(super) recording: Option<ManagerRecording>,
     pub(super) debug_name: Mutex<Option<Arc<str>>>,
@@ -58,7 +51,7 @@ pub(crate) struct Pager {
 }
 
 /// The plan that is being carried out. Its vectors are reused, so that nothing is allocated in the steady state.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct CurrentPlan {
     plan: Plan,
     to_evict: PagedObjects,
@@ -116,8 +109,6 @@ impl Pager {
             current: Mutex::new(CurrentPlan { last_value: initial, ..CurrentPlan::default() }),
             upkeep: Upkeep::default(),
             events: Events::default(),
-            worker: OnceLock::new(),
-            failure: AtomicI32::new(0),
             cpu_stalls: AtomicU64::new(0),
             recording,
             debug_name: Mutex::default(),
@@ -179,14 +170,6 @@ impl Pager {
         self.cpu_stalls.load(Ordering::Relaxed)
     }
 
-    /// Checks that no worker has failed.
-    pub(super) fn check_failure(&self) -> Result<(), Error> {
-        match self.failure.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            failure => Err(Error::device("ID3D12Device::MakeResident", HRESULT(failure))),
-        }
-    }
-
     /// Evicts the heaps that the plan selected.
     fn evict(&self, current: &mut CurrentPlan) -> Result<(), Error> {
         if current.to_evict.is_empty() {
@@ -218,21 +201,9 @@ impl Pager {
             return Err(("incrementing the paging fence value", E_FAIL));
         };
         let objects = &mut current.to_make_resident;
-        let fence = &self.paging_fence;
-        let enqueued = self.device.enqueue_make_resident(objects, self.always_in_budget, fence, value);
-        let (call, hresult) = match enqueued {
-            Some(hresult) => ("ID3D12Device3::EnqueueMakeResident", hresult),
-            None => {
-                let start =
-                    || Worker::start(self.device.interface(), fence, self.max_stall, Weak::clone(&self.this));
-                let worker = self.worker.get_or_init(start);
-                ("ID3D12Device::MakeResident", worker.make_resident(std::mem::take(objects), value))
-            }
-        };
+        let made = self.device.make_resident(objects, self.always_in_budget, &self.paging_fence, value);
         objects.clear();
-        if hresult.is_err() {
-            return Err((call, hresult));
-        }
+        made?;
         if let Some(recording) = &self.recording {
             recording.made_resident(&current.plan.make_resident);
         }
@@ -249,8 +220,7 @@ impl Pager {
     ///
     /// # Errors
     ///
-    /// The device is removed, or a worker has failed. In both cases heaps that the books consider resident may not be,
-    /// so nothing more is evicted. A worker records its failure before it signals its fence.
+    /// The device is removed: heaps that the books consider resident may not be, so nothing more is evicted.
     fn poll(&self, current: &mut CurrentPlan) -> Result<(), Error> {
         // Until the values are in the books, no slot must become another queue's, whose fence begins anew.
         let queues = self.queues.read();
@@ -260,7 +230,6 @@ impl Pager {
         if paging == FenceValue::DEVICE_REMOVED {
             return Err(self.device.removed());
         }
-        self.check_failure()?;
         let mut state = self.books.lock();
         state.planner.complete_paging(paging);
         for &(slot, value) in &current.completed {
@@ -279,12 +248,11 @@ impl Pager {
         if self.paging_completed() == FenceValue::DEVICE_REMOVED {
             return Err(self.device.removed());
         }
-        self.check_failure()
+        Ok(())
     }
 
     /// Counts a lock on a heap, and waits until it is resident.
     pub(super) fn lock_heap(&self, id: ManagedHeapId) -> Result<(), Error> {
-        self.check_failure()?;
         let outcome = {
             let mut state = self.books.lock();
             state.planner.complete_paging(self.paging_completed());

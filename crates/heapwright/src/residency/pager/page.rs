@@ -21,7 +21,6 @@ use crate::Error;
 const SOON_USED_STALL: Duration = Duration::from_millis(100);
 
 /// Lists of a submission whose heaps are resident together.
-#[derive(Debug)]
 pub(in crate::residency) struct PagedIn<'q> {
     /// The paging fence value to wait for; zero if there is nothing to wait for.
     pub(in crate::residency) arrives: FenceValue,

@@ -16,7 +16,7 @@ use crate::residency::budget::{BackgroundUpdates, PressureLevel, PressureMonitor
 const AHEAD_INTERVAL: u64 = 32;
 
 /// When memory is trimmed and pressure callbacks are called.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(in crate::residency) struct Upkeep {
     pub(in crate::residency) pressure: PressureMonitor,
     /// The thread that does it in the background, if there is one.

@@ -237,7 +237,7 @@ impl Program {
                 continue;
             }
             planned
-                .create_resource(&live.allocation, InitialState::default(), None)
+                .create_resource(&live.allocation, InitialState::default(), None, &[])
                 .expect("the target is free");
             planned.complete(&mut live.allocation).expect("it lives");
         }

@@ -236,7 +236,7 @@ fn move_some(allocator: &ResourceAllocator) -> usize {
         for mut planned in step.moves {
             let index = usize::try_from(planned.user_data()).expect("small");
             let made = held[index].as_mut().expect("it lives");
-            planned.create_resource(made, InitialState::default(), None).expect("created");
+            planned.create_resource(made, InitialState::default(), None, &[]).expect("created");
             planned.complete(made).expect("it is the one");
         }
         if step.state == DefragmentationState::Finished {

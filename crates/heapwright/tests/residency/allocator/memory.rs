@@ -250,7 +250,7 @@ fn a_move_says_what_memory_it_goes_to() {
             let id = planned.allocation();
             let allocation = made.iter_mut().find(|allocation| allocation.id() == id).expect("it is live");
             let target = planned
-                .create_resource(allocation, InitialState::State(COMMON), None)
+                .create_resource(allocation, InitialState::State(COMMON), None, &[])
                 .expect("placed")
                 .clone();
             let memory = planned.destination_memory().expect("it is managed");

@@ -30,7 +30,7 @@ const formatTime = (us) => {
   }
   return Math.round(us) + ' µs';
 };
-const KINDS = ['kind unknown', 'buffer', 'texture', 'render target or depth-stencil', 'multisampled texture', 'slab', 'backing buffer'];
+const KINDS = ['kind unknown', 'buffer', 'texture', 'render target or depth-stencil', 'multisampled texture', 'backing buffer'];
 const HEAP_TYPES = ['', 'DEFAULT', 'UPLOAD', 'READBACK', 'CUSTOM', 'GPU_UPLOAD'];
 const PLACEMENTS = ['', 'a part of a larger buffer', 'placed in a shared heap', 'placed in a heap of its own', 'committed', 'imported'];
 const REASONS = ['', 'the usual placement', 'a flag of the allocation requires it', 'a flag of the allocator requires it',

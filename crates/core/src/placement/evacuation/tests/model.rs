@@ -250,7 +250,7 @@ impl<'a> Scene<'a> {
         assert!(
             closed.is_none() || !self.heaps.contains_key(&name),
             "{closed:?} is closed after {planned:?}, {:?}, supplied {:?}",
-            self.run,
+            self.run.progress(),
             self.supplied
         );
     }
@@ -390,7 +390,7 @@ impl<'a> Scene<'a> {
                 self.complete(0);
             }
         }
-        panic!("the run does not terminate: {:?}", self.run);
+        panic!("the run does not terminate: {:?}", self.run.progress());
     }
 }
 

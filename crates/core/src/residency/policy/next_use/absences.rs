@@ -7,7 +7,6 @@ use super::habit::{SUBMISSION, Smoothed, left};
 ///
 /// The data of a single heap say little while its gaps are few or irregular. But most programs use heaps in
 /// phases, and heaps that are away return together with others.
-#[derive(Debug)]
 pub(super) struct Absences {
     cells: Box<[[Cell; OCTAVES]; OCTAVES]>,
 }
@@ -90,7 +89,7 @@ impl Absences {
 
 /// The number of heaps of one kind that were expected, the number that returned, and the time of their
 /// return.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Returns {
     after: Smoothed,
     waited_for: u32,

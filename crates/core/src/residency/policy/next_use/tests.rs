@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Heaps of one byte, some of them resident, and a program that uses them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Program {
     policy: NextUse,
     resident: BTreeSet<u32>,

@@ -29,29 +29,9 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number from 0 to below 1.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Returns true with a probability.
-    pub fn chance(&mut self, probability: f64) -> bool {
-        self.unit() < probability
-    }
-
     /// Returns a number from `low` to below `high`.
-    pub fn range(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) fn range(&mut self, low: u64, high: u64) -> u64 {
         low + self.bits() % (high - low)
-    }
-
-    /// Returns an index of a slice of this length.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the length is zero.
-    pub fn index(&mut self, len: usize) -> usize {
-        usize::try_from(self.bits() % len as u64).expect("smaller than a length")
     }
 }
 
