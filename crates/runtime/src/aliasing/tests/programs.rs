@@ -104,15 +104,66 @@ fn earlier_losses_do_not_affect_inherited_contents() {
         let buffer = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
         assert_eq!(stage.said(QUEUE, &[stage.all_texels(&small, 0, false)]), []);
         assert_eq!(stage.said(QUEUE, &[stage.bytes(&tight, 0, KIB_4, false)]), []);
-        let (found, commands) = stage.execute(QUEUE, &[stage.bytes(&buffer, tight_at, KIB_4, true)]);
+        let (found, ranges) = overwritten(&stage, stage.bytes(&buffer, tight_at, KIB_4, true));
         assert_eq!(found, []);
-        for command in commands {
-            if let Command::Scramble { ranges, .. } = command {
-                let is_apart =
-                    |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
-                assert!(ranges.iter().all(is_apart), "{ranges:?} contains the bytes inherited at {tight_at}");
-            }
-        }
+        let is_apart = |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
+        assert!(ranges.iter().all(is_apart), "{ranges:?} contains the bytes inherited at {tight_at}");
+        let is_lost = |&(start, size): &(u64, u64)| start <= small_at && small_at + KIB_4 <= start + size;
+        assert!(ranges.iter().any(is_lost), "{ranges:?} lacks the bytes of the texture");
+    }
+}
+
+/// Returns the broken rules, and offsets and sizes of the bytes that are overwritten because they are undefined.
+fn overwritten(stage: &Stage, call: Call) -> (Vec<Rule>, Vec<(u64, u64)>) {
+    let (found, commands) = stage.execute(QUEUE, &[call]);
+    let ranges = commands.iter().filter_map(|command| match command {
+        Command::Scramble { ranges, .. } => Some(ranges.to_vec()),
+        _ => None,
+    });
+    (found.iter().map(|found| found.rule).collect(), ranges.flatten().collect())
+}
+
+#[test]
+fn undefined_bytes_are_overwritten_unless_a_write_covers_them() {
+    let texture = Kind::texture(TextureMemoryLayout::Unknown, 128, 1);
+    let part = TexelRegion { start: [0; 3], size: [64, 64, 1] };
+    let all = TexelRegion { start: [0; 3], size: [128, 128, 1] };
+    for (region, is_read, broken, expected) in [
+        (all, true, vec![Rule::I2], vec![(0, KIB_64)]),
+        (part, true, vec![Rule::I2], vec![(0, KIB_64)]),
+        (part, false, vec![], vec![(0, KIB_64)]),
+        (all, false, vec![], vec![]),
+    ] {
+        let (stage, heap) = with_heap(NONE);
+        let buffer = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
+        let texture = stage.place(&heap, 0, texture, COMMON);
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, false)]), []);
+        let access = stage.texels(&texture, 0, region, is_read);
+        assert_eq!(overwritten(&stage, access), (broken, expected), "{region:?}, {is_read}");
+    }
+}
+
+/// Packed mips are one unit.
+#[test]
+fn packed_mips_are_inherited_if_all_of_them_are_in_common() {
+    let (layout, usage) = (TextureMemoryLayout::UndefinedSwizzle64Kib, TextureUsage::default());
+    let kind = Kind::Texture { layout, side: 64, mips: 2, slices: 1, usage, hidden: 0 };
+    for (in_common, expected) in [
+        (vec![0, 1], vec![]),
+        (vec![0], vec![(Rule::I2, Some(2), Some(1))]),
+        (vec![1], vec![(Rule::I2, Some(2), Some(1))]),
+    ] {
+        let (stage, heap) = with_heap(NONE);
+        let [one, twin] = [COMMON; 2].map(|state| stage.place(&heap, 0, kind, state));
+        let to_common = Note::Transition {
+            resource: std::sync::Arc::clone(&one.driver),
+            subresources: Subresources::Some(in_common),
+            after: COMMON,
+        };
+        let [first, second] = [0, 1].map(|mip| stage.all_texels(&one, mip, false));
+        let calls = [first, second, Call::notes("ResourceBarrier", vec![to_common])];
+        assert_eq!(stage.said(QUEUE, &calls), []);
+        assert_eq!(stage.said(QUEUE, &[stage.all_texels(&twin, 0, true)]), expected);
     }
 }
 
