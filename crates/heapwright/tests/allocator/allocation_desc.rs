@@ -1,6 +1,6 @@
 //! Each field of an allocation's and a resource's description changes something that its user or the device sees.
 
-use crate::faulty_device::{Seen, Session, faulty, faulty_first, inject_first};
+use crate::faulty_device::{Seen, Session, faulty, inject_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
@@ -200,27 +200,6 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
     for formats in [&formats[..], &[]] {
         refused(old.create(&HeapType::Default.into_place(), in_layout(formats)), Error::is_unsupported);
-    }
-}
-
-#[test]
-fn a_clear_value_reaches_the_device() {
-    let (gpu, faults) = faulty_first(None, E_FAIL);
-    let allocator = allocator(&gpu, Default::default());
-    let clear = ClearValue::Color { format: DXGI_FORMAT_R8G8B8A8_UNORM, color: [0.0; 4] };
-    for flags in [NONE, COMMITTED] {
-        for clear in [None, Some(clear)] {
-            faults.take_seen();
-            let place = place(HeapType::Default, flags);
-            allocator.create_resource(&place, &target(64, 64, 1), COMMON, clear).expect("made");
-            let has = faults.take_seen().into_iter().find_map(|seen| match seen {
-                Seen::Placed { has_clear_value, .. } | Seen::Committed { has_clear_value, .. } => {
-                    Some(has_clear_value)
-                }
-                _ => None,
-            });
-            assert_eq!(has, Some(clear.is_some()));
-        }
     }
 }
 

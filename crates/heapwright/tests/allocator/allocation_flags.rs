@@ -41,16 +41,6 @@ fn never_allocate_heap_uses_what_is_held_or_nothing() {
 }
 
 #[test]
-fn never_allocate_heap_holds_within_a_resource_too() {
-    let (_gpu, allocator) = with_allocator(any_device());
-    let never = place(HeapType::Upload, WITHIN | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
-    refused(try_buffer(&allocator, &never, 100), Error::is_out_of_memory);
-    let first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 100);
-    let second = buffer(&allocator, &never, 100);
-    assert_eq!(first.resource(), second.resource());
-}
-
-#[test]
 fn never_suballocate_heap_shares_with_nobody() {
     let (_gpu, allocator) = with_allocator(any_device());
     let own = place(HeapType::Default, OWN);
@@ -224,17 +214,6 @@ fn a_budget_of_zero_without_usage_is_no_budget() {
 }
 
 #[test]
-fn prefer_committed_is_placed_where_that_fails() {
-    let (gpu, faults) = faulty_first(Some(Call::CreateCommittedResource), E_OUTOFMEMORY);
-    let allocator = allocator(&gpu, Default::default());
-    let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
-    let committed = buffer(&allocator, &prefer, 1000);
-    assert_eq!(placement(&committed), Placement::Committed);
-    faults.fail_all();
-    assert_eq!(buffer(&allocator, &prefer, 1000).info().decision.placement, Placement::SharedHeap);
-}
-
-#[test]
 fn upper_address_takes_the_other_end_of_a_linear_heap() {
     let (_gpu, allocator) = with_allocator(any_device());
     let linear = |max_heap_count| {
@@ -266,13 +245,4 @@ fn upper_address_takes_the_other_end_of_a_linear_heap() {
         try_buffer(&allocator, &place(HeapType::Default, flags), 64 * KIB),
         "ResourceAllocationDesc::flags",
     );
-}
-
-#[test]
-fn always_attribute_heaps_is_without_effect_where_memory_is_not_unified() {
-    let (_gpu, allocator) = with_allocator(any_device());
-    let attributed = place(HeapType::Upload, ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
-    let [first, second] =
-        [attributed, HeapType::Upload.into_place()].map(|place| buffer(&allocator, &place, 10));
-    assert_eq!(first.heap(), second.heap());
 }

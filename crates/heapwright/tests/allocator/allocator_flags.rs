@@ -1,32 +1,11 @@
 //! Each flag of an allocator changes something that its user or the device sees.
 
-use crate::faulty_device::{Call, Faults, faulty_first, inject};
+use crate::faulty_device::{Faults, faulty_first, inject};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 use heapwright::d3d12::*;
 use heapwright::*;
 use heapwright_runtime::SegmentGroup;
-
-#[test]
-fn always_committed_leaves_every_heap_to_d3d12() {
-    let gpu = any_device();
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
-    let committed = local(&allocator, 1000);
-    assert_eq!(committed.heap(), None);
-    let decision = committed.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::Committed, PlacementReason::AllocatorFlag));
-    let stats = allocator.stats();
-    assert_eq!((stats.heaps_created, stats.committed_count, stats.heap_count), (0, 1, 1));
-    assert_usage(&gpu, stats.committed);
-
-    // As in GPGMM, the flag does not affect parts of a resource: it is about resources in heaps.
-    let within = place(HeapType::Upload, WITHIN);
-    let part = buffer(&allocator, &within, 100);
-    assert_eq!(placement(&part), Placement::WithinResource);
-    drop((committed, part));
-    assert_eq!(allocator.stats().committed, ByteSize::ZERO);
-    assert_returns_everything(&allocator, &gpu);
-}
 
 #[test]
 fn always_in_budget_refuses_what_the_device_would_have_had() {
@@ -113,43 +92,6 @@ fn nobody_waits_for_a_heap_that_is_made_in_advance() {
 }
 
 #[test]
-fn slabs_say_when_a_heap_is_worth_making_in_advance() {
-    let gpu = any_device();
-    let allocator = allocator(
-        &gpu,
-        ResourceAllocatorDesc {
-            flags: ResourceAllocatorFlags::ALLOW_PREFETCH,
-            suballocation_algorithm: SuballocationAlgorithm::Slab,
-            preferred_heap_size: Some(ByteSize::from_mib(1)),
-            ..Default::default()
-        },
-    );
-    // A heap holds 16 allocations, and heaps do not grow before four are full. A heap that is half full
-    // causes the next one to be prefetched.
-    let mut held: Vec<_> = (0..8).map(|_| local(&allocator, 64 * KIB)).collect();
-    wait_for_empty_heap(&allocator);
-    held.extend((8..64).map(|_| local(&allocator, 64 * KIB)));
-    let stats = allocator.stats();
-    assert!(stats.prefetched_heap_misses_eliminated > 0, "{stats:?}");
-    drop(held);
-    assert_returns_everything(&allocator, &gpu);
-}
-
-#[test]
-fn a_failed_prefetch_leaves_no_trace() {
-    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let allocator = allocator(&gpu, flagged(ResourceAllocatorFlags::ALLOW_PREFETCH));
-    faults.fail_nth(1);
-    let first = buffer(&allocator, &prefetched(), MIB);
-    wait_until(|| faults.has_failed());
-    let others: Vec<_> = (0..3).map(|_| buffer(&allocator, &prefetched(), MIB)).collect();
-    assert!(faults.has_failed());
-    drop((first, others));
-    drop(buffer(&allocator, &prefetched(), MIB));
-    assert_returns_everything(&allocator, &gpu);
-}
-
-#[test]
 fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
     let gpu = any_device();
     for suballocation_algorithm in ALGORITHMS {
@@ -165,26 +107,6 @@ fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
             assert_returns_everything(&allocator, &gpu);
         }
     }
-}
-
-#[test]
-fn allow_unified_memory_has_one_kind_of_heap_on_cache_coherent_uma() {
-    let gpu = open("cache-coherent-uma");
-    let unified = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
-    let [default, upload, readback] = [HeapType::Default, HeapType::Upload, HeapType::Readback]
-        .map(|heap_type| buffer(&unified, &heap_type.into_place(), 1000));
-    assert_eq!(default.heap(), upload.heap());
-    assert_ne!(default.heap(), readback.heap());
-    assert_eq!(properties_of(&default).0.Type, D3D12_HEAP_TYPE_CUSTOM);
-    assert_eq!(properties_of(&readback).0.Type, D3D12_HEAP_TYPE_READBACK);
-    assert!(!default.needs_copy(), "the CPU writes what the GPU reads");
-    let always = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
-    let attributed = buffer(&unified, &always, 1000);
-    assert_eq!(properties_of(&attributed).0.Type, D3D12_HEAP_TYPE_DEFAULT);
-
-    let apart = usual(&gpu);
-    let typed = buffer(&apart, &HeapType::Default.into_place(), 1000);
-    assert_eq!(properties_of(&typed).0.Type, D3D12_HEAP_TYPE_DEFAULT);
 }
 
 #[test]

@@ -231,19 +231,6 @@ fn operations_release_heaps_while_frames_stand_still() {
 }
 
 #[test]
-fn operations_on_other_heaps_count() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
-    allocator.on_time(Duration::ZERO);
-    drop(local(&allocator, 50 * MIB));
-    let upload = HeapType::Upload.into_place();
-    for _ in 0..1_000 {
-        drop(try_buffer(&allocator, &upload, 100_000).expect("there is memory"));
-    }
-    assert!(held_in(&allocator, HeapType::Default).is_zero());
-}
-
-#[test]
 fn frames_and_time_of_a_parent_age_nested_allocators() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);

@@ -1,7 +1,7 @@
 //! A device fails its Nth call, for every N: the error is reported, nothing is leaked, and the allocator
 //! remains usable.
 
-use crate::faulty_device::{Call, Faults, faulty, faulty_first, inject, inject_first};
+use crate::faulty_device::{Call, Faults, faulty_first, inject, inject_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
@@ -302,30 +302,6 @@ fn heaps_made_in_advance_may_fail_as_well() {
 }
 
 #[test]
-fn a_device_that_gives_no_memory_at_all_is_told_so_in_every_way() {
-    let (gpu, faults) = faulty(None, E_OUTOFMEMORY);
-    let allocator = allocator(&gpu, Default::default());
-    for call in [Call::CreateHeap, Call::CreatePlacedResource, Call::CreateCommittedResource] {
-        let only = Faults::new(Some(call), E_OUTOFMEMORY);
-        inject(&gpu.device, &only);
-        let allocator = usual(&gpu);
-        only.fail_all();
-        let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
-        let committed = place(HeapType::Default, COMMITTED);
-        assert_eq!(try_buffer(&allocator, &never, 1000).is_ok(), call == Call::CreateCommittedResource);
-        assert_eq!(try_buffer(&allocator, &committed, 1000).is_ok(), call != Call::CreateCommittedResource);
-        assert!(allocate(&allocator, 1000).is_ok(), "one of the ways is left");
-        assert_returns_everything(&allocator, &gpu);
-    }
-    inject(&gpu.device, &faults);
-    faults.fail_all();
-    let error = allocate(&allocator, 1000).expect_err("nothing works any more");
-    is_one_line(&error);
-    faults.disarm();
-    allocate(&allocator, 1000).expect("and then it does");
-}
-
-#[test]
 fn a_heap_refused_once_is_tried_again() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let allocator = allocator(&gpu, Default::default());
@@ -335,23 +311,6 @@ fn a_heap_refused_once_is_tried_again() {
     assert_eq!(faults.calls(), 2);
     assert_eq!(allocator.stats().reserved, ByteSize::from_kib(64));
     drop(allocation);
-}
-
-#[test]
-fn a_device_without_memory_is_told_from_a_device_that_is_gone() {
-    let desc = ResourceAllocatorDesc::default();
-    let scenario = |scene: &mut Scene<'_>, _: &ID3D12Fence| buffers(scene, 3);
-    let (call, answer) = (Call::CreateHeap, DXGI_ERROR_DEVICE_REMOVED);
-    let removed = fail_each(inject_first, Some(call), answer, &desc, scenario, |error| {
-        assert!(error.is_device_removed() && !error.is_out_of_memory(), "{error}");
-        assert_eq!(error.hresult(), DXGI_ERROR_DEVICE_REMOVED);
-    });
-    assert!(removed >= 5);
-    let (call, answer) = (Call::CreatePlacedResource, E_OUTOFMEMORY);
-    let refused = fail_each(inject_first, Some(call), answer, &desc, scenario, |error| {
-        assert!(error.is_out_of_memory(), "{error}");
-    });
-    assert!(refused >= 24);
 }
 
 #[test]

@@ -322,19 +322,6 @@ fn submit(gpu: &impl Opened, manager: &ResidencyManager, lists: &[&ResidencyList
     }
 }
 
-#[test]
-fn gpgmms_replay_repeats_a_trace_without_a_manager() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("alone.json");
-    let gpu = open("discrete");
-    let record_options = record_options(&file, RecordFlags::ALL);
-    let allocator = allocator(&gpu, ResourceAllocatorDesc { record_options, ..Default::default() });
-    let made = use_allocator(&gpu, &allocator);
-    let live = made.len();
-    drop((made, allocator));
-    assert_eq!(replay(&gpu, &file), [live, 0, 0]);
-}
-
 /// Calls are recorded without objects, also if they fail, and each has a duration.
 #[test]
 fn calls_are_recorded_whether_they_succeed_or_not() {

@@ -153,18 +153,6 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
 }
 
 #[test]
-fn no_limit_concerns_what_is_imported() {
-    let gpu = any_device();
-    let limits = HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
-    let allocator = allocator(&gpu, with_limits(limits));
-    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::from_mib(1)));
-    let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("it exists already");
-    assert!(try_buffer(&allocator, &HeapType::Default.into_place(), 1).is_err());
-    drop(allocator);
-    assert_eq!(made.size(), ByteSize::from_mib(1), "it outlives its allocator");
-}
-
-#[test]
 fn an_allocation_of_every_kind_knows_its_allocator() {
     let (_gpu, allocator) = with_allocator(any_device());
     let of = |flags| buffer(&allocator, &place(HeapType::Upload, flags), 1000);

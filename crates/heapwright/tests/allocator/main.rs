@@ -13,7 +13,6 @@ mod committed;
 mod counting_allocator;
 mod deferred;
 mod empty_heaps;
-mod fault_injection;
 mod faults;
 #[path = "../faulty_device/mod.rs"]
 mod faulty_device;

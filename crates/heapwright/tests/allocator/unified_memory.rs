@@ -128,7 +128,7 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     };
     for hresult in [E_NOTIMPL, E_INVALIDARG] {
         for flags in [NONE, OWN, COMMITTED] {
-            let faults = Faults::new(Some(Call::CreateQueryHeap), hresult);
+            let faults = Faults::new(Some(Call::CreateFence), hresult);
             inject_first(&gpu.device, &faults);
             let desc = ResourceAllocatorDesc {
                 flags: ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY,

@@ -86,19 +86,6 @@ fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
 }
 
 #[test]
-fn a_part_costs_no_call_of_the_device_once_there_is_room() {
-    let (gpu, allocator) = with_allocator(any_device());
-    let first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 256);
-    let usage_before = counted(&gpu);
-    let more: Vec<_> = (0..100).map(|_| buffer(&allocator, &place(HeapType::Upload, WITHIN), 256)).collect();
-    assert!(more.iter().all(|part| part.resource() == first.resource()));
-    assert_eq!(counted(&gpu), usage_before);
-    let stats = allocator.stats();
-    assert_eq!((stats.allocation_count, stats.used_block_count, stats.heap_count), (101, 101, 1));
-    assert_eq!(stats.used, ByteSize::new(101 * 256), "parts, not the buffers that they are of");
-}
-
-#[test]
 fn what_may_be_no_part_is_a_resource_of_its_own() {
     let mut gpu = any_device();
     if gpu.lacks("GPU upload heaps", |caps| caps.gpu_upload_heaps) {

@@ -189,11 +189,9 @@ unsafe fn replace_first(methods: &Methods<Injected>) {
         });
         let device = methods.of::<ID3D12Device>();
         count!(device.CheckFeatureSupport(feature, data, size));
-        count!(device.CreateDescriptorHeap(desc, riid, heap));
         count!(device.MakeResident(count, objects));
         count!(device.Evict(count, objects));
         count!(device.CreateFence(value, flags, riid, fence));
-        count!(device.CreateQueryHeap(desc, riid, heap));
         device.replace(method!(GetNodeCount), |call, ()| call.data.faults.node_count());
         device.replace(method!(GetCustomHeapProperties), |call, (out, _, heap_type)| {
             (call.original.GetCustomHeapProperties)(call.this, out, 0, heap_type)

@@ -29,8 +29,6 @@ pub(crate) enum Call {
     EnqueueMakeResident,
     Evict,
     CreateFence,
-    CreateDescriptorHeap,
-    CreateQueryHeap,
     CreateCommandQueue,
     /// `ID3D12CommandQueue::Signal`.
     QueueSignal,

@@ -192,12 +192,6 @@ impl Gpu {
         true
     }
 
-    /// Like [`lacks`](Self::lacks), for a device without an adapter.
-    pub(crate) fn lacks_adapter(&mut self) -> bool {
-        let has_adapter = self.adapter.is_some();
-        self.lacks("adapter", |_| has_adapter)
-    }
-
     /// Returns the heap types that the device has, and prints those that it lacks.
     pub(crate) fn heap_types(&self) -> Vec<HeapType> {
         let caps = DeviceCaps::query(&self.device).expect("a sound device");

@@ -21,31 +21,6 @@ fn with_flags(flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
     ResidencyHeapDesc { flags, ..Default::default() }
 }
 
-/// F.2, 11: heaps that are created evicted are made resident by lists and by locks, and the sums stay
-/// consistent.
-#[test]
-fn what_is_created_evicted_is_paged_in() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = vec![
-        scene.not_resident(1, 1, &ResidencyHeapDesc::default()),
-        scene.not_resident(2, 1, &ResidencyHeapDesc::default()),
-    ];
-    assert!(things.iter().all(|thing| !thing.is_resident()));
-    scene.check_books(&things);
-    scene.run(&queue, &[&scene.write(&things[0])]);
-    assert!(things[0].is_resident() && !things[1].is_resident());
-    scene.check_books(&things);
-    things[1].heap.lock().expect("there is room");
-    assert!(things[1].is_resident());
-    scene.check_books(&things);
-    assert_eq!(things[1].heap.unlock().expect("locked"), 0);
-    scene.check_books(&things);
-    scene.run(&queue, &[&scene.write(&things[1])]);
-    scene.run(&queue, &[&scene.work(&things)]);
-    scene.end(things);
-}
-
 /// GPGMM's reference: "the flag only has effect when the heap's residency status cannot be determined".
 #[test]
 fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
@@ -71,26 +46,6 @@ fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
     assert_eq!(things[1].heap.unlock().expect("locked"), 0);
     drop(adopted);
     scene.end(things);
-}
-
-/// F.2, 12: with ALWAYS_IN_BUDGET and a full budget, heaps that are created evicted are still created, and
-/// use no memory.
-#[test]
-fn what_is_created_evicted_needs_no_budget() {
-    let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
-    let (scene, queue, mut things) =
-        Scene::simulated(ResidencyManagerDesc { flags, ..budget(2) }).with_things(2);
-    things.iter().for_each(|thing| thing.heap.lock().expect("resident"));
-    let full = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
-    refused(full, Error::is_over_budget);
-    things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
-    things.push(scene.not_resident(4, 1, &with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET)));
-    assert_eq!(things.iter().filter(|thing| thing.is_resident()).count(), 2);
-    scene.check_books(&things);
-    assert_eq!(things[0].heap.unlock().expect("locked"), 0);
-    scene.run(&queue, &[&scene.write(&things[2])]);
-    assert!(things[2].is_resident() && !things[0].is_resident());
-    scene.finish(things);
 }
 
 /// F.2, 15 (and 1e): the queue does not begin before paging has ended.

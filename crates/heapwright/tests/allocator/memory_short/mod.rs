@@ -40,26 +40,6 @@ fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
 }
 
 #[test]
-fn parts_of_buffers_use_what_other_parts_left() {
-    let gpu = any_device();
-    let limits = HeapLimits { upload: Some(ByteSize::from_mib(1)), ..Default::default() };
-    let allocator = allocator(&gpu, with_limits(limits));
-    let within = ResourceAllocationDesc {
-        flags: WITHIN | ResourceAllocationFlags::NEVER_FALLBACK,
-        ..ResourceAllocationDesc::new(HeapType::Upload)
-    };
-    let part = |size| {
-        let desc = buffer_desc(ByteSize::new(size));
-        allocator.create_resource(&within, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)
-    };
-    let held: Vec<_> = std::iter::from_fn(|| part(200).ok()).collect();
-    let kept: Vec<_> = held.into_iter().skip(49).step_by(50).collect();
-    let large: Vec<_> = std::iter::from_fn(|| part(5000).ok()).collect();
-    assert!(large.len() >= kept.len(), "{} parts of 5,000 bytes in {} gaps", large.len(), kept.len());
-    allocator.audit().expect("consistent");
-}
-
-#[test]
 fn within_budget_gives_back_what_exceeds_it_at_once() {
     for always in [true, false] {
         let gpu = open("discrete");
@@ -157,25 +137,6 @@ fn heaps_of_their_own_do_not_pile_up() {
             assert_returns_everything(&allocator, &gpu);
         }
     }
-}
-
-#[test]
-fn own_heaps_of_textures_and_of_random_sizes_do_not_pile_up() {
-    let (gpu, allocator) = with_allocator(open("discrete"));
-    let alone = place(HeapType::Default, OWN);
-    let mut largest = 0;
-    for number in 1..200_u64 {
-        let width = 256 * (number * 7919 % 16 + 1);
-        let made = try_texture(&allocator, &alone, &texture(width, 1024)).expect("room");
-        largest = largest.max(made.size().get());
-        drop(made);
-    }
-    assert!(allocator.reserved().get() <= 2 * largest + MIB, "{} for {largest}", allocator.reserved());
-    for number in 1..200_u64 {
-        drop(buffer(&allocator, &alone, (number * 7919 % 97 + 1) * MIB));
-    }
-    assert!(allocator.reserved() <= ByteSize::from_mib(2 * 98 + 40), "{}", allocator.reserved());
-    assert_returns_everything(&allocator, &gpu);
 }
 
 #[test]

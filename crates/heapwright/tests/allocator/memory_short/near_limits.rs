@@ -46,18 +46,6 @@ fn an_own_heap_uses_a_larger_empty_heap_where_nothing_may_be_released() {
 }
 
 #[test]
-fn own_heaps_within_a_budget_hold_little_more_than_they_need() {
-    let gpu = open("discrete");
-    gpu.set_budget(Group::Local, ByteSize::from_mib(128));
-    let allocator = usual(&gpu);
-    drop((0..31).map(|_| local(&allocator, 4 * MIB)).collect::<Vec<_>>());
-    let own: Vec<_> = (0..100).map(|_| buffer(&allocator, &place(HeapType::Default, OWN), 4 * KIB)).collect();
-    allocator.release_empty_heaps();
-    assert!(allocator.reserved() <= ByteSize::from_mib(16), "{} in 100 heaps", allocator.reserved());
-    drop(own);
-}
-
-#[test]
 fn a_pooled_heap_that_is_too_large_is_used_or_released() {
     for flags in [ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, ResourceAllocatorFlags::empty()] {
         for algorithm in ALGORITHMS {
@@ -77,15 +65,6 @@ fn a_pooled_heap_that_is_too_large_is_used_or_released() {
             }
         }
     }
-}
-
-#[test]
-fn a_small_buffer_leaves_most_of_a_limit() {
-    let gpu = open("discrete");
-    let allocator = allocator(&gpu, limited(3 * MIB));
-    let small = try_local(&allocator, NONE, 512).expect("within the limit");
-    try_local(&allocator, OWN_HEAP, 2560 * KIB).expect("half a mebibyte is enough for 512 bytes");
-    drop(small);
 }
 
 #[test]

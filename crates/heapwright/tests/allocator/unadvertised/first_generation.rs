@@ -48,16 +48,6 @@ fn no_device_is_asked_for_what_is_an_error_there() {
     }
 }
 
-#[test]
-fn its_caps_are_those_of_the_time() {
-    let caps = DeviceCaps::query(&first().device).expect("answered");
-    assert_eq!(caps.architecture, Architecture::Discrete);
-    assert_eq!((caps.interface_version, caps.resource_heap_tier), (0, 1));
-    assert_eq!((caps.tight_alignment_tier, caps.gpu_upload_heaps), (0, false));
-    assert_eq!(caps.buffer_alignment.get(), 64 * KIB);
-    assert!(!caps.enhanced_barriers && !caps.relaxed_format_casting);
-}
-
 fn unsupported(result: Result<impl std::fmt::Debug, Error>, named: &str) {
     let error = refused(result, Error::is_unsupported);
     assert!(error.to_string().contains(named), "{named} is not named: {error}");

@@ -61,16 +61,6 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
 }
 
 #[test]
-fn without_a_manager_there_is_none() {
-    let gpu = open("discrete");
-    let allocator =
-        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default()).expect("sound");
-    assert!(allocator.residency_manager().is_none());
-    let made = try_buffer(&allocator, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
-    assert!(made.memory().is_none());
-}
-
-#[test]
 fn a_manager_of_another_device_is_refused() {
     let [gpu, other] = [open("discrete"), open("discrete")];
     let manager =
