@@ -32,7 +32,7 @@ impl Kind {
 #[derive(Clone)]
 pub(super) struct Access<'a> {
     pub(super) resource: &'a Arc<DriverResource>,
-    pub(super) part: AccessedPart<'a>,
+    pub(super) part: ResourcePart<'a>,
     pub(super) kind: Kind,
     /// The synchronization scope that a barrier must wait for.
     pub(super) sync: D3D12_BARRIER_SYNC,
@@ -40,43 +40,18 @@ pub(super) struct Access<'a> {
     pub(super) state: D3D12_RESOURCE_STATES,
 }
 
-/// The accessed part of a resource, as the command describes it.
-#[derive(Debug, Clone)]
-pub(super) enum AccessedPart<'a> {
-    Whole,
-    Bytes(u64, u64),
-    Texels(u32, TexelRegion),
-    Tiles(&'a [u32]),
-}
-
-impl AccessedPart<'_> {
-    pub(super) fn pieces(&self, shape: &Shape) -> Vec<Piece> {
-        match self {
-            Self::Whole => shape.whole(),
-            Self::Bytes(start, size) => shape.bytes(*start, *size),
-            Self::Texels(subresource, region) => shape.texel_region(*subresource, *region),
-            Self::Tiles(tiles) => shape.tiles(tiles),
-        }
-    }
-
-    pub(super) fn subresources(&self, shape: &Shape) -> Range<u32> {
-        match self {
-            Self::Texels(subresource, _) => *subresource..subresource.saturating_add(1),
-            Self::Whole | Self::Bytes(..) | Self::Tiles(_) => 0..shape.subresource_count(),
-        }
-    }
-}
-
-/// The part of a resource that the CPU or a view accesses.
+/// The accessed part of a resource.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum ResourcePart {
+pub(crate) enum ResourcePart<'a> {
+    Whole,
     /// Offset and size of a range of a buffer, in bytes.
     Bytes(u64, u64),
     Subresource(u32),
     Texels(u32, TexelRegion),
+    Tiles(&'a [u32]),
 }
 
-impl ResourcePart {
+impl ResourcePart<'_> {
     /// Returns the parts of the resource that a view shows of one plane.
     pub(crate) fn of_view(view: &View, plane: u32) -> Vec<Self> {
         match view.part {
@@ -93,11 +68,13 @@ impl ResourcePart {
     /// Returns the pieces of the part and its subresources.
     pub(super) fn pieces(self, shape: &Shape) -> (Vec<Piece>, Range<u32>) {
         match self {
+            Self::Whole => (shape.whole(), 0..shape.subresource_count()),
             Self::Bytes(start, size) => (shape.bytes(start, size), 0..1),
             Self::Subresource(index) => (shape.subresource(index), index..index.saturating_add(1)),
             Self::Texels(index, region) => {
                 (shape.texel_region(index, region), index..index.saturating_add(1))
             }
+            Self::Tiles(tiles) => (shape.tiles(tiles), 0..shape.subresource_count()),
         }
     }
 }
@@ -155,8 +132,8 @@ pub(super) fn of_command<'a>(
     let write = |resource, part| Access { resource, part, kind, sync, state: target_state };
     match command {
         Command::CopyBuffer { target, source, size } => vec![
-            read(&source.0, AccessedPart::Bytes(source.1, *size)),
-            write(&target.0, AccessedPart::Bytes(target.1, *size)),
+            read(&source.0, ResourcePart::Bytes(source.1, *size)),
+            write(&target.0, ResourcePart::Bytes(target.1, *size)),
         ],
         Command::CopyTexels { target, target_start, target_size, source, region } => {
             let target_region = TexelRegion { start: *target_start, size: *target_size };
@@ -165,11 +142,11 @@ pub(super) fn of_command<'a>(
             vec![read(source, source_part), write(target, target_part)]
         }
         Command::CopyTexture { target, source } => {
-            vec![read(source, AccessedPart::Whole), write(target, AccessedPart::Whole)]
+            vec![read(source, ResourcePart::Whole), write(target, ResourcePart::Whole)]
         }
         Command::CopyTiles { tiled, tiles, buffer, to_tiles } => {
-            let bytes = AccessedPart::Bytes(buffer.1, tiles.len() as u64 * super::granularity::KIB_64);
-            let tiles = AccessedPart::Tiles(tiles);
+            let bytes = ResourcePart::Bytes(buffer.1, tiles.len() as u64 * super::granularity::KIB_64);
+            let tiles = ResourcePart::Tiles(tiles);
             if *to_tiles {
                 vec![read(&buffer.0, bytes), write(tiled, tiles)]
             } else {
@@ -177,16 +154,16 @@ pub(super) fn of_command<'a>(
             }
         }
         Command::FillTexels { target, subresource, region, .. } => {
-            vec![write(target, AccessedPart::Texels(*subresource, *region))]
+            vec![write(target, ResourcePart::Texels(*subresource, *region))]
         }
         Command::FillBuffer { target, size, .. } => {
-            vec![write(&target.0, AccessedPart::Bytes(target.1, *size))]
+            vec![write(&target.0, ResourcePart::Bytes(target.1, *size))]
         }
         Command::ResolveTexels { target, target_start, source, region, .. } => {
             let target_region = TexelRegion { start: *target_start, size: region.size };
             vec![
-                read(&source.0, AccessedPart::Texels(source.1, *region)),
-                write(&target.0, AccessedPart::Texels(target.1, target_region)),
+                read(&source.0, ResourcePart::Texels(source.1, *region)),
+                write(&target.0, ResourcePart::Texels(target.1, target_region)),
             ]
         }
         // WriteImmediate names an address instead of a resource; the judge looks up the address's last user.
@@ -195,9 +172,9 @@ pub(super) fn of_command<'a>(
 }
 
 /// Returns the resource of a location and the part of it that a region covers.
-fn location(location: &TexelLocation, region: TexelRegion) -> (&Arc<DriverResource>, AccessedPart<'_>) {
+fn location(location: &TexelLocation, region: TexelRegion) -> (&Arc<DriverResource>, ResourcePart<'_>) {
     match location {
-        TexelLocation::Subresource { resource, index } => (resource, AccessedPart::Texels(*index, region)),
+        TexelLocation::Subresource { resource, index } => (resource, ResourcePart::Texels(*index, region)),
         TexelLocation::Footprint { buffer, offset, row_pitch, slice_pitch, block_size, block_texels } => {
             let [width, height] = [0, 1].map(|axis: usize| {
                 let block = block_texels[axis].max(1);
@@ -210,7 +187,7 @@ fn location(location: &TexelLocation, region: TexelRegion) -> (&Arc<DriverResour
             let block = u64::from(*block_size);
             let start = offset + first * slice_pitch + height.0 * row_pitch + width.0 * block;
             let end = offset + last * slice_pitch + (height.1.max(1) - 1) * row_pitch + width.1 * block;
-            (buffer, AccessedPart::Bytes(start, end.saturating_sub(start)))
+            (buffer, ResourcePart::Bytes(start, end.saturating_sub(start)))
         }
     }
 }

@@ -12,7 +12,7 @@ use super::coverage::Coverage;
 use super::handover::Reason;
 use super::judge::{Judge, Step};
 use super::laws::AliasingLaws;
-use super::note::{BarrierTarget, EnhancedBarrier, Note, Subresources};
+use super::note::{EnhancedBarrier, Note, Subresources};
 use super::prohibitions::{
     ALIASING_BARRIER, AliasingBarrier, ENHANCED_BARRIER, IN_ONE_CALL, LateBarrier, SameCall,
 };
@@ -173,7 +173,7 @@ impl Judge {
         // Apply all waits before the effects on resources, because the barriers of a call have no order.
         for barrier in barriers {
             let id = self.target(barrier);
-            if matches!(barrier.target, BarrierTarget::Global) || id.is_some() {
+            if barrier.resource.is_none() || id.is_some() {
                 step.submission.enhanced(id, barrier);
             }
         }
@@ -185,46 +185,38 @@ impl Judge {
     }
 
     fn target(&self, barrier: &EnhancedBarrier) -> Option<ResourceId> {
-        match &barrier.target {
-            BarrierTarget::Global => None,
-            BarrierTarget::Buffer(resource) | BarrierTarget::Texture { resource, .. } => self.id_of(resource),
-        }
+        barrier.resource.as_ref().and_then(|resource| self.id_of(resource))
     }
 
     fn apply(&mut self, step: &mut Step<'_>, resource: &mut TrackedResource, barrier: &EnhancedBarrier) {
         let now = step.submission.epoch;
         let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
-        let subresources = match &barrier.target {
-            BarrierTarget::Texture { subresources, .. } => ranges(subresources, resource),
-            BarrierTarget::Buffer(_) | BarrierTarget::Global => ranges(&Subresources::All, resource),
-        };
+        let EnhancedBarrier { sync, access, layout: [layout_before, layout_after], .. } = *barrier;
+        let subresources = ranges(&barrier.subresources, resource);
         let is_ended = |range: &Range<u32>| !resource.no_access.all(range.clone(), |ended| !ended);
         let late = LateBarrier {
-            ignores_uses: barrier.sync_before == D3D12_BARRIER_SYNC_NONE && resource.last_seen == Some(now),
+            ignores_uses: sync[0] == D3D12_BARRIER_SYNC_NONE && resource.last_seen == Some(now),
             has_ended: resource.ended_in == Some(now),
-            ignores_no_access: barrier.access_before != none && subresources.iter().any(is_ended),
+            ignores_no_access: access[0] != none && subresources.iter().any(is_ended),
         };
         self.check(step.submission, (ENHANCED_BARRIER, &late), Some(resource), None);
         for range in &subresources {
-            resource.no_access.set(range.clone(), &(barrier.access_after == none));
+            resource.no_access.set(range.clone(), &(access[1] == none));
         }
         resource.last_seen = Some(now);
-        if barrier.sync_after == D3D12_BARRIER_SYNC_NONE {
+        if sync[1] == D3D12_BARRIER_SYNC_NONE {
             resource.ended_in = Some(now);
         }
-        let BarrierTarget::Texture { layout_before, layout_after, discards, .. } = &barrier.target else {
-            return;
-        };
         let undefined = D3D12_BARRIER_LAYOUT_UNDEFINED;
-        match (*layout_before == undefined, *layout_after == undefined) {
+        match (layout_before == undefined, layout_after == undefined) {
             // The barrier affects only the memory.
             (_, true) => return,
-            (true, false) => self.activate(step, resource, &subresources, *layout_after, *discards),
+            (true, false) => self.activate(step, resource, &subresources, layout_after, barrier.discards),
             (false, false) if layout_before != layout_after => self.use_by_transition(step, resource),
             (false, false) => {}
         }
         for range in subresources {
-            resource.state.set(range, &BarrierState::Layout(*layout_after));
+            resource.state.set(range, &BarrierState::Layout(layout_after));
         }
     }
 
@@ -340,15 +332,13 @@ struct Effects {
 
 impl Effects {
     fn of(barrier: &EnhancedBarrier) -> Self {
-        let flushes =
-            barrier.access_before != D3D12_BARRIER_ACCESS_NO_ACCESS && barrier.access_before & WRITES != 0;
-        let (changes, discards) = match barrier.target {
-            BarrierTarget::Texture { layout_before, layout_after, discards, .. } => {
-                (layout_before != layout_after && layout_after != D3D12_BARRIER_LAYOUT_UNDEFINED, discards)
-            }
-            BarrierTarget::Buffer(_) | BarrierTarget::Global => (false, false),
-        };
-        Self { flushes, changes: changes && !discards, discards: changes && discards }
+        let EnhancedBarrier { access: [access, _], layout: [before, after], discards, .. } = *barrier;
+        let changes = before != after && after != D3D12_BARRIER_LAYOUT_UNDEFINED;
+        Self {
+            flushes: access != D3D12_BARRIER_ACCESS_NO_ACCESS && access & WRITES != 0,
+            changes: changes && !discards,
+            discards: changes && discards,
+        }
     }
 
     fn union(self, other: Self) -> Self {

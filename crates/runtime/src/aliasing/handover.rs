@@ -504,17 +504,11 @@ impl Judge {
         }
         let units = self.units_at(other, &places);
         if !other.shape.is_defined() {
-            if self.has(AliasingLaws::UNDEFINED_LAYOUT_IS_ONE) || self.options.is_simple {
-                let is_part = lost.start > 0 || lost.end < other.shape.size;
-                let because = if is_part && rule != Rule::G8 { Rule::I9 } else { rule };
-                other.invalidate(all, invalidated(because));
-            } else {
-                // Assumes subresources in consecutive order, which is not guaranteed.
-                let count = u64::from(all.end).max(1);
-                let each = (other.shape.size / count).max(1);
-                let unit = |byte: u64| u32::try_from(byte / each).unwrap_or(u32::MAX).min(all.end);
-                other.invalidate(unit(lost.start)..unit(lost.end + each - 1), invalidated(rule));
-            }
+            let is_part = lost.start > 0 || lost.end < other.shape.size;
+            let because = if is_part && rule != Rule::G8 { Rule::I9 } else { rule };
+            let is_one = self.has(AliasingLaws::UNDEFINED_LAYOUT_IS_ONE) || self.options.is_simple;
+            let units = if is_one { all } else { 0..all.end.saturating_sub(1) };
+            other.invalidate(units, invalidated(because));
             return;
         }
         let is_in_state = other.shape.is_stateless()

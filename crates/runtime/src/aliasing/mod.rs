@@ -125,8 +125,8 @@ mod violation;
 
 pub(crate) use self::access::ResourcePart;
 pub(crate) use self::note::{
-    AddressedBytes, BarrierTarget, EnhancedBarrier, Note, RecordedCall, RenderedView, Skipped, Subresources,
-    UnorderedViews, ViewedPart,
+    AddressedBytes, EnhancedBarrier, Note, RecordedCall, RenderedView, Skipped, Subresources, UnorderedViews,
+    ViewedPart,
 };
 pub use self::options::{AliasingTracking, Strictness, UsageModel};
 pub(crate) use self::resource::{Identity, Label};

@@ -66,7 +66,7 @@ pub(crate) struct Skipped {
 #[derive(Clone)]
 pub(crate) struct RenderedView {
     pub(crate) resource: Arc<DriverResource>,
-    pub(crate) parts: Vec<ResourcePart>,
+    pub(crate) parts: Vec<ResourcePart<'static>>,
     pub(crate) is_depth_stencil: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum AddressedBytes {
 }
 
 /// The part of a resource that a descriptor refers to. It does not keep the resource alive.
-pub(crate) type ViewedPart = (Weak<DriverResource>, ResourcePart);
+pub(crate) type ViewedPart = (Weak<DriverResource>, ResourcePart<'static>);
 
 /// Descriptors visible to shaders.
 pub(crate) trait UnorderedViews: Send + Sync {
@@ -90,26 +90,15 @@ pub(crate) trait UnorderedViews: Send + Sync {
     fn unordered_views(&self) -> Vec<ViewedPart>;
 }
 
-/// An enhanced barrier.
+/// An enhanced barrier. Pairs are the values before and after it.
 #[derive(Clone)]
 pub(crate) struct EnhancedBarrier {
-    pub(crate) target: BarrierTarget,
-    pub(crate) sync_before: D3D12_BARRIER_SYNC,
-    pub(crate) sync_after: D3D12_BARRIER_SYNC,
-    pub(crate) access_before: D3D12_BARRIER_ACCESS,
-    pub(crate) access_after: D3D12_BARRIER_ACCESS,
-}
-
-/// The target of an enhanced barrier.
-#[derive(Clone)]
-pub(crate) enum BarrierTarget {
-    Global,
-    Buffer(Arc<DriverResource>),
-    Texture {
-        resource: Arc<DriverResource>,
-        subresources: Subresources,
-        layout_before: D3D12_BARRIER_LAYOUT,
-        layout_after: D3D12_BARRIER_LAYOUT,
-        discards: bool,
-    },
+    /// `None` for a global barrier.
+    pub(crate) resource: Option<Arc<DriverResource>>,
+    pub(crate) sync: [D3D12_BARRIER_SYNC; 2],
+    pub(crate) access: [D3D12_BARRIER_ACCESS; 2],
+    pub(crate) subresources: Subresources,
+    /// UNDEFINED on both sides, which changes nothing, unless the resource is a texture.
+    pub(crate) layout: [D3D12_BARRIER_LAYOUT; 2],
+    pub(crate) discards: bool,
 }

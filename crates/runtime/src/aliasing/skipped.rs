@@ -53,7 +53,7 @@ impl Judge {
     }
 
     /// Makes the contents of a part of a resource valid, but unknown. Memory is not transferred.
-    fn may_write(&mut self, step: &mut Step<'_>, id: ResourceId, part: ResourcePart) {
+    fn may_write(&mut self, step: &mut Step<'_>, id: ResourceId, part: ResourcePart<'_>) {
         let Some(mut resource) = self.take(id) else { return };
         let unknown = Content::unknown(self.skipped);
         let mut bytes = Vec::new();
@@ -84,7 +84,7 @@ impl Judge {
     /// Returns the buffers at addresses, and their parts. O(resources).
     ///
     /// Buffers that share memory share addresses; all of them are returned.
-    fn addressed(&self, bytes: AddressedBytes) -> Vec<(ResourceId, ResourcePart)> {
+    fn addressed(&self, bytes: AddressedBytes) -> Vec<(ResourceId, ResourcePart<'static>)> {
         let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
         let live = self.known().filter(|resource| resource.shape.is_buffer() && !resource.is_gone());
         live.filter_map(|resource| {

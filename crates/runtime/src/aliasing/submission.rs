@@ -6,7 +6,7 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 
 use super::laws::AliasingLaws;
-use super::note::{BarrierTarget, EnhancedBarrier, Subresources, ViewedPart};
+use super::note::{EnhancedBarrier, Subresources, ViewedPart};
 use super::resource::{ResourceId, Touch, TrackedResource};
 use super::rule::Rule;
 use super::violation::Place;
@@ -124,10 +124,10 @@ impl Submission {
 
     /// Records an enhanced barrier on a resource, or a global one.
     pub(super) fn enhanced(&mut self, resource: Option<ResourceId>, barrier: &EnhancedBarrier) {
-        let is_part =
-            matches!(&barrier.target, BarrierTarget::Texture { subresources: Subresources::Some(_), .. });
-        let after = if is_part { D3D12_BARRIER_SYNC_NONE } else { barrier.sync_after };
-        let wait = Wait { step: self.step, before: barrier.sync_before, after };
+        let is_part = matches!(barrier.subresources, Subresources::Some(_));
+        let [before, after] = barrier.sync;
+        let wait =
+            Wait { step: self.step, before, after: if is_part { D3D12_BARRIER_SYNC_NONE } else { after } };
         match resource {
             None => self.enhanced.global.push(wait),
             Some(resource) => {

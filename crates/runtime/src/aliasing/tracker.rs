@@ -73,17 +73,8 @@ pub(crate) struct CreatedResource<'a> {
 
 /// The memory that the resource was created in.
 pub(crate) enum CreatedHome<'a> {
-    Committed {
-        flags: D3D12_HEAP_FLAGS,
-    },
-    /// The implicit heap of a shared resource that the device opened. Its contents are another device's.
-    Opened,
-    Placed {
-        heap: &'a Arc<DriverHeap>,
-        label: &'a Arc<Label>,
-        flags: D3D12_HEAP_FLAGS,
-        offset: u64,
-    },
+    Committed { flags: D3D12_HEAP_FLAGS },
+    Placed { heap: &'a Arc<DriverHeap>, label: &'a Arc<Label>, flags: D3D12_HEAP_FLAGS, offset: u64 },
     Reserved,
 }
 
@@ -215,8 +206,8 @@ impl AliasingTracker {
     /// Reports the creation of a resource.
     pub(crate) fn resource_created(&self, created: CreatedResource<'_>) {
         self.judge("CreateResource", |judge| {
-            let is_opened = matches!(created.home, CreatedHome::Opened);
-            if is_opened && judge.id_of_live(&Arc::downgrade(created.driver)).is_some() {
+            // A shared resource is opened as often as the application asks.
+            if judge.id_of_live(&Arc::downgrade(created.driver)).is_some() {
                 return;
             }
             let shape = Shape::new(created.args, created.allocation);
@@ -227,7 +218,6 @@ impl AliasingTracker {
                     let content = if flags & not_zeroed == 0 { Content::valid() } else { undefined(false) };
                     (Home::Committed, content, true)
                 }
-                CreatedHome::Opened => (Home::Committed, Content::valid(), true),
                 CreatedHome::Placed { heap, label, flags, offset } => {
                     let heap = judge.heap(heap, label, Some(flags));
                     let is_zeroed = judge.heap_of(heap).is_none_or(|heap| heap.is_zeroed);
@@ -396,7 +386,7 @@ impl AliasingTracker {
         &self,
         name: &'static str,
         resource: &Arc<DriverResource>,
-        part: ResourcePart,
+        part: ResourcePart<'_>,
         is_read: bool,
     ) {
         self.judge(name, |judge| {
@@ -544,14 +534,8 @@ fn perform(
 fn resolve(judge: &Judge, access: &Access<'_>) -> Option<(ResourceId, Usage)> {
     let id = judge.id_of(access.resource)?;
     let shape = &judge.resource(id)?.shape;
-    let usage = Usage {
-        pieces: access.part.pieces(shape),
-        subresources: access.part.subresources(shape),
-        kind: access.kind,
-        sync: access.sync,
-        state: access.state,
-    };
-    Some((id, usage))
+    let (pieces, subresources) = access.part.pieces(shape);
+    Some((id, Usage { pieces, subresources, kind: access.kind, sync: access.sync, state: access.state }))
 }
 
 /// Lets promoted states decay to COMMON.

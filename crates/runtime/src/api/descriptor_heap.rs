@@ -154,6 +154,24 @@ impl DescriptorHeaps {
         })
     }
 
+    /// Same as [`find`](Self::find), for a heap of the given type.
+    pub(super) fn find_in(
+        &self,
+        handle: D3D12_CPU_DESCRIPTOR_HANDLE,
+        heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+        name: &str,
+    ) -> Result<(Arc<DescriptorTable>, u32), Refusal> {
+        let (table, index) = self.find(handle, name)?;
+        if table.desc.Type != heap_type {
+            return Err(Refusal::invalid(format!(
+                "{name} is in a descriptor heap of type {}; must be of type {heap_type}",
+                table.desc.Type
+            ))
+            .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
+        }
+        Ok((table, index))
+    }
+
     /// Returns the heap and the index that a GPU handle refers to.
     ///
     /// # Errors

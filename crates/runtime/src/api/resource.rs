@@ -132,12 +132,10 @@ impl Resource {
         }
         // SAFETY: guaranteed by the caller.
         let clear_value = request.clear_value.map(|value| unsafe { clear_value::bits(value) });
-        let label = match &created.facts.placement {
-            Placement::Placed(heap, _) => heap.label(),
-            Placement::Committed(_) | Placement::Reserved => Arc::default(),
-        };
+        let label;
         let home = match &created.facts.placement {
             Placement::Placed(heap, offset) => {
+                label = heap.label();
                 let (heap, flags) = (heap.memory(), heap.desc().Flags);
                 CreatedHome::Placed { heap, label: &label, flags, offset: *offset }
             }
@@ -169,7 +167,7 @@ impl Resource {
             None,
         );
         let state = Initial::State(D3D12_RESOURCE_STATE_COMMON);
-        let label = opened.track(CreatedHome::Opened, &args, state, None);
+        let label = opened.track(CreatedHome::Committed { flags: D3D12_HEAP_FLAG_NONE }, &args, state, None);
         Self { child: opened.child.labelled(Some(label)), ..opened }
     }
 
@@ -209,7 +207,7 @@ impl Resource {
     }
 
     /// Reports a CPU access to a part of the resource by the call `name` to the aliasing tracker.
-    fn track_cpu(&self, name: &'static str, part: ResourcePart, is_read: bool) {
+    fn track_cpu(&self, name: &'static str, part: ResourcePart<'_>, is_read: bool) {
         let aliasing = self.child.device.aliasing();
         if aliasing.is_on() {
             aliasing.cpu_accesses(name, &self.facts.driver, part, is_read);
@@ -218,7 +216,7 @@ impl Resource {
 
     /// Returns the part of a subresource that a range of `Map` or `Unmap` selects: everything without a range, `None`
     /// if the range is empty.
-    fn mapped_part(&self, subresource: u32, range: Option<&D3D12_RANGE>) -> Option<ResourcePart> {
+    fn mapped_part(&self, subresource: u32, range: Option<&D3D12_RANGE>) -> Option<ResourcePart<'static>> {
         let bytes = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
         match range {
             Some(range) if range.End <= range.Begin => None,

@@ -47,26 +47,14 @@ impl PageFault {
 impl fmt::Display for PageFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = self.address;
+        let mut fault = |why: &str| write!(f, "page fault at GPU address {address:#x}: {why}");
         match &self.cause {
-            FaultCause::Unmapped => {
-                write!(
-                    f,
-                    "page fault at GPU address {address:#x}: no heap is mapped there, or the heap was released"
-                )
-            }
+            FaultCause::Unmapped => fault("no heap is mapped there, or the heap was released"),
             FaultCause::NullTile => {
-                write!(
-                    f,
-                    "page fault at GPU address {address:#x}: the tile is mapped to NULL; accessing it is undefined on \
-                     tiled resources tier 1"
-                )
+                fault("the tile is mapped to NULL; accessing it is undefined on tiled resources tier 1")
             }
-            FaultCause::Evicted(name) => {
-                write!(f, "page fault at GPU address {address:#x}: {name} is not resident")
-            }
-            FaultCause::HostOutOfMemory => {
-                write!(f, "out of host memory at GPU address {address:#x}")
-            }
+            FaultCause::Evicted(name) => fault(&format!("{name} is not resident")),
+            FaultCause::HostOutOfMemory => write!(f, "out of host memory at GPU address {address:#x}"),
             FaultCause::DeviceLost(what) => write!(f, "the GPU is lost: {what}"),
         }
     }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::stage::{Call, KIB_4, Kind, Resource, Said, Stage};
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::rule::Rule;
-use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note, Subresources};
+use crate::aliasing::{EnhancedBarrier, Note, Subresources};
 use crate::ddi::TextureMemoryLayout;
 
 const UNDEFINED: D3D12_BARRIER_LAYOUT = D3D12_BARRIER_LAYOUT_UNDEFINED;
@@ -50,17 +50,12 @@ impl Drawn {
 
     fn note(&self, resource: &Resource) -> EnhancedBarrier {
         EnhancedBarrier {
-            target: BarrierTarget::Texture {
-                resource: Arc::clone(&resource.driver),
-                subresources: Subresources::Some(vec![self.subresource]),
-                layout_before: self.layouts.0,
-                layout_after: self.layouts.1,
-                discards: self.discards,
-            },
-            sync_before: D3D12_BARRIER_SYNC_ALL,
-            sync_after: D3D12_BARRIER_SYNC_ALL,
-            access_before: self.access_before,
-            access_after: D3D12_BARRIER_ACCESS_COMMON,
+            resource: Some(Arc::clone(&resource.driver)),
+            sync: [D3D12_BARRIER_SYNC_ALL; 2],
+            access: [self.access_before, D3D12_BARRIER_ACCESS_COMMON],
+            subresources: Subresources::Some(vec![self.subresource]),
+            layout: [self.layouts.0, self.layouts.1],
+            discards: self.discards,
         }
     }
 }

@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 use super::stage::{Call, Heap, KIB_4, KIB_64, Kind, Stage};
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::rule::Rule;
-use crate::aliasing::{Note, RenderedView, ResourcePart, Skipped};
+use crate::aliasing::{EnhancedBarrier, Note, RenderedView, ResourcePart, Skipped, Subresources};
 use crate::ddi::command::Command;
 use crate::ddi::{TextureMemoryLayout, TextureUsage};
 use crate::drivers::resource::TexelRegion;
@@ -104,15 +104,66 @@ fn earlier_losses_do_not_affect_inherited_contents() {
         let buffer = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
         assert_eq!(stage.said(QUEUE, &[stage.all_texels(&small, 0, false)]), []);
         assert_eq!(stage.said(QUEUE, &[stage.bytes(&tight, 0, KIB_4, false)]), []);
-        let (found, commands) = stage.execute(QUEUE, &[stage.bytes(&buffer, tight_at, KIB_4, true)]);
+        let (found, ranges) = overwritten(&stage, stage.bytes(&buffer, tight_at, KIB_4, true));
         assert_eq!(found, []);
-        for command in commands {
-            if let Command::Scramble { ranges, .. } = command {
-                let is_apart =
-                    |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
-                assert!(ranges.iter().all(is_apart), "{ranges:?} contains the bytes inherited at {tight_at}");
-            }
-        }
+        let is_apart = |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
+        assert!(ranges.iter().all(is_apart), "{ranges:?} contains the bytes inherited at {tight_at}");
+        let is_lost = |&(start, size): &(u64, u64)| start <= small_at && small_at + KIB_4 <= start + size;
+        assert!(ranges.iter().any(is_lost), "{ranges:?} lacks the bytes of the texture");
+    }
+}
+
+/// Returns the broken rules, and offsets and sizes of the bytes that are overwritten because they are undefined.
+fn overwritten(stage: &Stage, call: Call) -> (Vec<Rule>, Vec<(u64, u64)>) {
+    let (found, commands) = stage.execute(QUEUE, &[call]);
+    let ranges = commands.iter().filter_map(|command| match command {
+        Command::Scramble { ranges, .. } => Some(ranges.to_vec()),
+        _ => None,
+    });
+    (found.iter().map(|found| found.rule).collect(), ranges.flatten().collect())
+}
+
+#[test]
+fn undefined_bytes_are_overwritten_unless_a_write_covers_them() {
+    let texture = Kind::texture(TextureMemoryLayout::Unknown, 128, 1);
+    let part = TexelRegion { start: [0; 3], size: [64, 64, 1] };
+    let all = TexelRegion { start: [0; 3], size: [128, 128, 1] };
+    for (region, is_read, broken, expected) in [
+        (all, true, vec![Rule::I2], vec![(0, KIB_64)]),
+        (part, true, vec![Rule::I2], vec![(0, KIB_64)]),
+        (part, false, vec![], vec![(0, KIB_64)]),
+        (all, false, vec![], vec![]),
+    ] {
+        let (stage, heap) = with_heap(NONE);
+        let buffer = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
+        let texture = stage.place(&heap, 0, texture, COMMON);
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, false)]), []);
+        let access = stage.texels(&texture, 0, region, is_read);
+        assert_eq!(overwritten(&stage, access), (broken, expected), "{region:?}, {is_read}");
+    }
+}
+
+/// Packed mips are one unit.
+#[test]
+fn packed_mips_are_inherited_if_all_of_them_are_in_common() {
+    let (layout, usage) = (TextureMemoryLayout::UndefinedSwizzle64Kib, TextureUsage::default());
+    let kind = Kind::Texture { layout, side: 64, mips: 2, slices: 1, usage, hidden: 0 };
+    for (in_common, expected) in [
+        (vec![0, 1], vec![]),
+        (vec![0], vec![(Rule::I2, Some(2), Some(1))]),
+        (vec![1], vec![(Rule::I2, Some(2), Some(1))]),
+    ] {
+        let (stage, heap) = with_heap(NONE);
+        let [one, twin] = [COMMON; 2].map(|state| stage.place(&heap, 0, kind, state));
+        let to_common = Note::Transition {
+            resource: std::sync::Arc::clone(&one.driver),
+            subresources: Subresources::Some(in_common),
+            after: COMMON,
+        };
+        let [first, second] = [0, 1].map(|mip| stage.all_texels(&one, mip, false));
+        let calls = [first, second, Call::notes("ResourceBarrier", vec![to_common])];
+        assert_eq!(stage.said(QUEUE, &calls), []);
+        assert_eq!(stage.said(QUEUE, &[stage.all_texels(&twin, 0, true)]), expected);
     }
 }
 
@@ -198,24 +249,28 @@ fn a_wait_for_the_initial_fence_value_orders_nothing() {
     assert_eq!(stage.said(2, &read), [(Rule::B9, Some(2), Some(1))]);
 }
 
+/// Returns a barrier of a buffer, or a global one.
+fn barrier(of: Option<&super::stage::Resource>, sync: [D3D12_BARRIER_SYNC; 2]) -> EnhancedBarrier {
+    EnhancedBarrier {
+        resource: of.map(|of| std::sync::Arc::clone(&of.driver)),
+        sync,
+        access: [D3D12_BARRIER_ACCESS_COMMON; 2],
+        subresources: Subresources::All,
+        layout: [D3D12_BARRIER_LAYOUT_UNDEFINED; 2],
+        discards: false,
+    }
+}
+
 #[test]
 fn a_second_barrier_keeps_the_waits_of_the_first() {
-    use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
     let (stage, heap) = with_heap(NONE);
     let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
-    let barrier = |of: &super::stage::Resource, sync_before, sync_after| EnhancedBarrier {
-        target: BarrierTarget::Buffer(std::sync::Arc::clone(&of.driver)),
-        sync_before,
-        sync_after,
-        access_before: D3D12_BARRIER_ACCESS_COMMON,
-        access_after: D3D12_BARRIER_ACCESS_COMMON,
-    };
     let (copy, draw) = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RENDER_TARGET);
-    let barriers = |of: Vec<EnhancedBarrier>| Call::notes("Barrier", vec![Note::Barriers(of)]);
+    let barriers = |of: Vec<_>| Call::notes("Barrier", vec![Note::Barriers(of)]);
     let calls = [
         stage.bytes(&a, 0, KIB_64, false),
-        barriers(vec![barrier(&a, copy, draw)]),
-        barriers(vec![barrier(&a, draw, copy), barrier(&b, draw, copy)]),
+        barriers(vec![barrier(Some(&a), [copy, draw])]),
+        barriers(vec![barrier(Some(&a), [draw, copy]), barrier(Some(&b), [draw, copy])]),
         stage.bytes(&b, 0, KIB_64, true),
     ];
     assert_eq!(stage.said(QUEUE, &calls), []);
@@ -224,20 +279,7 @@ fn a_second_barrier_keeps_the_waits_of_the_first() {
 /// A barrier has to wait for the last accesses; they waited for those before them, if a barrier says so.
 #[test]
 fn a_barrier_waits_for_accesses_that_none_has_waited_for() {
-    use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
-    let barrier = |of: Option<&super::stage::Resource>, sync_before, sync_after| {
-        let buffer = |of: &super::stage::Resource| BarrierTarget::Buffer(std::sync::Arc::clone(&of.driver));
-        Call::notes(
-            "Barrier",
-            vec![Note::Barriers(vec![EnhancedBarrier {
-                target: of.map_or(BarrierTarget::Global, buffer),
-                sync_before,
-                sync_after,
-                access_before: D3D12_BARRIER_ACCESS_COMMON,
-                access_after: D3D12_BARRIER_ACCESS_COMMON,
-            }])],
-        )
-    };
+    let notes = |barrier| Call::notes("Barrier", vec![Note::Barriers(vec![barrier])]);
     let (copy, draw) = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RENDER_TARGET);
     let clear = D3D12_BARRIER_SYNC_CLEAR_UNORDERED_ACCESS_VIEW;
     for is_global in [false, true] {
@@ -259,9 +301,9 @@ fn a_barrier_waits_for_accesses_that_none_has_waited_for() {
                         value: crate::format::TexelValue { bytes: [0; 16], len: 4 },
                     },
                 ),
-                barrier(Some(&a).filter(|_| !is_global), before, after),
+                notes(barrier(Some(&a).filter(|_| !is_global), [before, after])),
                 stage.bytes(&a, 0, KIB_64, true),
-                barrier(None, copy, copy),
+                notes(barrier(None, [copy; 2])),
                 stage.bytes(&b, 0, KIB_64, false),
             ];
             assert_eq!(stage.said(QUEUE, &calls), expected, "{is_global}, {before:#x}, {after:#x}");
@@ -431,7 +473,7 @@ fn textures_of_defined_layout_inherit_directly_as_through_a_buffer() {
 fn to_common(resource: &super::stage::Resource) -> Note {
     Note::Transition {
         resource: std::sync::Arc::clone(&resource.driver),
-        subresources: crate::aliasing::Subresources::All,
+        subresources: Subresources::All,
         after: COMMON,
     }
 }

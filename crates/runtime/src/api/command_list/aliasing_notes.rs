@@ -3,8 +3,9 @@
 use heapwright_d3d12::*;
 
 use super::Recording;
-use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note, RecordedCall, Subresources};
-use crate::rules::commands::barriers::{enhanced, legacy, legacy::BarrierKind};
+use crate::aliasing::{EnhancedBarrier, Note, RecordedCall, Subresources};
+use crate::rules::commands::barriers::enhanced::{self, Target};
+use crate::rules::commands::barriers::legacy::{self, BarrierKind};
 use crate::rules::commands::discard::Region;
 use crate::rules::commands::render_passes::Contents;
 use crate::rules::operand::{Operand, contains, subresource_count};
@@ -95,20 +96,17 @@ impl Recording {
 
 /// Returns an enhanced barrier as the tracker knows it.
 pub(super) fn enhanced_barrier(barrier: &enhanced::Barrier<'_>) -> EnhancedBarrier {
-    let target = match barrier.target {
-        enhanced::Target::Global => BarrierTarget::Global,
-        enhanced::Target::Buffer { resource, .. } => BarrierTarget::Buffer(resource.hold()),
-        enhanced::Target::Texture { resource, layout, subresources, flags } => BarrierTarget::Texture {
-            resource: resource.hold(),
-            subresources: in_range(subresources, resource.desc),
-            layout_before: layout[0],
-            layout_after: layout[1],
-            discards: flags & D3D12_TEXTURE_BARRIER_FLAG_DISCARD != 0,
-        },
+    let enhanced::Barrier { target, sync, access } = *barrier;
+    let none = [D3D12_BARRIER_LAYOUT_UNDEFINED; 2];
+    let (resource, subresources, layout, discards) = match target {
+        Target::Global => (None, Subresources::All, none, false),
+        Target::Buffer { resource, .. } => (Some(resource.hold()), Subresources::All, none, false),
+        Target::Texture { resource, layout, subresources, flags } => {
+            let discards = flags & D3D12_TEXTURE_BARRIER_FLAG_DISCARD != 0;
+            (Some(resource.hold()), in_range(subresources, resource.desc), layout, discards)
+        }
     };
-    let [sync_before, sync_after] = barrier.sync;
-    let [access_before, access_after] = barrier.access;
-    EnhancedBarrier { target, sync_before, sync_after, access_before, access_after }
+    EnhancedBarrier { resource, sync, access, subresources, layout, discards }
 }
 
 /// Checks whether a rectangle covers an entire subresource.

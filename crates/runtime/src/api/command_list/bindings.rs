@@ -5,14 +5,14 @@ use std::sync::Weak;
 
 use heapwright_d3d12::*;
 
-use super::views::find_descriptor;
+use super::views::find_view;
 use super::{Recorded, Recording};
 use crate::aliasing::{AddressedBytes, Note, RenderedView, ResourcePart, Skipped, UnorderedViews};
 use crate::api::descriptor_heap::INCREMENT;
 use crate::api::device::Device;
 use crate::api::inert::CommandSignature;
 use crate::rules::commands::clears;
-use crate::rules::views::{Descriptor, View};
+use crate::rules::views::View;
 
 /// Selects one of the two sets of root arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,20 +85,20 @@ impl Recording {
             return;
         }
         self.bindings.rendered.clear();
+        let bound_view = |handle, heap_type| find_view(device, handle, heap_type, "a render target").ok()?.1;
         for index in 0..count.min(D3D12_SIMULTANEOUS_RENDER_TARGET_COUNT.cast_unsigned()) {
             let (element, further) = if is_range { (0, index) } else { (index, 0) };
             // SAFETY: guaranteed by the caller: one element for a range, otherwise `count`.
             let Some(first) = (unsafe { handles.wrapping_add(element as usize).as_ref() }) else { break };
             let offset = further as usize * INCREMENT as usize;
             let handle = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: first.ptr.wrapping_add(offset) };
-            if let Some(view) = bound_view(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_RTV) {
+            if let Some(view) = bound_view(handle, D3D12_DESCRIPTOR_HEAP_TYPE_RTV) {
                 self.bindings.rendered.extend(rendered(&view, view.plane(), false));
             }
         }
         // SAFETY: guaranteed by the caller.
         let depth_stencil = unsafe { depth_stencil.as_ref() };
-        let Some(view) =
-            depth_stencil.and_then(|handle| bound_view(device, *handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV))
+        let Some(view) = depth_stencil.and_then(|handle| bound_view(*handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV))
         else {
             return;
         };
@@ -209,18 +209,6 @@ impl Recording {
         });
         let descriptors = descriptors.cloned().map(|heap| heap as Weak<dyn UnorderedViews>);
         Skipped { draws, rendered, addressed, descriptors }
-    }
-}
-
-/// Returns the view that a handle refers to.
-fn bound_view(
-    device: &Device,
-    handle: D3D12_CPU_DESCRIPTOR_HANDLE,
-    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
-) -> Option<View> {
-    match find_descriptor(device, handle, heap_type, "a render target").ok()?.1? {
-        Descriptor::View(view) => Some(view),
-        Descriptor::Null | Descriptor::ShadersOnly => None,
     }
 }
 

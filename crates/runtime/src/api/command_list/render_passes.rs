@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use super::views::find_descriptor;
+use super::views::find_view;
 use super::{Recording, read_array};
 use crate::api::device::Device;
 use crate::api::resource::operand;
@@ -11,7 +11,7 @@ use crate::rules::Refusal;
 use crate::rules::commands::render_passes::{
     self, Aspect, Beginning, EndingAccess, EndingResolve, Target, check_begin,
 };
-use crate::rules::views::{Descriptor, View};
+use crate::rules::views::View;
 
 /// Records `BeginRenderPass`.
 ///
@@ -30,14 +30,14 @@ pub(super) unsafe fn begin(
     let mut asked = Vec::new();
     for (index, target) in targets.iter().enumerate() {
         let name = format!("pRenderTargets[{index}].cpuDescriptor");
-        let view = attached_view(device, target.cpuDescriptor, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &name)?;
+        let (_, view) = find_view(device, target.cpuDescriptor, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &name)?;
         let accesses = (&target.BeginningAccess, &target.EndingAccess);
         // SAFETY: guaranteed by the caller.
         asked.push(unsafe { read_target(device, Aspect::Color(index), view, accesses) }?);
     }
     if let Some(desc) = depth_stencil {
         let (heap_type, name) = (D3D12_DESCRIPTOR_HEAP_TYPE_DSV, "pDepthStencil->cpuDescriptor");
-        let view = attached_view(device, desc.cpuDescriptor, heap_type, name)?;
+        let (_, view) = find_view(device, desc.cpuDescriptor, heap_type, name)?;
         for (aspect, accesses) in [
             (Aspect::Depth, (&desc.DepthBeginningAccess, &desc.DepthEndingAccess)),
             (Aspect::Stencil, (&desc.StencilBeginningAccess, &desc.StencilEndingAccess)),
@@ -58,23 +58,6 @@ pub(super) fn end(recording: &mut Recording) -> Result<Vec<Command>, Refusal> {
     let (commands, contents) = render_passes::end(recording.render_pass.take())?;
     recording.note_pass_contents(contents);
     Ok(commands)
-}
-
-/// Returns the view of an attachment, or `None` for a null view, which a pass does not access.
-fn attached_view(
-    device: &Device,
-    handle: D3D12_CPU_DESCRIPTOR_HANDLE,
-    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
-    name: &str,
-) -> Result<Option<View>, Refusal> {
-    match find_descriptor(device, handle, heap_type, name)?.1 {
-        Some(Descriptor::View(view)) => Ok(Some(view)),
-        Some(Descriptor::Null) => Ok(None),
-        Some(Descriptor::ShadersOnly) | None => Err(Refusal::invalid(format!(
-            "{name} refers to a descriptor without a view that can be rendered to"
-        ))
-        .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
-    }
 }
 
 /// Reads the accesses of a pass to one plane of a view.

@@ -17,38 +17,22 @@ use crate::rules::views::{Descriptor, View};
 /// The rectangles of a clear, as passed by the application.
 pub(super) type Rects = (u32, *const D3D12_RECT);
 
-/// Returns the descriptor that a CPU handle refers to, in a heap of the given type. The descriptor is `None` if it was
-/// never written.
-pub(super) fn find_descriptor(
-    device: &Device,
-    handle: D3D12_CPU_DESCRIPTOR_HANDLE,
-    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
-    name: &str,
-) -> Result<(Arc<DescriptorTable>, Option<Descriptor>), Refusal> {
-    let (table, index) = device.descriptor_heaps().find(handle, name)?;
-    if table.desc().Type != heap_type {
-        return Err(Refusal::invalid(format!(
-            "{name} is in a descriptor heap of type {}; must be of type {heap_type}",
-            table.desc().Type
-        ))
-        .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
-    }
-    let descriptor = table.get(index);
-    Ok((table, descriptor))
-}
-
-/// Same as [`find_descriptor`], but requires a descriptor that can be cleared. Returns `None` for a null view.
-fn clearable(
+/// Returns the descriptor heap of a CPU handle, which has the given type, and the view that the handle refers to: `None`
+/// for a null view.
+pub(super) fn find_view(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
     heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
     name: &str,
 ) -> Result<(Arc<DescriptorTable>, Option<View>), Refusal> {
-    match find_descriptor(device, handle, heap_type, name)? {
-        (table, Some(Descriptor::View(view))) => Ok((table, Some(view))),
-        (table, Some(Descriptor::Null)) => Ok((table, None)),
-        _ => Err(Refusal::invalid(format!("{name} refers to a descriptor without a clearable view"))
-            .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
+    let (table, index) = device.descriptor_heaps().find_in(handle, heap_type, name)?;
+    match table.get(index) {
+        Some(Descriptor::View(view)) => Ok((table, Some(view))),
+        Some(Descriptor::Null) => Ok((table, None)),
+        Some(Descriptor::ShadersOnly) | None => Err(Refusal::invalid(format!(
+            "{name} refers to a descriptor without a view that can be written to"
+        ))
+        .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
     }
 }
 
@@ -73,7 +57,7 @@ pub(super) unsafe fn clear_render_target(
     color: *const f32,
     rects: Rects,
 ) -> Result<Vec<Command>, Refusal> {
-    let (_, view) = clearable(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, "RenderTargetView")?;
+    let (_, view) = find_view(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, "RenderTargetView")?;
     // SAFETY: by the COM contract, ColorRGBA is null or has four elements.
     let color = unsafe { color.cast::<[f32; 4]>().as_ref() };
     let color = *color.ok_or_else(|| Refusal::invalid("ColorRGBA is null"))?;
@@ -95,7 +79,7 @@ pub(super) unsafe fn clear_depth_stencil(
     values: (f32, u8),
     rects: Rects,
 ) -> Result<Vec<Command>, Refusal> {
-    let (_, view) = clearable(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, "DepthStencilView")?;
+    let (_, view) = find_view(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, "DepthStencilView")?;
     // SAFETY: guaranteed by the caller.
     let rects = unsafe { read_rects(rects) }?;
     clears::clear_depth_stencil(view.as_ref(), flags, values, rects, &mut recording.notices)
@@ -156,7 +140,7 @@ pub(super) unsafe fn clear_unordered_access(
     );
     recording.notices.tolerate(set);
     let heap_type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-    let (table, view) = clearable(device, cpu, heap_type, "ViewCPUHandle")?;
+    let (table, view) = find_view(device, cpu, heap_type, "ViewCPUHandle")?;
     if table.is_shader_visible() {
         let refusal = invalid("ViewCPUHandle is in a shader-visible heap, which the CPU cannot read");
         recording.notices.tolerate(Err(refusal));

@@ -148,14 +148,7 @@ impl Device_Impl {
     ) {
         // The method returns nothing; `run` has already logged the error.
         let _ = call::run(self.log(), name, || {
-            let (table, index) = self.descriptor_heaps().find(handle, "DestDescriptor")?;
-            if table.desc().Type != heap_type {
-                return Err(Refusal::invalid(format!(
-                    "DestDescriptor is in a descriptor heap of type {}; must be of type {heap_type}",
-                    table.desc().Type
-                ))
-                .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
-            }
+            let (table, index) = self.descriptor_heaps().find_in(handle, heap_type, "DestDescriptor")?;
             table.set(index, Some(body()?));
             Ok(())
         });
