@@ -112,7 +112,7 @@ fn allocations(input: &mut Unstructured<'_>, capacity: u64, depth: u32) -> Resul
         let offset = end + input.int_in_range(0..=rest - 1)?;
         let size = input.int_in_range(1..=capacity - offset)?;
         let kind = *input.choose(&AllocationKind::ALL)?;
-        let has_within = kind.is_container() && depth < 8 && bool::arbitrary(input)?;
+        let has_within = kind == AllocationKind::BackingBuffer && depth < 8 && bool::arbitrary(input)?;
         all.push(AllocationReport {
             offset: HeapOffset::new(offset),
             size: ByteSize::new(size),

@@ -40,14 +40,12 @@
 
 mod check;
 mod error;
-mod html_page;
 mod html_text;
 mod json;
 pub mod session;
-mod visible;
 
 pub use check::check;
 pub use error::ReportError;
+pub use heapwright_trace::Visible;
 pub use json::{JSON_SCHEMA, MAX_JSON_LEN, ReadReportError, from_json, read};
 pub use session::write_html;
-pub use visible::Visible;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::text::display_path;
+use crate::visible::Visible;
 
 /// An error of reading a trace, with the file and, if known, the position.
 ///
@@ -138,7 +138,7 @@ pub struct Location<'a> {
 
 impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&display_path(self.path))?;
+        write!(f, "{}", Visible(&self.path.to_string_lossy()))?;
         match self.position {
             Some(Position::Line(line)) => write!(f, ":{line}"),
             Some(position) => write!(f, ": {position}"),
@@ -159,5 +159,7 @@ mod tests {
         assert_eq!(display(Some(Position::Byte(16))), "dir/t.csv: byte 16");
         assert_eq!(display(Some(Position::Event(2))), "dir/t.csv: event 2");
         assert_eq!(display(None), "dir/t.csv");
+        let path = Path::new("a\nb\u{2028} größe.csv");
+        assert_eq!(Location { path, position: None }.to_string(), r"a\u{a}b\u{2028} größe.csv");
     }
 }

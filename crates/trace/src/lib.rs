@@ -94,6 +94,8 @@ mod source;
 mod text;
 #[cfg(feature = "read")]
 mod trace;
+#[cfg(feature = "read")]
+mod visible;
 
 #[cfg(feature = "read")]
 pub use self::{
@@ -101,4 +103,5 @@ pub use self::{
     event::{AllocationIndex, Event, EventKind},
     records::{Format, RecordReader},
     trace::Trace,
+    visible::Visible,
 };

@@ -1,7 +1,6 @@
-//! Quotation of text and paths in messages.
+//! Quotation of text in messages.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 /// Maximum number of characters in a quotation. Longer text is cut off and ends with an ellipsis.
 const MAX_CHARS: usize = 48;
@@ -36,24 +35,6 @@ fn push_escaped(text: &mut String, character: char) {
     }
 }
 
-/// Formats a path on one line, without shortening it.
-pub(crate) fn display_path(path: &Path) -> String {
-    let mut text = String::new();
-    for character in path.to_string_lossy().chars() {
-        if needs_escape(character) {
-            text.extend(character.escape_unicode());
-        } else {
-            text.push(character);
-        }
-    }
-    text
-}
-
-/// Returns whether a character is escaped: control characters, and separators that some programs treat as a line end.
-fn needs_escape(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,11 +58,5 @@ mod tests {
         let snippet = quoted(&[0xff; 500]);
         assert_eq!(snippet, format!("\"{}…\"", r"\xff".repeat(48)));
         assert_eq!(quoted(&[b'x'; 48]), format!("\"{}\"", "x".repeat(48)));
-    }
-
-    #[test]
-    fn a_path_stays_on_one_line() {
-        assert_eq!(display_path(Path::new("dir with space/größe.csv")), "dir with space/größe.csv");
-        assert_eq!(display_path(Path::new("a\nb\u{2028}.csv")), r"a\u{a}b\u{2028}.csv");
     }
 }

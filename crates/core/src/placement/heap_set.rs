@@ -433,7 +433,8 @@ impl<H> HeapSet<H> {
     pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
-        while self.totals.reserved.saturating_add(heap_size) > self.times.most_held {
+        let in_use = self.totals.reserved.saturating_sub(self.totals.empty);
+        while self.times.makes_way(in_use, self.totals.empty, heap_size, ByteSize::ZERO) {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
                 None => break,

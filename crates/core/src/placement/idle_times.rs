@@ -37,7 +37,7 @@ pub(super) struct IdleTimes {
     tally: Arc<HeapTally>,
     /// What heaps of this type cost.
     pub(super) prices: Arc<HeapPrices>,
-    /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
+    /// The most bytes of heaps that were held; of those in use, if all are kept. It sinks slowly, so that new heaps are small again long after a
     /// peak.
     pub(super) most_held: ByteSize,
     /// The number of frames that the owner told of.
@@ -96,9 +96,35 @@ impl IdleTimes {
         }
     }
 
+    /// Returns whether empty heaps leave before a heap of `heap_size` bytes is added to those that are in use: if more were then held than
+    /// ever before, or, with [`HeapRetention::FOR_EVER`], more than twice the most that were ever in use. Only this counts heaps of
+    /// `elsewhere` bytes that the owner uses beside the set.
+    pub(super) fn makes_way(
+        &mut self,
+        in_use: ByteSize,
+        empty: ByteSize,
+        heap_size: ByteSize,
+        elsewhere: ByteSize,
+    ) -> bool {
+        let mut needed = in_use.saturating_add(heap_size);
+        let mut most = self.most_held;
+        if self.keeps_all() {
+            needed = needed.saturating_add(elsewhere);
+            self.most_held = most.max(needed);
+            most = self.most_held.saturating_add(self.most_held);
+        }
+        needed.saturating_add(empty) > most
+    }
+
+    fn keeps_all(&self) -> bool {
+        self.retention == HeapRetention::FOR_EVER
+    }
+
     /// Notes how many bytes of heaps are held.
     pub(super) fn note_held(&mut self, held: ByteSize) {
-        self.most_held = self.most_held.max(held);
+        if !self.keeps_all() {
+            self.most_held = self.most_held.max(held);
+        }
     }
 
     /// Lets the most bytes that were held sink by a fraction of its distance to what is held now.

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`SharedHeapSet`] | heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, for many threads, each with its own slabs for small sizes |
 //! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or those of GPGMM and D3D12MA |
-//! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`Evacuation`] | emptying heaps with few live bytes, in steps |
 //! | [`HeapPrices`] | the time that a device takes to create and free heaps, by size, learned from calls |
 //! | [`HeapCosts`] | the time that a device takes to create and free heaps, by size |
@@ -19,7 +18,6 @@ pub mod engine;
 mod evacuation;
 mod heap_cost;
 mod heap_index;
-mod heap_pool;
 mod heap_prices;
 mod heap_set;
 mod heap_tally;
@@ -38,7 +36,6 @@ pub use evacuation::{
     PlannedMove,
 };
 pub use heap_cost::{HeapCost, HeapCosts};
-pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_prices::HeapPrices;
 pub(crate) use heap_set::{HeapId, HeapSet, Placed, PlacementId};
 pub use heap_set::{HeapSetTotals, NewHeap};
@@ -52,8 +49,6 @@ pub use shared_heap_set::{
 };
 pub use sizing::HeapSizing;
 
-#[cfg(all(test, not(loom)))]
-mod heap_pool_tests;
 #[cfg(all(test, not(loom)))]
 mod heap_price_tests;
 #[cfg(all(test, not(loom)))]

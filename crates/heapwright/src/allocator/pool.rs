@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapPooling, HeapSetTotals};
+use heapwright_core::placement::HeapSetTotals;
 use heapwright_d3d12::*;
 
 use super::inner::Inner;
 use super::request::ResourceAllocationDesc;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
-use crate::heaps::{Recycling, SpareHeaps, Striped, TypedHeaps, TypedHeapsDesc};
+use crate::heaps::{Striped, TypedHeaps, TypedHeapsDesc};
 use crate::recording::RecordedPool;
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::{HeapSource, next_number};
@@ -232,11 +232,10 @@ impl Inner {
             min_heap_count: u64::from(desc.min_heap_count),
             max_heap_count: desc.max_heap_count.map_or(0, u64::from),
             min_alignment: desc.min_alignment,
-            recycling: Recycling::Never,
+            kept_size: None,
             algorithm: desc.algorithm,
         };
-        let spare = SpareHeaps::new(HeapPooling::None, &source.accounts);
-        let heaps = Striped::new(TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source)));
+        let heaps = Striped::new(TypedHeaps::new(typed, Arc::default(), Arc::clone(source)));
         for _ in 0..desc.min_heap_count {
             let size = heaps.desc.heap_size;
             let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());

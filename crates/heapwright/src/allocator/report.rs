@@ -1,9 +1,8 @@
 //! Creation of the detailed report: every heap and everything in it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use heapwright_core::placement::{HeapSurvey, SurveyedRange};
+use heapwright_core::placement::SurveyedRange;
 use heapwright_core::{ByteSize, HeapOffset};
 
 use super::resource_allocator::ResourceAllocator;
@@ -14,7 +13,7 @@ use crate::report::{
     HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport, heap_flag_names,
 };
 use crate::request::{HeapFamily, Placement, ResourceClass};
-use crate::source::{AllocationId, BackingAddress, Heap, Label, Labels, Listed};
+use crate::source::{AllocationId, BackingAddress, Label, Labels, Listed};
 use crate::{AdapterDesc, SegmentGroup};
 
 impl ResourceAllocator {
@@ -148,33 +147,28 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
     };
     let contents = if desc.holds_everything { HeapContents::Any } else { contents };
     let kind = if desc.holds_everything { AllocationKind::Unknown } else { kind };
-    let empty = |algorithm: String, size: ByteSize| HeapReport {
-        pool,
-        heap_type,
-        segment_group: desc.segment_group,
-        kind: contents,
-        algorithm,
-        size,
-        flags: heap_flag_names(desc.heap.Flags),
-        ..Default::default()
-    };
-    let mut add = |algorithm: String, own: bool, survey: HeapSurvey<Arc<Heap>>| {
-        let mut heap = empty(algorithm, survey.size);
-        for range in survey.ranges {
-            let SurveyedRange::Used { id, range } = range else { continue };
-            let label = heaps.source.labels.get(AllocationId::placed(desc.number, own, id));
-            let backing = label.as_ref().and_then(|label| label.backing);
-            let kind = if backing.is_some() { AllocationKind::BackingBuffer } else { kind };
-            let within = backing.map(|address| parts.get(&address).cloned().unwrap_or_default());
-            let listed = allocation(range.start(), range.size(), kind, label);
-            heap.allocations.push(AllocationReport { within, ..listed });
-        }
-        report.heaps.push(heap);
-    };
     for (engine, own) in [(heaps.shared(), false), (heaps.dedicated(), true)] {
         for survey in engine.survey() {
-            add(engine.algorithm().to_string(), own, survey);
+            let mut heap = HeapReport {
+                pool,
+                heap_type,
+                segment_group: desc.segment_group,
+                kind: contents,
+                algorithm: engine.algorithm().to_string(),
+                size: survey.size,
+                flags: heap_flag_names(desc.heap.Flags),
+                ..Default::default()
+            };
+            for range in survey.ranges {
+                let SurveyedRange::Used { id, range } = range else { continue };
+                let label = heaps.source.labels.get(AllocationId::placed(desc.number, own, id));
+                let backing = label.as_ref().and_then(|label| label.backing);
+                let kind = if backing.is_some() { AllocationKind::BackingBuffer } else { kind };
+                let within = backing.map(|address| parts.get(&address).cloned().unwrap_or_default());
+                let listed = allocation(range.start(), range.size(), kind, label);
+                heap.allocations.push(AllocationReport { within, ..listed });
+            }
+            report.heaps.push(heap);
         }
     }
-    report.heaps.extend(heaps.spare_sizes().into_iter().map(|size| empty("pooled".to_owned(), size)));
 }

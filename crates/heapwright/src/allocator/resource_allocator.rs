@@ -502,8 +502,8 @@ impl ResourceAllocator {
 
     /// Creates an allocator for the same device that exchanges empty heaps with this one.
     ///
-    /// This allocator decides how empty heaps are pooled. The nested allocator has its own suballocation algorithm,
-    /// limits and statistics. It shares the residency manager, if there is one.
+    /// Each takes empty heaps of the other before it creates one. The nested allocator has its own suballocation algorithm, policy for
+    /// empty heaps, limits and statistics. It shares the residency manager, if there is one.
     ///
     /// ```
     /// use heapwright::{ResourceAllocator, ResourceAllocatorDesc, SuballocationAlgorithm};

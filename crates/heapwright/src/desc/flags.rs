@@ -152,6 +152,6 @@ pub enum EmptyHeapPolicy {
     /// a preferred size, no heap is kept. Custom pools keep empty heaps as with `Default`.
     FixedPool,
     /// Keeps heaps of every size until [`release_resource_heaps`](crate::ResourceAllocator::release_resource_heaps) is
-    /// called or memory is short.
+    /// called or memory is short. Together with those in use, they are at most twice what was in use at once.
     SegmentedPool,
 }

@@ -5,7 +5,7 @@ use heapwright_core::placement::{
 };
 use heapwright_core::{Alignment, ByteSize};
 
-use super::typed_heaps::{Recycling, TypedHeapsDesc};
+use super::typed_heaps::TypedHeapsDesc;
 use crate::HeapType;
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, SuballocationAlgorithm};
 use crate::source::HeapSource;
@@ -24,8 +24,8 @@ const FEWEST_HITCHES_MAXIMUM: ByteSize = ByteSize::from_mib(128);
 /// Returns the parameters of the algorithm that divides heaps.
 pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> EngineDesc {
     let (desc, max_heap_size) = (&source.desc, source.max_heap_size);
-    // A pool of empty heaps keeps those that do not stay.
-    let retention = if heaps.recycling == Recycling::Never { source.retention } else { HeapRetention::NONE };
+    // Heaps of the kept size come back.
+    let retention = if heaps.kept_size.is_none() { source.retention } else { HeapRetention::NONE };
     let granularity = granularity_of(heaps.heap.Alignment);
     let heap_size = Some(heaps.heap_size).filter(|size| !size.is_zero());
     let preferred = heap_size.or(desc.preferred_heap_size);

@@ -6,11 +6,12 @@ use heapwright_core::placement::PlacementAlgorithm;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::nesting::{Nesting, SharedKind};
+use super::engine_desc::fixed_heap_size;
+use super::nesting::Nesting;
 use super::prefetch::Prefetcher;
 use super::striped::Striped;
 use super::take::HeapRequest;
-use super::typed_heaps::{HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::{MemorySource, Obstacle};
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
@@ -41,7 +42,7 @@ impl HeapKinds {
         let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
         Arc::new_cyclic(|this| Self {
             nesting: parent.map_or_else(
-                || Nesting::of_root(&source.desc, &source.accounts, this, HeapKind::COUNT),
+                || Nesting::of_root(this, HeapKind::COUNT),
                 |parent| parent.nesting.joined(this, parent),
             ),
             prefetcher: prefetches.then(Prefetcher::start).flatten(),
@@ -88,16 +89,10 @@ impl HeapKinds {
             min_heap_count: 0,
             max_heap_count: 0,
             min_alignment: Alignment::ONE,
-            recycling: recycling(&source.desc),
+            kept_size: kept_size(&source.desc, class.heap_alignment()),
             algorithm: source.desc.suballocation_algorithm,
         };
-        // The outermost allocator counts the heaps in the shared pool, so it has heaps of every kind that a nested one
-        // has.
-        if let Some(root) = self.nesting.root_of(self) {
-            root.at(index);
-        }
-        let SharedKind { spare, siblings } = self.nesting.kind(index, class.heap_alignment());
-        Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
+        Striped::new(TypedHeaps::new(typed, self.nesting.kind(index), Arc::clone(source)))
     }
 
     /// Returns everything of the heaps of a kind except the size.
@@ -231,22 +226,21 @@ impl HeapKinds {
             self.return_unused_memory();
             let own = self.all();
             let of_type = own.iter().filter(|heaps| heaps.desc.heap_type == heap_type);
-            // Pooled heaps of the outermost allocator are not charged to this one.
-            released = release_from(of_type, over_limit.max(release_size), TypedHeaps::release_own);
+            released = release_from(of_type, over_limit.max(release_size));
         }
         if over_share > released {
             self.return_unused_memory();
             let own = self.all();
             let of_group = own.iter().filter(|heaps| heaps.desc.segment_group == group);
             let bytes = over_share.saturating_sub(released).max(release_size);
-            released = released.saturating_add(release_from(of_group, bytes, TypedHeaps::release_own));
+            released = released.saturating_add(release_from(of_group, bytes));
         }
         if over_budget > released {
             self.return_unused_memory();
             let family = self.of_family();
             let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
             let bytes = over_budget.saturating_sub(released).max(release_size);
-            released = released.saturating_add(release_from(of_group, bytes, TypedHeaps::release));
+            released = released.saturating_add(release_from(of_group, bytes));
         }
         if !released.is_zero() {
             tracing::debug!(%size, %released, "released empty heaps before allocating more memory");
@@ -279,7 +273,7 @@ impl HeapKinds {
             if !short.is_zero() {
                 let family = self.of_family();
                 let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
-                let released = release_from(of_group, short, TypedHeaps::release);
+                let released = release_from(of_group, short);
                 if !released.is_zero() {
                     tracing::debug!(%group, %short, %released, "released empty heaps to return to the budget");
                 }
@@ -299,7 +293,7 @@ impl HeapKinds {
         let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
         let mut all = self.of_family();
         all.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
-        let released = release_from(all.iter(), size.max(self.source.desc.release_size), TypedHeaps::release);
+        let released = release_from(all.iter(), size.max(self.source.desc.release_size));
         tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
         !released.is_zero()
     }
@@ -308,7 +302,7 @@ impl HeapKinds {
     /// bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         self.return_unused_memory();
-        release_from(self.all().iter(), bytes, TypedHeaps::release)
+        release_from(self.all().iter(), bytes)
     }
 
     /// Returns the memory of empty backing buffers and slabs to the heaps.
@@ -409,17 +403,13 @@ pub(crate) struct GivenBack {
     pub(crate) heap_count: u64,
 }
 
-fn release_from<'a>(
-    heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>,
-    bytes: ByteSize,
-    release: fn(&TypedHeaps, ByteSize) -> ByteSize,
-) -> ByteSize {
+fn release_from<'a>(heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>, bytes: ByteSize) -> ByteSize {
     let mut released = ByteSize::ZERO;
     for heaps in heaps {
         if released >= bytes {
             break;
         }
-        released = released.saturating_add(release(heaps, bytes.saturating_sub(released)));
+        released = released.saturating_add(heaps.release(bytes.saturating_sub(released)));
     }
     released
 }
@@ -457,12 +447,10 @@ impl HeapKind {
     }
 }
 
-fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
-    let keeps_by_retention =
-        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool);
-    if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
-        Recycling::Never
-    } else {
-        Recycling::IntoPool
-    }
+/// Returns the size of the empty heaps that a fixed pool keeps; zero keeps none.
+fn kept_size(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> Option<ByteSize> {
+    let is_fixed = desc.empty_heap_policy == EmptyHeapPolicy::FixedPool
+        && !desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
+    let size = || desc.preferred_heap_size.map(|_| fixed_heap_size(desc, heap_alignment)).unwrap_or_default();
+    is_fixed.then(size)
 }

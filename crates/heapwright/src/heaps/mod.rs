@@ -22,11 +22,8 @@ mod typed_heaps;
 
 pub(crate) use self::committed::OwnResource;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
-pub(crate) use self::nesting::SpareHeaps;
 pub(crate) use self::placed_range::PlacedRange;
 pub(crate) use self::striped::{Stripe, Striped};
 pub(crate) use self::take::HeapRequest;
 pub use self::take::PredictedMemory;
-pub(crate) use self::typed_heaps::{
-    HeapsShare, Passed, Recycling, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals,
-};
+pub(crate) use self::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals};

@@ -1,22 +1,14 @@
 //! The state that nested allocators share.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use heapwright_core::placement::{HeapPool, HeapPooling};
-
-use super::engine_desc::fixed_heap_size;
 use super::heap_kinds::HeapKinds;
 use super::typed_heaps::TypedHeaps;
-use crate::desc::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::source::{Accounts, Heap};
 
-/// An allocator, its nested allocators, and the state that they share.
+/// An allocator and its nested allocators.
 pub(crate) struct Nesting {
-    /// The heaps of the outermost allocator. It decides how empty heaps are pooled, and pooled heaps are charged to it.
-    root: Weak<HeapKinds>,
-    root_desc: ResourceAllocatorDesc,
-    root_accounts: Arc<Accounts>,
-    kinds: Box<[OnceLock<SharedKind>]>,
+    /// The heaps of all of them, by kind.
+    kinds: Box<[Arc<Siblings<TypedHeaps>>]>,
     members: Mutex<Vec<Member>>,
 }
 
@@ -26,26 +18,11 @@ struct Member {
     parent: Option<Weak<HeapKinds>>,
 }
 
-/// The state that the heaps of one kind share with those of the other allocators.
-#[derive(Clone)]
-pub(crate) struct SharedKind {
-    pub(crate) spare: Arc<SpareHeaps>,
-    pub(crate) siblings: Arc<Siblings<TypedHeaps>>,
-}
-
 impl Nesting {
     /// Creates the state of an outermost allocator with `kind_count` kinds of heaps.
-    pub(crate) fn of_root(
-        desc: &ResourceAllocatorDesc,
-        accounts: &Arc<Accounts>,
-        root: &Weak<HeapKinds>,
-        kind_count: usize,
-    ) -> Arc<Self> {
+    pub(crate) fn of_root(root: &Weak<HeapKinds>, kind_count: usize) -> Arc<Self> {
         Arc::new(Self {
-            root: Weak::clone(root),
-            root_desc: desc.clone(),
-            root_accounts: Arc::clone(accounts),
-            kinds: (0..kind_count).map(|_| OnceLock::new()).collect(),
+            kinds: (0..kind_count).map(|_| Arc::default()).collect(),
             members: Mutex::new(vec![Member { heaps: Weak::clone(root), parent: None }]),
         })
     }
@@ -69,17 +46,9 @@ impl Nesting {
         members.iter().filter(is_nested).filter_map(|member| member.heaps.upgrade()).collect()
     }
 
-    /// Returns the heaps of the outermost allocator, unless `member` is the outermost one.
-    pub(crate) fn root_of(&self, member: &HeapKinds) -> Option<Arc<HeapKinds>> {
-        self.root.upgrade().filter(|_| !is(&self.root, member))
-    }
-
-    pub(crate) fn kind(&self, index: usize, heap_alignment: u64) -> SharedKind {
-        let new = || SharedKind {
-            spare: SpareHeaps::new(pooling(&self.root_desc, heap_alignment), &self.root_accounts),
-            siblings: Arc::default(),
-        };
-        self.kinds[index].get_or_init(new).clone()
+    /// Returns the heaps of one kind of all members.
+    pub(crate) fn kind(&self, index: usize) -> Arc<Siblings<TypedHeaps>> {
+        Arc::clone(&self.kinds[index])
     }
 
     /// Returns the heaps of all other members, including those of their pools.
@@ -95,20 +64,6 @@ impl Nesting {
 
 fn is(heaps: &Weak<HeapKinds>, other: &HeapKinds) -> bool {
     std::ptr::eq(heaps.as_ptr(), other)
-}
-
-/// Returns which empty heaps the pool keeps that the allocator shares with its nested allocators. With the default
-/// algorithms, the allocator's own heaps stay in their sets, and only nested allocators use the pool.
-fn pooling(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> HeapPooling {
-    match desc.empty_heap_policy {
-        _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapPooling::None,
-        EmptyHeapPolicy::FixedPool if desc.preferred_heap_size.is_none() => HeapPooling::None,
-        EmptyHeapPolicy::FixedPool => HeapPooling::Fixed(fixed_heap_size(desc, heap_alignment)),
-        EmptyHeapPolicy::Default
-        | EmptyHeapPolicy::LeastMemory
-        | EmptyHeapPolicy::FewestHitches
-        | EmptyHeapPolicy::SegmentedPool => HeapPooling::Segmented,
-    }
 }
 
 /// The heaps of one kind (`T`) of an allocator and of those that are nested with it.
@@ -129,46 +84,10 @@ impl<T> Siblings<T> {
         members.push(Arc::downgrade(heaps));
     }
 
-    /// Returns the existing members.
-    pub(crate) fn members(&self) -> Vec<Arc<T>> {
-        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.iter().filter_map(Weak::upgrade).collect()
-    }
-
-    /// Returns the members except one.
+    /// Returns the existing members except one.
     pub(crate) fn others(&self, but: &T) -> Vec<Arc<T>> {
-        {
-            let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-            if members.len() < 2 {
-                return Vec::new();
-            }
-        }
-        let mut members = self.members();
-        members.retain(|member| !std::ptr::eq(Arc::as_ptr(member), but));
-        members
-    }
-}
-
-/// Empty heaps that no engine keeps, and the accounts of the outermost allocator, to which they are charged.
-pub(crate) struct SpareHeaps {
-    pub(crate) pool: HeapPool<Arc<Heap>>,
-    accounts: Arc<Accounts>,
-}
-
-impl SpareHeaps {
-    pub(crate) fn new(pooling: HeapPooling, accounts: &Arc<Accounts>) -> Arc<Self> {
-        Arc::new(Self { pool: HeapPool::new(pooling), accounts: Arc::clone(accounts) })
-    }
-
-    /// Keeps a heap if its size is pooled; drops it otherwise.
-    pub(crate) fn put(&self, heap: Arc<Heap>) {
-        if heap.transfer_to(&self.accounts).is_ok() {
-            drop(self.pool.put(heap.size(), heap));
-        }
-    }
-
-    /// Returns the heaps if they are charged to these accounts, and not to those of an outer allocator.
-    pub(crate) fn owned_by(&self, accounts: &Arc<Accounts>) -> Option<&HeapPool<Arc<Heap>>> {
-        Arc::ptr_eq(&self.accounts, accounts).then_some(&self.pool)
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = members.iter().filter(|member| !std::ptr::eq(member.as_ptr(), but));
+        others.filter_map(Weak::upgrade).collect()
     }
 }

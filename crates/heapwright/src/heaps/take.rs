@@ -3,7 +3,7 @@
 //! | step | source |
 //! |---|---|
 //! | found | a free range of the existing heaps, as the placement algorithm chooses it |
-//! | spare | an empty heap of a suitable size that is pooled, or held by a nested allocator or the parent |
+//! | spare | an empty heap of a suitable size that is kept, or held by a nested allocator or the parent |
 //! | permitted | a new heap that limit, budget and pool permit without releasing anything |
 //! | any | a free range that only an exhaustive search finds, including free slots of slabs |
 //! | reclaimed | the same, after unused slabs and backing buffers returned their memory |

@@ -1,10 +1,10 @@
-//! The heaps of one kind: an engine that divides them, and their store of empty heaps.
+//! The heaps of one kind: the engines that divide them and keep the empty ones.
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use heapwright_core::placement::{
-    EngineDesc, HeapEngine, HeapPool, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
+    EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
     PlacementRequest, PlacementRule, ServingHeap, SharedHeapSet,
 };
 use heapwright_core::{Alignment, ByteSize};
@@ -12,7 +12,7 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
 use super::engine_desc::{engine_desc, granularity_of};
-use super::nesting::{Siblings, SpareHeaps};
+use super::nesting::Siblings;
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle};
@@ -33,8 +33,6 @@ pub(crate) struct TypedHeaps {
     shared: HeapEngine<Arc<Heap>>,
     /// Resources with a heap of their own that does not belong to the shared engine.
     dedicated: HeapEngine<Arc<Heap>>,
-    /// Empty heaps that no engine keeps. Nested allocators use their parent's.
-    spare: Arc<SpareHeaps>,
     /// The heaps of the same kind of nested allocators.
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
@@ -68,8 +66,9 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) min_alignment: Alignment,
     /// The algorithm that divides the heaps.
     pub(crate) algorithm: SuballocationAlgorithm,
-    /// The treatment of empty heaps that an engine gives up.
-    pub(crate) recycling: Recycling,
+    /// The size of the empty heaps that are kept for ever, while no others are kept at all; zero keeps none. `None` keeps them by the
+    /// retention.
+    pub(crate) kept_size: Option<ByteSize>,
 }
 
 impl TypedHeapsDesc {
@@ -77,15 +76,6 @@ impl TypedHeapsDesc {
     pub(crate) fn account(&self) -> Account {
         Account { heap_type: self.heap_type, group: self.segment_group }
     }
-}
-
-/// The treatment of empty heaps that an engine gives up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recycling {
-    /// The pool keeps those that it is for; the others are released to the device.
-    IntoPool,
-    /// They are released to the device.
-    Never,
 }
 
 /// What passed, after which empty heaps may not be worth keeping any more.
@@ -113,7 +103,6 @@ pub(crate) enum Sharing {
 impl TypedHeaps {
     pub(crate) fn new(
         desc: TypedHeapsDesc,
-        spare: Arc<SpareHeaps>,
         siblings: Arc<Siblings<Self>>,
         source: Arc<HeapSource>,
     ) -> Arc<Self> {
@@ -133,7 +122,6 @@ impl TypedHeaps {
             dedicated: HeapEngine::new(&dedicated),
             desc,
             timer,
-            spare,
             siblings,
             source,
             prefetch: Arc::default(),
@@ -175,25 +163,9 @@ impl TypedHeaps {
         let planned = self.engine(sharing).plan(request)?;
         self.recycle(planned.release);
         if !self.is_in_shared_engine(sharing) {
-            self.recycle(self.shared.make_way(planned.size));
-        }
-        if self.desc.recycling == Recycling::IntoPool {
-            let members = self.siblings.members();
-            let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
-            let in_use = in_use.fold(ByteSize::ZERO, ByteSize::saturating_add);
-            drop(self.spare.pool.make_way(in_use, planned.size));
+            self.recycle(self.shared.make_way(planned.size, self.dedicated.totals().reserved));
         }
         Ok(())
-    }
-
-    /// Returns the bytes of the heaps that go to the pool once they are empty.
-    fn bytes_of_pooled_kind(&self) -> ByteSize {
-        match self.desc.recycling {
-            Recycling::IntoPool => {
-                self.shared.totals().reserved.saturating_add(self.dedicated.totals().reserved)
-            }
-            Recycling::Never => ByteSize::ZERO,
-        }
     }
 
     /// Returns the size of the heap that a request would need, without changes.
@@ -208,8 +180,8 @@ impl TypedHeaps {
         self.engine(sharing).new_heap_size(request)
     }
 
-    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, pooled, or held by a nested
-    /// allocator.
+    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, or by another allocator that is nested
+    /// with this one.
     pub(crate) fn take_spare(
         &self,
         sharing: Sharing,
@@ -219,12 +191,6 @@ impl TypedHeaps {
         if !self.is_in_shared_engine(sharing) {
             if let Some((_, heap)) = self.shared.take_empty_fitting(least, wanted) {
                 return Some(heap);
-            }
-        }
-        if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
-            match heap.transfer_to(&self.source.accounts) {
-                Ok(()) => return Some(heap),
-                Err(_) => self.spare.put(heap),
             }
         }
         self.take_empty_of_siblings(least, wanted)
@@ -263,14 +229,10 @@ impl TypedHeaps {
         if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
             return true;
         }
-        let permitted = {
-            let Account { heap_type, group } = self.desc.account();
-            let accounts = &self.source.accounts;
-            wanted.min(accounts.of_type(heap_type).left()).min(accounts.of_group(group).left())
-        };
-        let pooled = if self.own_spare().is_some() { wanted } else { permitted };
-        self.spare.pool.has_fitting(least, pooled)
-            || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
+        let Account { heap_type, group } = self.desc.account();
+        let accounts = &self.source.accounts;
+        let permitted = wanted.min(accounts.of_type(heap_type).left()).min(accounts.of_group(group).left());
+        self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
     /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
@@ -434,17 +396,20 @@ impl TypedHeaps {
         }
     }
 
-    /// Keeps, pools or releases heaps that became empty.
+    /// Keeps or releases heaps that became empty.
     pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         let left = self.leave(heaps);
-        if self.desc.recycling == Recycling::IntoPool {
-            left.into_iter().filter(|heap| self.is_usable(heap)).for_each(|heap| self.spare.put(heap));
+        if let Some(kept) = self.desc.kept_size {
+            for heap in left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)) {
+                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+                let _refused = self.insert_empty(heap);
+            }
         }
     }
 
-    /// Keeps, pools or releases heaps that became empty when allocations of their own were freed.
+    /// Keeps or releases heaps that became empty when allocations of their own were freed.
     pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
-        let keeps = self.desc.recycling == Recycling::Never && self.source.retention != HeapRetention::NONE;
+        let keeps = self.desc.kept_size.is_none() && self.source.retention != HeapRetention::NONE;
         if keeps && !self.is_in_shared_engine(sharing) {
             for heap in heaps.extract_if(.., |heap| self.is_usable(heap)) {
                 // Refused only if the heap numbers are exhausted; the heap is then released to the device.
@@ -469,31 +434,14 @@ impl TypedHeaps {
         self.source.residency.is_none() || heap.residency().is_some()
     }
 
-    /// Returns the sizes of empty heaps that no engine keeps.
-    pub(crate) fn spare_sizes(&self) -> Vec<ByteSize> {
-        self.own_spare().map(HeapPool::sizes).unwrap_or_default()
-    }
-
     /// Returns the free bytes of shared heaps.
     pub(crate) fn free_in_heaps(&self) -> ByteSize {
         let totals = self.shared.totals();
         totals.reserved.saturating_sub(totals.used)
     }
 
-    /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes. Includes the pooled
-    /// heaps of the allocator that this one is nested in.
+    /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
-        let released = sum_of_sizes(&self.spare.pool.release(bytes));
-        released.saturating_add(self.release_of_engines(bytes.saturating_sub(released)))
-    }
-
-    /// Releases empty heaps that are charged to this allocator, like [`release`](Self::release).
-    pub(crate) fn release_own(&self, bytes: ByteSize) -> ByteSize {
-        let released = self.own_spare().map(|spare| sum_of_sizes(&spare.release(bytes))).unwrap_or_default();
-        released.saturating_add(self.release_of_engines(bytes.saturating_sub(released)))
-    }
-
-    fn release_of_engines(&self, bytes: ByteSize) -> ByteSize {
         let left = self.take_leaving(bytes);
         left.iter().fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size()))
     }
@@ -539,12 +487,7 @@ impl TypedHeaps {
         });
     }
 
-    /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.
-    fn own_spare(&self) -> Option<&HeapPool<Arc<Heap>>> {
-        self.spare.owned_by(&self.source.accounts)
-    }
-
-    /// Takes an empty heap of a nested allocator.
+    /// Takes an empty heap of another allocator that is nested with this one.
     fn take_empty_of_siblings(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
         for other in self.siblings.others(self) {
             let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
@@ -558,15 +501,7 @@ impl TypedHeaps {
 
     /// Returns the totals of the heaps, including empty ones that are held.
     pub(crate) fn totals(&self) -> HeapSetTotals {
-        let spare = self.own_spare().map(HeapPool::totals).unwrap_or_default();
-        let spare = HeapSetTotals {
-            reserved: spare.bytes,
-            heap_count: spare.heap_count,
-            empty_heap_count: spare.heap_count,
-            empty: spare.bytes,
-            ..HeapSetTotals::default()
-        };
-        sum_of_totals(&sum_of_totals(&self.shared.totals(), &self.dedicated.totals()), &spare)
+        sum_of_totals(&self.shared.totals(), &self.dedicated.totals())
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {

@@ -21,7 +21,7 @@ mod labels;
 mod managed;
 mod refusal;
 
-pub(crate) use self::accounts::{Account, Accounts, Charge, Charged};
+pub(crate) use self::accounts::{Account, Charge, Charged};
 pub(crate) use self::device::{CREATE_HEAP, Refused, create_committed, create_placed, set_debug_name};
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps, TimedHeap};
 pub(crate) use self::heap_source::{Budget, Constraints, HeapSource, Owner};

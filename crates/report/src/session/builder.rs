@@ -46,17 +46,12 @@ struct ResidencySet {
     submission: u32,
 }
 
-/// Error of a history that is too long.
+/// Error of a history that is too long: a number exceeds its limit, which bounds the memory for malicious files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HistoryError {
-    /// A number exceeds its limit, which bounds the memory for malicious files.
-    #[error("the session has more than {limit} {what}, which is the most that a page can show")]
-    TooMany {
-        /// The counted quantity.
-        what: &'static str,
-        /// Maximum number.
-        limit: usize,
-    },
+#[error("the session has more than {limit} {what}, which is the most that a page can show")]
+pub struct HistoryError {
+    what: &'static str,
+    limit: usize,
 }
 
 impl HistoryBuilder {
@@ -299,10 +294,7 @@ impl HistoryBuilder {
             }
             self.uses = self.uses.saturating_add(set.heaps.len());
             if self.uses > Self::MAX_USES {
-                return Err(HistoryError::TooMany {
-                    what: "uses of heaps by submissions",
-                    limit: Self::MAX_USES,
-                });
+                return Err(HistoryError { what: "uses of heaps by submissions", limit: Self::MAX_USES });
             }
             for index in set.heaps.iter().map(|&index| index as usize) {
                 if std::mem::replace(&mut self.used_by[index], number) == number {
@@ -430,7 +422,7 @@ impl HistoryBuilder {
 
 fn check_count(what: &'static str, count: usize) -> Result<(), HistoryError> {
     let limit = HistoryBuilder::MAX_COUNT;
-    if count < limit { Ok(()) } else { Err(HistoryError::TooMany { what, limit }) }
+    if count < limit { Ok(()) } else { Err(HistoryError { what, limit }) }
 }
 
 /// Returns an index of a list whose length `check_count` limits.

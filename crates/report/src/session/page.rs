@@ -21,23 +21,22 @@ use heapwright::report::AllocationKind;
 
 use super::history::{Paging, PlacementSource, SessionHistory};
 use crate::Visible;
-use crate::html_page::HtmlPage;
-use crate::html_text::HtmlText;
+use crate::html_text::{HtmlText, ScriptJson};
 
-pub(crate) const PAGE: HtmlPage = HtmlPage {
-    kind: "session",
-    style: include_str!("page/style.css"),
-    script: concat!(
-        include_str!("page/data.js"),
-        include_str!("page/text.js"),
-        include_str!("page/groups.js"),
-        include_str!("page/timeline.js"),
-        include_str!("page/heaps.js"),
-        include_str!("page/allocations.js"),
-        include_str!("page/main.js"),
-    ),
-    script_hash: "wmVEcBoqgJ2vu0utOfPnoYWYsY6RA8bLPf4aWY9Xn7E=",
-};
+const STYLE: &str = include_str!("page/style.css");
+
+const SCRIPT: &str = concat!(
+    include_str!("page/data.js"),
+    include_str!("page/text.js"),
+    include_str!("page/groups.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/heaps.js"),
+    include_str!("page/allocations.js"),
+    include_str!("page/main.js"),
+);
+
+/// SHA-256 hash of the script in base64. The page's Content-Security-Policy allows only this script, and no external resources.
+const SCRIPT_HASH: &str = "OK7vv5FP+S6vf2mCGkGt3tJ6i/ETGx1qVLdVzjamiuA=";
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]
@@ -80,10 +79,22 @@ pub fn write_session_html(
 ) -> io::Result<()> {
     let page = &mut writer;
     let name = HtmlText(title.name);
-    PAGE.write_head(title.name, page)?;
     writeln!(
         page,
-        r#"<header>
+        r#"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'">
+<meta name="generator" content="heapwright">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{name} - heapwright session</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+<header>
 <h1><bdi>{name}</bdi></h1>
 <p>{}</p>
 <p class="note">{}</p>"#,
@@ -103,7 +114,9 @@ pub fn write_session_html(
         writeln!(page, "</dl>")?;
     }
     page.write_all(include_bytes!("page/body.html"))?;
-    PAGE.write_end(&Data::of(history), page)
+    page.write_all(b"<script type=\"application/json\" id=\"data\">")?;
+    serde_json::to_writer(ScriptJson(&mut *page), &Data::of(history))?;
+    write!(page, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 }
 
 /// Sentences about the origin of the data and what is missing, as HTML.
@@ -308,5 +321,21 @@ impl<'a> Data<'a> {
                 Column::plain(budgets.iter().map(|&(_, bytes)| bytes)),
             ],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use sha2::{Digest as _, Sha256};
+
+    use super::{SCRIPT, SCRIPT_HASH};
+
+    #[test]
+    fn the_policy_allows_the_script() {
+        let hash = STANDARD.encode(Sha256::digest(SCRIPT));
+        assert_eq!(SCRIPT_HASH, hash, "the hash of the script is outdated");
+        assert!(!SCRIPT.contains("</script"));
     }
 }

@@ -16,7 +16,7 @@ fn containers_count_as_their_nested_allocations() {
     assert_eq!(report.heap_types[1].heap_type, HeapTypeName::Upload);
     assert_eq!((totals.reserved, totals.used, totals.allocation_count), (bytes(65_536), heap.used, 4));
     assert_eq!(totals.free, bytes(65_536 - 16_946));
-    assert_eq!(totals.within_resource, Tally { count: 1, size: bytes(50) });
+    assert_eq!(totals.within_resource, Tally { count: 3, size: bytes(256 + 256 + 50) });
 }
 
 #[test]

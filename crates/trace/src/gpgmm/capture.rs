@@ -13,6 +13,7 @@ use crate::session::{Action, Allocation, Heap, HeapType, MAX_LIST_LEN, Record, R
 use crate::source::Source;
 use crate::text::quoted;
 use crate::trace::Trace;
+use crate::visible::Visible;
 
 /// The records of a capture.
 pub(crate) struct Capture<R> {
@@ -127,13 +128,7 @@ pub(super) fn invalid_json(error: &serde_json::Error) -> Fault {
     const MAX_CHARS: usize = 120;
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-    let mut characters =
-        message.chars().map(|character| if character.is_control() { ' ' } else { character });
-    let mut text: String = characters.by_ref().take(MAX_CHARS).collect();
-    if characters.next().is_some() {
-        text.push('…');
-    }
-    format!("invalid JSON: {text}").into()
+    format!("invalid JSON: {}", Visible(message).shortened(MAX_CHARS)).into()
 }
 
 impl State {

@@ -41,11 +41,6 @@ impl<H> EmptyHeaps<H> {
         self.bytes = self.bytes.saturating_add(size);
     }
 
-    /// Returns the size of each heap, in ascending order.
-    pub(crate) fn sizes(&self) -> Vec<ByteSize> {
-        self.by_size.iter().flat_map(|(&size, heaps)| std::iter::repeat_n(size, heaps.len())).collect()
-    }
-
     pub(super) fn heaps(&self) -> impl Iterator<Item = &H> {
         self.by_size.values().flatten().map(|(_, heap)| heap)
     }

@@ -152,11 +152,11 @@ impl<H: Clone> HeapEngine<H> {
     }
 
     /// Removes the empty heaps that are not kept in addition to a heap of `heap_size` bytes that the owner creates for other
-    /// purposes. The default algorithm keeps them all.
-    pub fn make_way(&self, heap_size: ByteSize) -> Vec<H> {
+    /// purposes, where it already has heaps of `elsewhere` bytes. The default algorithm keeps them all.
+    pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         match &self.0 {
             Inner::Default(_) => Vec::new(),
-            Inner::Locked(_, locked) => lock(locked).make_way(heap_size),
+            Inner::Locked(_, locked) => lock(locked).make_way(heap_size, elsewhere),
         }
     }
 

@@ -209,13 +209,15 @@ impl<H: Clone> Heaps<H> {
     /// Returns the heap that a request needs, and the empty heaps that are not kept in addition to it.
     pub(super) fn plan(&mut self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
         let size = self.heap_size(request)?;
-        Ok(NewHeap { size, release: self.make_way(size) })
+        Ok(NewHeap { size, release: self.make_way(size, ByteSize::ZERO) })
     }
 
     /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes.
-    pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
+    pub(super) fn make_way(&mut self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
-        while self.keeps_heaps() && self.held().saturating_add(heap_size) > self.times.most_held {
+        while self.keeps_heaps()
+            && self.times.makes_way(self.in_use.reserved, self.empty.bytes(), heap_size, elsewhere)
+        {
             let Some(largest) = self.empty.largest() else { break };
             release.extend(self.empty.take(largest));
         }

@@ -8,8 +8,7 @@
 //! | [`Dedicated`](PlacementAlgorithm::Dedicated) | GPGMM | one request |
 //! | [`Linear`](PlacementAlgorithm::Linear) | D3D12MA | sequential requests |
 //!
-//! All keep empty heaps by the same [rule](super::HeapRetention). A heap that leaves is returned to its owner, who may put it
-//! into a [`HeapPool`](super::HeapPool).
+//! All keep empty heaps by the same [rule](super::HeapRetention). A heap that leaves is returned to its owner.
 
 mod blocks;
 mod desc;

@@ -471,6 +471,20 @@ fn empty_heaps_leave_by_operations_frames_and_periods() {
     }
 }
 
+#[test]
+fn no_more_empty_heaps_are_held_than_were_once_in_use() {
+    let late = HeapRetention { keeping: Keeping::Operations(u64::MAX), ..Default::default() };
+    // In units of 64 KiB: 1, 2 and 3 are twice 3 together, so 3 leaves for 4, and 4 for 5.
+    for (retention, counts) in [(late, [1; 5]), (HeapRetention::FOR_EVER, [1, 2, 3, 3, 3])] {
+        let mut driven = DrivenEngine::new(dedicated(retention));
+        for (size, count) in (1..).zip(counts) {
+            driven.allocate(&PlacementRequest::new(kib(64 * size), Alignment::ONE)).unwrap();
+            driven.free(0);
+            assert_eq!(driven.heaps.len(), count, "{retention:?}: {size}");
+        }
+    }
+}
+
 /// The state of a heap that is shared by the threads of the test below.
 #[derive(Debug, Default)]
 struct Shared {

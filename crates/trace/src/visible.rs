@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Formatter};
 /// Use it for names of resources, which may contain escape sequences that move the cursor or imitate other output.
 ///
 /// ```
-/// use heapwright_report::Visible;
+/// use heapwright_trace::Visible;
 ///
 /// assert_eq!(Visible("line\nbreak \u{1b}[31m \u{202e}").to_string(), r"line\u{a}break \u{1b}[31m \u{202e}");
 /// assert_eq!(Visible("a\u{e0041}\u{180e}\u{3164}").to_string(), r"a\u{e0041}\u{180e}\u{3164}");
@@ -31,7 +31,8 @@ impl Display for Visible<'_> {
 
 impl Visible<'_> {
     /// Returns about `limit` characters of the text, with `…` if it was cut off.
-    pub(crate) fn shortened(self, limit: usize) -> String {
+    #[must_use]
+    pub fn shortened(self, limit: usize) -> String {
         match self.0.char_indices().nth(limit) {
             Some((cut, _)) => format!("{}…", Visible(&self.0[..cut])),
             None => self.to_string(),
