@@ -215,6 +215,31 @@ fn tier_1_has_a_heap_for_each_category() {
     assert_eq!(plan.heaps[2].category, Some(Category::RenderTargetOrDepthStencil));
 }
 
+/// A large texture, and then two small ones, one after the other, in a part of its memory.
+#[test]
+fn resources_in_the_same_granule_are_predecessors() {
+    let mut frame = Frame::new();
+    let queue = frame.add_queue(QueueKind::Direct);
+    let small = |offset| FrameResource {
+        fixed_offset: Some(HeapOffset::new(offset)),
+        ..FrameResource::new(ResourceKind::Texture, ByteSize::new(4096), Alignment::new(4096).unwrap())
+    };
+    for desc in [resource(TARGET, 1), small(4096), small(4096)] {
+        let pass = frame.add_pass(queue);
+        let used = frame.add_resource(desc);
+        let how = if desc.kind == TARGET { Use::Render } else { Use::CopyAll };
+        frame.add_use(pass, used, how).unwrap();
+    }
+    let plan = plan(&frame);
+    assert_eq!(height(&plan), 1);
+    // The last one is the third user of its bytes, and the second of the rest of the granule.
+    let before: Vec<usize> = plan.activations[2].after.iter().map(|before| before.0).collect();
+    assert_eq!(before, [0, 1]);
+    // Small textures alone share nothing but bytes.
+    let [first, second] = [1, 2].map(|number: usize| &plan.activations[number].predecessors);
+    assert!(first.iter().any(|one| one.resource.0 == 0) && second.len() > 1, "{first:?}, {second:?}");
+}
+
 #[test]
 fn malformed_frames_are_errors() {
     let mut frame = Frame::new();
