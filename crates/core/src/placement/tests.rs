@@ -36,11 +36,6 @@ fn pass_frame(driven: &mut DrivenEngine) -> usize {
     released.len()
 }
 
-fn pass_period(driven: &mut DrivenEngine) {
-    let released = driven.engine.pass_period();
-    driven.gone(released);
-}
-
 proptest! {
     #[test]
     fn a_new_heap_is_large_enough_and_not_much_larger(size in 1_u64..1 << 50, most_held in 0_u64..1 << 50) {
@@ -77,19 +72,6 @@ fn an_id_of_a_released_heap_is_recognised() {
     assert!(matches!(stale, Err(PlacementError::UnknownHeap)));
 }
 
-#[test]
-fn what_recurs_creates_no_heaps() {
-    let mut driven = driven(HeapRetention::default());
-    let sizes = [3_u64 << 20, 70 << 10, 9 << 20, 300, 5000, 1 << 20];
-    for round in 0..50 {
-        for size in sizes {
-            allocate(&mut driven, ByteSize::new(size));
-        }
-        free_all(&mut driven);
-        assert!(driven.made <= 6, "round {round} created more heaps");
-    }
-}
-
 /// Creates empty heaps of 64, 16 and 8 MiB.
 fn with_empty_heaps() -> (DrivenEngine, [u32; 3]) {
     let mut driven = driven(HeapRetention::default());
@@ -119,14 +101,6 @@ fn an_empty_heap_that_is_too_small_makes_way() {
 }
 
 #[test]
-fn an_empty_heap_serves_any_alignment() {
-    let (mut driven, [large, ..]) = with_empty_heaps();
-    let request = PlacementRequest::new(ByteSize::from_mib(64), Alignment::from_log2(22).unwrap());
-    let (heap, range) = driven.allocate(&request).unwrap();
-    assert_eq!((heap.0, range.start().get()), (large, 0));
-}
-
-#[test]
 fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
     let mut set = HeapSet::default();
     let (one, small) = (ByteSize::from_mib(1), ByteSize::from_kib(100));
@@ -150,20 +124,6 @@ fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
 }
 
 #[test]
-fn an_empty_heap_is_kept_for_a_number_of_operations() {
-    let mut driven =
-        driven(HeapRetention { keeping: Keeping::Operations(20), frames: 5, ..HeapRetention::default() });
-    let kept = allocate(&mut driven, ByteSize::from_mib(100));
-    allocate(&mut driven, ByteSize::from_mib(1));
-    driven.free(0);
-    for operation in 0..20 {
-        assert_eq!(driven.heaps.contains_key(&kept), operation < 10, "after {operation} pairs");
-        allocate(&mut driven, ByteSize::from_kib(100));
-        free_last(&mut driven);
-    }
-}
-
-#[test]
 fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
     let mut driven =
         driven(HeapRetention { keeping: Keeping::Operations(20), frames: 30, ..HeapRetention::default() });
@@ -178,34 +138,6 @@ fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
         pass_frame(&mut driven);
     }
     assert_eq!(driven.made, 3, "the first frame does not know that there are frames");
-}
-
-#[test]
-fn after_some_frames_everything_empty_is_released_bit_by_bit() {
-    let mut driven = driven(HeapRetention::default());
-    for _ in 0..200 {
-        allocate(&mut driven, ByteSize::from_mib(100));
-    }
-    free_all(&mut driven);
-    assert_eq!(driven.engine.totals().heap_count, 200);
-    let most = (0..300).map(|_| pass_frame(&mut driven)).max();
-    driven.check();
-    assert_eq!(driven.engine.totals().heap_count, 0);
-    assert_eq!(most, Some(13), "a sixteenth of all at most");
-}
-
-#[test]
-fn after_two_periods_everything_empty_is_released() {
-    let (mut driven, _) = with_empty_heaps();
-    pass_period(&mut driven);
-    assert_eq!(driven.engine.totals().heap_count, 3);
-    let heap = allocate(&mut driven, ByteSize::from_mib(60));
-    driven.free(0);
-    pass_period(&mut driven);
-    assert_eq!(driven.heaps.keys().copied().collect::<Vec<_>>(), [heap], "it was used in the last period");
-    pass_period(&mut driven);
-    driven.check();
-    assert_eq!(driven.engine.totals(), HeapSetTotals::default());
 }
 
 #[test]
@@ -237,32 +169,4 @@ fn small_requests_do_not_keep_the_heap_of_a_peak() {
         assert!(!driven.heaps.contains_key(&peak), "{operations}");
         driven.check();
     }
-}
-
-#[test]
-fn operations_release_heaps_while_frames_stand_still() {
-    let mut driven = driven(HeapRetention::default());
-    allocate(&mut driven, ByteSize::from_kib(100));
-    pass_frame(&mut driven);
-    let peak = allocate(&mut driven, ByteSize::from_mib(64));
-    free_last(&mut driven);
-    for _ in 0..250 {
-        allocate(&mut driven, ByteSize::from_kib(100));
-        free_last(&mut driven);
-    }
-    assert!(!driven.heaps.contains_key(&peak));
-}
-
-#[test]
-fn slots_count_as_operations() {
-    let mut driven = DrivenEngine::new(EngineDesc::default());
-    allocate(&mut driven, ByteSize::from_kib(100));
-    let peak = allocate(&mut driven, ByteSize::from_mib(50));
-    free_last(&mut driven);
-    // Eight count as one, and a lane tells of 64 at once.
-    for _ in 0..(8 * 500 + 64) / 2 {
-        allocate(&mut driven, ByteSize::new(1000));
-        free_last(&mut driven);
-    }
-    assert!(!driven.heaps.contains_key(&peak));
 }

@@ -126,14 +126,3 @@ impl RangeUse {
         matches!(self, Self::Free(_))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_optional_id_is_no_larger_than_an_id() {
-        assert_eq!(size_of::<SuballocationId>(), 16);
-        assert_eq!(size_of::<Option<SuballocationId>>(), 16);
-    }
-}

@@ -102,9 +102,4 @@ mod tests {
         assert_eq!(Alignment::from_log2(64), None);
         assert_eq!(Alignment::MAX.get(), 1 << 63);
     }
-
-    #[test]
-    fn option_has_no_overhead() {
-        assert_eq!(size_of::<Option<Alignment>>(), size_of::<u64>());
-    }
 }

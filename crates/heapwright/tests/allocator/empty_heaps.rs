@@ -118,42 +118,6 @@ fn the_policy_decides_between_memory_and_hitches() {
     assert!(least.1 > balanced.1 && balanced.1 > fewest.1, "{least:?} {balanced:?} {fewest:?}");
 }
 
-/// Textures and buffers that take turns, each nearly as large as the memory.
-#[test]
-fn turns_at_the_peak_fail_nowhere_and_stay_within_the_budget() {
-    let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
-    profile.local.capacity = ByteSize::from_mib(512);
-    profile.local.budget = ByteSize::from_mib(480);
-    let gpu = Instance::open(&profile).expect("a fresh instance");
-    let budget = VideoMemoryInfo::query(&gpu.adapter, SegmentGroup::Local).expect("answered").budget;
-    for policy in [EmptyHeapPolicy::LeastMemory, EmptyHeapPolicy::Default, EmptyHeapPolicy::FewestHitches] {
-        let allocator = with_policy(&gpu, policy);
-        let place = HeapType::Default.into_place();
-        for turn in 0..20_u64 {
-            let mut held = Vec::new();
-            // 400 MiB, of sizes that differ from turn to turn.
-            let size = 3 + turn % 5;
-            for _ in 0..400 / (size * 2) {
-                let buffer = try_buffer(&allocator, &place, size * MIB);
-                held.push(buffer.unwrap_or_else(|error| panic!("turn {turn}: {error}")));
-            }
-            assert!(usage_of(&gpu, SegmentGroup::Local) <= budget, "turn {turn}");
-            if turn % 3 == 0 {
-                // Some remain while the others are exchanged.
-                held.truncate(held.len() / 2);
-            } else {
-                held.clear();
-            }
-            for _ in 0..200 / 4 {
-                let texture = allocator.create_resource(&place, &texture(1024, 1024), COMMON, None);
-                held.push(texture.unwrap_or_else(|error| panic!("turn {turn}: {error}")));
-                assert!(usage_of(&gpu, SegmentGroup::Local) <= budget, "turn {turn}");
-            }
-        }
-        allocator.audit().expect("consistent");
-    }
-}
-
 #[test]
 fn a_budget_that_sinks_is_met_by_the_next_frame() {
     let mut profile = *HostProfile::find("discrete").expect("a profile of that name");

@@ -12,28 +12,6 @@ fn in_kib(pool: &Pool) -> u64 {
 }
 
 #[test]
-fn a_pool_has_heaps_of_its_own() {
-    let (gpu, allocator) = with_allocator(any_device());
-    let pool = new_pool(&allocator, PoolDesc { name: "mine".into(), ..Default::default() });
-    let inside = buffer(&allocator, &in_pool(&pool), 1000);
-    let outside = local(&allocator, 1000);
-    assert_ne!(inside.heap(), outside.heap());
-    assert_eq!((pool.name(), pool.heap_type()), ("mine", HeapType::Default));
-    assert_eq!((pool.totals().used, pool.totals().allocation_count), (inside.size(), 1));
-    // The allocator counts the pool's heaps as well.
-    assert_eq!(allocator.stats().allocation_count, 2);
-    assert_usage(&gpu, allocator.reserved());
-    // The pool may be dropped before its allocations.
-    drop(pool);
-    assert_eq!(allocator.stats().heap_count, 2, "it is still counted");
-    allocator.audit().expect("consistent");
-    drop(inside);
-    assert_usage(&gpu, allocator.reserved());
-    drop(outside);
-    assert_returns_everything(&allocator, &gpu);
-}
-
-#[test]
 fn the_heap_type_is_the_pools() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
     for heap_type in HeapType::ALL {

@@ -110,27 +110,6 @@ fn predecessors_are_clipped_and_each_gets_a_barrier() {
     assert_eq!(activation.resting_state, RestingState::DepthWrite);
 }
 
-/// The flag DISCARD must not follow a flush: if the pass that reads is skipped, the one before it wrote last.
-#[test]
-fn a_barrier_discards_only_if_no_predecessor_may_have_written_last() {
-    let options = FramePlanOptions { barriers: BarrierModel::Enhanced, ..DIRECT_STEPS };
-    for may_be_skipped in [false, true] {
-        let mut frame = Frame::new();
-        let queue = frame.add_queue(QueueKind::Direct);
-        let passes = [(); 3].map(|()| frame.add_pass(queue));
-        let [before, after] = [(); 2].map(|()| frame.add_resource(resource(TARGET, 1)));
-        for (pass, used, how) in [(0, before, Use::Render), (1, before, Use::Read), (2, after, Use::Render)] {
-            frame.add_use(passes[pass], used, how).unwrap();
-        }
-        if may_be_skipped {
-            frame.set_may_be_skipped(passes[1]).unwrap();
-        }
-        let plan = frame.plan(&options, &mut || false).unwrap();
-        let activation = plan.activations.iter().find(|activation| activation.resource == after).unwrap();
-        assert_eq!((&activation.after[..], activation.discards), (&[before][..], !may_be_skipped));
-    }
-}
-
 #[test]
 fn some_resources_never_alias_and_the_plan_says_why() {
     let mut frame = Frame::new();
@@ -234,51 +213,6 @@ fn tier_1_has_a_heap_for_each_category() {
     assert_eq!((plan.heaps.len(), height(&plan)), (3, 9));
     assert_eq!(plan.placements[1].heap, plan.placements[3].heap);
     assert_eq!(plan.heaps[2].category, Some(Category::RenderTargetOrDepthStencil));
-}
-
-/// Rule G-8: a buffer owns whole granules, small textures share one.
-#[test]
-fn granules_separate_small_textures_from_buffers() {
-    let mut frame = Frame::new();
-    let queue = frame.add_queue(QueueKind::Direct);
-    let pass = frame.add_pass(queue);
-    let small = FrameResource::new(ResourceKind::Texture, ByteSize::new(4096), Alignment::new(4096).unwrap());
-    let buffer = FrameResource {
-        size: ByteSize::new(16),
-        alignment: Alignment::new(16).unwrap(),
-        ..resource(ResourceKind::Buffer, 1)
-    };
-    for desc in [small, small, buffer] {
-        let resource = frame.add_resource(desc);
-        frame.add_use(pass, resource, Use::CopyAll).unwrap();
-    }
-    let plan = plan(&frame);
-    let [a, b, c] = [0, 1, 2].map(|number: usize| plan.placements[number].offset.get());
-    assert_eq!(a.abs_diff(b), 4096);
-    assert_ne!(a >> 16, c >> 16);
-    assert_ne!(b >> 16, c >> 16);
-    assert_eq!(plan.heaps[0].size, ByteSize::from_kib(128));
-}
-
-/// Three targets, one after the other, in the same memory; or with a buffer in the middle, which may use a part of it.
-#[test]
-fn resources_behind_a_buffer_are_predecessors_too() {
-    for (middle, how, expected) in
-        [(TARGET, Use::Render, vec![1]), (ResourceKind::Buffer, Use::WriteUnordered, vec![0, 1])]
-    {
-        let mut frame = Frame::new();
-        let queue = frame.add_queue(QueueKind::Direct);
-        for (kind, how) in [(TARGET, Use::Render), (middle, how), (TARGET, Use::Render)] {
-            let pass = frame.add_pass(queue);
-            let used = frame.add_resource(resource(kind, 2));
-            frame.add_use(pass, used, how).unwrap();
-        }
-        let plan = plan(&frame);
-        assert_eq!(height(&plan), 2);
-        let mut before: Vec<usize> = plan.activations[2].after.iter().map(|before| before.0).collect();
-        before.sort_unstable();
-        assert_eq!(before, expected, "{middle:?}");
-    }
 }
 
 /// A large texture, and then two small ones, one after the other, in a part of its memory.

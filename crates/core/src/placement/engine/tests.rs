@@ -292,21 +292,6 @@ fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
 }
 
 #[test]
-fn as_few_heaps_as_possible_are_taken() {
-    for desc in descs() {
-        let engine = HeapEngine::new(&desc);
-        for size in [1, 2, 4, 8, 16] {
-            engine.insert(mib(size), size).unwrap();
-        }
-        let taken = |up_to| engine.take_empty(up_to).into_iter().map(|(_, heap)| heap).collect::<Vec<_>>();
-        assert_eq!(taken(ByteSize::ZERO), [0_u64; 0]);
-        assert_eq!(taken(mib(3)), [4]);
-        assert_eq!(taken(mib(17)), [16, 1]);
-        assert_eq!(taken(mib(100)), [8, 2]);
-    }
-}
-
-#[test]
 fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
     let mut driven = DrivenEngine::new(EngineDesc::default());
     let low = |size| PlacementRequest {

@@ -193,26 +193,6 @@ mod agree_with_an_interval_map {
         }
     }
 
-    /// Each root but the first starts at a multiple of more than its own size.
-    #[test]
-    fn a_root_serves_the_alignment_at_which_it_starts() {
-        let mut heap = Shadowed::new(5 << 20);
-        heap.allocate(4 << 20, Alignment::ONE).unwrap();
-        let aligned = heap.allocate(1 << 20, Alignment::from_log2(22).unwrap()).unwrap();
-        assert_eq!(aligned.range.start(), HeapOffset::new(4 << 20));
-    }
-
-    /// If there is no block of the alignment's size, a smaller block with an aligned start is used.
-    #[test]
-    fn what_was_halved_for_an_alignment_serves_it_again() {
-        let (mut heap, page) = (Shadowed::new(1 << 16), Alignment::from_log2(16).unwrap());
-        let hole = heap.allocate(4096, page).unwrap();
-        heap.allocate(4096, Alignment::ONE).unwrap();
-        assert_eq!(heap.allocate(4096, page), None);
-        heap.free(0);
-        assert_eq!(heap.allocate(4000, page).unwrap().range.start(), hole.range.start());
-    }
-
     #[test]
     fn the_one_aligned_block_is_found_among_hundreds() {
         let mut heap = Shadowed::new(1 << 20);

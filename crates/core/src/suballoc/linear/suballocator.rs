@@ -649,24 +649,3 @@ const fn highest_in(start: u64, end: u64, size: u64, alignment: Alignment) -> Op
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lowest_and_the_highest_place_in_a_gap() {
-        let at = |log2| Alignment::from_log2(log2).unwrap();
-        assert_eq!(lowest_in(10, 20, 10, at(0)), Some(10));
-        assert_eq!(lowest_in(10, 20, 4, at(4)), Some(16));
-        assert_eq!(lowest_in(10, 20, 5, at(4)), None);
-        assert_eq!(lowest_in(1 << 63, 1 << 63, 1, Alignment::MAX), None);
-        assert_eq!(lowest_in((1 << 63) - 1, 1 << 63, 1, Alignment::MAX), None);
-        assert_eq!(lowest_in(0, 1 << 63, 1 << 63, Alignment::MAX), Some(0));
-        assert_eq!(highest_in(10, 20, 10, at(0)), Some(10));
-        assert_eq!(highest_in(10, 20, 4, at(4)), Some(16));
-        assert_eq!(highest_in(10, 20, 5, at(4)), None);
-        assert_eq!(highest_in(0, 1 << 63, 1 << 63, Alignment::MAX), Some(0));
-        assert_eq!(highest_in(0, 9, 10, at(0)), None);
-    }
-}

@@ -69,20 +69,6 @@ fn metadata_is_proportional_to_live_ranges() {
 }
 
 #[test]
-fn empty_submissions_cost_nothing() {
-    let mut heap = linear(100);
-    for number in 0..100 {
-        heap.submit(FenceValue::new(number)).unwrap();
-    }
-    assert_eq!(heap.batches.pending.len(), 0);
-    put(&mut heap, 1);
-    for number in 100..200 {
-        heap.submit(FenceValue::new(number)).unwrap();
-    }
-    assert_eq!(heap.batches.pending.len(), 1);
-}
-
-#[test]
 fn the_queue_does_not_grow_within_the_reserved_capacity() {
     let mut heap = linear(10_000);
     heap.reserve(400);
@@ -91,23 +77,6 @@ fn the_queue_does_not_grow_within_the_reserved_capacity() {
         put(&mut heap, 10);
     }
     assert_eq!(heap.ends[LOWER].capacity(), reserved);
-}
-
-/// What is freed between two live ranges leaves the queue with either of them.
-#[test]
-fn freed_ranges_leave_the_queue_with_their_neighbours() {
-    for oldest_first in [true, false] {
-        let mut heap = linear(1000);
-        let live: Vec<_> = (0..9).map(|_| put(&mut heap, 10)).collect();
-        for one in &live[1..8] {
-            heap.free(one.id).unwrap();
-            assert!(heap.free(one.id).is_err() && heap.range_of(one.id).is_err());
-        }
-        assert_eq!((heap.allocation_count(), heap.ends[LOWER].len()), (2, 9));
-        heap.free(live[if oldest_first { 0 } else { 8 }].id).unwrap();
-        assert_eq!(heap.ends[LOWER].len(), 1);
-        heap.audit().unwrap();
-    }
 }
 
 #[test]

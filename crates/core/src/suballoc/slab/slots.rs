@@ -180,27 +180,6 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_disjoint_and_reused() {
-        let mut records = SlotRecords::new();
-        let slab = SlabIndex::of(7);
-        let first = records.take_run(64, slab).unwrap();
-        let second = records.take_run(5, slab).unwrap();
-        assert_eq!((first, second, records.len()), (0, 64, 72));
-        records.give_back_run(first, 64);
-        // A long run is split, and no number is new.
-        let mut taken: Vec<_> = (0..15).map(|_| records.take_run(4, slab).unwrap()).collect();
-        taken.push(records.take_run(3, slab).unwrap());
-        taken.sort_unstable();
-        assert_eq!(taken, (0..64).step_by(4).collect::<Vec<_>>());
-        assert_eq!((records.len(), records.audit_vacant()), (72, Ok(0)));
-        for first in (0..64).step_by(4) {
-            records.give_back_run(first, 4);
-        }
-        records.give_back_run(second, 5);
-        assert_eq!((records.len(), records.audit_vacant()), (72, Ok(72)));
-    }
-
-    #[test]
     fn a_wrapped_count_is_not_zero() {
         let mut note = SlotNote(u64::MAX);
         note.next_generation();

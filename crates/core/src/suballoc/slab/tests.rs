@@ -53,41 +53,6 @@ fn allocate(heap: &mut Slabs, size: u64) -> SuballocationId {
 
 proptest! {
     #![proptest_config(config())]
-
-    /// Few sizes, so that slabs fill, become empty, and are kept.
-    #[test]
-    fn slots_are_aligned_and_do_not_overlap(
-        order in any::<prop::sample::Index>(),
-        steps in prop::collection::vec((1_u64..2000, 0_u32..9, any::<prop::sample::Index>(), any::<bool>()), 0..200),
-    ) {
-        let mut heap = slabs();
-        let mut live: Vec<Suballocation> = Vec::new();
-        for (size, log2, at, allocates) in steps {
-            if allocates {
-                let size = [24, 100, 256, size][at.index(4)];
-                let alignment = Alignment::from_log2(log2).unwrap();
-                let one = heap.allocate(ByteSize::new(size), alignment).unwrap();
-                prop_assert!(one.range.start().is_aligned(alignment) && one.range.size().get() == size);
-                prop_assert!(!live.iter().any(|other| other.range.overlaps(one.range)));
-                live.push(one);
-            } else if !live.is_empty() {
-                let one = live.swap_remove(at.index(live.len()));
-                prop_assert_eq!(heap.free(one.id), Ok(one.range));
-                prop_assert!(heap.free(one.id).is_err());
-            }
-            heap.audit().unwrap();
-        }
-        free_all(&mut heap, live, order);
-        prop_assert_eq!(heap.table.totals(), Default::default());
-        prop_assert_eq!(heap.tlsf.largest_free_range(), heap.tlsf.capacity());
-    }
-}
-
-#[test]
-fn slots_of_one_class_lie_side_by_side() {
-    let (mut heap, alignment) = (slabs(), Alignment::new(256).unwrap());
-    let [first, second] = [640, 513].map(|size| heap.allocate(ByteSize::new(size), alignment).unwrap());
-    assert_eq!(second.range.start().get() - first.range.start().get(), 768);
 }
 
 #[test]
@@ -126,23 +91,6 @@ fn one_empty_slab_is_kept_while_others_exist() {
     }
     assert_eq!(heap.table.totals(), Default::default());
     assert_eq!(heap.tlsf.largest_free_range(), heap.tlsf.capacity());
-}
-
-#[test]
-fn places_of_slabs_are_used_again() {
-    let mut heap = slabs();
-    for _ in 0..10 {
-        let all: Vec<_> = (0..500).map(|size| allocate(&mut heap, size + 1)).collect();
-        for id in all {
-            heap.free(id).unwrap();
-        }
-    }
-    let numbers = heap.table.slots.len();
-    for size in 0..500 {
-        allocate(&mut heap, size + 1);
-    }
-    heap.audit().unwrap();
-    assert_eq!(heap.table.slots.len(), numbers);
 }
 
 /// Violates one invariant at a time, to test that the audit detects it.

@@ -408,46 +408,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_keeps_every_bit_of_offset_size_and_stamp() {
-        for stamp in [1, u64::from(u32::MAX), 1 << 32, 0x0123_4567_89ab_cdef, u64::MAX] {
-            for (start, size) in [(0, 1 << 63), ((1 << 63) - 1, 1), (1 << 40, 12_345)] {
-                let (below, above) = (NodeIndex(7), NodeIndex(u32::MAX));
-                let node = Node::used(start, size, below, above, Stamp::new(stamp).unwrap());
-                assert!(node.is_used());
-                assert_eq!((node.start(), node.size(), node.end()), (start, size, start + size));
-                assert_eq!(node.stamp().map(Stamp::get), Some(stamp));
-                let node = Node::free(start, size, below, above);
-                assert!(!node.is_used());
-                assert_eq!((node.start(), node.size(), node.stamp()), (start, size, None));
-            }
-        }
-    }
-
-    #[test]
-    fn neither_the_edge_nor_a_head_has_a_stamp() {
-        let nodes = Nodes::<NoValue>::new(3, 10);
-        for Slot { node, .. } in nodes.slots() {
-            assert_eq!((node.stamp(), node.size()), (None, 0));
-        }
-    }
-
-    #[test]
-    fn vacant_slots_are_taken_before_the_table_grows() {
-        let mut nodes = Nodes::<NoValue>::new(1, 10);
-        nodes.reset();
-        assert!(nodes.prepare_two());
-        let grown = nodes.slots().len();
-        let (slots, vacant) = nodes.slots_mut();
-        let (first, second) = (vacant.take(slots), vacant.take(slots));
-        assert_ne!(first, second);
-        vacant.give_back(slots, first);
-        vacant.give_back(slots, second);
-        assert!(nodes.prepare_two());
-        assert_eq!(nodes.slots().len(), grown);
-        nodes.audit_vacant().unwrap();
-    }
-
-    #[test]
     fn a_full_table_is_an_error_and_unchanged() {
         let mut nodes = Nodes::<NoValue>::new(5, 2);
         nodes.reset();

@@ -121,43 +121,6 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 128 }, failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn divided_parts_are_freed_separately(cuts in prop::collection::vec(1_u64..1000, 0..20), reverse in any::<bool>()) {
-            let mut heap = Tlsf::new(ByteSize::from_kib(64)).unwrap();
-            let before = heap.allocate(ByteSize::new(100), Alignment::ONE).unwrap();
-            let whole = heap.allocate(ByteSize::new(10_000), Alignment::ONE).unwrap();
-            let mut parts = vec![whole.id];
-            for cut in cuts {
-                let last = *parts.last().unwrap();
-                let size = heap.range_of(last).unwrap().size().get();
-                let divided = heap.divide(last, ByteSize::new(cut));
-                prop_assert_eq!(divided.is_ok(), cut < size);
-                parts.extend(divided.ok().map(|part| part.id));
-                heap.audit().unwrap();
-            }
-            prop_assert_eq!(heap.used(), ByteSize::new(10_100));
-            if reverse {
-                parts.reverse();
-            }
-            for part in parts {
-                heap.free(part).unwrap();
-                heap.audit().unwrap();
-            }
-            heap.free(before.id).unwrap();
-            prop_assert!(heap.is_empty());
-        }
-    }
-
-    #[test]
-    fn an_empty_division_is_allowed() {
-        let mut heap = Tlsf::new(ByteSize::from_kib(1)).unwrap();
-        let one = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
-        for size in [0, 10, 11, u64::MAX] {
-            assert_eq!(heap.divide(one.id, ByteSize::new(size)), Err(SuballocError::ZeroSize));
-        }
-        heap.free(one.id).unwrap();
-        assert_eq!(heap.divide(one.id, ByteSize::new(5)), Err(SuballocError::StaleId { id: one.id }));
     }
 
     #[test]
