@@ -1,8 +1,5 @@
 //! `heapwright report`: the page, the summary and errors.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use heapwright_report::{JSON_SCHEMA, write_html};
 use heapwright_trace::session::{Action, Heap, HeapType};
 use serde_json::Value;
@@ -107,6 +104,9 @@ fn files_that_cannot_be_opened_are_errors() {
 #[cfg(target_os = "linux")]
 #[test]
 fn endless_input_is_rejected_immediately() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+
     let folder = Folder::new();
     let page = folder.path().join("r.html");
     let outcome = heapwright(["report", "/dev/zero", "-o", page.to_str().unwrap()]);
