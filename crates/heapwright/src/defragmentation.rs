@@ -347,7 +347,7 @@ impl Defragmentation {
         if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
             return None;
         }
-        self.allocator.heaps.create_heap(heaps, size, own, &heaps.budget(own)).ok()
+        self.allocator.heaps.create_heap(heaps, size, own, &heaps.limits(own)).ok()
     }
 
     /// Returns the results so far. O(heaps).

@@ -10,7 +10,7 @@ use super::{HeapId, HeapSet, HeapSetTotals, PlacementError};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
 use crate::suballoc::{AuditError, SuballocError, SuballocationId};
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::{ByteSize, HeapRange};
 
 /// The slabs from which one thread at a time allocates.
 #[derive(Clone)]
@@ -29,23 +29,6 @@ pub(super) struct Lane<H> {
 const SLOTS_PER_SUM: u32 = 64;
 /// So many slots count as one operation: a program may use a thousand of them while it uses a heap once.
 const SLOTS_PER_OPERATION: u32 = 8;
-
-/// The largest request that gets a slot.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SlotLimit(ByteSize);
-
-impl SlotLimit {
-    /// Limits slots to requests of at most this size, and to the largest slot size.
-    pub(super) fn new(up_to: ByteSize) -> Self {
-        Self(up_to.min(ByteSize::new(SizeClass::MAX_SIZE)))
-    }
-
-    /// Returns the class whose slots hold a request, or `None` if the request does not get a slot.
-    #[inline]
-    pub(super) fn class_of(self, size: ByteSize, alignment: Alignment) -> Option<SizeClass> {
-        SizeClass::of(size, alignment).filter(|_| size <= self.0)
-    }
-}
 
 /// An allocated slot.
 pub(super) struct Slot<'a, H> {

@@ -328,7 +328,12 @@ impl Inner {
             heap_type,
             reserved: totals.reserved,
             used: totals.used,
-            video_memory: self.heaps.source.video_memory(self.caps.segment_group(heap_type)),
+            video_memory: self
+                .heaps
+                .source
+                .accounts
+                .video_memory
+                .usage_and_budget(self.caps.segment_group(heap_type)),
             attempts: refusal.attempts,
             never_fallback,
         })

@@ -54,7 +54,7 @@ impl ResourceAllocator {
             report.decisions.push(DecisionReport { reason: decision.to_string(), count });
         }
         for group in SegmentGroup::ALL {
-            let (current_usage, budget) = source.video_memory(group).unzip();
+            let (current_usage, budget) = source.accounts.video_memory.usage_and_budget(group).unzip();
             report.segment_groups.push(SegmentGroupReport {
                 segment_group: group,
                 budget,

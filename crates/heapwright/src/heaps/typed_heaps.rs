@@ -19,8 +19,8 @@ use crate::error::{MemorySource, Obstacle};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
-    Account, Budget, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory,
-    PoolHeaps, Refusal, Refused, TimedHeap,
+    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, Limits, NewMemory,
+    PoolHeaps, Refusal, Refused,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -204,13 +204,17 @@ impl TypedHeaps {
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
-    pub(crate) fn has_spare(&self, sharing: Sharing, least: ByteSize, wanted: ByteSize) -> bool {
+    pub(crate) fn has_spare(
+        &self,
+        sharing: Sharing,
+        least: ByteSize,
+        wanted: ByteSize,
+        limits: &Limits<'_>,
+    ) -> bool {
         if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
             return true;
         }
-        let Account { heap_type, group } = self.desc.account();
-        let accounts = &self.source.accounts;
-        let permitted = wanted.min(accounts.of_type(heap_type).left()).min(accounts.of_group(group).left());
+        let permitted = wanted.min(limits.left());
         self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
@@ -257,9 +261,9 @@ impl TypedHeaps {
         })
     }
 
-    /// Returns the budget for more heaps, as it is now.
-    pub(crate) fn budget(&self, constraints: Constraints) -> Budget {
-        self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
+    /// Returns what limits more heaps.
+    pub(crate) fn limits(&self, constraints: Constraints) -> Limits<'_> {
+        self.source.limits(self.desc.account(), self.desc.heap.Flags, constraints)
     }
 
     /// Counts a heap, if limits and manager permit it, and creates it unless it exists already.
@@ -271,7 +275,6 @@ impl TypedHeaps {
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<Arc<Heap>, Refusal> {
         let new = NewMemory {
-            source: MemorySource::NewHeap(size),
             account: self.desc.account(),
             what: Charged::Heap,
             size,
@@ -283,12 +286,11 @@ impl TypedHeaps {
             self.timer.note_created(size, time);
             Ok(heap)
         };
-        let (heap, residency, charge) = self.source.make(&new, constraints, create)?;
+        let made = self.source.make(&new, constraints, create)?;
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        let timer = Arc::clone(&self.timer);
-        Ok(Heap::new(TimedHeap::new(heap, residency, size, timer), charge, permit))
+        Ok(Heap::new(size, made, permit, &self.timer))
     }
 
     /// Creates a heap, and returns the time that the device took, from which nothing is learned yet.
