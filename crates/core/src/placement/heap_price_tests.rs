@@ -143,7 +143,7 @@ fn new_heaps_take_at_most_a_frame() {
         )
         .expect("room");
         (0..8).for_each(|log2| note(&prices, ByteSize::from_mib(1 << log2), costs));
-        set.plan(&PlacementRequest::new(ByteSize::new(1), Alignment::ONE)).expect("a sound size").size
+        set.new_heap_size(&PlacementRequest::new(ByteSize::new(1), Alignment::ONE)).expect("a sound size")
     };
     assert_eq!(size(HeapCosts::device_local()), ByteSize::from_mib(64));
     assert_eq!(size(HeapCosts::dedicated()), ByteSize::from_mib(64));

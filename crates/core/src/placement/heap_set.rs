@@ -6,7 +6,6 @@ mod idle;
 mod ranges;
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 pub(super) use self::choice::HeapChoice;
 use self::closing::Closing;
@@ -16,7 +15,7 @@ use self::ranges::SlabNotes;
 pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::idle_times::{FREE_DECAY_LOG2, IdleTimes};
-use super::{HeapPrices, HeapRetention, HeapSizing, HeapTally, PlacementError};
+use super::{HeapRetention, HeapSizing, PlacementError};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -145,15 +144,6 @@ fn check_size(size: ByteSize) -> Result<(), PlacementError> {
     if size.is_zero() { Err(SuballocError::ZeroSize.into()) } else { Ok(()) }
 }
 
-/// The heap that a request needs, returned by [`SharedHeapSet::plan`](super::SharedHeapSet::plan).
-#[derive(Debug, PartialEq, Eq)]
-pub struct NewHeap<H> {
-    /// The size of the new heap.
-    pub size: ByteSize,
-    /// Empty heaps to release first, which have left the set.
-    pub release: Vec<H>,
-}
-
 /// The class of a heap's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeapUse {
@@ -254,29 +244,12 @@ impl<H> IndexedHeaps for Table<H> {
     }
 }
 
-impl<H> Default for HeapSet<H> {
-    fn default() -> Self {
-        Self::new(HeapSizing::default(), HeapRetention::default())
-    }
-}
-
 impl<H> HeapSet<H> {
     /// Creates a set without heaps.
-    #[must_use]
-    pub(crate) fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
-        Self::with_shared(sizing, retention, Arc::default(), Arc::default())
-    }
-
-    /// Creates a set without heaps that shares a tally and prices with others.
-    pub(super) fn with_shared(
-        sizing: HeapSizing,
-        retention: HeapRetention,
-        tally: Arc<HeapTally>,
-        prices: Arc<HeapPrices>,
-    ) -> Self {
+    pub(super) fn new(sizing: HeapSizing, times: IdleTimes) -> Self {
         Self {
             sizing,
-            times: IdleTimes::new(retention, tally, prices),
+            times,
             table: Table { entries: Vec::new(), vacant: Vec::new() },
             occupied: std::array::from_fn(|_| HeapIndex::new()),
             empty: Box::new(HeapIndex::new()),
@@ -309,7 +282,7 @@ impl<H> HeapSet<H> {
         Ok(found.and_then(|found| self.place_inline(found)))
     }
 
-    /// Finds the place of a request. This is the first step of an allocation, and all of a probe. Returns `None` if a new heap is needed. O(1).
+    /// Finds the place of a request. This is the first step of an allocation. Returns `None` if a new heap is needed. O(1).
     ///
     /// # Errors
     ///
@@ -407,20 +380,6 @@ impl<H> HeapSet<H> {
         Some(self.placed(slot, suballocation))
     }
 
-    /// Returns the heap that a request of `size` bytes needs after [`allocate`](Self::allocate) returned
-    /// `None`.
-    ///
-    /// Empty heaps that the set would not keep in addition to the new one leave the set: release them before
-    /// creating it. O(1), and O(1) per heap that leaves.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size of the heap overflows.
-    pub(crate) fn plan(&mut self, choice: HeapChoice, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        let heap_size = self.new_heap_size(choice, size)?;
-        Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
-    }
-
     /// Returns the size of a new heap for a request of `size` bytes, or `None` if it overflows.
     fn usual_heap_size(&self, size: ByteSize) -> Option<ByteSize> {
         let most = self.times.prices.within_frame().unwrap_or(self.sizing.maximum);
@@ -428,13 +387,12 @@ impl<H> HeapSet<H> {
         HeapSizing { maximum, ..self.sizing }.heap_size(size, self.times.most_held)
     }
 
-    /// Removes the empty heaps that the set would not keep in addition to a new one of `heap_size` bytes.
-    /// O(1) each.
-    pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
+    /// See [`SharedHeapSet::make_way`](super::SharedHeapSet::make_way).
+    pub(super) fn make_way(&mut self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
         let in_use = self.totals.reserved.saturating_sub(self.totals.empty);
-        while self.times.makes_way(in_use, self.totals.empty, heap_size, ByteSize::ZERO) {
+        while self.times.makes_way(in_use, self.totals.empty, heap_size, elsewhere) {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
                 None => break,

@@ -30,7 +30,7 @@ pub(super) struct Moment {
 }
 
 /// The times of a set of heaps, and what decides by them how long its empty heaps are kept.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct IdleTimes {
     pub(super) retention: HeapRetention,
     /// The sums over this set and others.
@@ -56,18 +56,7 @@ pub(super) struct IdleTimes {
 
 impl IdleTimes {
     pub(super) fn new(retention: HeapRetention, tally: Arc<HeapTally>, prices: Arc<HeapPrices>) -> Self {
-        Self {
-            retention,
-            tally,
-            prices,
-            most_held: ByteSize::ZERO,
-            frame: 0,
-            period: 0,
-            not_summed: 0,
-            period_operation: 0,
-            frame_operation: 0,
-            operations_per_frame: 0,
-        }
+        Self { retention, tally, prices, ..Self::default() }
     }
 
     /// Returns the number of allocations and frees, including those of sets with the same tally.

@@ -24,8 +24,8 @@ fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> SharedPlaced
     match set.allocate_on(lane, &PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         Some(placed) => placed,
         None => {
-            let wanted = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
-            set.allocate_in_new(wanted.size, lane, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
+            let heap_size = set.new_heap_size(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
+            set.allocate_in_new(heap_size, lane, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
         }
     }
 }
@@ -153,8 +153,8 @@ fn loom_two_threads_make_heaps_for_a_locked_engine() {
             match engine.allocate(&request).unwrap() {
                 Some(placed) => placed,
                 None => {
-                    let wanted = engine.plan(&request).unwrap();
-                    engine.allocate_in_new(wanted.size, thread, &request).unwrap()
+                    let heap_size = engine.new_heap_size(&request).unwrap();
+                    engine.allocate_in_new(heap_size, thread, &request).unwrap()
                 }
             }
         };

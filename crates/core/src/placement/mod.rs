@@ -11,7 +11,7 @@
 //! | [`HeapRetention`] | policy: how long empty heaps are kept, and how many bytes of them |
 //! | [`HeapTally`] | what the sets of an allocator count together for this policy |
 //!
-//! A heap set creates and destroys no heaps. It returns what is needed (a heap of some size, heaps to
+//! A heap set creates and destroys no heaps. It returns what is needed (the size of a heap, heaps to
 //! release), and its owner carries that out, outside of the lock that guards the set.
 
 pub mod engine;
@@ -26,7 +26,6 @@ mod lane;
 mod placement_error;
 mod request;
 mod retention;
-mod serving_heap;
 mod shared_heap_set;
 mod sizing;
 
@@ -37,13 +36,12 @@ pub use evacuation::{
 };
 pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_prices::HeapPrices;
+pub use heap_set::HeapSetTotals;
 pub(crate) use heap_set::{HeapId, HeapSet, Placed, PlacementId};
-pub use heap_set::{HeapSetTotals, NewHeap};
 pub use heap_tally::HeapTally;
 pub use placement_error::PlacementError;
 pub use request::PlacementRequest;
 pub use retention::{HeapRetention, Keeping};
-pub use serving_heap::ServingHeap;
 pub use shared_heap_set::{
     HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange, lane_of_thread,
 };

@@ -1,7 +1,6 @@
 //! Heap sets with slabs, for many threads.
 
 mod empty_heaps;
-mod probe;
 mod survey;
 
 pub(super) use self::survey::SurveyedRanges;
@@ -11,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::heap_set::HeapChoice;
+use super::idle_times::IdleTimes;
 use super::lane::{Lane, SlabRanges, SlotLimit, Source, correct};
 use super::{
-    HeapPrices, HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, NewHeap, Placed,
-    PlacementAlgorithm, PlacementError, PlacementId, PlacementRequest,
+    HeapPrices, HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, Placed, PlacementAlgorithm,
+    PlacementError, PlacementId, PlacementRequest,
 };
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::{AuditError, FreeRangeChoice};
@@ -58,8 +58,8 @@ use crate::{ByteSize, HeapRange};
 /// let placed = match heaps.allocate(&request)? {
 ///     Some(placed) => placed,
 ///     None => {
-///         let wanted = heaps.plan(&request)?;
-///         heaps.allocate_in_new(wanted.size, Arc::from("a heap"), &request)?
+///         let size = heaps.new_heap_size(&request)?;
+///         heaps.allocate_in_new(size, Arc::from("a heap"), &request)?
 ///     }
 /// };
 /// assert_eq!(&*placed.heap, "a heap");
@@ -145,7 +145,7 @@ impl<H: Clone> SharedHeapSet<H> {
         tally: Arc<HeapTally>,
         prices: Arc<HeapPrices>,
     ) -> Self {
-        let heaps = HeapSet::with_shared(sizing, retention, tally, prices);
+        let heaps = HeapSet::new(sizing, IdleTimes::new(retention, tally, prices));
         Self {
             slots: SlotLimit::new(slots_up_to),
             lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),
@@ -317,26 +317,75 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(None)
     }
 
-    /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`.
+    /// Returns whether [`allocate`](Self::allocate) would place a request on this thread if unused slabs keep their
+    /// memory. Places nothing.
     ///
-    /// Empty heaps that the set would not keep in addition to the new one leave the set: release them before
-    /// creating it. O(1), and O(1) per heap that leaves.
+    /// The result is exact while no other thread calls and all slabs are in use. O(1), and O(lanes) before it returns
+    /// `false`; at the lowest offset O(n) for n ranges of up to 256 heaps.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`allocate`](Self::allocate).
+    ///
+    /// ```
+    /// use heapwright_core::placement::{PlacementRequest, SharedHeapSet};
+    /// use heapwright_core::{Alignment, ByteSize};
+    ///
+    /// let heaps: SharedHeapSet<&str> = SharedHeapSet::default();
+    /// let request = PlacementRequest::new(ByteSize::new(200), Alignment::ONE);
+    /// assert!(!heaps.has_room(&request)?);
+    /// heaps.insert(heaps.new_heap_size(&request)?, "a heap")?;
+    /// assert!(heaps.has_room(&request)?);
+    /// # Ok::<(), heapwright_core::placement::PlacementError>(())
+    /// ```
+    pub fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        self.has_room_on(lane_of_thread(), request)
+    }
+
+    /// Returns the result of [`has_room`](Self::has_room) for a lane.
+    pub(super) fn has_room_on(&self, lane: u32, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        let class = match self.way(request)? {
+            Way::Slot(class) => class,
+            Way::Range(choice) => {
+                let found = lock(&self.heaps.0).find_by_choice(choice, request.size, request.alignment)?;
+                return Ok(found.is_some());
+            }
+        };
+        {
+            let (_, lane) = self.lock_lane(lane);
+            if lane.has_room(class) {
+                return Ok(true);
+            }
+            let heaps = lock(&self.heaps.0);
+            // A slab of the usual number of slots, or of half as many, and so on.
+            for shape in lane.shape(class).and_halves() {
+                if heaps.find(shape.bytes(), shape.alignment())?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        let has_slot = |lane: MutexGuard<'_, Lane<H>>| lane.has_room(class);
+        Ok(self.used_lanes().any(|lane| try_lock(&lane.0).is_some_and(has_slot)))
+    }
+
+    /// Returns the size of the heap that a request needs after [`allocate`](Self::allocate) returned `None`. O(1).
     ///
     /// # Errors
     ///
     /// Returns an error if the size of the heap overflows, or the request asks for the upper end.
-    pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
-        let (choice, wanted) = self.bytes_wanted(request)?;
-        lock(&self.heaps.0).plan(choice, wanted)
-    }
-
-    /// Returns the bytes that a heap must have for a request on this thread: those of a slab if the request
-    /// gets a slot.
-    fn bytes_wanted(&self, request: &PlacementRequest) -> Result<(HeapChoice, ByteSize), PlacementError> {
-        Ok(match self.way(request)? {
+    pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
+        let (choice, wanted) = match self.way(request)? {
             Way::Slot(class) => (HeapChoice::Shared, self.lock_lane(lane_of_thread()).1.shape(class).bytes()),
             Way::Range(choice) => (choice, request.size),
-        })
+        };
+        lock(&self.heaps.0).new_heap_size(choice, wanted)
+    }
+
+    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes: release them before it is
+    /// created. With [`HeapRetention::FOR_EVER`], the `elsewhere` bytes that the owner uses beside the set count, too. O(1)
+    /// per heap.
+    pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
+        lock(&self.heaps.0).make_way(heap_size, elsewhere)
     }
 
     /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can. O(1).

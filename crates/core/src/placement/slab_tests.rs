@@ -8,7 +8,7 @@ fn allocate(set: &SharedHeapSet<ByteSize>, size: ByteSize) -> SharedPlaced<ByteS
     if let Some(placed) = set.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         return placed;
     }
-    let heap_size = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap().size;
+    let heap_size = set.new_heap_size(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
     set.allocate_in_new(heap_size, heap_size, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
 }
 

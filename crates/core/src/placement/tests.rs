@@ -5,6 +5,7 @@ pub(super) mod driven_engine;
 use driven_engine::DrivenEngine;
 use proptest::prelude::*;
 
+use super::idle_times::IdleTimes;
 use super::*;
 use crate::suballoc::SuballocError;
 use crate::{Alignment, ByteSize};
@@ -60,7 +61,7 @@ fn allocate_in<H>(set: &mut HeapSet<H>, heap: HeapId, size: ByteSize) -> Placeme
 
 #[test]
 fn an_id_of_a_released_heap_is_recognised() {
-    let mut set = HeapSet::default();
+    let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
     let heap = set.insert(ByteSize::from_mib(1), 'a').expect("valid size");
     let id = allocate_in(&mut set, heap, ByteSize::new(16));
     set.free(id).expect("live");
@@ -102,7 +103,7 @@ fn an_empty_heap_that_is_too_small_makes_way() {
 
 #[test]
 fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
-    let mut set = HeapSet::default();
+    let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
     let (one, small) = (ByteSize::from_mib(1), ByteSize::from_kib(100));
     // The first has the most room, so that a best fit would use another one.
     let mut first = None;
@@ -142,7 +143,7 @@ fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
 
 #[test]
 fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
-    let mut heaps: HeapSet<u32> = HeapSet::default();
+    let mut heaps: HeapSet<u32> = HeapSet::new(HeapSizing::default(), IdleTimes::default());
     let half = ByteSize::new(1 << 63);
     let first = heaps.insert(half, 1).expect("half of all bytes");
     allocate_in(&mut heaps, first, half);

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use heapwright_core::placement::{
     HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, PlacementError, PlacementRequest,
-    ServingHeap, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
@@ -413,9 +413,9 @@ impl BackingBuffers {
         request: &PlacementRequest,
         source: &BackingSource<'_>,
     ) -> Result<SharedPlaced<BackingRef>, Refusal> {
-        let wanted = self.set.plan(request).map_err(refused)?;
-        release(wanted.release);
-        let made = BackingSource::or_least(wanted.size, request.size, |size| source.create(size));
+        let wanted = self.set.new_heap_size(request).map_err(refused)?;
+        release(self.set.make_way(wanted, ByteSize::ZERO));
+        let made = BackingSource::or_least(wanted, request.size, |size| source.create(size));
         let (buffer_size, buffer) = match made {
             Ok(made) => made,
             Err(refusal) if refusal.is_shortage() => {
@@ -441,11 +441,11 @@ impl BackingBuffers {
         alignment: Alignment,
         source: &BackingSource<'_>,
     ) -> Result<PredictedMemory, Refusal> {
-        let ServingHeap::New { size: buffer } =
-            self.set.probe(&PlacementRequest::new(size, alignment)).map_err(refused)?
-        else {
+        let request = PlacementRequest::new(size, alignment);
+        if self.set.has_room(&request).map_err(refused)? {
             return Ok(PredictedMemory::Held);
-        };
+        }
+        let buffer = self.set.new_heap_size(&request).map_err(refused)?;
         let probe = |size| source.place(size, |request, _, _| request.probe());
         BackingSource::or_least(buffer, size, probe).map(|(_, memory)| memory)
     }

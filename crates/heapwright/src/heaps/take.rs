@@ -21,9 +21,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{
-    PlacementAlgorithm, PlacementError, PlacementRequest, ServingHeap, SharedPlaced,
-};
+use heapwright_core::placement::{PlacementAlgorithm, PlacementError, PlacementRequest, SharedPlaced};
 
 use super::heap_kinds::{GivenBack, HeapKinds};
 use super::placed_range::PlacedRange;
@@ -136,7 +134,7 @@ impl HeapRequest<'_> {
     /// Predicts the source of the memory, without the memory of unused slabs and backing buffers, and what
     /// only an exhaustive search finds.
     pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
-        if self.may_be_held() && self.heaps.probe(self.sharing, &self.placement)? == ServingHeap::Existing {
+        if self.may_be_held() && self.heaps.engine(self.sharing).has_room(&self.placement)? {
             return Ok(PredictedMemory::Held);
         }
         let Shortage { sizes, may_create, budget, mut refusal, .. } = self.shortage()?;
@@ -168,7 +166,7 @@ impl HeapRequest<'_> {
             return Ok(None);
         }
         if !self.never_releases() {
-            self.heaps.make_way(self.sharing, &self.placement)?;
+            self.heaps.make_way(self.sharing, size);
         }
         self.create(size, shortage)
     }
@@ -291,7 +289,7 @@ impl HeapRequest<'_> {
 
     /// Returns the possible sizes of a new heap of `planned` bytes, of which the request needs `least`.
     fn sizes(&self, planned: ByteSize, least: ByteSize, budget: &Budget) -> HeapSizes {
-        if self.sharing == Sharing::Shared && !self.heaps.desc.heap_size.is_zero() {
+        if self.heaps.fixed_heap_size(self.sharing).is_some() {
             return HeapSizes { wanted: planned, least: planned };
         }
         if planned == least {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, PlacementRule, ServingHeap, SharedHeapSet,
+    PlacementRequest, PlacementRule, SharedHeapSet,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -154,18 +154,16 @@ impl TypedHeaps {
         &self.dedicated
     }
 
-    /// Releases the empty heaps that are not worth keeping in addition to a new one for a request.
-    pub(crate) fn make_way(
-        &self,
-        sharing: Sharing,
-        request: &PlacementRequest,
-    ) -> Result<(), PlacementError> {
-        let planned = self.engine(sharing).plan(request)?;
-        self.recycle(planned.release);
-        if !self.is_in_shared_engine(sharing) {
-            self.recycle(self.shared.make_way(planned.size, self.dedicated.totals().reserved));
-        }
-        Ok(())
+    /// Releases the empty heaps that are not worth keeping in addition to a new one of `size` bytes.
+    pub(crate) fn make_way(&self, sharing: Sharing, size: ByteSize) {
+        let is_elsewhere = !self.is_in_shared_engine(sharing);
+        let elsewhere = if is_elsewhere { self.dedicated.totals().reserved } else { ByteSize::ZERO };
+        self.recycle(self.shared.make_way(size, elsewhere));
+    }
+
+    /// Returns the one size of new heaps that a pool gives to requests that share them, if it gives one.
+    pub(crate) fn fixed_heap_size(&self, sharing: Sharing) -> Option<ByteSize> {
+        Some(self.desc.heap_size).filter(|size| sharing == Sharing::Shared && !size.is_zero())
     }
 
     /// Returns the size of the heap that a request would need, without changes.
@@ -174,10 +172,7 @@ impl TypedHeaps {
         sharing: Sharing,
         request: &PlacementRequest,
     ) -> Result<ByteSize, PlacementError> {
-        if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() {
-            return Ok(self.desc.heap_size);
-        }
-        self.engine(sharing).new_heap_size(request)
+        self.fixed_heap_size(sharing).map_or_else(|| self.engine(sharing).new_heap_size(request), Ok)
     }
 
     /// Takes an empty heap of a suitable size that is already held: kept with shared ones, or by another allocator that is nested
@@ -206,22 +201,6 @@ impl TypedHeaps {
     /// any.
     pub(crate) fn reopen_closed(&self) -> bool {
         self.shared.as_default().is_some_and(SharedHeapSet::reopen_closed)
-    }
-
-    /// Returns whether a request fits in the existing heaps, or the size of the heap that it would need. Nothing is
-    /// placed.
-    pub(crate) fn probe(
-        &self,
-        sharing: Sharing,
-        request: &PlacementRequest,
-    ) -> Result<ServingHeap, PlacementError> {
-        let room = self.engine(sharing).probe(request)?;
-        Ok(match room {
-            ServingHeap::New { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {
-                ServingHeap::New { size: self.desc.heap_size }
-            }
-            room => room,
-        })
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.

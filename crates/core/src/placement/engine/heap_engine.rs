@@ -7,8 +7,8 @@ use super::{EngineDesc, PlacementAlgorithm};
 use crate::ByteSize;
 use crate::placement::idle_times::IdleTimes;
 use crate::placement::{
-    HeapPrices, HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, PlacementRequest, ServingHeap,
-    SharedHeapSet, SharedPlaced, SharedPlacementId,
+    HeapPrices, HeapSetTotals, HeapSurvey, HeapTally, PlacementError, PlacementRequest, SharedHeapSet,
+    SharedPlaced, SharedPlacementId,
 };
 use crate::suballoc::AuditError;
 use crate::sync::{Mutex, lock};
@@ -40,9 +40,9 @@ use crate::sync::{Mutex, lock};
 /// let placed = match heaps.allocate(&request)? {
 ///     Some(placed) => placed,
 ///     None => {
-///         let wanted = heaps.plan(&request)?;
-///         assert!(wanted.release.is_empty(), "nothing to give back first");
-///         heaps.allocate_in_new(wanted.size, "a heap", &request)?
+///         let size = heaps.new_heap_size(&request)?;
+///         assert!(heaps.make_way(size, ByteSize::ZERO).is_empty(), "nothing to release first");
+///         heaps.allocate_in_new(size, "a heap", &request)?
 ///     }
 /// };
 /// assert_eq!(placed.heap, "a heap");
@@ -136,50 +136,38 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`.
+    /// Returns whether [`allocate`](Self::allocate) would place the request. Places nothing. With the default algorithm, see
+    /// [`SharedHeapSet::has_room`]; with the others, O(log n) for n heaps or n distinct sizes.
     ///
-    /// It may also return empty heaps to release first, which it has removed.
+    /// # Errors
+    ///
+    /// Returns the errors of [`allocate`](Self::allocate).
+    pub fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        match &self.0 {
+            Inner::Default(set) => set.has_room(request),
+            Inner::Locked(_, locked) => lock(locked).has_room(request),
+        }
+    }
+
+    /// Returns the size of the heap that a request needs after [`allocate`](Self::allocate) returned `None`.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`allocate`](Self::allocate), and [`PlacementError::OneHeapFull`] if the engine
     /// is limited to one heap and has it.
-    pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
+    pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
         match &self.0 {
-            Inner::Default(set) => set.plan(request),
-            Inner::Locked(_, locked) => lock(locked).plan(request),
+            Inner::Default(set) => set.new_heap_size(request),
+            Inner::Locked(_, locked) => lock(locked).heap_size(request),
         }
     }
 
-    /// Removes the empty heaps that are not kept in addition to a heap of `heap_size` bytes that the owner creates for other
-    /// purposes, where it already has heaps of `elsewhere` bytes. The default algorithm keeps them all.
+    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes: release them before it is
+    /// created. See [`SharedHeapSet::make_way`].
     pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         match &self.0 {
-            Inner::Default(_) => Vec::new(),
+            Inner::Default(set) => set.make_way(heap_size, elsewhere),
             Inner::Locked(_, locked) => lock(locked).make_way(heap_size, elsewhere),
-        }
-    }
-
-    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do with the request.
-    /// Places nothing.
-    ///
-    /// The result is [`ServingHeap::Existing`] if `allocate` would place the request, and otherwise the size that `plan`
-    /// would return. It is exact while no other thread calls; with the default algorithm, see [`SharedHeapSet::probe`]. With
-    /// the others it is O(log n), for n heaps or n distinct sizes.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of these two.
-    pub fn probe(&self, request: &PlacementRequest) -> Result<ServingHeap, PlacementError> {
-        match &self.0 {
-            Inner::Default(set) => set.probe(request),
-            Inner::Locked(_, locked) => {
-                let heaps = lock(locked);
-                if heaps.has_room(request)? {
-                    return Ok(ServingHeap::Existing);
-                }
-                Ok(ServingHeap::New { size: heaps.heap_size(request)? })
-            }
         }
     }
 
@@ -199,7 +187,7 @@ impl<H: Clone> HeapEngine<H> {
 
     /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can.
     ///
-    /// The heap may have another size than [`plan`](Self::plan) returned, as long as the request fits.
+    /// The heap may have another size than [`new_heap_size`](Self::new_heap_size) returned, as long as the request fits.
     ///
     /// # Errors
     ///
@@ -323,18 +311,6 @@ impl<H: Clone> HeapEngine<H> {
         match &self.0 {
             Inner::Default(set) => set.totals(),
             Inner::Locked(_, locked) => lock(locked).totals(),
-        }
-    }
-
-    /// Returns the size of the heap that [`plan`](Self::plan) would return if it released no empty heap.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`plan`](Self::plan).
-    pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
-        match &self.0 {
-            Inner::Default(set) => set.new_heap_size(request),
-            Inner::Locked(_, locked) => lock(locked).heap_size(request),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::placement::heap_prices::class_of;
 use crate::placement::heap_set::PlacementId;
 use crate::placement::idle_times::{FREE_DECAY_LOG2, IdleTimes};
 use crate::placement::{
-    HeapRetention, HeapSetTotals, HeapSurvey, NewHeap, PlacementError, PlacementRequest, SharedPlaced,
+    HeapRetention, HeapSetTotals, HeapSurvey, PlacementError, PlacementRequest, SharedPlaced,
     SharedPlacementId,
 };
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
@@ -206,13 +206,7 @@ impl<H: Clone> Heaps<H> {
         removed
     }
 
-    /// Returns the heap that a request needs, and the empty heaps that are not kept in addition to it.
-    pub(super) fn plan(&mut self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
-        let size = self.heap_size(request)?;
-        Ok(NewHeap { size, release: self.make_way(size, ByteSize::ZERO) })
-    }
-
-    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes.
+    /// See [`HeapEngine::make_way`](super::HeapEngine::make_way).
     pub(super) fn make_way(&mut self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         while self.keeps_heaps()

@@ -23,7 +23,7 @@ fn allocate(
     match engine.allocate(request)? {
         Some(placed) => Ok(placed),
         None => {
-            let size = engine.plan(request)?.size;
+            let size = engine.new_heap_size(request)?;
             engine.allocate_in_new(size, size, request)
         }
     }
@@ -165,7 +165,7 @@ fn maximum() {
         let requested = ByteSize::from_kib(size);
         let refused = PlacementError::NeedsOwnHeap { requested, largest: ByteSize::from_kib(512) };
         assert_eq!(engine.allocate(&request(size << 10)), Err(refused));
-        assert_eq!(engine.plan(&request(size << 10)), Err(refused));
+        assert_eq!(engine.new_heap_size(&request(size << 10)), Err(refused));
     };
     refused(513);
     assert_eq!(engine.totals(), Default::default());
@@ -238,7 +238,7 @@ fn growth_is_forgotten_with_the_size() {
         for placed in placed {
             engine.free(placed.id).unwrap();
         }
-        engine.plan(&request).unwrap().size
+        engine.new_heap_size(&request).unwrap()
     };
     assert_eq!(grow(false), ByteSize::from_kib(64));
     assert_eq!(grow(true), ByteSize::from_kib(256));
@@ -268,7 +268,7 @@ fn a_heap_that_is_fetched_in_advance_is_the_one_that_is_wanted() {
         match engine.allocate(&request).unwrap() {
             Some(_) => {}
             None => {
-                let size = engine.plan(&request).unwrap().size;
+                let size = engine.new_heap_size(&request).unwrap();
                 waited.push(size.get() >> 10);
                 engine.allocate_in_new(size, size, &request).unwrap();
             }

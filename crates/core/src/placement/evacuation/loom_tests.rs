@@ -25,8 +25,8 @@ fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> SharedPlaced
     match set.allocate_on(0, &PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         Some(placed) => placed,
         None => {
-            let wanted = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
-            set.allocate_in_new(wanted.size, name, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
+            let heap_size = set.new_heap_size(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
+            set.allocate_in_new(heap_size, name, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
         }
     }
 }

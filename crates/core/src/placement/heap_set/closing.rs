@@ -239,15 +239,15 @@ impl<H> HeapSet<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::PlacementId;
-    use crate::placement::heap_set::HeapChoice;
+    use crate::placement::idle_times::IdleTimes;
+    use crate::placement::{HeapSizing, PlacementId};
 
     const MIB: ByteSize = ByteSize::from_mib(1);
     const KIB_100: ByteSize = ByteSize::from_kib(100);
 
     /// Returns a set with a heap of one mebibyte, and an allocation in it.
     fn set() -> (HeapSet<u32>, HeapId, PlacementId) {
-        let mut set = HeapSet::default();
+        let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
         let heap = set.insert(MIB, 1).unwrap();
         let id = set.allocate(KIB_100, Alignment::ONE).unwrap().unwrap().id;
         (set, heap, id)
@@ -258,7 +258,7 @@ mod tests {
         type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
         let takes: [Take; 3] = [
             |set| set.take_empty(),
-            |set| set.plan(HeapChoice::Shared, MIB).unwrap().release,
+            |set| set.make_way(MIB, ByteSize::ZERO),
             |set| set.take_drained().into_iter().collect(),
         ];
         for take in takes {
@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(take(&mut set), Some(1));
             set.audit().unwrap();
             // One that was supplied and not used yet.
-            let mut set = HeapSet::default();
+            let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
             set.insert_closed(MIB, 1).unwrap();
             assert_eq!(take(&mut set), Some(1));
             set.audit().unwrap();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRule};
 use super::super::{
-    HeapSetTotals, HeapSurvey, PlacementError, PlacementRequest, ServingHeap, SharedPlaced,
-    SharedPlacementId, SizeCacheCounts, SurveyedRange,
+    HeapSetTotals, HeapSurvey, PlacementError, PlacementRequest, SharedPlaced, SharedPlacementId,
+    SizeCacheCounts, SurveyedRange,
 };
 use crate::suballoc::SuballocError;
 use crate::{ByteSize, HeapOffset, HeapRange};
@@ -80,26 +80,34 @@ impl DrivenEngine {
         }
     }
 
-    /// Places a request in existing heaps or, if `makes_heap`, in a new one. Returns what a probe had to predict,
-    /// and the place.
+    /// Returns the size of the heap that a request needs, or `None` if it needs none. Places nothing.
+    pub(crate) fn heap_for(&self, request: &PlacementRequest) -> Result<Option<ByteSize>, PlacementError> {
+        if self.engine.has_room(request)? {
+            return Ok(None);
+        }
+        self.engine.new_heap_size(request).map(Some)
+    }
+
+    /// Places a request in existing heaps or, if `makes_heap`, in a new one. Returns the size of the heap that it needs, if it
+    /// needs one, and the place.
     pub(crate) fn try_allocate(
         &mut self,
         request: &PlacementRequest,
         makes_heap: bool,
-    ) -> (Result<ServingHeap, PlacementError>, Option<SharedPlaced<Heap>>) {
+    ) -> (Result<Option<ByteSize>, PlacementError>, Option<SharedPlaced<Heap>>) {
         let existing = self.engine.allocate(request);
         let (serving, placed) = match existing {
-            Ok(Some(placed)) => (Ok(ServingHeap::Existing), Some(placed)),
-            Ok(None) => match self.engine.plan(request) {
-                Ok(wanted) => {
-                    self.gone(wanted.release);
+            Ok(Some(placed)) => (Ok(None), Some(placed)),
+            Ok(None) => match self.engine.new_heap_size(request) {
+                Ok(size) => {
+                    self.gone(self.engine.make_way(size, ByteSize::ZERO));
                     // The totals cannot count two heaps of 2^63 bytes.
-                    let makes_heap = makes_heap && wanted.size.get() < 1 << 62;
+                    let makes_heap = makes_heap && size.get() < 1 << 62;
                     let placed = makes_heap.then(|| {
-                        let heap = self.make(wanted.size);
-                        self.engine.allocate_in_new(wanted.size, heap, request).unwrap()
+                        let heap = self.make(size);
+                        self.engine.allocate_in_new(size, heap, request).unwrap()
                     });
-                    (Ok(ServingHeap::New { size: wanted.size }), placed)
+                    (Ok(Some(size)), placed)
                 }
                 Err(refused) => (Err(refused), None),
             },
@@ -119,16 +127,16 @@ impl DrivenEngine {
         self.try_allocate(request, true).1.map(|placed| (placed.heap, placed.range))
     }
 
-    /// Places a request on another lane, as a call of another thread, if a probe predicts that it needs no heap.
+    /// Places a request on another lane, as a call of another thread, if it needs no heap.
     pub(crate) fn allocate_on(
         &mut self,
         lane: u32,
         request: &PlacementRequest,
     ) -> Option<SharedPlaced<Heap>> {
         let set = self.engine.as_default()?;
-        let probed = set.probe_on(lane, request);
+        let has_room = set.has_room_on(lane, request);
         let placed = set.allocate_on(lane, request).ok().flatten();
-        assert!(probed != Ok(ServingHeap::Existing) || placed.is_some(), "{probed:?} and {placed:?}");
+        assert!(has_room != Ok(true) || placed.is_some(), "{has_room:?} and {placed:?}");
         self.hold(placed?, request);
         placed
     }

@@ -62,11 +62,9 @@ impl Scene {
         if let Some(placed) = self.set.allocate_on(lane, &PlacementRequest::new(size, alignment)).unwrap() {
             return placed;
         }
-        let wanted = self.set.plan(&PlacementRequest::new(size, alignment)).unwrap();
+        let heap_size = self.set.new_heap_size(&PlacementRequest::new(size, alignment)).unwrap();
         self.heap_count += 1;
-        self.set
-            .allocate_in_new(wanted.size, self.heap_count, &PlacementRequest::new(size, alignment))
-            .unwrap()
+        self.set.allocate_in_new(heap_size, self.heap_count, &PlacementRequest::new(size, alignment)).unwrap()
     }
 
     /// Evacuates, completing each move `latency` steps after it was planned, and then frees everything.

@@ -145,10 +145,10 @@ impl<'a> Scene<'a> {
         let placed = match self.set.allocate_on(lane, &PlacementRequest::new(size, alignment)).unwrap() {
             Some(placed) => placed,
             None => {
-                let wanted = self.set.plan(&PlacementRequest::new(size, alignment)).unwrap();
-                self.release(wanted.release);
-                let heap = self.make(wanted.size);
-                self.set.allocate_in_new(wanted.size, heap, &PlacementRequest::new(size, alignment)).unwrap()
+                let heap_size = self.set.new_heap_size(&PlacementRequest::new(size, alignment)).unwrap();
+                self.release(self.set.make_way(heap_size, ByteSize::ZERO));
+                let heap = self.make(heap_size);
+                self.set.allocate_in_new(heap_size, heap, &PlacementRequest::new(size, alignment)).unwrap()
             }
         };
         assert!(

@@ -80,18 +80,15 @@ fn threads_allocate_and_free_during_a_run() {
                         {
                             Some(placed) => placed,
                             None => {
-                                let wanted = set.plan(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
+                                let request = PlacementRequest::new(size, Alignment::ONE);
+                                let heap_size = set.new_heap_size(&request).unwrap();
+                                let left = set.make_way(heap_size, ByteSize::ZERO);
                                 let heap = {
                                     let mut owner = owner.lock().unwrap();
-                                    owner.give_back(wanted.release);
-                                    owner.make(wanted.size)
+                                    owner.give_back(left);
+                                    owner.make(heap_size)
                                 };
-                                set.allocate_in_new(
-                                    wanted.size,
-                                    heap,
-                                    &PlacementRequest::new(size, Alignment::ONE),
-                                )
-                                .unwrap()
+                                set.allocate_in_new(heap_size, heap, &request).unwrap()
                             }
                         };
                         let key = next(u64::MAX);
