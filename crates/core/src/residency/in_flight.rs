@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::heap_table::Record;
+use super::plan::WaitFor;
 use crate::FenceValue;
 
 /// Identifies a queue of a planner.
@@ -121,16 +122,25 @@ impl InFlight {
         self.oldest = oldest_of(&self.queues);
     }
 
-    /// Returns the number, the queue and the value of the oldest unfinished submission of any queue, except for number
-    /// `not`.
-    pub(super) fn oldest_but(&self, not: u64) -> Option<(u64, QueueSlot, FenceValue)> {
-        (0..)
-            .zip(&self.queues)
-            .filter_map(|(slot, queue)| {
-                queue.front().map(|&(number, value)| (number, QueueSlot(slot), value))
-            })
-            .filter(|&(number, ..)| number != not)
-            .min_by_key(|&(number, ..)| number)
+    /// Notes in `ends`, for each queue that may still use a heap, the last use that the heap waits for, unless the queue has
+    /// an earlier one.
+    pub(super) fn note_end(&self, record: &Record, ends: &mut Vec<u64>) {
+        ends.resize(self.queues.len(), u64::MAX);
+        for ((slot, queue), end) in (0..).map(QueueSlot).zip(&self.queues).zip(ends) {
+            let uses = record.queues >> slot.bit() & 1 == 1;
+            if uses && queue.front().is_some_and(|&(number, _)| number <= record.last_use) {
+                *end = record.last_use.min(*end);
+            }
+        }
+    }
+
+    /// Returns the last submission of each queue up to the one that [`note_end`](Self::note_end) noted, except for number `not`.
+    pub(super) fn noted(&self, ends: &[u64], not: u64) -> impl Iterator<Item = WaitFor> {
+        (0..).map(QueueSlot).zip(&self.queues).zip(ends).filter_map(move |((queue, submissions), &end)| {
+            let mut latest_first = submissions.iter().rev().filter(|_| end < u64::MAX);
+            let &(number, value) = latest_first.find(|&&(number, _)| number <= end && number != not)?;
+            Some(WaitFor::Submission { queue, value, number })
+        })
     }
 
     /// Returns the number of the last submission that was begun; zero before the first.

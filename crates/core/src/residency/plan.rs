@@ -23,7 +23,7 @@ pub struct PlanRequest<'a> {
     /// Whether the result may be to wait.
     pub may_wait: bool,
     /// Whether to evict heaps that are expected to be used soon, instead of waiting for better candidates
-    /// ([`Plan::may_go_on`]).
+    /// ([`PlanOutcome::RatherWait`]).
     pub hurries: bool,
     /// Whether usage may exceed the budget if nothing else can be evicted.
     pub may_exceed: bool,
@@ -51,14 +51,18 @@ pub struct Plan {
     pub lists: usize,
     /// The bytes by which usage will exceed the budget in each segment group.
     pub over_budget: [ByteSize; 2],
-    /// With [`PlanOutcome::Wait`]: enough can be evicted without waiting, but some of it is expected to be
-    /// used before the GPU has finished the submitted work.
-    pub may_go_on: bool,
+    /// The events to wait for, if the plan is to wait: at most one for each queue, and one for paging. After the first of
+    /// them, a heap that is in use now may be evicted.
+    pub awaited: Vec<WaitFor>,
     /// The heaps that the plan is for.
     pub(super) set: Vec<HeapSlot>,
     pub(super) victims: Vec<HeapSlot>,
     /// The victims of one segment group, while they are chosen.
     pub(super) chosen: Vec<HeapSlot>,
+    /// The first end of a use, for each queue, after which a heap may be evicted that policies named in vain.
+    pub(super) ends: Vec<u64>,
+    /// The first arrival after which such a heap may be evicted.
+    pub(super) first_arrival: Option<u64>,
 }
 
 /// The result of planning.
@@ -66,8 +70,11 @@ pub struct Plan {
 pub enum PlanOutcome {
     /// The plan must be carried out.
     Ready,
-    /// Nothing is changed. After this event, more can be evicted.
-    Wait(WaitFor),
+    /// Nothing is changed. After the first of the [awaited](Plan::awaited) events, more can be evicted.
+    Wait,
+    /// Like [`Wait`](Self::Wait), but enough can be evicted without waiting. Some of it is expected to be used before the GPU
+    /// has finished the submitted work.
+    RatherWait,
     /// Nothing is changed. The budget does not suffice.
     OverBudget(OverBudget),
 }
@@ -126,11 +133,12 @@ impl Plan {
         for list in [&mut self.evict, &mut self.make_resident] {
             list.clear();
         }
+        self.awaited.clear();
         for list in [&mut self.set, &mut self.victims, &mut self.chosen] {
             list.clear();
         }
         (self.bytes_out, self.bytes_in, self.over_budget) = Default::default();
-        (self.arrives, self.lists, self.may_go_on) = Default::default();
+        (self.arrives, self.lists) = Default::default();
     }
 }
 

@@ -104,8 +104,8 @@ fn policy(kind: Option<PolicyKind>) -> Box<dyn EvictionPolicy> {
     kind.map_or_else(|| -> Box<dyn EvictionPolicy> { Box::new(Hostile(1)) }, PolicyKind::create)
 }
 
-/// Another thread uses the same heap again and again, so a request is to wait each time. Only the first waits are for
-/// work that was planned before.
+/// Another thread uses the same heap again and again, so a request is to wait each time for the last use. Only the first wait
+/// is for work that was planned before.
 #[test]
 fn waits_for_work_that_was_planned_before_end() {
     const IN_FLIGHT: u64 = 3;
@@ -134,14 +134,14 @@ fn waits_for_work_that_was_planned_before_end() {
             may_exceed: true,
             ..Default::default()
         };
-        let Ok(PlanOutcome::Wait(event)) = planner.plan(&request, &mut plan) else {
-            panic!("the other heap is in use");
+        assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Wait), "the other heap is in use");
+        let &[event @ WaitFor::Submission { queue, value, .. }] = &plan.awaited[..] else {
+            panic!("one queue uses it, and nothing is being paged in");
         };
-        let WaitFor::Submission { queue, value, .. } = event else { panic!("nothing is being paged in") };
         let before = *before.get_or_insert(planner.planned_work());
-        assert_eq!(before.includes(event), wait < IN_FLIGHT, "wait {wait}");
+        assert_eq!(before.includes(event), wait == 0, "wait {wait}");
         assert!(planner.planned_work().includes(event));
-        assert_eq!((queue, value), (busy, FenceValue::new(wait + 1)), "the oldest");
+        assert_eq!((queue, value), (busy, FenceValue::new(IN_FLIGHT + wait)), "the last use");
         let request = PlanRequest { may_wait: false, ..request };
         if wait == 19 {
             assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
@@ -150,6 +150,73 @@ fn waits_for_work_that_was_planned_before_end() {
         planner.cancel(&submission);
         render(&mut planner);
         planner.complete(queue, value);
+    }
+}
+
+/// Another queue has older work, and each case decides what that has to do with the memory that is missing.
+#[test]
+fn the_first_end_that_frees_a_heap_is_awaited() {
+    /// The heap that the older work uses, if any.
+    #[derive(Debug, PartialEq)]
+    enum Older {
+        Nothing,
+        OtherGroup,
+        Locked,
+        Requested,
+        Evictable,
+    }
+    for older in [Older::Nothing, Older::OtherGroup, Older::Locked, Older::Requested, Older::Evictable] {
+        let mut planner = ResidencyPlanner::new(false, || PolicyKind::Lru.create());
+        planner.set_memory(SegmentGroup::Local, GroupMemory { budget: mib(10), external: ByteSize::ZERO });
+        let [used, other, requested] = [6, 1, 1].map(|size| add(&mut planner, mib(size), Status::Resident));
+        let missing = add(&mut planner, mib(4), Status::Evicted);
+        let far = NewManagedHeap {
+            group: SegmentGroup::NonLocal,
+            size: mib(1),
+            level: PriorityLevel::Normal,
+            status: Status::Resident,
+        };
+        let far = planner.add(far).expect("small size");
+        if older == Older::Locked {
+            planner.lock(other).expect("it is live");
+        }
+        let (compute, graphics) = (planner.add_queue(), planner.add_queue());
+        let mut submit = |queue, value, heap: Option<ManagedHeapId>| {
+            let submission = planner.begin(queue, FenceValue::new(value));
+            planner.touch(&submission, heap.as_slice()).expect("it is live");
+        };
+        let heap = match older {
+            Older::Nothing => None,
+            Older::OtherGroup => Some(far),
+            Older::Locked | Older::Evictable => Some(other),
+            Older::Requested => Some(requested),
+        };
+        submit(compute, 1, heap);
+        submit(compute, 2, None);
+        submit(graphics, 1, Some(requested));
+        submit(graphics, 2, Some(used));
+        submit(graphics, 3, None);
+        if older != Older::Evictable && older != Older::Locked {
+            planner.remove(other).expect("it is live");
+        }
+        let submission = planner.begin(graphics, FenceValue::new(4));
+        let request = PlanRequest {
+            submission: Some(&submission),
+            heaps: &[missing, requested],
+            list_ends: &[2],
+            may_wait: true,
+            ..Default::default()
+        };
+        let mut plan = Plan::default();
+        assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Wait), "{older:?}");
+        let submission =
+            |queue, value, number| WaitFor::Submission { queue, value: FenceValue::new(value), number };
+        let mut expected = vec![submission(graphics, 2, 4)];
+        if older == Older::Evictable {
+            // What ends first is not known.
+            expected.insert(0, submission(compute, 1, 1));
+        }
+        assert_eq!(plan.awaited, expected, "{older:?}");
     }
 }
 

@@ -1,11 +1,11 @@
 //! Eviction policies in a manager.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heapwright::residency::PolicyKind;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc};
 
-use crate::scene::{Scene, Thing, budget, mib, until};
+use crate::scene::{LONG, Scene, Thing, budget, mib, until};
 
 /// Waiting is better than evicting what is needed soon, but not forever: another thread may always have something in flight, and may use
 /// the heap again and again.
@@ -68,4 +68,33 @@ fn what_is_not_used_any_more_goes_ahead_of_need() {
     assert!(things[3..].iter().all(Thing::is_resident));
     assert_eq!(scene.manager.stats().local.bytes_paged_out, mib(3));
     scene.end(things);
+}
+
+/// What two queues use may go once either has finished, so the first to finish is waited for, and not the older one.
+#[test]
+fn the_first_of_the_queues_is_waited_for() {
+    let scene = Scene::new(ResidencyManagerDesc { max_stall: Duration::from_secs(3600), ..budget(2) });
+    let (older, newer, queue) = (scene.queue(), scene.queue(), scene.queue());
+    let things = scene.things(2);
+    let older = scene.keep_busy(&older, &things[..1]);
+    let newer = scene.keep_busy(&newer, &things[1..]);
+    let new = scene.not_resident(7, 1, &ResidencyHeapDesc::default());
+    let write = scene.write(&new);
+    let is_enough = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| scene.execute(&queue, &[&write]));
+        until("the submission waits", || scene.manager.stats().cpu_stalls > 0);
+        scene.finish_work(newer);
+        let begun = Instant::now();
+        while !waiting.is_finished() && begun.elapsed() < LONG {
+            std::thread::yield_now();
+        }
+        let is_enough = waiting.is_finished();
+        scene.finish_work(older);
+        scene.wait(&queue, waiting.join().expect("no panic").expect("there is room now"));
+        is_enough
+    });
+    assert!(is_enough, "the older work was waited for, too");
+    assert_eq!((things[0].is_resident(), things[1].is_resident()), (true, false));
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    scene.end(things.into_iter().chain([new]).collect());
 }

@@ -343,17 +343,17 @@ impl<'a> Simulation<'a> {
             match self.planner.plan(request, &mut self.plan).map_err(refused)? {
                 PlanOutcome::Ready => return self.carry_out(),
                 PlanOutcome::OverBudget(over) => return Err(SimulationError::Planner(over.to_string())),
-                PlanOutcome::Wait(wait) => {
-                    let time = match wait {
-                        WaitFor::Paging(value) => self.clock.arrival_of(value),
+                PlanOutcome::Wait | PlanOutcome::RatherWait => {
+                    let end = |event: &WaitFor| match *event {
+                        WaitFor::Paging(value) => Some(self.clock.arrival_of(value)),
                         WaitFor::Submission { queue, value, .. } => {
-                            let queue = self.queues.iter().position(|&known| known == queue);
-                            let queue =
-                                queue.ok_or_else(|| refused("the plan waits for an unknown queue"))?;
-                            self.clock.end_of(queue, value)
+                            let queue = self.queues.iter().position(|&known| known == queue)?;
+                            Some(self.clock.end_of(queue, value))
                         }
                     };
-                    let waited = self.clock.wait_until(time);
+                    let first = self.plan.awaited.iter().filter_map(end).min();
+                    let first = first.ok_or_else(|| refused("the plan waits for no known event"))?;
+                    let waited = self.clock.wait_until(first);
                     if waited.is_zero() {
                         return Err(refused("the plan waits for a fence value that has been reached"));
                     }

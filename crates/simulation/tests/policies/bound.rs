@@ -150,13 +150,14 @@ fn an_eviction_waits_for_the_queues_that_use_the_heap() {
     let moved = Duration::from_secs_f64(2.0 * (f64::from(1 << 20) / 24e9 + 20e-6));
     // Whether the slow submissions use the heap, too, their queue, and the expected stalls and time of a frame.
     for (shares, queue, stalls, expected) in [
-        // Heaps are moved while the slow queue works. The CPU waits for the oldest submission, which is the slow queue's from
-        // the second time on.
-        (false, 1, 100, SLOW),
+        // Heaps are moved while the slow queue works, for which only the limit of three frames waits. Before it does, in the
+        // first frames, the CPU waits for the one before.
+        (false, 1, 3, SLOW),
         // It waits for the other queue, then for the slow one, which has nothing to do while heaps are moved.
         (true, 1, 200, SLOW + moved),
-        // In one queue, one submission follows the other: first the slow one of the frame before the last one is waited for.
-        (false, 0, 199, GPU + SLOW),
+        // In one queue, one submission follows the other. The slow one of the frame before the last one, which does not use the
+        // heap, is not waited for by itself.
+        (false, 0, 100, GPU + SLOW),
     ] {
         let mut workload = Workload::new("queues", 3, 2);
         let mut heap = |is_resident| {
@@ -182,6 +183,56 @@ fn an_eviction_waits_for_the_queues_that_use_the_heap() {
             assert_eq!(found, (stalls, 0, ByteSize::from_mib(101)), "{policy}, queue {queue}, {shares}");
             let last = outcome.frame_times[100];
             assert!(last.abs_diff(expected) < Duration::from_micros(1), "{policy}, queue {queue}: {last:?}");
+        }
+    }
+}
+
+/// The queue of `an_eviction_waits_for_the_queues_that_use_the_heap`, with three frames in flight, and long work of another
+/// queue in every tenth frame, which uses nothing that the first one could wait for.
+#[test]
+fn an_eviction_does_not_wait_for_independent_work() {
+    const LONG: Duration = Duration::from_millis(100);
+    // One heap out and one in, before the work that uses it.
+    let moved = Duration::from_secs_f64(2.0 * (f64::from(1 << 20) / 24e9 + 20e-6));
+    let local =
+        |size| WorkHeap { size: ByteSize::from_mib(size), group: SegmentGroup::Local, is_resident: true };
+    // The heap of the long work, and the budget.
+    for (heap, budget) in [
+        (None, [2, 0]),
+        (Some(WorkHeap { group: SegmentGroup::NonLocal, ..local(1) }), [2, 1]),
+        // It could be evicted once the work is done, but a heap of the first queue can be before.
+        (Some(local(1)), [3, 0]),
+    ] {
+        let mut workload = Workload::new("independent", 3, 2);
+        let always = workload.add_heap(local(1));
+        let other = heap.map(|heap| workload.add_heap(heap));
+        let turns: Vec<_> =
+            (0..10).map(|_| workload.add_heap(WorkHeap { is_resident: false, ..local(1) })).collect();
+        let mut submissions = 0;
+        for frame in 0..101 {
+            let before = submissions;
+            if frame % 10 == 5 {
+                workload.submit(1, LONG, other);
+                submissions += 1;
+            }
+            workload.submit(0, GPU, [always, turns[frame % 10]]);
+            submissions += 1;
+            workload.frames.push(Frame {
+                budget: budget.map(ByteSize::from_mib),
+                born: if frame == 0 {
+                    turns.iter().copied().chain(other).chain([always]).collect()
+                } else {
+                    Vec::new()
+                },
+                submissions: before..submissions,
+                died: Vec::new(),
+            });
+        }
+        for policy in Policy::all() {
+            let outcome = run(&workload, policy, ByteSize::ZERO);
+            let longest = outcome.longest_stall;
+            assert!(longest < GPU + moved + Duration::from_micros(1), "{policy}, {heap:?}: {longest:?}");
+            assert_eq!(outcome.over_budget_frames, 0, "{policy}, {heap:?}");
         }
     }
 }

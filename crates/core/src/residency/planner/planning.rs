@@ -33,9 +33,9 @@ impl ResidencyPlanner {
         let needs = self.gather(request, plan);
         for group in SegmentGroup::ALL {
             if let Some(refusal) = self.choose(request, group, &needs[group.index()], plan) {
-                let may_go_on = plan.may_go_on;
+                let awaited = std::mem::take(&mut plan.awaited);
                 plan.clear();
-                plan.may_go_on = may_go_on;
+                plan.awaited = awaited;
                 return Ok(refusal);
             }
         }
@@ -109,11 +109,8 @@ impl ResidencyPlanner {
         if need.is_zero() {
             return None;
         }
-        plan.chosen.clear();
         let now = self.now();
-        self.ask_policies(group, need, &mut plan.chosen, |policy, rest, evict| {
-            policy.choose(rest, now, evict);
-        });
+        self.ask_policies(group, need, plan, |policy, rest, evict| policy.choose(rest, now, evict));
         let heaps = &self.heaps;
         spare_unneeded(&mut plan.chosen, need, |slot| heaps.planned(slot).size);
         let found = plan
@@ -122,25 +119,14 @@ impl ResidencyPlanner {
             .fold(ByteSize::ZERO, |sum, &slot| sum.saturating_add(heaps.planned(slot).size));
         plan.victims.extend_from_slice(&plan.chosen);
         plan.bytes_out[index] = found;
-        let held = self.totals[index].resident.saturating_sub(self.totals[index].locked);
-        let busy = held.saturating_sub(needs.held).saturating_sub(found);
         if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
-            if request.may_wait
-                && !request.hurries
-                && !busy.is_zero()
-                && self.are_needed_soon(now, index, &plan.chosen)
-            {
-                if let Some(wait) = self.wait_for(request) {
-                    plan.may_go_on = true;
-                    return Some(PlanOutcome::Wait(wait));
-                }
-            }
-            return None;
+            let may_wait = request.may_wait && !request.hurries;
+            let waits =
+                may_wait && self.are_needed_soon(now, index, &plan.chosen) && self.waits(request, plan);
+            return waits.then_some(PlanOutcome::RatherWait);
         }
-        if request.may_wait && !busy.is_zero() {
-            if let Some(wait) = self.wait_for(request) {
-                return Some(PlanOutcome::Wait(wait));
-            }
+        if request.may_wait && self.waits(request, plan) {
+            return Some(PlanOutcome::Wait);
         }
         if found < over && !request.may_exceed {
             let needed = self.usage_at(index).saturating_sub(found).saturating_add(incoming);
@@ -151,7 +137,7 @@ impl ResidencyPlanner {
     }
 
     /// Asks the policies of a segment group, from the lowest priority up, until `need` bytes are chosen.
-    /// Returns the number of bytes chosen.
+    /// Returns the number of bytes chosen. The plan remembers when others that they name may be evicted.
     ///
     /// Policies are not trusted: a heap that they name is chosen only if it is live, held by the policy that
     /// names it, idle, and not in the plan yet.
@@ -159,10 +145,14 @@ impl ResidencyPlanner {
         &mut self,
         group: SegmentGroup,
         need: ByteSize,
-        chosen: &mut Vec<HeapSlot>,
+        plan: &mut Plan,
         ask: impl Fn(&mut dyn EvictionPolicy, ByteSize, &mut dyn FnMut(HeapSlot) -> Option<ByteSize>),
     ) -> ByteSize {
         let Self { heaps, in_flight, policies, stamp, paging: (_, arrived), .. } = self;
+        let Plan { chosen, ends, first_arrival, .. } = plan;
+        chosen.clear();
+        ends.clear();
+        *first_arrival = None;
         let mut found = ByteSize::ZERO;
         for (level, policy) in policies[group.index()].iter_mut().enumerate() {
             let rest = need.saturating_sub(found);
@@ -171,18 +161,26 @@ impl ResidencyPlanner {
             }
             ask(&mut **policy, rest, &mut |slot| {
                 let record = heaps.in_slot(slot)?;
+                let size = heaps.planned(slot).size;
                 let may_go = found < need
                     && record.is_held()
                     && (record.group, record.level.index()) == (group, level)
-                    && heaps.planned(slot).stamp != *stamp
-                    && record.arrives <= arrived.get()
-                    && in_flight.is_idle(record);
+                    && heaps.planned(slot).stamp != *stamp;
                 if !may_go {
+                    return None;
+                }
+                let (is_used, is_arriving) = (!in_flight.is_idle(record), record.arrives > arrived.get());
+                if is_used || is_arriving {
+                    if is_used && !size.is_zero() {
+                        in_flight.note_end(record, ends);
+                    } else if !size.is_zero() {
+                        let first = first_arrival.get_or_insert(record.arrives);
+                        *first = record.arrives.min(*first);
+                    }
                     return None;
                 }
                 heaps.planned_mut(slot).stamp = *stamp;
                 chosen.push(slot);
-                let size = heaps.planned(slot).size;
                 found = found.saturating_add(size);
                 Some(size)
             });
@@ -200,14 +198,13 @@ impl ResidencyPlanner {
         })
     }
 
-    /// Returns the next event after which more heaps may be evicted.
-    fn wait_for(&self, request: &PlanRequest<'_>) -> Option<WaitFor> {
+    /// Lists the events after the first of which a heap may be evicted that policies named in vain. Returns whether there are
+    /// any.
+    fn waits(&self, request: &PlanRequest<'_>, plan: &mut Plan) -> bool {
         let own = request.submission.map_or(0, |submission| submission.number);
-        if let Some((number, queue, value)) = self.in_flight.oldest_but(own) {
-            return Some(WaitFor::Submission { queue, value, number });
-        }
-        let (planned, completed) = self.paging;
-        (planned > completed).then_some(WaitFor::Paging(planned))
+        plan.awaited.extend(self.in_flight.noted(&plan.ends, own));
+        plan.awaited.extend(plan.first_arrival.map(|value| WaitFor::Paging(FenceValue::new(value))));
+        !plan.awaited.is_empty()
     }
 
     /// Records the effects of a plan.
@@ -330,10 +327,10 @@ impl ResidencyPlanner {
             }
             self.teach_policies();
             let now = self.now();
-            plan.bytes_out[index] =
-                self.ask_policies(group, limit, &mut plan.victims, |policy, rest, evict| {
-                    policy.choose_ahead(rest, fullness, now, evict);
-                });
+            plan.bytes_out[index] = self.ask_policies(group, limit, plan, |policy, rest, evict| {
+                policy.choose_ahead(rest, fullness, now, evict);
+            });
+            plan.victims.extend_from_slice(&plan.chosen);
         }
         self.evict_victims(plan);
     }
@@ -382,8 +379,6 @@ struct Needs {
     total: ByteSize,
     missing: ByteSize,
     locked: ByteSize,
-    /// The bytes resident and not locked.
-    held: ByteSize,
 }
 
 impl Needs {
@@ -394,8 +389,6 @@ impl Needs {
             add(&mut self.missing);
         } else if record.is_locked {
             add(&mut self.locked);
-        } else {
-            add(&mut self.held);
         }
     }
 }

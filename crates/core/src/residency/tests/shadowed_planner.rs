@@ -152,6 +152,24 @@ impl ShadowedPlanner {
         })
     }
 
+    /// Returns whether the end of a submission to the only queue frees a heap that the plan does not need, and none does before.
+    fn frees_a_heap(&self, value: u64, outcome: PlanOutcome, request: &PlanRequest<'_>) -> bool {
+        let first_end = |group, needed: &[ManagedHeapId]| {
+            let others = self.heaps.iter().filter(|(id, _)| !needed.contains(id)).map(|(_, heap)| heap);
+            let may_go = others
+                .filter(|heap| heap.group == group && heap.size > 0 && heap.is_resident && heap.locks == 0);
+            may_go.filter_map(|heap| heap.uses.last().map(|&(_, last)| last)).min()
+        };
+        // The plan needs the heaps of the first list, and as many more as fit.
+        let first = &request.heaps[..request.list_ends.first().copied().unwrap_or(0)];
+        self.queues.len() > 1
+            || SegmentGroup::ALL.into_iter().any(|group| {
+                let is_first = first_end(group, request.heaps).is_none_or(|first| value <= first);
+                first_end(group, first).is_some_and(|end| end <= value)
+                    && (is_first || outcome == PlanOutcome::RatherWait)
+            })
+    }
+
     /// Applies the evictions and page-ins of a plan to the model, and checks that they are allowed.
     fn carry_out(&mut self, set: &[ManagedHeapId]) {
         let plan = std::mem::take(&mut self.plan);
@@ -180,16 +198,24 @@ impl ShadowedPlanner {
         let set = request.heaps;
         match self.planner.plan(request, &mut self.plan).expect("they live") {
             PlanOutcome::Ready => {}
-            PlanOutcome::Wait(wait) => {
-                assert!(request.may_wait);
-                let (value, reached, last) = match wait {
-                    WaitFor::Submission { queue: slot, value: fence, .. } => {
-                        let at = self.queues.iter().position(|&queue| queue == slot).expect("a queue");
-                        (fence.get(), self.completed[at], self.submitted[at])
+            outcome @ (PlanOutcome::Wait | PlanOutcome::RatherWait) => {
+                assert!(request.may_wait && !self.plan.awaited.is_empty());
+                for &event in &self.plan.awaited {
+                    let (value, reached, last) = match event {
+                        WaitFor::Submission { queue: slot, value: fence, .. } => {
+                            let at = self.queues.iter().position(|&queue| queue == slot).expect("a queue");
+                            (fence.get(), self.completed[at], self.submitted[at])
+                        }
+                        WaitFor::Paging(fence) => (fence.get(), self.paging.1, self.paging.0),
+                    };
+                    assert!(reached < value && value <= last, "{event:?}: {reached} of {last} are reached");
+                    if let WaitFor::Submission { .. } = event {
+                        assert!(
+                            self.frees_a_heap(value, outcome, request),
+                            "{event:?} is not the first end that helps"
+                        );
                     }
-                    WaitFor::Paging(fence) => (fence.get(), self.paging.1, self.paging.0),
-                };
-                assert!(reached < value && value <= last, "{wait:?}: {reached} of {last} are reached");
+                }
                 return None;
             }
             PlanOutcome::OverBudget(over) => {

@@ -7,6 +7,7 @@ use heapwright_core::FenceValue;
 use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
 
+use super::super::device::completed;
 use crate::Error;
 
 /// How long to wait for an event before the progress of the GPU is checked.
@@ -78,44 +79,37 @@ impl Patience {
 }
 
 impl Events {
-    /// Waits until `fence` has reached `value`, which `is_later` work signals or not. Returns `false` if there was no
-    /// `progress` for the limit of the patience, or if that is exhausted.
+    /// Waits until one of the fences has reached its value, which `is_later` work signals or not. Returns `false` if there was
+    /// no `progress` for the limit of the patience, or if that is exhausted.
     pub(super) fn wait_patiently(
         &self,
-        fence: &ID3D12Fence,
-        value: FenceValue,
+        fences: &[(ID3D12Fence, FenceValue)],
         is_later: bool,
         patience: &mut Patience,
         progress: &dyn Fn() -> u64,
     ) -> Result<bool, Error> {
         if !is_later {
-            return self.wait(
-                fence,
-                value,
-                Some((&mut StallTimer::new(patience.limit, progress()), progress)),
-            );
+            return self.wait(fences, Some((&mut StallTimer::new(patience.limit, progress()), progress)));
         }
         let later = patience.later.get_or_insert_with(|| StallTimer::new(patience.limit, 0));
         // Whatever progress that work makes, it is not this request's. Checked here, too, as each wait may be short.
-        Ok(!later.has_expired(0) && self.wait(fence, value, Some((later, &|| 0)))?)
+        Ok(!later.has_expired(0) && self.wait(fences, Some((later, &|| 0)))?)
     }
 
-    /// Waits until `fence` has reached `value`. Returns `false` if `stall` expires before; without `stall` the wait is
-    /// unbounded.
+    /// Waits until one of the fences has reached its value. Returns `false` if `stall` expires before; without `stall` the
+    /// wait is unbounded.
     pub(super) fn wait(
         &self,
-        fence: &ID3D12Fence,
-        value: FenceValue,
+        fences: &[(ID3D12Fence, FenceValue)],
         mut stall: Option<(&mut StallTimer, &dyn Fn() -> u64)>,
     ) -> Result<bool, Error> {
-        // SAFETY: a live COM object.
-        let is_reached = || FenceValue::new(unsafe { fence.GetCompletedValue() }) >= value;
+        let is_reached = || fences.iter().any(|(fence, value)| completed(fence) >= *value);
         if is_reached() {
             return Ok(true);
         }
         let event = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let event = event.or_else(|| Event::new(EventReset::Auto).ok());
-        if let Some(event) = &event {
+        for (event, (fence, value)) in event.iter().flat_map(|event| std::iter::repeat(event).zip(fences)) {
             // SAFETY: a live COM object; the event is kept as long as the manager, so that its handle is valid when the fence signals it.
             let hresult = unsafe { fence.SetEventOnCompletion(value.get(), event.handle()) };
             if hresult.is_err() {

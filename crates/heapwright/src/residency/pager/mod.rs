@@ -243,7 +243,7 @@ impl Pager {
         if value == FenceValue::ZERO {
             return Ok(());
         }
-        self.events.wait(&self.paging_fence, value, None)?;
+        self.events.wait(&[(self.paging_fence.clone(), value)], None)?;
         // The fence of a removed device has reached every value.
         if self.paging_completed() == FenceValue::DEVICE_REMOVED {
             return Err(self.device.removed());

@@ -1,6 +1,5 @@
 //! Plans for submissions and for what is needed now, until one succeeds.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use heapwright_core::residency::{
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 
-use super::super::device::next_value;
+use super::super::device::{completed, next_value};
 use super::super::queue::{ManagedQueue, QueueGuard, SubmittedHeaps};
 use super::gpu_wait::Patience;
 use super::{CurrentPlan, Pager, add};
@@ -53,12 +52,10 @@ enum Obstacle {
     },
 }
 
-/// A fence value to wait for.
+/// Fence values, the first of which is waited for.
 struct Awaited {
-    /// The queue; `None` for paging.
-    queue: Option<Arc<ManagedQueue>>,
-    value: FenceValue,
-    /// Whether it was planned after the first wait of the request.
+    fences: Vec<(ID3D12Fence, FenceValue)>,
+    /// Whether all of them were planned after the first wait of the request.
     is_later: bool,
 }
 
@@ -192,27 +189,29 @@ impl Pager {
         attempts: &mut Attempts<'_>,
     ) -> Result<Step, Error> {
         self.poll(current)?;
-        // Until the queue to wait for is known, its slot must not become another queue's.
+        // Until the queues to wait for are known, their slots must not become those of others.
         let queues = self.queues.read();
         let mut state = self.books.lock_updated();
         let request = PlanRequest { submission, ..attempts.request };
         let plan = &mut current.plan;
         let planned = state.planner.planned_work();
-        let mut awaited = |event| {
-            let (queue, value) = match event {
+        let mut awaited = |events: &[WaitFor]| {
+            let before = attempts.before_waits.get_or_insert(planned);
+            let is_later = !events.iter().any(|&event| before.includes(event));
+            let events = events.iter().filter(|&&event| is_later || before.includes(event));
+            let fences = events.map(|event| match *event {
                 WaitFor::Submission { queue, value, .. } => {
-                    let known = queues.iter().find(|known| known.slot == queue).map(Arc::clone);
-                    (Some(known.expect("a queue with unfinished submissions stays")), value)
+                    let known = queues.iter().find(|known| known.slot == queue);
+                    (known.expect("a queue with unfinished submissions stays").fence.clone(), value)
                 }
-                WaitFor::Paging(value) => (None, value),
-            };
-            let is_later = !attempts.before_waits.get_or_insert(planned).includes(event);
-            Awaited { queue, value, is_later }
+                WaitFor::Paging(value) => (self.paging_fence.clone(), value),
+            });
+            Awaited { fences: fences.collect(), is_later }
         };
         let obstacle = match state.planner.plan(&request, plan).map_err(|gone| heaps.heap_is_gone(gone))? {
             PlanOutcome::Ready => None,
-            PlanOutcome::Wait(event) if plan.may_go_on => Some(Obstacle::UsedSoon(awaited(event))),
-            PlanOutcome::Wait(event) => Some(Obstacle::InUse(awaited(event))),
+            PlanOutcome::RatherWait => Some(Obstacle::UsedSoon(awaited(&plan.awaited))),
+            PlanOutcome::Wait => Some(Obstacle::InUse(awaited(&plan.awaited))),
             PlanOutcome::OverBudget(over) => Some(Obstacle::OverBudget(over)),
         };
         if let Some(obstacle) = obstacle {
@@ -262,13 +261,11 @@ impl Pager {
     /// Waits for the GPU without a lock. Returns `false` if the patience is exhausted.
     fn wait_for(&self, awaited: &Awaited, patience: &mut Patience) -> Result<bool, Error> {
         self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
-        let queue = awaited.queue.as_ref();
-        let fence = queue.map_or(&self.paging_fence, |queue| &queue.fence);
         // Progress of other queues does not count, because they may be busy forever. Paging counts, as a queue waits for it.
         let progress = || {
-            let own = queue.map_or(0, |queue| queue.completed().get());
-            own.wrapping_add(self.paging_completed().get())
+            let awaited = awaited.fences.iter().map(|(fence, _)| completed(fence).get());
+            awaited.fold(self.paging_completed().get(), u64::wrapping_add)
         };
-        self.events.wait_patiently(fence, awaited.value, awaited.is_later, patience, &progress)
+        self.events.wait_patiently(&awaited.fences, awaited.is_later, patience, &progress)
     }
 }
