@@ -309,6 +309,7 @@ impl BackingBuffers {
         });
     }
 
+    #[inline]
     pub(crate) fn audit(&self) -> Result<(), String> {
         self.set.audit().map_err(|error| format!("backing buffers of {:?}: {error}", self.kind))
     }
