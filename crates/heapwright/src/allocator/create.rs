@@ -8,11 +8,11 @@ use super::inner::Inner;
 use super::request::{Placements, ResourceAllocationDesc, ResourceRequest, part_of};
 use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
-use crate::error::Shortage;
+use crate::error::{Refusal, Shortage};
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Listed, Refusal, next_number};
+use crate::source::{Listed, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.

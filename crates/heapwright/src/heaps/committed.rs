@@ -8,10 +8,10 @@ use heapwright_d3d12::*;
 use super::heap_kinds::HeapKinds;
 use super::typed_heaps::TypedHeaps;
 use crate::desc::ResourceDesc;
-use crate::error::{MemorySource, Obstacle};
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::ResourceRequirements;
 use crate::source::{
-    Account, Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, Refusal, create_committed,
+    Account, Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, create_committed,
 };
 
 /// A resource that is not in a heap of the allocator.

@@ -13,9 +13,9 @@ use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::MemorySource;
+use crate::error::{MemorySource, Refusal};
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, Refusal, next_number};
+use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -284,7 +284,7 @@ impl HeapKinds {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {
-            if let Some(set) = heaps.shared().as_default() {
+            if let Some(set) = heaps.shared.as_default() {
                 set.give_up_unused_slabs();
             }
         }
@@ -347,11 +347,13 @@ impl HeapKinds {
             return;
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
-        let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
+        let next = if always || heaps.shared.algorithm() == PlacementAlgorithm::Default {
             let planned = heaps.new_heap_size(sharing, placement).ok();
-            planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
+            let totals = heaps.shared.totals();
+            let free = totals.reserved.saturating_sub(totals.used);
+            planned.filter(|next| always || free < ByteSize::new(next.get() / 2))
         } else {
-            heaps.shared().next_heap(placement)
+            heaps.shared.next_heap(placement)
         };
         let Some(next) = next else { return };
         let own = self.source.own_constraints();

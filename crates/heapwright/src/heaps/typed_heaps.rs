@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, PlacementRule, SharedHeapSet,
+    PlacementRequest, PlacementRule,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -14,13 +14,13 @@ use heapwright_trace::session::Action;
 use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Siblings;
 use super::prefetch::{CreatedHeap, Prefetch};
-use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
-use crate::error::{MemorySource, Obstacle};
+use crate::desc::SuballocationAlgorithm;
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
     Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, Limits, NewMemory,
-    PoolHeaps, Refusal, Refused,
+    PoolHeaps, Refused,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -30,9 +30,9 @@ use crate::{HeapType, SegmentGroup};
 pub(crate) struct TypedHeaps {
     pub(crate) desc: TypedHeapsDesc,
     /// Resources that share heaps; with the default algorithm, also those with a heap of their own.
-    shared: HeapEngine<Arc<Heap>>,
+    pub(crate) shared: HeapEngine<Arc<Heap>>,
     /// Resources with a heap of their own that does not belong to the shared engine.
-    dedicated: HeapEngine<Arc<Heap>>,
+    pub(crate) dedicated: HeapEngine<Arc<Heap>>,
     /// The heaps of the same kind of nested allocators.
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
@@ -146,14 +146,6 @@ impl TypedHeaps {
         }
     }
 
-    pub(crate) fn shared(&self) -> &HeapEngine<Arc<Heap>> {
-        &self.shared
-    }
-
-    pub(crate) fn dedicated(&self) -> &HeapEngine<Arc<Heap>> {
-        &self.dedicated
-    }
-
     /// Releases the empty heaps that are not worth keeping in addition to a new one of `size` bytes.
     pub(crate) fn make_way(&self, sharing: Sharing, size: ByteSize) {
         let is_elsewhere = !self.is_in_shared_engine(sharing);
@@ -189,18 +181,6 @@ impl TypedHeaps {
             }
         }
         self.take_empty_of_siblings(least, wanted)
-    }
-
-    /// Returns the smallest size of a heap for a request.
-    pub(crate) fn least_heap_size(&self, sharing: Sharing, request: &PlacementRequest) -> ByteSize {
-        let least = self.engine(sharing).least_heap_size(request);
-        least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX)
-    }
-
-    /// Reopens the heaps that a defragmentation is emptying, which then leaves them alone. Returns whether there were
-    /// any.
-    pub(crate) fn reopen_closed(&self) -> bool {
-        self.shared.as_default().is_some_and(SharedHeapSet::reopen_closed)
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
@@ -413,12 +393,6 @@ impl TypedHeaps {
     /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
     fn is_usable(&self, heap: &Heap) -> bool {
         self.source.residency.is_none() || heap.residency().is_some()
-    }
-
-    /// Returns the free bytes of shared heaps.
-    pub(crate) fn free_in_heaps(&self) -> ByteSize {
-        let totals = self.shared.totals();
-        totals.reserved.saturating_sub(totals.used)
     }
 
     /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.

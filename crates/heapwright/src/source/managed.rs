@@ -15,9 +15,8 @@ use windows_core::{IUnknown, Interface};
 
 use super::accounts::{Account, Charge, Charged};
 use super::heap_source::{Constraints, HeapSource};
-use super::refusal::Refusal;
 use crate::Error;
-use crate::error::{MemorySource, Obstacle};
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::residency::ResidencyHeap;
 
 /// Memory to be created.
