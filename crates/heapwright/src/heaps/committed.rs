@@ -82,13 +82,7 @@ impl HeapKinds {
             })
         };
         self.give_back_for(size, &source.limits(account, flags, constraints));
-        let mut made = attempt();
-        let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
-        // As for a heap: release empty heaps, and call the device again.
-        if is_short && self.make_room(heaps, size) {
-            made = attempt();
-        }
-        let (resource, residency, charge) = made?;
+        let (resource, residency, charge) = self.with_room(heaps, size, attempt)?;
         let residency = residency.map(|heap| source.own_memory.enter(&resource, heap)).transpose()?;
         let source = Arc::clone(source);
         Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source })

@@ -271,6 +271,19 @@ impl HeapKinds {
         !released.is_zero()
     }
 
+    /// Calls `create`, and again after empty heaps were released if the device has no memory for `size` bytes beside `heaps`.
+    pub(super) fn with_room<T>(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        create: impl Fn() -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        match create() {
+            Err(refusal) if refusal.is_shortage() && self.make_room(heaps, size) => create(),
+            made => made,
+        }
+    }
+
     /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
     /// bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
@@ -319,15 +332,7 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         let create = || self.create_heap(heaps, size, constraints, &heaps.limits(constraints));
-        let heap = create().or_else(|mut refusal| {
-            if refusal.fatal.is_some() || !self.make_room(heaps, size) {
-                return Err(refusal);
-            }
-            create().map_err(|other| {
-                refusal.append(other);
-                refusal
-            })
-        })?;
+        let heap = self.with_room(heaps, size, create)?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())

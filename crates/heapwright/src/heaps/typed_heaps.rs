@@ -19,8 +19,8 @@ use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
-    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, Limits, NewMemory,
-    PoolHeaps, Refused,
+    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, Limits, NewMemory, PoolHeaps,
+    Refused,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -36,7 +36,6 @@ pub(crate) struct TypedHeaps {
     /// The heaps of the same kind of nested allocators.
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
-    timer: Arc<HeapTimer>,
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
     pool_heaps: Option<Arc<PoolHeaps>>,
@@ -111,17 +110,15 @@ impl TypedHeaps {
             rule: PlacementRule::Dedicated { granularity: granularity_of(desc.heap.Alignment) },
             retention: HeapRetention::NONE,
         };
-        let timer = Arc::clone(source.timers.of(desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
             shared: HeapEngine::with_shared(
                 &engine_desc(&source, &desc),
                 Arc::clone(&source.tally),
-                Arc::clone(timer.prices()),
+                Arc::clone(source.timers.of(desc.heap_type).prices()),
             ),
             dedicated: HeapEngine::new(&dedicated),
             desc,
-            timer,
             siblings,
             source,
             prefetch: Arc::default(),
@@ -261,16 +258,17 @@ impl TypedHeaps {
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
         };
+        let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
             let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
-            self.timer.note_created(size, time);
+            timer.note_created(size, time);
             Ok(heap)
         };
         let made = self.source.make(&new, constraints, create)?;
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        Ok(Heap::new(size, made, permit, &self.timer))
+        Ok(Heap::new(size, made, permit, timer))
     }
 
     /// Creates a heap, and returns the time that the device took, from which nothing is learned yet.
@@ -291,7 +289,8 @@ impl TypedHeaps {
                 unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
             }
         };
-        let made = self.timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
+        let timer = self.source.timers.of(self.desc.heap_type);
+        let made = timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
         let refused = |hresult| Refused { call: CREATE_HEAP, hresult };
         let (heap, time) =
             made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
