@@ -360,10 +360,7 @@ impl TypedHeaps {
     pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         let left = self.leave(heaps);
         if let Some(kept) = self.desc.kept_size {
-            for heap in left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.insert_empty(heap);
-            }
+            self.put_back(left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)));
         }
     }
 
@@ -371,10 +368,7 @@ impl TypedHeaps {
     pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
         let keeps = self.desc.kept_size.is_none() && self.source.retention != HeapRetention::NONE;
         if keeps && !self.is_in_shared_engine(sharing) {
-            for heap in heaps.extract_if(.., |heap| self.is_usable(heap)) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.insert_empty(heap);
-            }
+            self.put_back(heaps.extract_if(.., |heap| self.is_usable(heap)));
             heaps.extend(self.shared.pass_operations());
         }
         self.recycle(heaps);
@@ -382,11 +376,15 @@ impl TypedHeaps {
 
     /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.
     pub(crate) fn leave(&self, mut heaps: Vec<Arc<Heap>>) -> Vec<Arc<Heap>> {
-        for heap in heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)) {
+        self.put_back(heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)));
+        heaps
+    }
+
+    fn put_back(&self, heaps: impl IntoIterator<Item = Arc<Heap>>) {
+        for heap in heaps {
             // Refused only if the heap numbers are exhausted; the heap is then released to the device.
             let _refused = self.insert_empty(heap);
         }
-        heaps
     }
 
     /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
@@ -418,10 +416,7 @@ impl TypedHeaps {
                 }
             }
         }
-        for heap in needed {
-            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-            let _refused = self.insert_empty(heap);
-        }
+        self.put_back(needed);
         left
     }
 
