@@ -313,7 +313,7 @@ impl HeapKinds {
         limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
         self.give_back_for(size, limits);
-        let permit = heaps.replace_in_pool(size)?;
+        let permit = heaps.add_to_pool(size, true)?;
         let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
         let group = heaps.desc.segment_group;
         let _until_created = self.source.charge_budget(group, size, constraints).map_err(refuse)?;

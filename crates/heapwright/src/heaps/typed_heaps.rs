@@ -15,7 +15,7 @@ use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Siblings;
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::SuballocationAlgorithm;
-use crate::error::{MemorySource, Obstacle, Refusal};
+use crate::error::{MemorySource, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
@@ -38,7 +38,7 @@ pub(crate) struct TypedHeaps {
     pub(crate) source: Arc<HeapSource>,
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
-    pool_heaps: Option<Arc<PoolHeaps>>,
+    pub(super) pool_heaps: Option<Arc<PoolHeaps>>,
     /// A custom pool in the allocator's recording.
     pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
 }
@@ -177,7 +177,14 @@ impl TypedHeaps {
                 return Some(heap);
             }
         }
-        self.take_empty_of_siblings(least, wanted)
+        for other in self.siblings.others(self) {
+            let Some((_, heap)) = other.shared.take_empty_fitting(least, wanted) else { continue };
+            match heap.transfer_to(&self.source.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => drop(other.insert_empty(heap)),
+            }
+        }
+        None
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
@@ -193,11 +200,6 @@ impl TypedHeaps {
         }
         let permitted = wanted.min(limits.left());
         self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
-    }
-
-    /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
-    pub(crate) fn check_heap_count(&self, released: u64) -> Result<(), Obstacle> {
-        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
     }
 
     /// Returns how many heaps of a pool may be released, and how many of its empty ones may not. O(n) for n empty heaps.
@@ -221,21 +223,19 @@ impl TypedHeaps {
         empty.saturating_sub(self.desc.heap_size.checked_mul(kept).unwrap_or(empty))
     }
 
-    fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released if the new one `replaces`
+    /// it.
+    pub(super) fn add_to_pool(&self, size: ByteSize, replaces: bool) -> Result<Option<HeapPermit>, Refusal> {
         let Some(pool) = &self.pool_heaps else { return Ok(None) };
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        pool.add(size == self.desc.heap_size).map(Some).map_err(refuse)
-    }
-
-    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
-    pub(super) fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
-        self.add_to_pool(size).or_else(|refusal| {
-            if self.source.never_over_allocates() {
-                return Err(refusal);
+        let add = || pool.add(size == self.desc.heap_size).map(Some);
+        let added = match add() {
+            Err(_) if replaces && !self.source.never_over_allocates() => {
+                drop(self.take_leaving(ByteSize::new(1)));
+                add()
             }
-            drop(self.take_leaving(ByteSize::new(1)));
-            self.add_to_pool(size)
-        })
+            added => added,
+        };
+        added.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 
     /// Returns what limits more heaps.
@@ -261,7 +261,7 @@ impl TypedHeaps {
         let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
             let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
-            timer.note_created(size, time);
+            timer.note(size, false, time);
             Ok(heap)
         };
         let made = self.source.make(&new, constraints, create)?;
@@ -321,7 +321,7 @@ impl TypedHeaps {
         constraints: Constraints,
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, existing)?;
+        let heap = self.account_heap(size, constraints, self.add_to_pool(size, false)?, existing)?;
         heap.mark_prefetched();
         if let Some(recording) = &self.source.recording {
             let pool = match self.recorded_pool.get().map(Weak::upgrade) {
@@ -434,18 +434,6 @@ impl TypedHeaps {
             Passed::Frame => self.shared.pass_frame(),
             Passed::Period => self.shared.pass_period(),
         });
-    }
-
-    /// Takes an empty heap of another allocator that is nested with this one.
-    fn take_empty_of_siblings(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
-        for other in self.siblings.others(self) {
-            let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
-            match heap.transfer_to(&self.source.accounts) {
-                Ok(()) => return Some(heap),
-                Err(_) => drop(other.insert_empty(heap)),
-            }
-        }
-        None
     }
 
     /// Returns the totals of the heaps, including empty ones that are held.

@@ -260,7 +260,7 @@ impl HeapSource {
 /// What limits more memory of a heap type in a segment group. A request asks for it once, and again after it released memory.
 pub(crate) struct Limits<'a> {
     pub(crate) account: Account,
-    pub(crate) budget: Budget,
+    budget: Budget,
     /// The allocator's limit for the heap type.
     of_type: Limited<'a>,
     /// The allocator's limit for the segment group, a share of its budget.
@@ -287,7 +287,9 @@ impl Limits<'_> {
 
     /// Returns the bytes by which `size` more bytes would exceed the budget, the limit of the heap type, and that of the segment group.
     pub(crate) fn bytes_over(&self, size: ByteSize) -> [ByteSize; 3] {
-        [self.budget.bytes_over(size), self.of_type.bytes_over(size), self.of_group.bytes_over(size)]
+        let over_budget =
+            self.budget.known.map(|(used, budget)| used.saturating_add(size).saturating_sub(budget));
+        [over_budget.unwrap_or_default(), self.of_type.bytes_over(size), self.of_group.bytes_over(size)]
     }
 
     /// Returns the bytes that the allocator's limits leave.
@@ -298,7 +300,7 @@ impl Limits<'_> {
 
 /// The budget of a segment group at one moment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Budget {
+struct Budget {
     group: SegmentGroup,
     /// Usage and budget, if they are known and apply to the memory.
     known: Option<(ByteSize, ByteSize)>,
@@ -308,11 +310,6 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Returns the bytes by which `size` more bytes would exceed the budget, if usage and budget are known.
-    pub(crate) fn bytes_over(&self, size: ByteSize) -> ByteSize {
-        self.known.map_or(ByteSize::ZERO, |(usage, budget)| usage.saturating_add(size).saturating_sub(budget))
-    }
-
     /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released.
     fn check(&self, size: ByteSize, empty: ByteSize) -> Result<(), Obstacle> {
         let Some((usage, budget)) = self.hard else { return Ok(()) };
