@@ -257,6 +257,7 @@ impl TypedHeaps {
             size,
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
+            exists: existing.is_some(),
         };
         let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
