@@ -175,14 +175,14 @@ impl Deref for DefaultSet {
     #[inline]
     fn deref(&self) -> &Self::Target {
         // Checked by every caller that creates one.
-        self.0.shared().as_default().expect("the algorithm is Default")
+        self.0.shared.as_default().expect("the algorithm is Default")
     }
 }
 
 impl Run {
     #[inline]
     fn new(heaps: &Striped<TypedHeaps>) -> Option<Self> {
-        heaps.shared().as_default()?;
+        heaps.shared.as_default()?;
         let heaps = heaps.reference();
         let set = DefaultSet(Arc::clone(&heaps));
         let evacuation = Evacuation::new(set).keep_heaps(heaps.desc.min_heap_count);

@@ -16,6 +16,7 @@ use heapwright_d3d12::*;
 use crate::desc::{
     EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm,
 };
+use crate::error::Refusal;
 use crate::heaps::{
     HeapKinds, HeapRequest, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
 };
@@ -23,7 +24,7 @@ use crate::request::{
     Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
 };
 use crate::source::{
-    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, Refusal, next_number,
+    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, next_number,
 };
 use crate::{BufferUses, Error, HeapType};
 
@@ -211,7 +212,7 @@ impl Drop for BufferRange {
 
 /// Releases buffers that were removed from their set.
 #[cold]
-fn release(left: Vec<BackingRef>) {
+fn release(left: impl IntoIterator<Item = BackingRef>) {
     for buffer in left {
         // SAFETY: each caller just got it from its set as one that left.
         drop(unsafe { buffer.into_buffer() });
@@ -297,7 +298,7 @@ impl BackingBuffers {
 
     /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
-        release(self.set.take_empty());
+        release(self.set.take_empty(ByteSize::MAX).into_iter().map(|(_, buffer)| buffer));
     }
 
     /// Releases buffers that are not worth keeping any more.
@@ -318,7 +319,7 @@ impl BackingBuffers {
 impl Drop for BackingBuffers {
     fn drop(&mut self) {
         // No range is live, because each holds a reference to the set.
-        release(self.set.take_empty());
+        self.release_empty();
     }
 }
 

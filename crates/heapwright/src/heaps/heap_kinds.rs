@@ -13,9 +13,9 @@ use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::MemorySource;
+use crate::error::Refusal;
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, Refusal, next_number};
+use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -271,6 +271,19 @@ impl HeapKinds {
         !released.is_zero()
     }
 
+    /// Calls `create`, and again after empty heaps were released if the device has no memory for `size` bytes beside `heaps`.
+    pub(super) fn with_room<T>(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        create: impl Fn() -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        match create() {
+            Err(refusal) if refusal.is_shortage() && self.make_room(heaps, size) => create(),
+            made => made,
+        }
+    }
+
     /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
     /// bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
@@ -284,7 +297,7 @@ impl HeapKinds {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {
-            if let Some(set) = heaps.shared().as_default() {
+            if let Some(set) = heaps.shared.as_default() {
                 set.give_up_unused_slabs();
             }
         }
@@ -300,10 +313,7 @@ impl HeapKinds {
         limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
         self.give_back_for(size, limits);
-        let permit = heaps.replace_in_pool(size)?;
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        let group = heaps.desc.segment_group;
-        let _until_created = self.source.charge_budget(group, size, constraints).map_err(refuse)?;
+        let permit = heaps.add_to_pool(size, true)?;
         let heap = heaps.account_heap(size, constraints, permit, None)?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &heaps.desc.heap);
@@ -319,15 +329,7 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         let create = || self.create_heap(heaps, size, constraints, &heaps.limits(constraints));
-        let heap = create().or_else(|mut refusal| {
-            if refusal.fatal.is_some() || !self.make_room(heaps, size) {
-                return Err(refusal);
-            }
-            create().map_err(|other| {
-                refusal.append(other);
-                refusal
-            })
-        })?;
+        let heap = self.with_room(heaps, size, create)?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
@@ -347,11 +349,13 @@ impl HeapKinds {
             return;
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
-        let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
+        let next = if always || heaps.shared.algorithm() == PlacementAlgorithm::Default {
             let planned = heaps.new_heap_size(sharing, placement).ok();
-            planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
+            let totals = heaps.shared.totals();
+            let free = totals.reserved.saturating_sub(totals.used);
+            planned.filter(|next| always || free < ByteSize::new(next.get() / 2))
         } else {
-            heaps.shared().next_heap(placement)
+            heaps.shared.next_heap(placement)
         };
         let Some(next) = next else { return };
         let own = self.source.own_constraints();

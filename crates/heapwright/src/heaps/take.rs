@@ -1,4 +1,4 @@
-//! Where the memory of a request comes from.
+//! Ranges of heaps: where the memory of a request comes from, and the range that a request takes.
 //!
 //! | step | source |
 //! |---|---|
@@ -20,16 +20,18 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use heapwright_core::ByteSize;
-use heapwright_core::placement::{PlacementAlgorithm, PlacementError, PlacementRequest, SharedPlaced};
+use heapwright_core::placement::{
+    PlacementAlgorithm, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced, SharedPlacementId,
+};
+use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
+use heapwright_d3d12::*;
 
 use super::heap_kinds::HeapKinds;
-use super::placed_range::PlacedRange;
-use super::striped::Striped;
+use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::desc::HEAP_GRANULARITY;
-use crate::error::{MemorySource, Obstacle};
-use crate::source::{Constraints, GivenBack, Heap, Limits, Refusal};
+use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
+use crate::error::{MemorySource, Obstacle, Refusal};
+use crate::source::{AllocationId, Constraints, GivenBack, Heap, Limits, create_placed};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -94,7 +96,7 @@ impl<'a> HeapRequest<'a> {
     /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
-        if let (Sharing::Shared, Some(set)) = (self.sharing, self.heaps.shared().as_default()) {
+        if let (Sharing::Shared, Some(set)) = (self.sharing, self.heaps.shared.as_default()) {
             // Found at once, usually in a heap that is not empty. Takes no reference to the heap.
             let address = |heap: &Arc<Heap>| NonNull::from(&**heap);
             if let Some(found) = set.allocate_at_hand(&self.placement, address) {
@@ -108,7 +110,7 @@ impl<'a> HeapRequest<'a> {
     fn take_in_steps(&self) -> Result<PlacedRange, Refusal> {
         type Step<'a> = fn(&HeapRequest<'a>, &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal>;
         let steps: [Step<'a>; 7] = [
-            Self::spare,
+            |request, shortage| request.spare(shortage.sizes.least, shortage.sizes.wanted),
             Self::permitted,
             Self::any,
             Self::reclaimed,
@@ -153,15 +155,11 @@ impl<'a> HeapRequest<'a> {
         if is_held { Ok(PredictedMemory::Held) } else { Err(refusal) }
     }
 
-    fn spare(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        self.in_spare(shortage.sizes.least, shortage.sizes.wanted)
-    }
-
     fn permitted(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         let size = shortage.sizes.wanted;
         if !shortage.may_create
             || self.may_create(size, &shortage.limits, &GivenBack::default()).is_err()
-            || !shortage.limits.budget.bytes_over(size).is_zero()
+            || !shortage.limits.bytes_over(size)[0].is_zero()
         {
             return Ok(None);
         }
@@ -211,7 +209,8 @@ impl<'a> HeapRequest<'a> {
     }
 
     fn reopened(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        if !self.may_be_held() || !self.heaps.reopen_closed() {
+        let set = self.heaps.shared.as_default();
+        if !self.may_be_held() || !set.is_some_and(SharedHeapSet::reopen_closed) {
             return Ok(None);
         }
         match self.found_again(shortage)? {
@@ -226,7 +225,7 @@ impl<'a> HeapRequest<'a> {
                 return Ok(Some(range));
             }
         }
-        self.in_spare(shortage.sizes.least, ByteSize::MAX)
+        self.spare(shortage.sizes.least, ByteSize::MAX)
     }
 
     fn found_again(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
@@ -239,7 +238,7 @@ impl<'a> HeapRequest<'a> {
         }
     }
 
-    fn in_spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
+    fn spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
         let spare = if self.may_be_held() { self.heaps.take_spare(self.sharing, least, most) } else { None };
         spare.map(|heap| self.in_new(heap)).transpose()
     }
@@ -269,7 +268,8 @@ impl<'a> HeapRequest<'a> {
 
     /// Returns the possible sizes of a new heap.
     fn shortage(&self) -> Result<Shortage<'a>, Refusal> {
-        let least = self.heaps.least_heap_size(self.sharing, &self.placement);
+        let least = self.heaps.engine(self.sharing).least_heap_size(&self.placement);
+        let least = least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
         let largest = self.heaps.source.max_heap_size;
         let planned = self.heaps.new_heap_size(self.sharing, &self.placement)?.min(largest);
         let sizes = HeapSizes { wanted: least, least };
@@ -296,7 +296,7 @@ impl<'a> HeapRequest<'a> {
         if planned == least {
             return HeapSizes { wanted: least, least };
         }
-        let takes_any_size = self.heaps.shared().algorithm() == PlacementAlgorithm::Default;
+        let takes_any_size = self.heaps.shared.algorithm() == PlacementAlgorithm::Default;
         let fraction =
             if takes_any_size && self.heaps.desc.max_heap_count == 0 { FRACTION_OF_REST } else { 1 };
         let left =
@@ -333,8 +333,9 @@ impl<'a> HeapRequest<'a> {
     /// decision.
     fn may_create(&self, size: ByteSize, limits: &Limits<'_>, given_back: &GivenBack) -> Result<(), Refusal> {
         let permitted = limits.check(size, given_back);
-        let permitted = permitted.and_then(|()| self.heaps.check_heap_count(given_back.heap_count));
-        permitted.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
+        let may_have =
+            |()| self.heaps.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(given_back.heap_count));
+        permitted.and_then(may_have).map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 }
 
@@ -371,5 +372,133 @@ impl HeapRequest<'_> {
     #[inline]
     fn placed(&self, placed: SharedPlaced<NonNull<Heap>>) -> PlacedRange {
         PlacedRange::new(self.heaps.reference(), self.sharing, placed, self.placement.alignment)
+    }
+}
+
+/// A range of a heap that belongs to one allocation until dropped.
+///
+/// # Invariants
+///
+/// `heap` points to a heap of which an engine of `heaps` holds an `Arc`. The engine holds it until the heap is empty,
+/// and the range is in the heap until it is freed.
+pub(crate) struct PlacedRange {
+    heaps: Arc<Stripe<TypedHeaps>>,
+    heap: NonNull<Heap>,
+    id: SharedPlacementId,
+    range: HeapRange,
+    sharing: Sharing,
+    /// A power of two. As a byte, because a range is moved often.
+    alignment_log2: u8,
+    /// Whether dropping it frees the range.
+    is_held: bool,
+}
+
+// SAFETY: the pointer stands for an `Arc` of a type that is `Send` and `Sync`, and all other fields are both.
+unsafe impl Send for PlacedRange {}
+// SAFETY: as above.
+unsafe impl Sync for PlacedRange {}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(Arc<TypedHeaps>, Arc<Heap>)>();
+};
+
+impl PlacedRange {
+    #[inline]
+    pub(crate) fn new(
+        heaps: Arc<Stripe<TypedHeaps>>,
+        sharing: Sharing,
+        placed: SharedPlaced<NonNull<Heap>>,
+        alignment: Alignment,
+    ) -> Self {
+        let SharedPlaced { id, range, heap } = placed;
+        let alignment_log2 = u8::try_from(alignment.log2()).unwrap_or(0);
+        let placed = Self { heaps, heap, id, range, sharing, alignment_log2, is_held: true };
+        if placed.heap().take_prefetched() {
+            placed.heaps.prefetch.count_eliminated();
+        }
+        placed
+    }
+
+    /// Drops this without freeing the range; other code frees it.
+    pub(crate) fn forget(mut self) {
+        self.is_held = false;
+    }
+
+    pub(crate) fn range(&self) -> HeapRange {
+        self.range
+    }
+
+    pub(crate) fn alignment(&self) -> Alignment {
+        Alignment::from_log2(self.alignment_log2.into()).unwrap_or(Alignment::ONE)
+    }
+
+    #[inline]
+    pub(crate) fn heap(&self) -> &Heap {
+        // SAFETY: created from a reference of an `Arc` that is alive (type invariant); only shared references to it are
+        // created.
+        unsafe { self.heap.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn heaps(&self) -> &Arc<TypedHeaps> {
+        &self.heaps
+    }
+
+    /// Returns whether no other allocation can be in the heap.
+    pub(crate) fn has_own_heap(&self) -> bool {
+        self.sharing != Sharing::Shared
+    }
+
+    /// Returns the number of allocations in the heap, including this one.
+    pub(crate) fn allocations_in_heap(&self) -> u64 {
+        match self.heaps().engine(self.sharing).as_default() {
+            Some(set) => set.count_in_heap_of(self.id).unwrap_or(u64::MAX),
+            None if self.has_own_heap() => 1,
+            // Other algorithms do not count them.
+            None => u64::MAX,
+        }
+    }
+
+    pub(crate) fn id(&self) -> AllocationId {
+        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
+        AllocationId::placed(self.heaps().desc.number, is_in_dedicated, self.id)
+    }
+}
+
+impl Drop for PlacedRange {
+    // Of 6 KB, and part of the drop of many types.
+    #[inline(never)]
+    fn drop(&mut self) {
+        if !self.is_held {
+            return;
+        }
+        match self.heaps.engine(self.sharing).free(self.id) {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => self.heaps.recycle_own(left, self.sharing),
+            Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
+        }
+        self.heaps.source.look_after_empty();
+    }
+}
+
+impl PlacedRange {
+    /// Creates a resource with `desc`, which was derived from `resource`, in the range, at an offset from its start.
+    ///
+    /// The caller makes sure that it lies in the range, which other resources may use, too.
+    #[inline]
+    pub(crate) fn create_resource_at(
+        &self,
+        offset: HeapOffset,
+        resource: &ResourceDesc<'_>,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Result<ID3D12Resource, Refusal> {
+        let (heap, heaps) = (self.heap(), self.heaps());
+        let (devices, heap_type) = (&heaps.source.devices, heaps.desc.heap.Properties.Type);
+        let offset = HeapOffset::new(self.range().start().get() + offset.get());
+        match create_placed(devices, heap_type, heap, offset, resource, desc) {
+            Ok(made) => Ok(made),
+            Err(refused) => Err(refused.into_refusal(MemorySource::Placing)),
+        }
     }
 }

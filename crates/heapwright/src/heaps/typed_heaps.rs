@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, PlacementRule, SharedHeapSet,
+    PlacementRequest, PlacementRule,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -14,13 +14,13 @@ use heapwright_trace::session::Action;
 use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Siblings;
 use super::prefetch::{CreatedHeap, Prefetch};
-use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
-use crate::error::{MemorySource, Obstacle};
+use crate::desc::SuballocationAlgorithm;
+use crate::error::{MemorySource, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
-    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, Limits, NewMemory,
-    PoolHeaps, Refusal, Refused,
+    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, Limits, NewMemory, PoolHeaps,
+    Refused,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -30,16 +30,15 @@ use crate::{HeapType, SegmentGroup};
 pub(crate) struct TypedHeaps {
     pub(crate) desc: TypedHeapsDesc,
     /// Resources that share heaps; with the default algorithm, also those with a heap of their own.
-    shared: HeapEngine<Arc<Heap>>,
+    pub(crate) shared: HeapEngine<Arc<Heap>>,
     /// Resources with a heap of their own that does not belong to the shared engine.
-    dedicated: HeapEngine<Arc<Heap>>,
+    pub(crate) dedicated: HeapEngine<Arc<Heap>>,
     /// The heaps of the same kind of nested allocators.
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
-    timer: Arc<HeapTimer>,
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
-    pool_heaps: Option<Arc<PoolHeaps>>,
+    pub(super) pool_heaps: Option<Arc<PoolHeaps>>,
     /// A custom pool in the allocator's recording.
     pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
 }
@@ -111,17 +110,15 @@ impl TypedHeaps {
             rule: PlacementRule::Dedicated { granularity: granularity_of(desc.heap.Alignment) },
             retention: HeapRetention::NONE,
         };
-        let timer = Arc::clone(source.timers.of(desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
             shared: HeapEngine::with_shared(
                 &engine_desc(&source, &desc),
                 Arc::clone(&source.tally),
-                Arc::clone(timer.prices()),
+                Arc::clone(source.timers.of(desc.heap_type).prices()),
             ),
             dedicated: HeapEngine::new(&dedicated),
             desc,
-            timer,
             siblings,
             source,
             prefetch: Arc::default(),
@@ -144,14 +141,6 @@ impl TypedHeaps {
             Sharing::Own => self.shared.algorithm() == PlacementAlgorithm::Default,
             Sharing::Unmanaged => false,
         }
-    }
-
-    pub(crate) fn shared(&self) -> &HeapEngine<Arc<Heap>> {
-        &self.shared
-    }
-
-    pub(crate) fn dedicated(&self) -> &HeapEngine<Arc<Heap>> {
-        &self.dedicated
     }
 
     /// Releases the empty heaps that are not worth keeping in addition to a new one of `size` bytes.
@@ -188,19 +177,14 @@ impl TypedHeaps {
                 return Some(heap);
             }
         }
-        self.take_empty_of_siblings(least, wanted)
-    }
-
-    /// Returns the smallest size of a heap for a request.
-    pub(crate) fn least_heap_size(&self, sharing: Sharing, request: &PlacementRequest) -> ByteSize {
-        let least = self.engine(sharing).least_heap_size(request);
-        least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX)
-    }
-
-    /// Reopens the heaps that a defragmentation is emptying, which then leaves them alone. Returns whether there were
-    /// any.
-    pub(crate) fn reopen_closed(&self) -> bool {
-        self.shared.as_default().is_some_and(SharedHeapSet::reopen_closed)
+        for other in self.siblings.others(self) {
+            let Some((_, heap)) = other.shared.take_empty_fitting(least, wanted) else { continue };
+            match heap.transfer_to(&self.source.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => drop(other.insert_empty(heap)),
+            }
+        }
+        None
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
@@ -216,11 +200,6 @@ impl TypedHeaps {
         }
         let permitted = wanted.min(limits.left());
         self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
-    }
-
-    /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
-    pub(crate) fn check_heap_count(&self, released: u64) -> Result<(), Obstacle> {
-        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
     }
 
     /// Returns how many heaps of a pool may be released, and how many of its empty ones may not. O(n) for n empty heaps.
@@ -244,21 +223,19 @@ impl TypedHeaps {
         empty.saturating_sub(self.desc.heap_size.checked_mul(kept).unwrap_or(empty))
     }
 
-    fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released if the new one `replaces`
+    /// it.
+    pub(super) fn add_to_pool(&self, size: ByteSize, replaces: bool) -> Result<Option<HeapPermit>, Refusal> {
         let Some(pool) = &self.pool_heaps else { return Ok(None) };
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        pool.add(size == self.desc.heap_size).map(Some).map_err(refuse)
-    }
-
-    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
-    pub(super) fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
-        self.add_to_pool(size).or_else(|refusal| {
-            if self.source.never_over_allocates() {
-                return Err(refusal);
+        let add = || pool.add(size == self.desc.heap_size).map(Some);
+        let added = match add() {
+            Err(_) if replaces && !self.source.never_over_allocates() => {
+                drop(self.take_leaving(ByteSize::new(1)));
+                add()
             }
-            drop(self.take_leaving(ByteSize::new(1)));
-            self.add_to_pool(size)
-        })
+            added => added,
+        };
+        added.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 
     /// Returns what limits more heaps.
@@ -280,17 +257,19 @@ impl TypedHeaps {
             size,
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
+            exists: existing.is_some(),
         };
+        let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
             let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
-            self.timer.note_created(size, time);
+            timer.note(size, false, time);
             Ok(heap)
         };
         let made = self.source.make(&new, constraints, create)?;
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        Ok(Heap::new(size, made, permit, &self.timer))
+        Ok(Heap::new(size, made, permit, timer))
     }
 
     /// Creates a heap, and returns the time that the device took, from which nothing is learned yet.
@@ -311,7 +290,8 @@ impl TypedHeaps {
                 unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
             }
         };
-        let made = self.timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
+        let timer = self.source.timers.of(self.desc.heap_type);
+        let made = timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
         let refused = |hresult| Refused { call: CREATE_HEAP, hresult };
         let (heap, time) =
             made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
@@ -342,7 +322,7 @@ impl TypedHeaps {
         constraints: Constraints,
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, existing)?;
+        let heap = self.account_heap(size, constraints, self.add_to_pool(size, false)?, existing)?;
         heap.mark_prefetched();
         if let Some(recording) = &self.source.recording {
             let pool = match self.recorded_pool.get().map(Weak::upgrade) {
@@ -381,10 +361,7 @@ impl TypedHeaps {
     pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         let left = self.leave(heaps);
         if let Some(kept) = self.desc.kept_size {
-            for heap in left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.insert_empty(heap);
-            }
+            self.put_back(left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)));
         }
     }
 
@@ -392,10 +369,7 @@ impl TypedHeaps {
     pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
         let keeps = self.desc.kept_size.is_none() && self.source.retention != HeapRetention::NONE;
         if keeps && !self.is_in_shared_engine(sharing) {
-            for heap in heaps.extract_if(.., |heap| self.is_usable(heap)) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.insert_empty(heap);
-            }
+            self.put_back(heaps.extract_if(.., |heap| self.is_usable(heap)));
             heaps.extend(self.shared.pass_operations());
         }
         self.recycle(heaps);
@@ -403,22 +377,20 @@ impl TypedHeaps {
 
     /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.
     pub(crate) fn leave(&self, mut heaps: Vec<Arc<Heap>>) -> Vec<Arc<Heap>> {
-        for heap in heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)) {
+        self.put_back(heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)));
+        heaps
+    }
+
+    fn put_back(&self, heaps: impl IntoIterator<Item = Arc<Heap>>) {
+        for heap in heaps {
             // Refused only if the heap numbers are exhausted; the heap is then released to the device.
             let _refused = self.insert_empty(heap);
         }
-        heaps
     }
 
     /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
     fn is_usable(&self, heap: &Heap) -> bool {
         self.source.residency.is_none() || heap.residency().is_some()
-    }
-
-    /// Returns the free bytes of shared heaps.
-    pub(crate) fn free_in_heaps(&self) -> ByteSize {
-        let totals = self.shared.totals();
-        totals.reserved.saturating_sub(totals.used)
     }
 
     /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.
@@ -445,10 +417,7 @@ impl TypedHeaps {
                 }
             }
         }
-        for heap in needed {
-            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-            let _refused = self.insert_empty(heap);
-        }
+        self.put_back(needed);
         left
     }
 
@@ -466,18 +435,6 @@ impl TypedHeaps {
             Passed::Frame => self.shared.pass_frame(),
             Passed::Period => self.shared.pass_period(),
         });
-    }
-
-    /// Takes an empty heap of another allocator that is nested with this one.
-    fn take_empty_of_siblings(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
-        for other in self.siblings.others(self) {
-            let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
-            match heap.transfer_to(&self.source.accounts) {
-                Ok(()) => return Some(heap),
-                Err(_) => drop(other.insert_empty(heap)),
-            }
-        }
-        None
     }
 
     /// Returns the totals of the heaps, including empty ones that are held.
