@@ -158,13 +158,13 @@ impl Deref for DefaultSet {
 
     fn deref(&self) -> &Self::Target {
         // Checked by every caller that creates one.
-        self.0.shared().as_default().expect("the algorithm is Default")
+        self.0.shared.as_default().expect("the algorithm is Default")
     }
 }
 
 impl Run {
     fn new(heaps: &Striped<TypedHeaps>) -> Option<Self> {
-        heaps.shared().as_default()?;
+        heaps.shared.as_default()?;
         let heaps = heaps.reference();
         let set = DefaultSet(Arc::clone(&heaps));
         let evacuation = Evacuation::new(set).keep_heaps(heaps.desc.min_heap_count);
@@ -323,7 +323,7 @@ impl Defragmentation {
         if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
             return None;
         }
-        self.allocator.heaps.create_heap(heaps, size, own, &heaps.budget(own)).ok()
+        self.allocator.heaps.create_heap(heaps, size, own, &heaps.limits(own)).ok()
     }
 
     /// Returns the results so far. O(heaps).

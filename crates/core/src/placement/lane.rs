@@ -1,16 +1,15 @@
 //! Lanes: slabs whose memory comes from the heaps of a set.
 
-mod closing;
 mod slab_memory;
 
 use self::slab_memory::SlabMemory;
 pub(super) use self::slab_memory::SlabRanges;
 use super::heap_set::SlabPlace;
-use super::{HeapId, HeapSet, HeapSetTotals, PlacementError};
+use super::{HeapId, HeapSet, HeapSetTotals, PlacementError, PlacementId};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
-use crate::suballoc::{AuditError, SuballocError, SuballocationId};
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::suballoc::{AuditError, SuballocError, Suballocation, SuballocationId};
+use crate::{ByteSize, HeapRange};
 
 /// The slabs from which one thread at a time allocates.
 #[derive(Clone)]
@@ -29,23 +28,6 @@ pub(super) struct Lane<H> {
 const SLOTS_PER_SUM: u32 = 64;
 /// So many slots count as one operation: a program may use a thousand of them while it uses a heap once.
 const SLOTS_PER_OPERATION: u32 = 8;
-
-/// The largest request that gets a slot.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SlotLimit(ByteSize);
-
-impl SlotLimit {
-    /// Limits slots to requests of at most this size, and to the largest slot size.
-    pub(super) fn new(up_to: ByteSize) -> Self {
-        Self(up_to.min(ByteSize::new(SizeClass::MAX_SIZE)))
-    }
-
-    /// Returns the class whose slots hold a request, or `None` if the request does not get a slot.
-    #[inline]
-    pub(super) fn class_of(self, size: ByteSize, alignment: Alignment) -> Option<SizeClass> {
-        SizeClass::of(size, alignment).filter(|_| size <= self.0)
-    }
-}
 
 /// An allocated slot.
 pub(super) struct Slot<'a, H> {
@@ -174,6 +156,58 @@ impl<H: Clone> Lane<H> {
         let ranges = memory.into_ranges();
         self.further_ranges -= ranges.further();
         ranges
+    }
+
+    /// Returns a number greater than the numbers of all slabs. O(1).
+    pub(crate) fn slab_limit(&self) -> u32 {
+        self.slabs.as_ref().map_or(0, |slabs| slabs.place_count())
+    }
+
+    /// Returns the class of a slab and its live suballocations in the range `memory`, or `None` if the lane
+    /// released the slab. O(slots).
+    pub(crate) fn live_in(
+        &self,
+        number: u32,
+        memory: PlacementId,
+    ) -> Option<(SizeClass, impl Iterator<Item = Suballocation>)> {
+        let slabs = self.slabs.as_ref()?;
+        slabs.live_in(number, slabs.parent(number)?.ranges().slot_of(memory)?)
+    }
+
+    /// Closes the slab with this memory, unless the lane released it. O(1).
+    pub(crate) fn close_slab(&mut self, number: u32, memory: PlacementId) {
+        if let Some(slabs) = self.slabs.as_mut() {
+            if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
+                slabs.close(number);
+            }
+        }
+    }
+
+    /// Reopens the slab with this memory, unless the lane released it. O(1).
+    pub(crate) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
+        if let Some(slabs) = self.slabs.as_mut() {
+            if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
+                slabs.reopen(number);
+            }
+        }
+    }
+
+    /// Reopens all closed slabs. O(slabs).
+    pub(crate) fn reopen_slabs(&mut self) {
+        if let Some(slabs) = self.slabs.as_mut() {
+            slabs.reopen_all();
+        }
+    }
+
+    /// Removes a closed slab without used slots, and returns its ranges. O(1).
+    pub(crate) fn take_closed_empty(&mut self) -> Option<SlabRanges> {
+        let memory = self.slabs.as_mut()?.take_closed_empty()?;
+        Some(self.ranges_of_removed(memory))
+    }
+
+    /// Returns the range of a live slot. O(1).
+    pub(crate) fn get(&self, id: SuballocationId) -> Option<HeapRange> {
+        self.slabs.as_ref()?.get(id).ok()
     }
 
     /// Returns the totals of the slabs. A slab counts once per heap range.

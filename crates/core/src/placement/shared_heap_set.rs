@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::heap_set::HeapChoice;
 use super::idle_times::IdleTimes;
-use super::lane::{Lane, SlabRanges, SlotLimit, Source, correct};
+use super::lane::{Lane, SlabRanges, Source, correct};
 use super::{
     HeapPrices, HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, Placed, PlacementAlgorithm,
     PlacementError, PlacementId, PlacementRequest,
@@ -68,7 +68,8 @@ use crate::{ByteSize, HeapRange};
 /// # Ok::<(), heapwright_core::placement::PlacementError>(())
 /// ```
 pub struct SharedHeapSet<H> {
-    slots: SlotLimit,
+    /// The largest request that gets a slot.
+    slots_up_to: ByteSize,
     lanes: Box<[Alone<Mutex<Lane<H>>>]>,
     /// The number from which on no lane ever had a slab.
     lanes_used: AtomicU32,
@@ -147,7 +148,7 @@ impl<H: Clone> SharedHeapSet<H> {
     ) -> Self {
         let heaps = HeapSet::new(sizing, IdleTimes::new(retention, tally, prices));
         Self {
-            slots: SlotLimit::new(slots_up_to),
+            slots_up_to,
             lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),
             lanes_used: AtomicU32::new(0),
             keeps_slabs: retention != HeapRetention::NONE,
@@ -181,7 +182,8 @@ impl<H: Clone> SharedHeapSet<H> {
         if request.strategy == FreeRangeChoice::MinOffset {
             return Ok(Way::Range(HeapChoice::Lowest));
         }
-        let class = self.slots.class_of(request.size, request.alignment);
+        let class =
+            SizeClass::of(request.size, request.alignment).filter(|_| request.size <= self.slots_up_to);
         Ok(class.map_or(Way::Range(HeapChoice::Shared), Way::Slot))
     }
 

@@ -8,11 +8,11 @@ use super::inner::Inner;
 use super::request::{Placements, ResourceAllocationDesc, ResourceRequest, part_of};
 use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
-use crate::error::Shortage;
+use crate::error::{Refusal, Shortage};
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Listed, Refusal, next_number};
+use crate::source::{Listed, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
@@ -105,9 +105,7 @@ impl Inner {
         (size, alignment): (ByteSize, Alignment),
     ) -> Option<Result<ResourceAllocation, Refusal>> {
         let take = || self.buffers.of(&request.granted).take(size, alignment, &self.backing(request));
-        let taken =
-            take().or_else(|refusal| if self.frees_deferred_after(&refusal) { take() } else { Err(refusal) });
-        match taken {
+        match self.retried(take) {
             Err(refusal) if refusal.fatal.is_none() => None,
             taken => Some(taken.map(|range| {
                 let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
@@ -157,18 +155,16 @@ impl Inner {
                 }
                 _ => self.place(request, placements, decision),
             };
-            let refusal = match first.take().map_or_else(attempt, Err) {
-                Ok(made) => return Ok(made),
-                Err(refusal) => refusal,
-            };
-            if self.frees_deferred_after(&refusal) { attempt() } else { Err(refusal) }
+            self.retried(|| first.take().map_or_else(attempt, Err))
         })
     }
 
-    /// Frees the deferred allocations whose fence value is reached if memory is short. Returns whether there are any.
-    #[cold]
-    pub(crate) fn frees_deferred_after(&self, refusal: &Refusal) -> bool {
-        refusal.is_shortage() && self.deferred.collect() > 0
+    /// Calls `attempt`, and again if memory is short and the fence values of deferred allocations are reached, which are freed.
+    pub(crate) fn retried<T>(&self, mut attempt: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+        match attempt() {
+            Err(refusal) if refusal.is_shortage() && self.deferred.collect() > 0 => attempt(),
+            made => made,
+        }
     }
 
     /// Creates a resource after deferred allocations were freed, or in heaps that were not granted first, or returns the error.
@@ -176,14 +172,13 @@ impl Inner {
     fn create_elsewhere(
         &self,
         request: &ResourceRequest<'_>,
-        mut refusal: Refusal,
+        refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
-        if self.frees_deferred_after(&refusal) {
-            match self.create_later(request) {
-                Ok(made) => return Ok(made),
-                Err(other) => refusal = other,
-            }
-        }
+        let mut first = Some(refusal);
+        let refusal = match self.retried(|| first.take().map_or_else(|| self.create_later(request), Err)) {
+            Ok(made) => return Ok(made),
+            Err(refusal) => refusal,
+        };
         match self.create_attributed(request, &refusal) {
             Some(made) => Ok(made),
             None => self.in_other_heaps(request, refusal, |request| self.create_later(request)),
@@ -328,7 +323,12 @@ impl Inner {
             heap_type,
             reserved: totals.reserved,
             used: totals.used,
-            video_memory: self.heaps.source.video_memory(self.caps.segment_group(heap_type)),
+            video_memory: self
+                .heaps
+                .source
+                .accounts
+                .video_memory
+                .usage_and_budget(self.caps.segment_group(heap_type)),
             attempts: refusal.attempts,
             never_fallback,
         })

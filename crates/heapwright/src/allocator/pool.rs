@@ -238,11 +238,7 @@ impl Inner {
         let heaps = Striped::new(TypedHeaps::new(typed, Arc::default(), Arc::clone(source)));
         for _ in 0..desc.min_heap_count {
             let size = heaps.desc.heap_size;
-            let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
-            let made = match create() {
-                Err(refusal) if self.frees_deferred_after(&refusal) => create(),
-                made => made,
-            };
+            let made = self.retried(|| self.heaps.create_empty_heap(&heaps, size, source.own_constraints()));
             made.map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
         }
         self.heaps.add_pool(&heaps);

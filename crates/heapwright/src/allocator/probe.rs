@@ -7,9 +7,9 @@ use super::inner::Inner;
 use super::request::{ResourceAllocationDesc, ResourceRequest, part_of};
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
+use crate::error::Refusal;
 use crate::heaps::PredictedMemory;
 use crate::request::{Placement, PlacementDecision, ResourceRequirements};
-use crate::source::Refusal;
 use crate::{Error, HeapType, SegmentGroup};
 
 /// The predicted result of an allocation.

@@ -94,7 +94,7 @@ impl Inner {
             (SegmentGroup::Local, Counter::LocalBudget, Counter::LocalUsage),
             (SegmentGroup::NonLocal, Counter::NonLocalBudget, Counter::NonLocalUsage),
         ] {
-            if let Some((used, of)) = self.heaps.source.video_memory(group) {
+            if let Some((used, of)) = self.heaps.source.accounts.video_memory.usage_and_budget(group) {
                 counters.extend([(budget, of.get()), (usage, used.get())]);
             }
         }

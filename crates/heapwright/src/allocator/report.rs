@@ -54,7 +54,7 @@ impl ResourceAllocator {
             report.decisions.push(DecisionReport { reason: decision.to_string(), count });
         }
         for group in SegmentGroup::ALL {
-            let (current_usage, budget) = source.video_memory(group).unzip();
+            let (current_usage, budget) = source.accounts.video_memory.usage_and_budget(group).unzip();
             report.segment_groups.push(SegmentGroupReport {
                 segment_group: group,
                 budget,
@@ -74,7 +74,7 @@ impl ResourceAllocator {
             report.pools.push(PoolReport {
                 name: heaps.desc.pool.as_deref().unwrap_or_default().to_owned(),
                 heap_type: Some(heaps.desc.heap_type.into()),
-                algorithm: Some(heaps.shared().algorithm().to_string()),
+                algorithm: Some(heaps.shared.algorithm().to_string()),
                 ..Default::default()
             });
             add_heaps(&mut report, &heaps, place, &parts);
@@ -147,7 +147,7 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
     };
     let contents = if desc.holds_everything { HeapContents::Any } else { contents };
     let kind = if desc.holds_everything { AllocationKind::Unknown } else { kind };
-    for (engine, own) in [(heaps.shared(), false), (heaps.dedicated(), true)] {
+    for (engine, own) in [(&heaps.shared, false), (&heaps.dedicated, true)] {
         for survey in engine.survey() {
             let mut heap = HeapReport {
                 pool,

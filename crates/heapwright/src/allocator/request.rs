@@ -10,12 +10,13 @@ use super::inner::Inner;
 use super::pool::Pool;
 use crate::buffers::{BELOW, canonical_state};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
+use crate::error::Refusal;
 use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
     Creation, GrantedHeaps, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
     ResourceRequirements, check_initial_state, infer_heap_type,
 };
-use crate::source::{Constraints, Refusal};
+use crate::source::Constraints;
 use crate::{BufferUses, Error, HeapTypePreference, InitialState};
 
 /// The description of an allocation: `RESOURCE_ALLOCATION_DESC` of GPGMM, and fields that D3D12MA adds.

@@ -10,9 +10,9 @@ use super::inner::Inner;
 use super::request::{ResourceAllocationDesc, ResourceRequest};
 use crate::HeapType;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
-use crate::error::MemorySource;
+use crate::error::{MemorySource, Refusal};
 use crate::request::{GrantedHeaps, infer_heap_type};
-use crate::source::{Account, Charged, Refusal};
+use crate::source::{Account, Charged};
 
 impl Inner {
     /// Returns whether the heap must keep the requested type.
@@ -93,8 +93,7 @@ impl Inner {
     #[inline]
     fn limited_by(&self, request: &ResourceRequest<'_>) -> Option<HeapType> {
         let heap_type = request.granted.heap_type;
-        let is_limited = self.has_limits_in_unified_memory()
-            && self.is_in_unified_memory(request)
+        let is_limited = self.is_in_unified_memory(request)
             && heap_type != HeapType::Default
             && self.desc().limits.of(heap_type).is_some();
         is_limited.then_some(heap_type)

@@ -16,6 +16,7 @@ use heapwright_d3d12::*;
 use crate::desc::{
     EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm,
 };
+use crate::error::Refusal;
 use crate::heaps::{
     HeapKinds, HeapRequest, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
 };
@@ -23,7 +24,7 @@ use crate::request::{
     Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
 };
 use crate::source::{
-    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, Refusal, next_number,
+    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, next_number,
 };
 use crate::{BufferUses, Error, HeapType};
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::heap_kinds::{GivenBack, HeapKinds};
+use super::heap_kinds::HeapKinds;
 use super::typed_heaps::TypedHeaps;
 use crate::desc::ResourceDesc;
-use crate::error::{MemorySource, Obstacle};
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::ResourceRequirements;
 use crate::source::{
-    Account, Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, Refusal, create_committed,
+    Account, Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, create_committed,
 };
 
 /// A resource that is not in a heap of the allocator.
@@ -46,11 +46,8 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         self.check_committed(size, constraints)?;
-        let never = self.source.never_over_allocates();
-        let given_back = if never { GivenBack::default() } else { self.given_back(heaps) };
-        let budget = heaps.budget(constraints);
-        let may_take = self.may_take(heaps, size, &budget, given_back);
-        may_take.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
+        let permitted = heaps.limits(constraints).check(size, &self.given_back(heaps));
+        permitted.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
     /// Creates a committed resource, charged like `heaps` of the same memory.
@@ -74,8 +71,7 @@ impl HeapKinds {
             // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
         }
-        let new =
-            NewMemory { source: committed, account, what: Charged::Committed, size, flags, priority: None };
+        let new = NewMemory { account, what: Charged::Committed, size, flags, priority: None };
         let attempt = || {
             let refuse = |obstacle| Refusal::of(committed, obstacle);
             let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
@@ -85,14 +81,8 @@ impl HeapKinds {
                 made.map(|(made, _)| made).map_err(|refused| refused.into_refusal(committed))
             })
         };
-        self.give_back_for(account, size, &source.budget(group, flags, constraints));
-        let mut made = attempt();
-        let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
-        // As for a heap: release empty heaps, and call the device again.
-        if is_short && self.make_room(heaps, size) {
-            made = attempt();
-        }
-        let (resource, residency, charge) = made?;
+        self.give_back_for(size, &source.limits(account, flags, constraints));
+        let (resource, residency, charge) = self.with_room(heaps, size, attempt)?;
         let residency = residency.map(|heap| source.own_memory.enter(&resource, heap)).transpose()?;
         let source = Arc::clone(source);
         Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source })

@@ -13,9 +13,9 @@ use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{MemorySource, Obstacle};
+use crate::error::{MemorySource, Refusal};
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Budget, Constraints, Heap, HeapSource, Owner, Refusal, next_number};
+use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -61,12 +61,7 @@ impl HeapKinds {
             HeapFamily::Type(heap_type) => heap_type.index(),
             HeapFamily::Custom(_) => HeapType::ALL.len(),
         };
-        self.at(place * ResourceClass::ALL.len() + class.index())
-    }
-
-    /// Returns the allocator's own heaps of the kind with an [index](HeapKind::of).
-    #[inline]
-    pub(crate) fn at(&self, index: usize) -> &Striped<TypedHeaps> {
+        let index = place * ResourceClass::ALL.len() + class.index();
         self.kinds[index].get_or_init(|| self.new_heaps(index))
     }
 
@@ -108,12 +103,13 @@ impl HeapKinds {
 
     /// Returns the allocator's own heaps that have a heap type, an alignment and flags as a recording has them.
     pub(crate) fn like(&self, heap: &D3D12_HEAP_DESC) -> Option<&Striped<TypedHeaps>> {
-        let is_like = |index: &usize| {
-            let own = self.heap_desc(HeapKind::of(*index, &self.families, &self.caps));
+        let mut kinds = (0..HeapKind::COUNT).map(|index| HeapKind::of(index, &self.families, &self.caps));
+        let is_like = |kind: &HeapKind| {
+            let own = self.heap_desc(*kind);
             (own.Properties.Type, own.Alignment, own.Flags)
                 == (heap.Properties.Type, heap.Alignment, heap.Flags)
         };
-        (0..HeapKind::COUNT).find(is_like).map(|index| self.at(index))
+        kinds.find(is_like).map(|kind| self.of(kind.family, kind.class))
     }
 
     /// Adds the heaps that were prefetched while a recording is made. At the beginning of a recorded call, never later: a replay adds them
@@ -172,39 +168,23 @@ impl HeapKinds {
 
     /// Returns the empty heaps that may be released for more memory of the type and segment group of `heaps`. O(pools),
     /// also of allocators that are nested with it.
+    ///
+    /// With `NEVER_OVER_ALLOCATE` nothing is released.
     pub(crate) fn given_back(&self, heaps: &TypedHeaps) -> GivenBack {
-        let mut given_back = GivenBack { heap_count: heaps.releasable_and_kept().0, ..GivenBack::default() };
+        if self.source.never_over_allocates() {
+            return GivenBack::default();
+        }
+        let (mut bytes, Account { heap_type, group }) = (<[ByteSize; 3]>::default(), heaps.desc.account());
         for other in self.of_family() {
-            let (desc, empty) = (&other.desc, other.releasable_bytes());
-            if desc.segment_group == heaps.desc.segment_group {
-                given_back.in_group = given_back.in_group.saturating_add(empty);
-            }
-            if !Arc::ptr_eq(&other.source, &self.source) {
-                continue;
-            }
-            if desc.segment_group == heaps.desc.segment_group {
-                given_back.of_group = given_back.of_group.saturating_add(empty);
-            }
-            if desc.heap_type == heaps.desc.heap_type {
-                given_back.of_type = given_back.of_type.saturating_add(empty);
+            let (desc, is_own) = (&other.desc, Arc::ptr_eq(&other.source, &self.source));
+            let is_in_group = desc.segment_group == group;
+            let counts = [is_in_group, is_own && desc.heap_type == heap_type, is_own && is_in_group];
+            let empty = other.releasable_bytes();
+            for (bytes, _) in bytes.iter_mut().zip(counts).filter(|&(_, counts)| counts) {
+                *bytes = bytes.saturating_add(empty);
             }
         }
-        given_back
-    }
-
-    /// Checks whether budget and limit permit `size` more bytes, in heaps of a kind or beside them, after some memory is
-    /// released.
-    pub(crate) fn may_take(
-        &self,
-        heaps: &TypedHeaps,
-        size: ByteSize,
-        budget: &Budget,
-        given_back: GivenBack,
-    ) -> Result<(), Obstacle> {
-        budget.check(size, given_back.in_group)?;
-        let (accounts, Account { heap_type, group }) = (&self.source.accounts, heaps.desc.account());
-        accounts.of_type(heap_type).check(size, given_back.of_type)?;
-        accounts.of_group(group).check(size, given_back.of_group)
+        GivenBack { bytes, heap_count: heaps.releasable_and_kept().0 }
     }
 
     /// Releases empty heaps that would exceed the limits and the budget after `size` more bytes are allocated: for the
@@ -212,36 +192,29 @@ impl HeapKinds {
     /// including those of pools and nested allocators.
     ///
     /// With `NEVER_OVER_ALLOCATE` nothing is released.
-    pub(crate) fn give_back_for(&self, account: Account, size: ByteSize, budget: &Budget) {
+    pub(crate) fn give_back_for(&self, size: ByteSize, limits: &Limits<'_>) {
         if self.source.never_over_allocates() {
             return;
         }
-        let Account { heap_type, group } = account;
-        let over_budget = budget.bytes_over(size);
-        let over_limit = self.source.accounts.of_type(heap_type).bytes_over(size);
-        let over_share = self.source.accounts.of_group(group).bytes_over(size);
-        let release_size = self.source.desc.release_size;
+        let [over_budget, over_limit, over_share] = limits.bytes_over(size);
+        let Account { heap_type, group } = limits.account;
         let mut released = ByteSize::ZERO;
-        if !over_limit.is_zero() {
+        let mut give_back = |over: ByteSize, heaps: fn(&Self) -> Vec<Arc<TypedHeaps>>, is_type: bool| {
+            if over <= released {
+                return;
+            }
             self.return_unused_memory();
-            let own = self.all();
-            let of_type = own.iter().filter(|heaps| heaps.desc.heap_type == heap_type);
-            released = release_from(of_type, over_limit.max(release_size));
-        }
-        if over_share > released {
-            self.return_unused_memory();
-            let own = self.all();
-            let of_group = own.iter().filter(|heaps| heaps.desc.segment_group == group);
-            let bytes = over_share.saturating_sub(released).max(release_size);
-            released = released.saturating_add(release_from(of_group, bytes));
-        }
-        if over_budget > released {
-            self.return_unused_memory();
-            let family = self.of_family();
-            let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
-            let bytes = over_budget.saturating_sub(released).max(release_size);
-            released = released.saturating_add(release_from(of_group, bytes));
-        }
+            let heaps = heaps(self);
+            let is_of = |heaps: &&Arc<TypedHeaps>| match is_type {
+                true => heaps.desc.heap_type == heap_type,
+                false => heaps.desc.segment_group == group,
+            };
+            let bytes = over.saturating_sub(released).max(self.source.desc.release_size);
+            released = released.saturating_add(release_from(heaps.iter().filter(is_of), bytes));
+        };
+        give_back(over_limit, Self::all, true);
+        give_back(over_share, Self::all, false);
+        give_back(over_budget, Self::of_family, false);
         if !released.is_zero() {
             tracing::debug!(%size, %released, "released empty heaps before allocating more memory");
         }
@@ -298,6 +271,19 @@ impl HeapKinds {
         !released.is_zero()
     }
 
+    /// Calls `create`, and again after empty heaps were released if the device has no memory for `size` bytes beside `heaps`.
+    pub(super) fn with_room<T>(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        create: impl Fn() -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        match create() {
+            Err(refusal) if refusal.is_shortage() && self.make_room(heaps, size) => create(),
+            made => made,
+        }
+    }
+
     /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
     /// bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
@@ -311,7 +297,7 @@ impl HeapKinds {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {
-            if let Some(set) = heaps.shared().as_default() {
+            if let Some(set) = heaps.shared.as_default() {
                 set.give_up_unused_slabs();
             }
         }
@@ -324,9 +310,9 @@ impl HeapKinds {
         heaps: &TypedHeaps,
         size: ByteSize,
         constraints: Constraints,
-        budget: &Budget,
+        limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
-        self.give_back_for(heaps.desc.account(), size, budget);
+        self.give_back_for(size, limits);
         let permit = heaps.replace_in_pool(size)?;
         let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
         let group = heaps.desc.segment_group;
@@ -345,16 +331,8 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
-        let create = || self.create_heap(heaps, size, constraints, &heaps.budget(constraints));
-        let heap = create().or_else(|mut refusal| {
-            if refusal.fatal.is_some() || !self.make_room(heaps, size) {
-                return Err(refusal);
-            }
-            create().map_err(|other| {
-                refusal.append(other);
-                refusal
-            })
-        })?;
+        let create = || self.create_heap(heaps, size, constraints, &heaps.limits(constraints));
+        let heap = self.with_room(heaps, size, create)?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
@@ -374,11 +352,13 @@ impl HeapKinds {
             return;
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
-        let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
+        let next = if always || heaps.shared.algorithm() == PlacementAlgorithm::Default {
             let planned = heaps.new_heap_size(sharing, placement).ok();
-            planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
+            let totals = heaps.shared.totals();
+            let free = totals.reserved.saturating_sub(totals.used);
+            planned.filter(|next| always || free < ByteSize::new(next.get() / 2))
         } else {
-            heaps.shared().next_heap(placement)
+            heaps.shared.next_heap(placement)
         };
         let Some(next) = next else { return };
         let own = self.source.own_constraints();
@@ -388,19 +368,6 @@ impl HeapKinds {
             prefetcher.request(heaps, sharing, next, constraints);
         }
     }
-}
-
-/// The memory that may be released before new memory is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct GivenBack {
-    /// Bytes in the segment group.
-    pub(crate) in_group: ByteSize,
-    /// Bytes in the segment group that are charged to this allocator.
-    pub(crate) of_group: ByteSize,
-    /// Bytes that are charged to the heap type of this allocator.
-    pub(crate) of_type: ByteSize,
-    /// Heaps of the kind, if it is a pool's.
-    pub(crate) heap_count: u64,
 }
 
 fn release_from<'a>(heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>, bytes: ByteSize) -> ByteSize {

@@ -2,8 +2,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `take` | the steps by which a request gets a range of a heap |
-//! | `placed_range` | a range of a heap, and the resource that is placed in it; `committed`: a resource with memory of its own |
+//! | `take` | the steps by which a request gets a range of a heap; the range, and the resource that is placed in it |
+//! | `committed` | a resource with memory of its own |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
 //! | `typed_heaps`, `engine_desc` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `nesting` | the state that nested allocators share |
@@ -14,7 +14,6 @@ mod committed;
 mod engine_desc;
 mod heap_kinds;
 mod nesting;
-mod placed_range;
 mod prefetch;
 mod striped;
 mod take;
@@ -22,8 +21,7 @@ mod typed_heaps;
 
 pub(crate) use self::committed::OwnResource;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
-pub(crate) use self::placed_range::PlacedRange;
 pub(crate) use self::striped::{Stripe, Striped};
-pub(crate) use self::take::HeapRequest;
 pub use self::take::PredictedMemory;
+pub(crate) use self::take::{HeapRequest, PlacedRange};
 pub(crate) use self::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals};

@@ -11,7 +11,8 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::source::{Constraints, Refusal};
+use crate::error::Refusal;
+use crate::source::Constraints;
 
 /// The state of prefetching for the heaps of one kind.
 #[derive(Default)]

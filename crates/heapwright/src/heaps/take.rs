@@ -1,4 +1,4 @@
-//! Where the memory of a request comes from.
+//! Ranges of heaps: where the memory of a request comes from, and the range that a request takes.
 //!
 //! | step | source |
 //! |---|---|
@@ -20,16 +20,18 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use heapwright_core::ByteSize;
-use heapwright_core::placement::{PlacementAlgorithm, PlacementError, PlacementRequest, SharedPlaced};
+use heapwright_core::placement::{
+    PlacementAlgorithm, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced, SharedPlacementId,
+};
+use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
+use heapwright_d3d12::*;
 
-use super::heap_kinds::{GivenBack, HeapKinds};
-use super::placed_range::PlacedRange;
-use super::striped::Striped;
+use super::heap_kinds::HeapKinds;
+use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::desc::HEAP_GRANULARITY;
-use crate::error::{MemorySource, Obstacle};
-use crate::source::{Account, Budget, Constraints, Heap, Refusal};
+use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
+use crate::error::{MemorySource, Obstacle, Refusal};
+use crate::source::{AllocationId, Constraints, GivenBack, Heap, Limits, create_placed};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -62,13 +64,13 @@ struct HeapSizes {
 }
 
 /// The state of a request that the existing heaps do not serve.
-struct Shortage {
+struct Shortage<'a> {
     sizes: HeapSizes,
     /// Whether a new heap is possible, apart from what is held.
     may_create: bool,
     /// Whether a heap of the wanted size was permitted and then refused.
     is_refused: bool,
-    budget: Budget,
+    limits: Limits<'a>,
     refusal: Refusal,
 }
 
@@ -90,11 +92,11 @@ impl<'a> HeapRequest<'a> {
     }
 }
 
-impl HeapRequest<'_> {
+impl<'a> HeapRequest<'a> {
     /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
-        if let (Sharing::Shared, Some(set)) = (self.sharing, self.heaps.shared().as_default()) {
+        if let (Sharing::Shared, Some(set)) = (self.sharing, self.heaps.shared.as_default()) {
             // Found at once, usually in a heap that is not empty. Takes no reference to the heap.
             let address = |heap: &Arc<Heap>| NonNull::from(&**heap);
             if let Some(found) = set.allocate_at_hand(&self.placement, address) {
@@ -106,8 +108,8 @@ impl HeapRequest<'_> {
 
     #[cold]
     fn take_in_steps(&self) -> Result<PlacedRange, Refusal> {
-        type Step<'a> = fn(&HeapRequest<'a>, &mut Shortage) -> Result<Option<PlacedRange>, Refusal>;
-        let steps: [Step<'_>; 7] = [
+        type Step<'a> = fn(&HeapRequest<'a>, &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal>;
+        let steps: [Step<'a>; 7] = [
             Self::spare,
             Self::permitted,
             Self::any,
@@ -137,31 +139,31 @@ impl HeapRequest<'_> {
         if self.may_be_held() && self.heaps.engine(self.sharing).has_room(&self.placement)? {
             return Ok(PredictedMemory::Held);
         }
-        let Shortage { sizes, may_create, budget, mut refusal, .. } = self.shortage()?;
+        let Shortage { sizes, may_create, limits, mut refusal, .. } = self.shortage()?;
         let HeapSizes { wanted, least } = sizes;
-        if self.may_be_held() && self.heaps.has_spare(self.sharing, least, wanted) {
+        if self.may_be_held() && self.heaps.has_spare(self.sharing, least, wanted, &limits) {
             return Ok(PredictedMemory::Held);
         }
         for size in sizes.distinct().filter(|_| may_create) {
-            let now = self.may_create(size, &budget, GivenBack::default());
-            match now.or_else(|_| self.may_create(size, &budget, self.given_back())) {
+            let now = self.may_create(size, &limits, &GivenBack::default());
+            match now.or_else(|_| self.may_create(size, &limits, &self.given_back())) {
                 Ok(()) => return Ok(PredictedMemory::NewHeap(size)),
                 Err(other) => refusal.append(other),
             }
         }
-        let is_held = self.may_be_held() && self.heaps.has_spare(self.sharing, least, ByteSize::MAX);
+        let is_held = self.may_be_held() && self.heaps.has_spare(self.sharing, least, ByteSize::MAX, &limits);
         if is_held { Ok(PredictedMemory::Held) } else { Err(refusal) }
     }
 
-    fn spare(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
+    fn spare(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         self.in_spare(shortage.sizes.least, shortage.sizes.wanted)
     }
 
-    fn permitted(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
+    fn permitted(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         let size = shortage.sizes.wanted;
         if !shortage.may_create
-            || self.may_create(size, &shortage.budget, GivenBack::default()).is_err()
-            || !shortage.budget.bytes_over(size).is_zero()
+            || self.may_create(size, &shortage.limits, &GivenBack::default()).is_err()
+            || !shortage.limits.budget.bytes_over(size).is_zero()
         {
             return Ok(None);
         }
@@ -171,7 +173,7 @@ impl HeapRequest<'_> {
         self.create(size, shortage)
     }
 
-    fn any(&self, _: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
+    fn any(&self, _: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         // For a heap of its own, any free range is a whole empty heap, which is the last resort.
         if self.sharing != Sharing::Shared {
             return Ok(None);
@@ -179,17 +181,17 @@ impl HeapRequest<'_> {
         Ok(self.find_anywhere()?)
     }
 
-    fn reclaimed(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
+    fn reclaimed(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         self.kinds.return_unused_memory();
         self.found_again(shortage)
     }
 
-    fn released(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
+    fn released(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         if !shortage.may_create {
             return Ok(None);
         }
         for size in shortage.sizes.distinct() {
-            if let Err(refusal) = self.may_create(size, &shortage.budget, self.given_back()) {
+            if let Err(refusal) = self.may_create(size, &shortage.limits, &self.given_back()) {
                 shortage.refusal.append(refusal);
                 continue;
             }
@@ -199,7 +201,7 @@ impl HeapRequest<'_> {
                 made = self.create(size, shortage)?;
             }
             if made.is_none() && self.kinds.make_room(self.heaps, size) {
-                shortage.budget = self.heaps.budget(self.constraints);
+                shortage.limits = self.heaps.limits(self.constraints);
                 made = self.create(size, shortage)?;
             }
             if made.is_some() {
@@ -210,8 +212,9 @@ impl HeapRequest<'_> {
         Ok(None)
     }
 
-    fn reopened(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
-        if !self.may_be_held() || !self.heaps.reopen_closed() {
+    fn reopened(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
+        let set = self.heaps.shared.as_default();
+        if !self.may_be_held() || !set.is_some_and(SharedHeapSet::reopen_closed) {
             return Ok(None);
         }
         match self.found_again(shortage)? {
@@ -220,7 +223,7 @@ impl HeapRequest<'_> {
         }
     }
 
-    fn largest(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
+    fn largest(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         if self.may_be_held() {
             if let Some(range) = self.find_anywhere()? {
                 return Ok(Some(range));
@@ -229,7 +232,7 @@ impl HeapRequest<'_> {
         self.in_spare(shortage.sizes.least, ByteSize::MAX)
     }
 
-    fn found_again(&self, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
+    fn found_again(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         if !self.may_be_held() {
             return Ok(None);
         }
@@ -245,15 +248,15 @@ impl HeapRequest<'_> {
     }
 
     /// Creates a heap, unless limit, manager or device refuse it.
-    fn create(&self, size: ByteSize, shortage: &mut Shortage) -> Result<Option<PlacedRange>, Refusal> {
-        match self.kinds.create_heap(self.heaps, size, self.constraints, &shortage.budget) {
+    fn create(&self, size: ByteSize, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
+        match self.kinds.create_heap(self.heaps, size, self.constraints, &shortage.limits) {
             Ok(heap) => self.in_new(heap).map(Some),
             Err(refusal) if refusal.fatal.is_some() => Err(refusal),
             Err(refusal) => {
                 shortage.refusal.append(refusal);
                 shortage.is_refused = true;
                 // Empty heaps may have been released for it.
-                shortage.budget = self.heaps.budget(self.constraints);
+                shortage.limits = self.heaps.limits(self.constraints);
                 Ok(None)
             }
         }
@@ -268,38 +271,40 @@ impl HeapRequest<'_> {
     }
 
     /// Returns the possible sizes of a new heap.
-    fn shortage(&self) -> Result<Shortage, Refusal> {
-        let least = self.heaps.least_heap_size(self.sharing, &self.placement);
-        let limit = self.heaps.source.max_heap_size;
-        let planned = self.heaps.new_heap_size(self.sharing, &self.placement)?.min(limit);
+    fn shortage(&self) -> Result<Shortage<'a>, Refusal> {
+        let least = self.heaps.engine(self.sharing).least_heap_size(&self.placement);
+        let least = least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
+        let largest = self.heaps.source.max_heap_size;
+        let planned = self.heaps.new_heap_size(self.sharing, &self.placement)?.min(largest);
         let sizes = HeapSizes { wanted: least, least };
-        let budget = self.heaps.budget(self.constraints);
-        let refused = |refusal| Ok(Shortage { sizes, may_create: false, is_refused: false, budget, refusal });
+        let limits = self.heaps.limits(self.constraints);
+        let refused =
+            |limits, refusal| Ok(Shortage { sizes, may_create: false, is_refused: false, limits, refusal });
         if planned < least {
             // The request exceeds the limit, or the one size of the pool's heaps.
-            let limit = if least > limit { limit } else { planned };
-            return refused(Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit }));
+            let limit = if least > largest { largest } else { planned };
+            return refused(limits, Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit }));
         }
         if !self.constraints.may_create_heap {
-            return refused(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom));
+            return refused(limits, Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom));
         }
-        let sizes = self.sizes(planned, least, &budget);
-        Ok(Shortage { sizes, may_create: true, is_refused: false, budget, refusal: Refusal::default() })
+        let sizes = self.sizes(planned, least, &limits);
+        Ok(Shortage { sizes, may_create: true, is_refused: false, limits, refusal: Refusal::default() })
     }
 
     /// Returns the possible sizes of a new heap of `planned` bytes, of which the request needs `least`.
-    fn sizes(&self, planned: ByteSize, least: ByteSize, budget: &Budget) -> HeapSizes {
+    fn sizes(&self, planned: ByteSize, least: ByteSize, limits: &Limits<'_>) -> HeapSizes {
         if self.heaps.fixed_heap_size(self.sharing).is_some() {
             return HeapSizes { wanted: planned, least: planned };
         }
         if planned == least {
             return HeapSizes { wanted: least, least };
         }
-        let takes_any_size = self.heaps.shared().algorithm() == PlacementAlgorithm::Default;
+        let takes_any_size = self.heaps.shared.algorithm() == PlacementAlgorithm::Default;
         let fraction =
             if takes_any_size && self.heaps.desc.max_heap_count == 0 { FRACTION_OF_REST } else { 1 };
         let left =
-            self.bytes_left(planned.checked_mul(fraction).unwrap_or(ByteSize::MAX), budget).get() / fraction;
+            self.bytes_left(planned.checked_mul(fraction).unwrap_or(ByteSize::MAX), limits).get() / fraction;
         let wanted = if left >= planned.get() {
             planned
         } else if takes_any_size {
@@ -313,33 +318,27 @@ impl HeapRequest<'_> {
         HeapSizes { wanted, least }
     }
 
-    /// Returns how much of `size` bytes budget and limit permit, after empty heaps are released.
-    fn bytes_left(&self, size: ByteSize, budget: &Budget) -> ByteSize {
-        let over_budget = budget.bytes_over(size);
-        let Account { heap_type, group } = self.heaps.desc.account();
-        let accounts = &self.kinds.source.accounts;
-        let over_limit = accounts.of_type(heap_type).bytes_over(size);
-        let over_share = accounts.of_group(group).bytes_over(size);
-        if over_budget.is_zero() && over_limit.is_zero() && over_share.is_zero() {
+    /// Returns how much of `size` bytes budget and limits permit, after empty heaps are released.
+    fn bytes_left(&self, size: ByteSize, limits: &Limits<'_>) -> ByteSize {
+        let over = limits.bytes_over(size);
+        if over == <[ByteSize; 3]>::default() {
             return size;
         }
-        let GivenBack { in_group, of_group, of_type, .. } = self.given_back();
-        let over_limits = over_limit.saturating_sub(of_type).max(over_share.saturating_sub(of_group));
-        size.saturating_sub(over_budget.saturating_sub(in_group).max(over_limits))
+        let given_back = self.given_back().bytes;
+        let over = over.iter().zip(given_back).map(|(over, given_back)| over.saturating_sub(given_back));
+        size.saturating_sub(over.max().unwrap_or_default())
     }
 
     fn given_back(&self) -> GivenBack {
-        if self.never_releases() { GivenBack::default() } else { self.kinds.given_back(self.heaps) }
+        self.kinds.given_back(self.heaps)
     }
 
     /// Checks whether a heap of `size` bytes may be created after some memory is released, apart from the device's
     /// decision.
-    fn may_create(&self, size: ByteSize, budget: &Budget, given_back: GivenBack) -> Result<(), Refusal> {
-        let may_take = self.kinds.may_take(self.heaps, size, budget, given_back);
-        let may_have = || self.heaps.check_heap_count(given_back.heap_count);
-        may_take
-            .and_then(|()| may_have())
-            .map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
+    fn may_create(&self, size: ByteSize, limits: &Limits<'_>, given_back: &GivenBack) -> Result<(), Refusal> {
+        let permitted = limits.check(size, given_back);
+        let permitted = permitted.and_then(|()| self.heaps.check_heap_count(given_back.heap_count));
+        permitted.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 }
 
@@ -376,5 +375,133 @@ impl HeapRequest<'_> {
     #[inline]
     fn placed(&self, placed: SharedPlaced<NonNull<Heap>>) -> PlacedRange {
         PlacedRange::new(self.heaps.reference(), self.sharing, placed, self.placement.alignment)
+    }
+}
+
+/// A range of a heap that belongs to one allocation until dropped.
+///
+/// # Invariants
+///
+/// `heap` points to a heap of which an engine of `heaps` holds an `Arc`. The engine holds it until the heap is empty,
+/// and the range is in the heap until it is freed.
+pub(crate) struct PlacedRange {
+    heaps: Arc<Stripe<TypedHeaps>>,
+    heap: NonNull<Heap>,
+    id: SharedPlacementId,
+    range: HeapRange,
+    sharing: Sharing,
+    /// A power of two. As a byte, because a range is moved often.
+    alignment_log2: u8,
+    /// Whether dropping it frees the range.
+    is_held: bool,
+}
+
+// SAFETY: the pointer stands for an `Arc` of a type that is `Send` and `Sync`, and all other fields are both.
+unsafe impl Send for PlacedRange {}
+// SAFETY: as above.
+unsafe impl Sync for PlacedRange {}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(Arc<TypedHeaps>, Arc<Heap>)>();
+};
+
+impl PlacedRange {
+    #[inline]
+    pub(crate) fn new(
+        heaps: Arc<Stripe<TypedHeaps>>,
+        sharing: Sharing,
+        placed: SharedPlaced<NonNull<Heap>>,
+        alignment: Alignment,
+    ) -> Self {
+        let SharedPlaced { id, range, heap } = placed;
+        let alignment_log2 = u8::try_from(alignment.log2()).unwrap_or(0);
+        let placed = Self { heaps, heap, id, range, sharing, alignment_log2, is_held: true };
+        if placed.heap().take_prefetched() {
+            placed.heaps.prefetch.count_eliminated();
+        }
+        placed
+    }
+
+    /// Drops this without freeing the range; other code frees it.
+    pub(crate) fn forget(mut self) {
+        self.is_held = false;
+    }
+
+    pub(crate) fn range(&self) -> HeapRange {
+        self.range
+    }
+
+    pub(crate) fn alignment(&self) -> Alignment {
+        Alignment::from_log2(self.alignment_log2.into()).unwrap_or(Alignment::ONE)
+    }
+
+    #[inline]
+    pub(crate) fn heap(&self) -> &Heap {
+        // SAFETY: created from a reference of an `Arc` that is alive (type invariant); only shared references to it are
+        // created.
+        unsafe { self.heap.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn heaps(&self) -> &Arc<TypedHeaps> {
+        &self.heaps
+    }
+
+    /// Returns whether no other allocation can be in the heap.
+    pub(crate) fn has_own_heap(&self) -> bool {
+        self.sharing != Sharing::Shared
+    }
+
+    /// Returns the number of allocations in the heap, including this one.
+    pub(crate) fn allocations_in_heap(&self) -> u64 {
+        match self.heaps().engine(self.sharing).as_default() {
+            Some(set) => set.count_in_heap_of(self.id).unwrap_or(u64::MAX),
+            None if self.has_own_heap() => 1,
+            // Other algorithms do not count them.
+            None => u64::MAX,
+        }
+    }
+
+    pub(crate) fn id(&self) -> AllocationId {
+        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
+        AllocationId::placed(self.heaps().desc.number, is_in_dedicated, self.id)
+    }
+}
+
+impl Drop for PlacedRange {
+    // Of 6 KB, and part of the drop of many types.
+    #[inline(never)]
+    fn drop(&mut self) {
+        if !self.is_held {
+            return;
+        }
+        match self.heaps.engine(self.sharing).free(self.id) {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => self.heaps.recycle_own(left, self.sharing),
+            Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
+        }
+        self.heaps.source.look_after_empty();
+    }
+}
+
+impl PlacedRange {
+    /// Creates a resource with `desc`, which was derived from `resource`, in the range, at an offset from its start.
+    ///
+    /// The caller makes sure that it lies in the range, which other resources may use, too.
+    #[inline]
+    pub(crate) fn create_resource_at(
+        &self,
+        offset: HeapOffset,
+        resource: &ResourceDesc<'_>,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Result<ID3D12Resource, Refusal> {
+        let (heap, heaps) = (self.heap(), self.heaps());
+        let (devices, heap_type) = (&heaps.source.devices, heaps.desc.heap.Properties.Type);
+        let offset = HeapOffset::new(self.range().start().get() + offset.get());
+        match create_placed(devices, heap_type, heap, offset, resource, desc) {
+            Ok(made) => Ok(made),
+            Err(refused) => Err(refused.into_refusal(MemorySource::Placing)),
+        }
     }
 }

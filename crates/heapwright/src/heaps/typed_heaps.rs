@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, PlacementRule, SharedHeapSet,
+    PlacementRequest, PlacementRule,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -14,13 +14,13 @@ use heapwright_trace::session::Action;
 use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Siblings;
 use super::prefetch::{CreatedHeap, Prefetch};
-use crate::desc::{HEAP_GRANULARITY, SuballocationAlgorithm};
-use crate::error::{MemorySource, Obstacle};
+use crate::desc::SuballocationAlgorithm;
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
-    Account, Budget, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, HeapTimer, NewMemory,
-    PoolHeaps, Refusal, Refused, TimedHeap,
+    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, Limits, NewMemory, PoolHeaps,
+    Refused,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -30,13 +30,12 @@ use crate::{HeapType, SegmentGroup};
 pub(crate) struct TypedHeaps {
     pub(crate) desc: TypedHeapsDesc,
     /// Resources that share heaps; with the default algorithm, also those with a heap of their own.
-    shared: HeapEngine<Arc<Heap>>,
+    pub(crate) shared: HeapEngine<Arc<Heap>>,
     /// Resources with a heap of their own that does not belong to the shared engine.
-    dedicated: HeapEngine<Arc<Heap>>,
+    pub(crate) dedicated: HeapEngine<Arc<Heap>>,
     /// The heaps of the same kind of nested allocators.
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
-    timer: Arc<HeapTimer>,
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
     pool_heaps: Option<Arc<PoolHeaps>>,
@@ -111,17 +110,15 @@ impl TypedHeaps {
             rule: PlacementRule::Dedicated { granularity: granularity_of(desc.heap.Alignment) },
             retention: HeapRetention::NONE,
         };
-        let timer = Arc::clone(source.timers.of(desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
             shared: HeapEngine::with_shared(
                 &engine_desc(&source, &desc),
                 Arc::clone(&source.tally),
-                Arc::clone(timer.prices()),
+                Arc::clone(source.timers.of(desc.heap_type).prices()),
             ),
             dedicated: HeapEngine::new(&dedicated),
             desc,
-            timer,
             siblings,
             source,
             prefetch: Arc::default(),
@@ -144,14 +141,6 @@ impl TypedHeaps {
             Sharing::Own => self.shared.algorithm() == PlacementAlgorithm::Default,
             Sharing::Unmanaged => false,
         }
-    }
-
-    pub(crate) fn shared(&self) -> &HeapEngine<Arc<Heap>> {
-        &self.shared
-    }
-
-    pub(crate) fn dedicated(&self) -> &HeapEngine<Arc<Heap>> {
-        &self.dedicated
     }
 
     /// Releases the empty heaps that are not worth keeping in addition to a new one of `size` bytes.
@@ -191,26 +180,18 @@ impl TypedHeaps {
         self.take_empty_of_siblings(least, wanted)
     }
 
-    /// Returns the smallest size of a heap for a request.
-    pub(crate) fn least_heap_size(&self, sharing: Sharing, request: &PlacementRequest) -> ByteSize {
-        let least = self.engine(sharing).least_heap_size(request);
-        least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX)
-    }
-
-    /// Reopens the heaps that a defragmentation is emptying, which then leaves them alone. Returns whether there were
-    /// any.
-    pub(crate) fn reopen_closed(&self) -> bool {
-        self.shared.as_default().is_some_and(SharedHeapSet::reopen_closed)
-    }
-
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
-    pub(crate) fn has_spare(&self, sharing: Sharing, least: ByteSize, wanted: ByteSize) -> bool {
+    pub(crate) fn has_spare(
+        &self,
+        sharing: Sharing,
+        least: ByteSize,
+        wanted: ByteSize,
+        limits: &Limits<'_>,
+    ) -> bool {
         if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
             return true;
         }
-        let Account { heap_type, group } = self.desc.account();
-        let accounts = &self.source.accounts;
-        let permitted = wanted.min(accounts.of_type(heap_type).left()).min(accounts.of_group(group).left());
+        let permitted = wanted.min(limits.left());
         self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
@@ -257,9 +238,9 @@ impl TypedHeaps {
         })
     }
 
-    /// Returns the budget for more heaps, as it is now.
-    pub(crate) fn budget(&self, constraints: Constraints) -> Budget {
-        self.source.budget(self.desc.segment_group, self.desc.heap.Flags, constraints)
+    /// Returns what limits more heaps.
+    pub(crate) fn limits(&self, constraints: Constraints) -> Limits<'_> {
+        self.source.limits(self.desc.account(), self.desc.heap.Flags, constraints)
     }
 
     /// Counts a heap, if limits and manager permit it, and creates it unless it exists already.
@@ -271,24 +252,23 @@ impl TypedHeaps {
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<Arc<Heap>, Refusal> {
         let new = NewMemory {
-            source: MemorySource::NewHeap(size),
             account: self.desc.account(),
             what: Charged::Heap,
             size,
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
         };
+        let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
             let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
-            self.timer.note_created(size, time);
+            timer.note_created(size, time);
             Ok(heap)
         };
-        let (heap, residency, charge) = self.source.make(&new, constraints, create)?;
+        let made = self.source.make(&new, constraints, create)?;
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        let timer = Arc::clone(&self.timer);
-        Ok(Heap::new(TimedHeap::new(heap, residency, size, timer), charge, permit))
+        Ok(Heap::new(size, made, permit, timer))
     }
 
     /// Creates a heap, and returns the time that the device took, from which nothing is learned yet.
@@ -309,7 +289,8 @@ impl TypedHeaps {
                 unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
             }
         };
-        let made = self.timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
+        let timer = self.source.timers.of(self.desc.heap_type);
+        let made = timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
         let refused = |hresult| Refused { call: CREATE_HEAP, hresult };
         let (heap, time) =
             made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
@@ -411,12 +392,6 @@ impl TypedHeaps {
     /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
     fn is_usable(&self, heap: &Heap) -> bool {
         self.source.residency.is_none() || heap.residency().is_some()
-    }
-
-    /// Returns the free bytes of shared heaps.
-    pub(crate) fn free_in_heaps(&self) -> ByteSize {
-        let totals = self.shared.totals();
-        totals.reserved.saturating_sub(totals.used)
     }
 
     /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.

@@ -19,7 +19,7 @@ use crate::{HeapType, SegmentGroup, VideoMemoryInfo};
 /// limit together. Every value is an atomic of its own, without a lock.
 pub(crate) struct Accounts {
     limits: HeapLimits,
-    video_memory: VideoMemory,
+    pub(crate) video_memory: VideoMemory,
     types: [TypeAccount; HeapType::ALL.len()],
     /// Bytes of heaps and committed resources in each segment group.
     groups: [AtomicU64; SegmentGroup::ALL.len()],
@@ -222,11 +222,6 @@ impl Accounts {
 
     pub(crate) fn heap_time(&self) -> Duration {
         Duration::from_nanos(self.heap_nanos.load(Ordering::Relaxed))
-    }
-
-    /// Returns usage and budget of a segment group, if they are known.
-    pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
-        self.video_memory.usage_and_budget(group)
     }
 
     pub(crate) fn heaps_created(&self) -> u64 {

@@ -6,9 +6,8 @@ use windows_core::{HRESULT, Interface as _};
 
 use super::heap::Heap;
 use super::managed::KeptResident;
-use super::refusal::Refusal;
 use crate::desc::{ClearValue, ResourceDesc};
-use crate::error::{MemorySource, Obstacle};
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::with_mip_region;
 use crate::residency::ResidencyHeap;
 use crate::{DeviceCaps, Error, InitialState};

@@ -13,10 +13,13 @@ use crate::error::Obstacle;
 use crate::recording::{HeapMemory, RecordedHeap, Recording};
 use crate::residency::ResidencyHeap;
 
-/// A heap, and its charge. Dropping the last reference releases it to the device.
+/// A heap, and its charge. Dropping the last reference releases it to the device, which is timed.
 pub(crate) struct Heap {
-    /// Declared before the charge, which ends when the memory is released.
-    object: TimedHeap,
+    /// `None` only while it is dropped. The residency heap, if a manager manages the heap, comes second: it releases the last
+    /// reference.
+    parts: Option<(ID3D12Heap, Option<Arc<ResidencyHeap>>)>,
+    size: ByteSize,
+    timer: Arc<HeapTimer>,
     charge: Mutex<Charge>,
     /// Whether the heap was prefetched and has not been used yet.
     is_prefetched: AtomicBool,
@@ -26,32 +29,8 @@ pub(crate) struct Heap {
     recorded: OnceLock<RecordedHeap>,
 }
 
-/// A heap whose last release is timed.
-pub(crate) struct TimedHeap {
-    /// `None` only while it is dropped. The residency heap, if a manager manages the heap, comes second: it releases the last
-    /// reference.
-    parts: Option<(ID3D12Heap, Option<Arc<ResidencyHeap>>)>,
-    size: ByteSize,
-    timer: Arc<HeapTimer>,
-}
-
-impl TimedHeap {
-    pub(crate) fn new(
-        heap: ID3D12Heap,
-        residency: Option<ResidencyHeap>,
-        size: ByteSize,
-        timer: Arc<HeapTimer>,
-    ) -> Self {
-        Self { parts: Some((heap, residency.map(Arc::new))), size, timer }
-    }
-
-    #[inline]
-    fn parts(&self) -> &(ID3D12Heap, Option<Arc<ResidencyHeap>>) {
-        self.parts.as_ref().expect("the parts are taken when it is dropped")
-    }
-}
-
-impl Drop for TimedHeap {
+impl Drop for Heap {
+    /// Releases the memory; the charge and the permit end after it.
     fn drop(&mut self) {
         match self.parts.take() {
             // Somebody else releases it.
@@ -62,9 +41,26 @@ impl Drop for TimedHeap {
 }
 
 impl Heap {
-    pub(crate) fn new(object: TimedHeap, charge: Charge, permit: Option<HeapPermit>) -> Arc<Self> {
-        let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
-        Arc::new(Self { object, charge, is_prefetched, permit, recorded: OnceLock::new() })
+    pub(crate) fn new(
+        size: ByteSize,
+        (heap, residency, charge): (ID3D12Heap, Option<ResidencyHeap>, Charge),
+        permit: Option<HeapPermit>,
+        timer: &Arc<HeapTimer>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            parts: Some((heap, residency.map(Arc::new))),
+            size,
+            timer: Arc::clone(timer),
+            charge: Mutex::new(charge),
+            is_prefetched: AtomicBool::new(false),
+            permit,
+            recorded: OnceLock::new(),
+        })
+    }
+
+    #[inline]
+    fn parts(&self) -> &(ID3D12Heap, Option<Arc<ResidencyHeap>>) {
+        self.parts.as_ref().expect("the parts are taken when it is dropped")
     }
 
     /// Records the heap, unless it has been recorded in the same file.
@@ -103,12 +99,12 @@ impl Heap {
     /// Returns the object by which the residency manager knows the heap.
     #[inline]
     pub(crate) fn residency(&self) -> Option<&ResidencyHeap> {
-        self.object.parts().1.as_deref()
+        self.parts().1.as_deref()
     }
 
     /// Returns a reference that keeps the object alive, and with it the memory.
     pub(crate) fn residency_reference(&self) -> Option<MemoryReference> {
-        self.object.parts().1.clone().map(MemoryReference::of_heap)
+        self.parts().1.clone().map(MemoryReference::of_heap)
     }
 
     /// Returns whether the heap, which is in no engine, may be released to the device. If so, this must be done: its pool no longer
@@ -118,11 +114,11 @@ impl Heap {
     }
 
     pub(crate) fn d3d12(&self) -> &ID3D12Heap {
-        &self.object.parts().0
+        &self.parts().0
     }
 
     pub(crate) fn size(&self) -> ByteSize {
-        self.object.size
+        self.size
     }
 
     /// Charges the heap to other accounts. If their limit does not allow it, the charge stays.

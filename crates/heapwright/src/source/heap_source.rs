@@ -8,7 +8,7 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapRetention, HeapTally};
 use heapwright_d3d12::*;
 
-use super::accounts::{Accounts, VideoMemory};
+use super::accounts::{Account, Accounts, Limited, VideoMemory};
 use super::device::Devices;
 use super::heap_time::HeapTimers;
 use super::idle::{IdleClock, IdleThread};
@@ -182,34 +182,38 @@ impl HeapSource {
         }
     }
 
-    /// Returns usage and budget of a segment group, if the adapter is known and reports them.
-    pub(crate) fn video_memory(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
-        self.accounts.usage_and_budget(group)
-    }
-
     /// Returns the bytes by which the process, including what a residency manager evicted, needs more than the budget.
     pub(crate) fn bytes_short(&self, group: SegmentGroup) -> ByteSize {
         let known = match &self.residency {
             // Usage is within the budget, because heaps were evicted.
             Some(manager) => Some(manager.demand_and_budget(group)),
-            None => self.video_memory(group),
+            None => self.accounts.video_memory.usage_and_budget(group),
         };
         known.map_or(ByteSize::ZERO, |(demand, budget)| demand.saturating_sub(budget))
     }
 
-    /// Returns the budget for more memory with these heap flags, as it is now.
-    pub(crate) fn budget(
+    /// Returns what limits more memory with these heap flags. The budgets are those of now.
+    pub(crate) fn limits(
         &self,
-        group: SegmentGroup,
+        account: Account,
         flags: D3D12_HEAP_FLAGS,
         constraints: Constraints,
-    ) -> Budget {
+    ) -> Limits<'_> {
+        Limits {
+            account,
+            budget: self.budget(account.group, flags, constraints),
+            of_type: self.accounts.of_type(account.heap_type),
+            of_group: self.accounts.of_group(account.group),
+        }
+    }
+
+    fn budget(&self, group: SegmentGroup, flags: D3D12_HEAP_FLAGS, constraints: Constraints) -> Budget {
         let manager = self.manager_for(constraints);
         if manager.is_some() && begins_evicted(flags) {
             // The memory needs no budget until it is used.
             return Budget { group, known: None, hard: None, is_managed: true };
         }
-        let known = self.video_memory(group);
+        let known = self.accounts.video_memory.usage_and_budget(group);
         let hard = match manager {
             _ if !constraints.within_budget => None,
             Some(manager) => Some(manager.needed_and_budget(group)),
@@ -253,10 +257,49 @@ impl HeapSource {
     }
 }
 
-/// The budget of a segment group at one moment. A request asks for it once, and again after it released memory.
+/// What limits more memory of a heap type in a segment group. A request asks for it once, and again after it released memory.
+pub(crate) struct Limits<'a> {
+    pub(crate) account: Account,
+    pub(crate) budget: Budget,
+    /// The allocator's limit for the heap type.
+    of_type: Limited<'a>,
+    /// The allocator's limit for the segment group, a share of its budget.
+    of_group: Limited<'a>,
+}
+
+/// The memory that may be released before new memory is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct GivenBack {
+    /// Bytes that count towards the budget, the limit of the heap type, and that of the segment group.
+    pub(crate) bytes: [ByteSize; 3],
+    /// Heaps of the kind, if it is a pool's.
+    pub(crate) heap_count: u64,
+}
+
+impl Limits<'_> {
+    /// Checks whether `size` more bytes are permitted after some memory is released.
+    pub(crate) fn check(&self, size: ByteSize, given_back: &GivenBack) -> Result<(), Obstacle> {
+        let [of_budget, of_type, of_group] = given_back.bytes;
+        self.budget.check(size, of_budget)?;
+        self.of_type.check(size, of_type)?;
+        self.of_group.check(size, of_group)
+    }
+
+    /// Returns the bytes by which `size` more bytes would exceed the budget, the limit of the heap type, and that of the segment group.
+    pub(crate) fn bytes_over(&self, size: ByteSize) -> [ByteSize; 3] {
+        [self.budget.bytes_over(size), self.of_type.bytes_over(size), self.of_group.bytes_over(size)]
+    }
+
+    /// Returns the bytes that the allocator's limits leave.
+    pub(crate) fn left(&self) -> ByteSize {
+        self.of_type.left().min(self.of_group.left())
+    }
+}
+
+/// The budget of a segment group at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
-    pub(crate) group: SegmentGroup,
+    group: SegmentGroup,
     /// Usage and budget, if they are known and apply to the memory.
     known: Option<(ByteSize, ByteSize)>,
     /// The usage that remains if everything is evicted that can be, and the budget, if it must not be exceeded.
@@ -271,7 +314,7 @@ impl Budget {
     }
 
     /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released.
-    pub(crate) fn check(&self, size: ByteSize, empty: ByteSize) -> Result<(), Obstacle> {
+    fn check(&self, size: ByteSize, empty: ByteSize) -> Result<(), Obstacle> {
         let Some((usage, budget)) = self.hard else { return Ok(()) };
         // A manager can evict empty heaps, so they are not in `usage`.
         let empty = if self.is_managed { ByteSize::ZERO } else { empty };

@@ -15,15 +15,13 @@ use windows_core::{IUnknown, Interface};
 
 use super::accounts::{Account, Charge, Charged};
 use super::heap_source::{Constraints, HeapSource};
-use super::refusal::Refusal;
 use crate::Error;
-use crate::error::{MemorySource, Obstacle};
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::residency::ResidencyHeap;
 
 /// Memory to be created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewMemory {
-    pub(crate) source: MemorySource,
     pub(crate) account: Account,
     pub(crate) what: Charged,
     pub(crate) size: ByteSize,
@@ -44,7 +42,11 @@ impl HeapSource {
     where
         T: Clone + Into<ID3D12Pageable>,
     {
-        let refuse = |obstacle| Refusal::of(new.source, obstacle);
+        let source = match new.what {
+            Charged::Committed => MemorySource::Committed(new.size),
+            Charged::Heap | Charged::Imported | Charged::InUnifiedMemory => MemorySource::NewHeap(new.size),
+        };
+        let refuse = |obstacle| Refusal::of(source, obstacle);
         let charge = self.accounts.charge(new.account, new.what, new.size).map_err(refuse)?;
         let Some(manager) = self.manager_for(constraints) else {
             return Ok((create()?, None, charge));

@@ -5,7 +5,7 @@
 //! | `heap_source` | [`HeapSource`]: the device, budget, limits and residency manager of an allocator |
 //! | `device` | the device's interfaces, and the calls that create a resource |
 //! | `heap` | a heap with its charge, and the number of heaps of a pool |
-//! | `accounts`, `refusal` | limits and totals; reasons why there is no memory |
+//! | `accounts` | limits and totals |
 //! | `managed` | memory that a residency manager manages |
 //! | `heap_time` | the time that the device takes for heaps |
 //! | `labels` | names and user data of allocations |
@@ -19,15 +19,12 @@ mod heap_time;
 mod idle;
 mod labels;
 mod managed;
-mod refusal;
 
 pub(crate) use self::accounts::{Account, Charge, Charged};
 pub(crate) use self::device::{CREATE_HEAP, Refused, create_committed, create_placed, set_debug_name};
-pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps, TimedHeap};
-pub(crate) use self::heap_source::{Budget, Constraints, HeapSource, Owner};
-pub(crate) use self::heap_time::HeapTimer;
+pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps};
+pub(crate) use self::heap_source::{Constraints, GivenBack, HeapSource, Limits, Owner};
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, Listed, next_number};
 pub use self::managed::MemoryReference;
 pub(crate) use self::managed::{KeptResident, NewMemory, OwnHeap};
-pub(crate) use self::refusal::Refusal;

@@ -15,11 +15,11 @@ use heapwright_d3d12::*;
 use super::frame::{Resource, TransientFrame, malformed};
 use super::states::{FrameStates, PassRecord, derive};
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
+use crate::error::Refusal;
 use crate::heaps::{HeapKinds, HeapRequest, PlacedRange};
 use crate::request::{Creation, RequirementsOptions, RequirementsQuery, ResourceRequirements};
 #[cfg(feature = "residency")]
 use crate::residency::ResidencyList;
-use crate::source::Refusal;
 use crate::{BufferUses, Error, HeapType, InitialState, Pool, ResourceAllocator};
 
 /// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.

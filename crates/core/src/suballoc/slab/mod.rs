@@ -25,7 +25,6 @@
 //! of slots is rounded up to a power of two.
 
 pub(crate) mod class;
-mod class_set;
 mod slabs;
 mod slots;
 pub(crate) mod table;

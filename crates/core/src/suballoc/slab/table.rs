@@ -2,15 +2,13 @@
 
 mod closing;
 mod cutting;
-mod shape;
 
 use std::num::NonZeroU32;
 
 pub(crate) use self::cutting::CutSlots;
 use super::super::suballocation::SuballocationId;
 use super::super::{SuballocError, Suballocation};
-use super::class::SizeClass;
-use super::class_set::ClassSet;
+use super::class::{ClassSet, SizeClass};
 pub(crate) use super::slabs::MAX_SLOTS;
 use super::slabs::{SlabIndex, SlabRings, position};
 use super::slots::{SlotRecord, SlotRecords};
@@ -65,6 +63,11 @@ pub(crate) struct SlabShape {
 }
 
 impl SlabShape {
+    /// Returns the shape of a class's first slab. O(1).
+    pub(crate) fn of_first(class: SizeClass) -> Self {
+        Self::after(class, 0)
+    }
+
     /// Returns the shape of the next slab of a class that has `slots` slots.
     fn after(class: SizeClass, slots: u32) -> Self {
         let slots_in = |bytes: u64| u32::try_from(bytes / class.slot_size()).unwrap_or(u32::MAX);
@@ -83,6 +86,11 @@ impl SlabShape {
     /// Returns the shape with half the slots, or `None` if it has only one.
     pub(crate) fn halved(self) -> Option<Self> {
         (self.slot_count > 1).then_some(Self { slot_count: self.slot_count / 2, ..self })
+    }
+
+    /// Iterates over this shape and the shapes with half the slots of the previous one, down to one slot.
+    pub(crate) fn and_halves(self) -> impl Iterator<Item = Self> {
+        std::iter::successors(Some(self), |shape| shape.halved())
     }
 }
 
