@@ -13,7 +13,7 @@ use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{MemorySource, Refusal};
+use crate::error::Refusal;
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
 use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
@@ -313,10 +313,7 @@ impl HeapKinds {
         limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
         self.give_back_for(size, limits);
-        let permit = heaps.replace_in_pool(size)?;
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        let group = heaps.desc.segment_group;
-        let _until_created = self.source.charge_budget(group, size, constraints).map_err(refuse)?;
+        let permit = heaps.add_to_pool(size, true)?;
         let heap = heaps.account_heap(size, constraints, permit, None)?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &heaps.desc.heap);

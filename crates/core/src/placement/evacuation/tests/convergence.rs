@@ -131,7 +131,7 @@ impl Scene {
         for (id, _) in self.live {
             drop(self.set.free(id).unwrap());
         }
-        drop(self.set.take_empty());
+        drop(self.set.take_empty(ByteSize::MAX));
         assert_eq!(self.set.totals(), Default::default());
         figures
     }

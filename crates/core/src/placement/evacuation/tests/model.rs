@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use crate::placement::tests::take_all_empty;
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, Keeping, PlacementRequest,
     PlannedMove, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
@@ -368,7 +369,7 @@ impl<'a> Scene<'a> {
             Operation::Refuse => self.supply(false),
             Operation::Restart => self.restart(),
             Operation::TakeEmpty => {
-                let taken = self.set.take_empty();
+                let taken = take_all_empty(self.set);
                 self.release(taken);
             }
             Operation::Reopen => {
@@ -430,7 +431,7 @@ proptest! {
         for number in scene.live.keys().copied().collect::<Vec<_>>() {
             scene.free(number);
         }
-        let taken = set.take_empty();
+        let taken = take_all_empty(&set);
         scene.release(taken);
         prop_assert_eq!(set.totals(), Default::default());
         prop_assert!(scene.heaps.is_empty());

@@ -1,5 +1,6 @@
 //! Tests of individual rules.
 
+use crate::placement::tests::take_all_empty;
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlacementRequest,
     SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
@@ -156,5 +157,5 @@ fn a_refused_heap_leaves_everything_as_it_was() {
     // Supplying a heap that was not requested is not an error, but an invalid heap is.
     run.supply(MIB, Some(2)).unwrap();
     assert!(run.supply(ByteSize::ZERO, Some(3)).is_err());
-    assert_eq!(set.take_empty(), [2]);
+    assert_eq!(take_all_empty(&set), [2]);
 }
