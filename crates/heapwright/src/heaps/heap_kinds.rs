@@ -41,10 +41,8 @@ impl HeapKinds {
     ) -> Arc<Self> {
         let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
         Arc::new_cyclic(|this| Self {
-            nesting: parent.map_or_else(
-                || Nesting::of_root(this, HeapKind::COUNT),
-                |parent| parent.nesting.joined(this, parent),
-            ),
+            nesting: parent
+                .map_or_else(|| Nesting::of_root(this), |parent| parent.nesting.joined(this, parent)),
             prefetcher: prefetches.then(Prefetcher::start).flatten(),
             families,
             caps,
@@ -87,7 +85,7 @@ impl HeapKinds {
             kept_size: kept_size(&source.desc, class.heap_alignment()),
             algorithm: source.desc.suballocation_algorithm,
         };
-        Striped::new(TypedHeaps::new(typed, self.nesting.kind(index), Arc::clone(source)))
+        Striped::new(TypedHeaps::new(typed, Some((Arc::clone(&self.nesting), index)), Arc::clone(source)))
     }
 
     /// Returns everything of the heaps of a kind except the size.

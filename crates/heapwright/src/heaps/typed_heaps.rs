@@ -12,7 +12,7 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
 use super::engine_desc::{engine_desc, granularity_of};
-use super::nesting::Siblings;
+use super::nesting::Nesting;
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::SuballocationAlgorithm;
 use crate::error::{MemorySource, Refusal};
@@ -33,8 +33,8 @@ pub(crate) struct TypedHeaps {
     pub(crate) shared: HeapEngine<Arc<Heap>>,
     /// Resources with a heap of their own that does not belong to the shared engine.
     pub(crate) dedicated: HeapEngine<Arc<Heap>>,
-    /// The heaps of the same kind of nested allocators.
-    siblings: Arc<Siblings<Self>>,
+    /// The allocators that it is nested with, and the number of its kind; `None` for a pool.
+    nesting: Option<(Arc<Nesting>, usize)>,
     pub(crate) source: Arc<HeapSource>,
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
@@ -102,7 +102,7 @@ pub(crate) enum Sharing {
 impl TypedHeaps {
     pub(crate) fn new(
         desc: TypedHeapsDesc,
-        siblings: Arc<Siblings<Self>>,
+        nesting: Option<(Arc<Nesting>, usize)>,
         source: Arc<HeapSource>,
     ) -> Arc<Self> {
         // Its heaps are kept with the shared ones.
@@ -119,13 +119,15 @@ impl TypedHeaps {
             ),
             dedicated: HeapEngine::new(&dedicated),
             desc,
-            siblings,
+            nesting,
             source,
             prefetch: Arc::default(),
             pool_heaps,
             recorded_pool: OnceLock::new(),
         });
-        heaps.siblings.join(&heaps);
+        if let Some((nesting, kind)) = &heaps.nesting {
+            nesting.add_heaps(*kind, &heaps);
+        }
         heaps
     }
 
@@ -177,7 +179,7 @@ impl TypedHeaps {
                 return Some(heap);
             }
         }
-        for other in self.siblings.others(self) {
+        for other in self.siblings() {
             let Some((_, heap)) = other.shared.take_empty_fitting(least, wanted) else { continue };
             match heap.transfer_to(&self.source.accounts) {
                 Ok(()) => return Some(heap),
@@ -185,6 +187,11 @@ impl TypedHeaps {
             }
         }
         None
+    }
+
+    /// Returns the heaps of the same kind of allocators that are nested with this one.
+    fn siblings(&self) -> Vec<Arc<Self>> {
+        self.nesting.as_ref().map(|(nesting, kind)| nesting.siblings(*kind, self)).unwrap_or_default()
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
@@ -199,7 +206,7 @@ impl TypedHeaps {
             return true;
         }
         let permitted = wanted.min(limits.left());
-        self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
+        self.siblings().iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
     /// Returns how many heaps of a pool may be released, and how many of its empty ones may not. O(n) for n empty heaps.
