@@ -8,7 +8,7 @@ use heapwright::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
     HeapReport, HeapTypeName, PoolReport, ResourceReport,
 };
-use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset, SegmentGroup};
+use heapwright::{ByteSize, HeapOffset, SegmentGroup};
 use heapwright_report::session::history_of;
 use heapwright_report::{check, from_json, write_html};
 use libfuzzer_sys::fuzz_target;
@@ -81,7 +81,6 @@ fn any_report(input: &mut Unstructured<'_>) -> Result<AllocatorReport> {
             algorithm: text(input)?,
             size: ByteSize::new(size),
             flags: option(input, text)?.into_iter().collect(),
-            gpu_virtual_address: GpuVirtualAddress::new(u64::from(u32::arbitrary(input)?)),
             allocations: allocations(input, size, 0)?,
             ..Default::default()
         });
@@ -117,7 +116,6 @@ fn allocations(input: &mut Unstructured<'_>, capacity: u64, depth: u32) -> Resul
             offset: HeapOffset::new(offset),
             size: ByteSize::new(size),
             kind,
-            requested: option(input, |input| input.int_in_range(0..=size - 1))?.map(ByteSize::new),
             name: option(input, text)?,
             user_data: option(input, text)?,
             within: has_within.then(|| allocations(input, size, depth + 1)).transpose()?,

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{
-    Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, PlannedMove, SharedHeapSet,
-    SharedPlaced,
+    Evacuation, EvacuationBudget, EvacuationState, PlannedMove, SharedHeapSet, SharedPlaced,
 };
 use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
@@ -24,6 +23,8 @@ use crate::source::{
     AllocationId, Constraints, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name,
 };
 use crate::{Error, InitialState};
+
+pub use heapwright_core::placement::EvacuationProgress as DefragmentationProgress;
 
 /// The heaps to defragment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -141,21 +142,6 @@ pub enum DefragmentationState {
     Finished,
 }
 
-/// The results of a run so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DefragmentationProgress {
-    /// Number of completed moves.
-    pub moves: u64,
-    /// Bytes of completed moves.
-    pub bytes_moved: ByteSize,
-    /// Number of heaps that were released.
-    pub heaps_freed: u64,
-    /// Bytes of heaps that were released.
-    pub bytes_freed: ByteSize,
-    /// Bytes of heaps that were created for the contents of several sparsely used heaps.
-    pub bytes_created: ByteSize,
-}
-
 type HeapEvacuation = Evacuation<DefaultSet, Arc<Heap>>;
 
 #[derive(Clone)]
@@ -197,16 +183,6 @@ impl Run {
     /// Releases heaps to the device, except those that a pool needs. No other lock may be held.
     fn release(&self, heaps: Vec<Arc<Heap>>) {
         drop(self.heaps.leave(heaps));
-    }
-}
-
-impl DefragmentationProgress {
-    fn add(&mut self, progress: &EvacuationProgress) {
-        self.moves += progress.completed_moves;
-        self.bytes_moved = self.bytes_moved.saturating_add(progress.completed_bytes);
-        self.heaps_freed += progress.freed_heaps;
-        self.bytes_freed = self.bytes_freed.saturating_add(progress.freed_bytes);
-        self.bytes_created = self.bytes_created.saturating_add(progress.supplied_bytes);
     }
 }
 
@@ -355,7 +331,7 @@ impl Defragmentation {
     pub fn progress(&self) -> DefragmentationProgress {
         let mut progress = DefragmentationProgress::default();
         for run in self.runs.iter().chain(&self.finished) {
-            progress.add(&run.lock().progress());
+            progress.add(run.lock().progress());
         }
         progress
     }

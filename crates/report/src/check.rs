@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use heapwright::report::{
-    AllocationKind, AllocationReport, AllocatorReport, ResourceReport, SCHEMA, TotalsReport, VERSION,
-};
-use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset};
+use heapwright::report::{AllocationKind, AllocationReport, AllocatorReport, SCHEMA, TotalsReport, VERSION};
+use heapwright::{ByteSize, HeapOffset};
 
 use crate::ReportError;
 
@@ -26,36 +24,32 @@ pub fn check(report: &AllocatorReport) -> Result<(), ReportError> {
             let rule = format!("is {}, but must be {place}, the heap's position in the array", heap.index);
             return Err(ReportError::at(format!("{path}.index"), rule));
         }
-        check_memory(&path, heap.size, heap.gpu_virtual_address)?;
+        if heap.pool >= report.pools.len() {
+            let rule = format!("is {}, but the report has {} pools", heap.pool, report.pools.len());
+            return Err(ReportError::at(format!("{path}.pool"), rule));
+        }
+        check_size(&path, heap.size)?;
         let path = Path { outer: None, list: &path, place: None };
         check_allocations(path, "allocations", &heap.allocations, heap.size, 1)?;
     }
     let resources = [("committed", &report.committed), ("imported", &report.imported)];
     for (list, resources) in resources {
         for (place, resource) in resources.iter().enumerate() {
-            check_resource(&format!("{list}[{place}]"), resource)?;
+            check_size(&format!("{list}[{place}]"), resource.size)?;
         }
     }
     // Allocations are inside the heaps, so these are the largest sums.
-    check_list(report, "heaps", report.heaps.iter().map(|heap| (heap.size, Some(heap.pool))))?;
+    check_sum_fits("heaps", report.heaps.iter().map(|heap| heap.size))?;
     for (list, resources) in resources {
-        check_list(report, list, resources.iter().map(|resource| (resource.size, resource.pool)))?;
+        check_sum_fits(list, resources.iter().map(|resource| resource.size))?;
     }
     check_sums(report)
 }
 
-/// Checks that pools exist and that the sum of the sizes fits in 64 bits.
-fn check_list(
-    report: &AllocatorReport,
-    list: &str,
-    parts: impl Iterator<Item = (ByteSize, Option<usize>)>,
-) -> Result<(), ReportError> {
+/// Checks that the sum of the sizes fits in 64 bits.
+fn check_sum_fits(list: &str, sizes: impl Iterator<Item = ByteSize>) -> Result<(), ReportError> {
     let mut sum = ByteSize::ZERO;
-    for (place, (size, pool)) in parts.enumerate() {
-        if let Some(pool) = pool.filter(|&pool| pool >= report.pools.len()) {
-            let rule = format!("is {pool}, but the report has {} pools", report.pools.len());
-            return Err(ReportError::at(format!("{list}[{place}].pool"), rule));
-        }
+    for (place, size) in sizes.enumerate() {
         let rule = "the sum of the sizes up to this item exceeds 64 bits";
         let overflow = || ReportError::at(format!("{list}[{place}]"), rule);
         sum = sum.checked_add(size).ok_or_else(overflow)?;
@@ -163,10 +157,8 @@ fn check_allocations(
     let mut end = HeapOffset::ZERO;
     for (place, allocation) in allocations.iter().enumerate() {
         let path = Path { outer: Some(&outer), list, place: Some(place) };
-        let AllocationReport { offset, size, kind, requested, within, .. } = allocation;
-        if size.is_zero() {
-            return Err(ReportError::at(format!("{path}.size"), "is 0, but must be at least 1"));
-        }
+        let AllocationReport { offset, size, kind, within, .. } = allocation;
+        check_size(&path, *size)?;
         if *offset < end {
             let rule = format!("is {}, but the previous allocation ends at {}", offset.get(), end.get());
             return Err(ReportError::at(format!("{path}.offset"), rule));
@@ -176,7 +168,6 @@ fn check_allocations(
             let rule = format!("is {size} at offset {offset}, but the container has {capacity} bytes");
             ReportError::at(format!("{path}.size"), rule)
         })?;
-        check_requested(&path, *requested, *size)?;
         let Some(within) = within else { continue };
         if *kind != AllocationKind::BackingBuffer {
             let rule = format!("is present, but a {} cannot contain allocations", kind.label());
@@ -191,36 +182,10 @@ fn check_allocations(
     Ok(())
 }
 
-fn check_resource(path: &str, resource: &ResourceReport) -> Result<(), ReportError> {
-    check_memory(path, resource.size, resource.gpu_virtual_address)?;
-    check_requested(&path, resource.requested, resource.size)
-}
-
-fn check_requested(
-    path: &dyn fmt::Display,
-    requested: Option<ByteSize>,
-    size: ByteSize,
-) -> Result<(), ReportError> {
-    match requested {
-        Some(requested) if requested > size => {
-            let rule = format!("is {}, but the size is {}", requested.get(), size.get());
-            Err(ReportError::at(format!("{path}.requested"), rule))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_memory(path: &str, size: ByteSize, address: Option<GpuVirtualAddress>) -> Result<(), ReportError> {
-    if size.is_zero() {
-        return Err(ReportError::at(format!("{path}.size"), "is 0, but must be at least 1"));
-    }
-    match address {
-        Some(address) if address.checked_add(size).is_none() => {
-            let rule =
-                format!("is {}; the sum with the size, {}, exceeds 64 bits", address.get(), size.get());
-            Err(ReportError::at(format!("{path}.gpu_virtual_address"), rule))
-        }
-        _ => Ok(()),
+fn check_size(path: &dyn fmt::Display, size: ByteSize) -> Result<(), ReportError> {
+    match size.is_zero() {
+        true => Err(ReportError::at(format!("{path}.size"), "is 0, but must be at least 1")),
+        false => Ok(()),
     }
 }
 

@@ -27,12 +27,10 @@
 //! [`check()`] checks the following rules. [`ReportError`] names the first violation.
 //!
 //! * `schema` and `version` have the values above.
-//! * A heap's `index` is its position in `heaps`, and each `pool` is a valid index in `pools`.
-//! * Sizes of heaps, allocations and resources are at least 1. The sum of `gpu_virtual_address` and `size` fits in 64
-//!   bits.
+//! * A heap's `index` is its position in `heaps`, and its `pool` is a valid index in `pools`.
+//! * Sizes of heaps, allocations and resources are at least 1.
 //! * The allocations of a heap are in order of offsets, inside the heap, and do not overlap. The same applies to the
 //!   allocations `within` a backing buffer, at most 16 levels deep. Other allocations have no `within`.
-//! * `requested` is at most `size`.
 //! * `used` of each heap and all sums match the listed items and fit in 64 bits.
 //! * Each heap type, segment group and decision reason is listed at most once. All heap types and segment groups in use
 //!   are listed.

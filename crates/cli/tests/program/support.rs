@@ -96,11 +96,7 @@ pub(crate) fn report(name: &str) -> AllocatorReport {
         kind: AllocationKind::Buffer,
         ..Default::default()
     };
-    let named = AllocationReport {
-        name: Some(name.to_owned()),
-        requested: Some(ByteSize::new(1_000_000)),
-        ..buffer(0)
-    };
+    let named = AllocationReport { name: Some(name.to_owned()), ..buffer(0) };
     report.heaps.push(HeapReport {
         kind: HeapContents::Buffers,
         algorithm: "tlsf".to_owned(),

@@ -509,15 +509,6 @@ impl<H> HeapSet<H> {
         debug_assert!(freed.is_ok(), "the memory of a slab is freed exactly once");
     }
 
-    /// Removes all empty heaps from the set. O(1) each.
-    pub(crate) fn take_empty(&mut self) -> Vec<H> {
-        let mut taken: Vec<_> = std::iter::from_fn(|| self.take_drained()).collect();
-        while let Some(slot) = self.empty.largest() {
-            taken.push(self.remove(slot));
-        }
-        taken
-    }
-
     /// Checks that suballocators, indices and totals agree. O(heaps + ranges); for tests.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ fn check(set: &SharedHeapSet<u32>, held: &[SharedPlaced<u32>]) {
     for placed in held {
         set.free(placed.id).unwrap();
     }
-    set.take_empty();
+    set.take_empty(ByteSize::MAX);
     assert_eq!(set.totals(), Default::default());
     set.audit().unwrap();
 }
@@ -114,7 +114,7 @@ fn loom_empty_heaps_are_taken_while_a_slab_is_wanted() {
         let other = {
             let set = Arc::clone(&set);
             thread::spawn(move || {
-                set.take_empty();
+                set.take_empty(ByteSize::MAX);
             })
         };
         let mine = allocate(&set, 0, SMALL);
@@ -132,7 +132,7 @@ fn loom_some_empty_heaps_are_taken_while_a_slab_is_wanted() {
         set.free(first.id).unwrap();
         let other = {
             let set = Arc::clone(&set);
-            thread::spawn(move || set.take_empty_up_to(ByteSize::from_mib(1)))
+            thread::spawn(move || set.take_empty(ByteSize::from_mib(1)))
         };
         // Lane numbers wrap, so this is the same lane; a heap created for it has another name.
         let mine = allocate(&set, 2, SMALL);

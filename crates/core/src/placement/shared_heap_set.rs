@@ -464,21 +464,6 @@ impl<H: Clone> SharedHeapSet<H> {
         released
     }
 
-    /// Removes all empty heaps from the set, including those that contain only slabs without used slots. O(1)
-    /// each, and O(lanes).
-    pub fn take_empty(&self) -> Vec<H> {
-        let mut taken = Vec::new();
-        for lane in self.used_lanes() {
-            let mut lane = lock(&lane.0);
-            let mut heaps = lock(&self.heaps.0);
-            while let Some(slab) = lane.take_empty() {
-                taken.extend(slab.ids().filter_map(|id| heaps.free_of_slab(id)));
-            }
-        }
-        taken.append(&mut lock(&self.heaps.0).take_empty());
-        taken
-    }
-
     /// Checks that slabs, heaps and totals agree. O(slots + ranges); for tests.
     ///
     /// # Errors

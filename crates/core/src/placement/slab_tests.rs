@@ -1,6 +1,7 @@
 //! Slabs of shared heap sets: which memory is used before a heap is created.
 
 use super::{HeapRetention, HeapSizing, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced};
+use crate::placement::tests::take_all_empty;
 use crate::{Alignment, ByteSize};
 
 /// Allocates in an existing heap, or in a new one.
@@ -77,7 +78,7 @@ fn a_request_that_does_not_fit_its_new_heap_is_an_error() {
             set.allocate_in_new(ByteSize::new(100), 1, &PlacementRequest::new(size, Alignment::ONE));
         assert_eq!(refused.err(), Some(PlacementError::TooLarge { requested: size }));
     }
-    assert_eq!(set.take_empty(), [1, 1]);
+    assert_eq!(take_all_empty(&set), [1, 1]);
 }
 
 #[test]
@@ -99,8 +100,8 @@ fn heaps_in_which_nothing_but_an_empty_slab_lies_are_empty() {
     let kept = set.allocate_in_new(size, 1, &PlacementRequest::new(other, Alignment::ONE)).unwrap();
     let gone = set.allocate_in_new(size, 2, &PlacementRequest::new(slot, Alignment::ONE)).unwrap();
     assert_eq!(set.free(gone.id), Ok(Vec::new()));
-    assert_eq!(set.take_empty(), [2]);
+    assert_eq!(take_all_empty(&set), [2]);
     let mut left = set.free(kept.id).unwrap();
-    left.append(&mut set.take_empty());
+    left.append(&mut take_all_empty(&set));
     assert_eq!((left, set.totals()), (vec![1], Default::default()));
 }

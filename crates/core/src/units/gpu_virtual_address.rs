@@ -18,7 +18,6 @@ use super::{Alignment, ByteSize};
 /// assert_eq!(GpuVirtualAddress::new(0), None);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GpuVirtualAddress(NonZeroU64);
 
 impl GpuVirtualAddress {

@@ -235,7 +235,7 @@ impl Inner {
             kept_size: None,
             algorithm: desc.algorithm,
         };
-        let heaps = Striped::new(TypedHeaps::new(typed, Arc::default(), Arc::clone(source)));
+        let heaps = Striped::new(TypedHeaps::new(typed, None, Arc::clone(source)));
         for _ in 0..desc.min_heap_count {
             let size = heaps.desc.heap_size;
             let made = self.retried(|| self.heaps.create_empty_heap(&heaps, size, source.own_constraints()));

@@ -94,7 +94,6 @@ impl ResourceAllocator {
                 size,
                 name: label.name.as_deref().map(str::to_owned),
                 user_data: (label.user_data != 0).then(|| label.user_data.to_string()),
-                ..Default::default()
             });
         }
         report.recount();

@@ -212,7 +212,7 @@ impl Drop for BufferRange {
 
 /// Releases buffers that were removed from their set.
 #[cold]
-fn release(left: Vec<BackingRef>) {
+fn release(left: impl IntoIterator<Item = BackingRef>) {
     for buffer in left {
         // SAFETY: each caller just got it from its set as one that left.
         drop(unsafe { buffer.into_buffer() });
@@ -298,7 +298,7 @@ impl BackingBuffers {
 
     /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
-        release(self.set.take_empty());
+        release(self.set.take_empty(ByteSize::MAX).into_iter().map(|(_, buffer)| buffer));
     }
 
     /// Releases buffers that are not worth keeping any more.
@@ -318,7 +318,7 @@ impl BackingBuffers {
 impl Drop for BackingBuffers {
     fn drop(&mut self) {
         // No range is live, because each holds a reference to the set.
-        release(self.set.take_empty());
+        self.release_empty();
     }
 }
 

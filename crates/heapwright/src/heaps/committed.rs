@@ -10,9 +10,7 @@ use super::typed_heaps::TypedHeaps;
 use crate::desc::ResourceDesc;
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::ResourceRequirements;
-use crate::source::{
-    Account, Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, create_committed,
-};
+use crate::source::{Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, create_committed};
 
 /// A resource that is not in a heap of the allocator.
 pub(crate) struct OwnResource {
@@ -61,7 +59,7 @@ impl HeapKinds {
     ) -> Result<OwnResource, Refusal> {
         let source = &self.source;
         let account = heaps.desc.account();
-        let Account { heap_type, group } = account;
+        let heap_type = account.heap_type;
         let &ResourceRequirements { desc, size, alignment } = requirements;
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
@@ -71,10 +69,8 @@ impl HeapKinds {
             // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
         }
-        let new = NewMemory { account, what: Charged::Committed, size, flags, priority: None };
+        let new = NewMemory { account, what: Charged::Committed, size, flags, priority: None, exists: false };
         let attempt = || {
-            let refuse = |obstacle| Refusal::of(committed, obstacle);
-            let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
             source.make(&new, constraints, || {
                 let call = || create_committed(&source.devices, &properties, flags, resource, &desc);
                 let made = source.timers.of(heap_type).time(call);

@@ -13,7 +13,7 @@ use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{MemorySource, Refusal};
+use crate::error::Refusal;
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
 use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
@@ -41,10 +41,8 @@ impl HeapKinds {
     ) -> Arc<Self> {
         let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
         Arc::new_cyclic(|this| Self {
-            nesting: parent.map_or_else(
-                || Nesting::of_root(this, HeapKind::COUNT),
-                |parent| parent.nesting.joined(this, parent),
-            ),
+            nesting: parent
+                .map_or_else(|| Nesting::of_root(this), |parent| parent.nesting.joined(this, parent)),
             prefetcher: prefetches.then(Prefetcher::start).flatten(),
             families,
             caps,
@@ -87,7 +85,7 @@ impl HeapKinds {
             kept_size: kept_size(&source.desc, class.heap_alignment()),
             algorithm: source.desc.suballocation_algorithm,
         };
-        Striped::new(TypedHeaps::new(typed, self.nesting.kind(index), Arc::clone(source)))
+        Striped::new(TypedHeaps::new(typed, Some((Arc::clone(&self.nesting), index)), Arc::clone(source)))
     }
 
     /// Returns everything of the heaps of a kind except the size.
@@ -321,10 +319,7 @@ impl HeapKinds {
         limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
         self.give_back_for(size, limits);
-        let permit = heaps.replace_in_pool(size)?;
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        let group = heaps.desc.segment_group;
-        let _until_created = self.source.charge_budget(group, size, constraints).map_err(refuse)?;
+        let permit = heaps.add_to_pool(size, true)?;
         let heap = heaps.account_heap(size, constraints, permit, None)?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &heaps.desc.heap);

@@ -7,9 +7,9 @@ use super::typed_heaps::TypedHeaps;
 
 /// An allocator and its nested allocators.
 pub(crate) struct Nesting {
-    /// The heaps of all of them, by kind.
-    kinds: Box<[Arc<Siblings<TypedHeaps>>]>,
     members: Mutex<Vec<Member>>,
+    /// The own heaps of all of them, with the numbers of their kinds.
+    heaps: Mutex<Vec<(usize, Weak<TypedHeaps>)>>,
 }
 
 /// The heaps of an allocator, and of the one that it is nested in.
@@ -19,12 +19,10 @@ struct Member {
 }
 
 impl Nesting {
-    /// Creates the state of an outermost allocator with `kind_count` kinds of heaps.
-    pub(crate) fn of_root(root: &Weak<HeapKinds>, kind_count: usize) -> Arc<Self> {
-        Arc::new(Self {
-            kinds: (0..kind_count).map(|_| Arc::default()).collect(),
-            members: Mutex::new(vec![Member { heaps: Weak::clone(root), parent: None }]),
-        })
+    /// Creates the state of an outermost allocator.
+    pub(crate) fn of_root(root: &Weak<HeapKinds>) -> Arc<Self> {
+        let members = Mutex::new(vec![Member { heaps: Weak::clone(root), parent: None }]);
+        Arc::new(Self { members, heaps: Mutex::default() })
     }
 
     fn members(&self) -> MutexGuard<'_, Vec<Member>> {
@@ -46,9 +44,18 @@ impl Nesting {
         members.iter().filter(is_nested).filter_map(|member| member.heaps.upgrade()).collect()
     }
 
-    /// Returns the heaps of one kind of all members.
-    pub(crate) fn kind(&self, index: usize) -> Arc<Siblings<TypedHeaps>> {
-        Arc::clone(&self.kinds[index])
+    /// Adds a member's own heaps of a kind.
+    pub(crate) fn add_heaps(&self, kind: usize, heaps: &Arc<TypedHeaps>) {
+        let mut all = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, heaps)| heaps.strong_count() > 0);
+        all.push((kind, Arc::downgrade(heaps)));
+    }
+
+    /// Returns the own heaps of a kind of all members, except `but`.
+    pub(crate) fn siblings(&self, kind: usize, but: &TypedHeaps) -> Vec<Arc<TypedHeaps>> {
+        let all = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = all.iter().filter(|(of, heaps)| *of == kind && !std::ptr::eq(heaps.as_ptr(), but));
+        others.filter_map(|(_, heaps)| heaps.upgrade()).collect()
     }
 
     /// Returns the heaps of all other members, including those of their pools.
@@ -64,30 +71,4 @@ impl Nesting {
 
 fn is(heaps: &Weak<HeapKinds>, other: &HeapKinds) -> bool {
     std::ptr::eq(heaps.as_ptr(), other)
-}
-
-/// The heaps of one kind (`T`) of an allocator and of those that are nested with it.
-pub(crate) struct Siblings<T> {
-    members: Mutex<Vec<Weak<T>>>,
-}
-
-impl<T> Default for Siblings<T> {
-    fn default() -> Self {
-        Self { members: Mutex::default() }
-    }
-}
-
-impl<T> Siblings<T> {
-    pub(crate) fn join(&self, heaps: &Arc<T>) {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.retain(|heaps| heaps.strong_count() > 0);
-        members.push(Arc::downgrade(heaps));
-    }
-
-    /// Returns the existing members except one.
-    pub(crate) fn others(&self, but: &T) -> Vec<Arc<T>> {
-        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = members.iter().filter(|member| !std::ptr::eq(member.as_ptr(), but));
-        others.filter_map(Weak::upgrade).collect()
-    }
 }

@@ -111,12 +111,12 @@ impl Job {
         if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
             return Ok(());
         }
-        let Ok(_until_created) = source.charge_budget(heaps.desc.segment_group, size, constraints) else {
-            return Ok(());
-        };
         if source.recording.is_none() {
             return heaps.insert_prefetched(sharing, size, constraints, None);
         }
+        let Ok(_until_created) = source.charge_budget(heaps.desc.segment_group, size, constraints) else {
+            return Ok(());
+        };
         let (heap, time) = heaps.create_d3d12_heap(size)?;
         heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap, time });
         created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));

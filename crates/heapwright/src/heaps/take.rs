@@ -110,7 +110,7 @@ impl<'a> HeapRequest<'a> {
     fn take_in_steps(&self) -> Result<PlacedRange, Refusal> {
         type Step<'a> = fn(&HeapRequest<'a>, &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal>;
         let steps: [Step<'a>; 7] = [
-            Self::spare,
+            |request, shortage| request.spare(shortage.sizes.least, shortage.sizes.wanted),
             Self::permitted,
             Self::any,
             Self::reclaimed,
@@ -155,15 +155,11 @@ impl<'a> HeapRequest<'a> {
         if is_held { Ok(PredictedMemory::Held) } else { Err(refusal) }
     }
 
-    fn spare(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        self.in_spare(shortage.sizes.least, shortage.sizes.wanted)
-    }
-
     fn permitted(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         let size = shortage.sizes.wanted;
         if !shortage.may_create
             || self.may_create(size, &shortage.limits, &GivenBack::default()).is_err()
-            || !shortage.limits.budget.bytes_over(size).is_zero()
+            || !shortage.limits.bytes_over(size)[0].is_zero()
         {
             return Ok(None);
         }
@@ -231,7 +227,7 @@ impl<'a> HeapRequest<'a> {
                 return Ok(Some(range));
             }
         }
-        self.in_spare(shortage.sizes.least, ByteSize::MAX)
+        self.spare(shortage.sizes.least, ByteSize::MAX)
     }
 
     fn found_again(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
@@ -244,7 +240,7 @@ impl<'a> HeapRequest<'a> {
         }
     }
 
-    fn in_spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
+    fn spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
         let spare = if self.may_be_held() { self.heaps.take_spare(self.sharing, least, most) } else { None };
         spare.map(|heap| self.in_new(heap)).transpose()
     }
@@ -339,8 +335,9 @@ impl<'a> HeapRequest<'a> {
     /// decision.
     fn may_create(&self, size: ByteSize, limits: &Limits<'_>, given_back: &GivenBack) -> Result<(), Refusal> {
         let permitted = limits.check(size, given_back);
-        let permitted = permitted.and_then(|()| self.heaps.check_heap_count(given_back.heap_count));
-        permitted.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
+        let may_have =
+            |()| self.heaps.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(given_back.heap_count));
+        permitted.and_then(may_have).map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 }
 

@@ -12,10 +12,10 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
 use super::engine_desc::{engine_desc, granularity_of};
-use super::nesting::Siblings;
+use super::nesting::Nesting;
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::SuballocationAlgorithm;
-use crate::error::{MemorySource, Obstacle, Refusal};
+use crate::error::{MemorySource, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
@@ -33,12 +33,12 @@ pub(crate) struct TypedHeaps {
     pub(crate) shared: HeapEngine<Arc<Heap>>,
     /// Resources with a heap of their own that does not belong to the shared engine.
     pub(crate) dedicated: HeapEngine<Arc<Heap>>,
-    /// The heaps of the same kind of nested allocators.
-    siblings: Arc<Siblings<Self>>,
+    /// The allocators that it is nested with, and the number of its kind; `None` for a pool.
+    nesting: Option<(Arc<Nesting>, usize)>,
     pub(crate) source: Arc<HeapSource>,
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
-    pool_heaps: Option<Arc<PoolHeaps>>,
+    pub(super) pool_heaps: Option<Arc<PoolHeaps>>,
     /// A custom pool in the allocator's recording.
     pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
 }
@@ -102,7 +102,7 @@ pub(crate) enum Sharing {
 impl TypedHeaps {
     pub(crate) fn new(
         desc: TypedHeapsDesc,
-        siblings: Arc<Siblings<Self>>,
+        nesting: Option<(Arc<Nesting>, usize)>,
         source: Arc<HeapSource>,
     ) -> Arc<Self> {
         // Its heaps are kept with the shared ones.
@@ -119,13 +119,15 @@ impl TypedHeaps {
             ),
             dedicated: HeapEngine::new(&dedicated),
             desc,
-            siblings,
+            nesting,
             source,
             prefetch: Arc::default(),
             pool_heaps,
             recorded_pool: OnceLock::new(),
         });
-        heaps.siblings.join(&heaps);
+        if let Some((nesting, kind)) = &heaps.nesting {
+            nesting.add_heaps(*kind, &heaps);
+        }
         heaps
     }
 
@@ -177,7 +179,19 @@ impl TypedHeaps {
                 return Some(heap);
             }
         }
-        self.take_empty_of_siblings(least, wanted)
+        for other in self.siblings() {
+            let Some((_, heap)) = other.shared.take_empty_fitting(least, wanted) else { continue };
+            match heap.transfer_to(&self.source.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => drop(other.insert_empty(heap)),
+            }
+        }
+        None
+    }
+
+    /// Returns the heaps of the same kind of allocators that are nested with this one.
+    fn siblings(&self) -> Vec<Arc<Self>> {
+        self.nesting.as_ref().map(|(nesting, kind)| nesting.siblings(*kind, self)).unwrap_or_default()
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
@@ -192,12 +206,7 @@ impl TypedHeaps {
             return true;
         }
         let permitted = wanted.min(limits.left());
-        self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
-    }
-
-    /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
-    pub(crate) fn check_heap_count(&self, released: u64) -> Result<(), Obstacle> {
-        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
+        self.siblings().iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
     /// Returns how many heaps of a pool may be released, and how many of its empty ones may not. O(n) for n empty heaps.
@@ -221,21 +230,19 @@ impl TypedHeaps {
         empty.saturating_sub(self.desc.heap_size.checked_mul(kept).unwrap_or(empty))
     }
 
-    fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released if the new one `replaces`
+    /// it.
+    pub(super) fn add_to_pool(&self, size: ByteSize, replaces: bool) -> Result<Option<HeapPermit>, Refusal> {
         let Some(pool) = &self.pool_heaps else { return Ok(None) };
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        pool.add(size == self.desc.heap_size).map(Some).map_err(refuse)
-    }
-
-    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
-    pub(super) fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
-        self.add_to_pool(size).or_else(|refusal| {
-            if self.source.never_over_allocates() {
-                return Err(refusal);
+        let add = || pool.add(size == self.desc.heap_size).map(Some);
+        let added = match add() {
+            Err(_) if replaces && !self.source.never_over_allocates() => {
+                drop(self.take_leaving(ByteSize::new(1)));
+                add()
             }
-            drop(self.take_leaving(ByteSize::new(1)));
-            self.add_to_pool(size)
-        })
+            added => added,
+        };
+        added.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 
     /// Returns what limits more heaps.
@@ -257,11 +264,12 @@ impl TypedHeaps {
             size,
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
+            exists: existing.is_some(),
         };
         let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
             let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
-            timer.note_created(size, time);
+            timer.note(size, false, time);
             Ok(heap)
         };
         let made = self.source.make(&new, constraints, create)?;
@@ -321,7 +329,7 @@ impl TypedHeaps {
         constraints: Constraints,
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, existing)?;
+        let heap = self.account_heap(size, constraints, self.add_to_pool(size, false)?, existing)?;
         heap.mark_prefetched();
         if let Some(recording) = &self.source.recording {
             let pool = match self.recorded_pool.get().map(Weak::upgrade) {
@@ -360,10 +368,7 @@ impl TypedHeaps {
     pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         let left = self.leave(heaps);
         if let Some(kept) = self.desc.kept_size {
-            for heap in left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.insert_empty(heap);
-            }
+            self.put_back(left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)));
         }
     }
 
@@ -371,10 +376,7 @@ impl TypedHeaps {
     pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
         let keeps = self.desc.kept_size.is_none() && self.source.retention != HeapRetention::NONE;
         if keeps && !self.is_in_shared_engine(sharing) {
-            for heap in heaps.extract_if(.., |heap| self.is_usable(heap)) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.insert_empty(heap);
-            }
+            self.put_back(heaps.extract_if(.., |heap| self.is_usable(heap)));
             heaps.extend(self.shared.pass_operations());
         }
         self.recycle(heaps);
@@ -382,11 +384,15 @@ impl TypedHeaps {
 
     /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.
     pub(crate) fn leave(&self, mut heaps: Vec<Arc<Heap>>) -> Vec<Arc<Heap>> {
-        for heap in heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)) {
+        self.put_back(heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)));
+        heaps
+    }
+
+    fn put_back(&self, heaps: impl IntoIterator<Item = Arc<Heap>>) {
+        for heap in heaps {
             // Refused only if the heap numbers are exhausted; the heap is then released to the device.
             let _refused = self.insert_empty(heap);
         }
-        heaps
     }
 
     /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
@@ -418,10 +424,7 @@ impl TypedHeaps {
                 }
             }
         }
-        for heap in needed {
-            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-            let _refused = self.insert_empty(heap);
-        }
+        self.put_back(needed);
         left
     }
 
@@ -439,18 +442,6 @@ impl TypedHeaps {
             Passed::Frame => self.shared.pass_frame(),
             Passed::Period => self.shared.pass_period(),
         });
-    }
-
-    /// Takes an empty heap of another allocator that is nested with this one.
-    fn take_empty_of_siblings(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
-        for other in self.siblings.others(self) {
-            let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
-            match heap.transfer_to(&self.source.accounts) {
-                Ok(()) => return Some(heap),
-                Err(_) => drop(other.insert_empty(heap)),
-            }
-        }
-        None
     }
 
     /// Returns the totals of the heaps, including empty ones that are held.

@@ -1,6 +1,6 @@
 //! The report of an allocator, and its totals.
 
-use heapwright_core::{ByteSize, GpuVirtualAddress};
+use heapwright_core::ByteSize;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct AllocatorReport {
     pub heap_types: Vec<HeapTypeReport>,
     /// The totals by segment group, with usage and budget.
     pub segment_groups: Vec<SegmentGroupReport>,
-    /// The pools, with their totals. Heaps and resources refer to a pool by its index here.
+    /// The pools, with their totals. Heaps refer to a pool by its index here.
     pub pools: Vec<PoolReport>,
     /// The number of decisions, by reason.
     pub decisions: Vec<DecisionReport>,
@@ -176,9 +176,6 @@ pub struct DecisionReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ResourceReport {
-    /// Index of its pool in [`AllocatorReport::pools`], if it has one.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub pool: Option<usize>,
     /// The heap type.
     pub heap_type: HeapTypeName,
     /// The segment group that the resource is charged to.
@@ -187,16 +184,10 @@ pub struct ResourceReport {
     pub kind: AllocationKind,
     /// Size in bytes, as the device reports it.
     pub size: ByteSize,
-    /// Requested bytes, if they are known and less.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub requested: Option<ByteSize>,
     /// The name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<String>,
     /// The application's value, as text.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub user_data: Option<String>,
-    /// GPU virtual address, if the resource has one.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub gpu_virtual_address: Option<GpuVirtualAddress>,
 }

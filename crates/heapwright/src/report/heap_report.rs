@@ -1,6 +1,6 @@
 //! The report of one heap and of its allocations.
 
-use heapwright_core::{ByteSize, GpuVirtualAddress, HeapOffset};
+use heapwright_core::{ByteSize, HeapOffset};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +29,6 @@ pub struct HeapReport {
     pub used: ByteSize,
     /// Names of the `D3D12_HEAP_FLAGS` without their prefix; bits without a name as one hexadecimal number.
     pub flags: Vec<String>,
-    /// GPU virtual address, if the heap has one.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub gpu_virtual_address: Option<GpuVirtualAddress>,
     /// The allocations in the heap, by offset; `recount` sorts them.
     pub allocations: Vec<AllocationReport>,
 }
@@ -46,9 +43,6 @@ pub struct AllocationReport {
     pub size: ByteSize,
     /// The kind of allocation.
     pub kind: AllocationKind,
-    /// Requested bytes, if they are known and less; the difference is the cost of alignment and size classes.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub requested: Option<ByteSize>,
     /// The name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<String>,

@@ -17,7 +17,7 @@ impl AllocatorReport {
     /// empty and those that were listed before, which keep their usage and budget. `heaps_created` is at least the
     /// number of heaps.
     ///
-    /// Totals saturate at 64 bits, and a heap or resource whose `pool` is not in `pools` counts in no pool. Neither
+    /// Totals saturate at 64 bits, and a heap whose `pool` is not in `pools` counts in no pool. Neither
     /// occurs in the report of an allocator.
     pub fn recount(&mut self) {
         let mut totals = TotalsReport::default();
@@ -26,29 +26,28 @@ impl AllocatorReport {
         for pool in &mut self.pools {
             pool.totals = TotalsReport::default();
         }
-        let pools = &mut self.pools;
-        let mut add = |part: &TotalsReport, heap_type, group, pool: Option<usize>| {
+        let mut add = |part: &TotalsReport, heap_type, group| {
             totals.add(part);
             heap_types[heap_type as usize].add(part);
             segment_groups[group as usize].add(part);
-            if let Some(pool) = pool.and_then(|place| pools.get_mut(place)) {
-                pool.totals.add(part);
-            }
         };
         for (place, heap) in self.heaps.iter_mut().enumerate() {
             heap.index = place;
             sort(&mut heap.allocations);
             let sums = of_heap(heap);
             heap.used = sums.used;
-            add(&sums, heap.heap_type, heap.segment_group, Some(heap.pool));
+            add(&sums, heap.heap_type, heap.segment_group);
+            if let Some(pool) = self.pools.get_mut(heap.pool) {
+                pool.totals.add(&sums);
+            }
         }
-        for &ResourceReport { heap_type, segment_group, pool, size, .. } in &self.committed {
+        for &ResourceReport { heap_type, segment_group, size, .. } in &self.committed {
             let committed = Tally { count: 1, size };
-            add(&TotalsReport { committed, ..TotalsReport::default() }, heap_type, segment_group, pool);
+            add(&TotalsReport { committed, ..TotalsReport::default() }, heap_type, segment_group);
         }
-        for &ResourceReport { heap_type, segment_group, pool, size, .. } in &self.imported {
+        for &ResourceReport { heap_type, segment_group, size, .. } in &self.imported {
             let imported = Tally { count: 1, size };
-            add(&TotalsReport { imported, ..TotalsReport::default() }, heap_type, segment_group, pool);
+            add(&TotalsReport { imported, ..TotalsReport::default() }, heap_type, segment_group);
         }
         let is_used = |totals: &TotalsReport| *totals != TotalsReport::default();
         self.heap_types = std::iter::zip(HeapTypeName::ALL, heap_types)

@@ -8,17 +8,17 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapRetention, HeapTally};
 use heapwright_d3d12::*;
 
-use super::accounts::{Account, Accounts, Limited, VideoMemory};
+use super::accounts::{Account, Accounts, Charge, Charged, Limited, VideoMemory};
 use super::device::Devices;
 use super::heap_time::HeapTimers;
 use super::idle::{IdleClock, IdleThread};
 use super::labels::Labels;
-use super::managed::{OwnMemory, begins_evicted};
+use super::managed::OwnMemory;
 use crate::adapter::check_adapter;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::Obstacle;
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
-use crate::residency::ResidencyManager;
+use crate::residency::{ResidencyHeap, ResidencyManager};
 use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// The allocator, as its heaps see it: the only way by which they call what is above them.
@@ -43,6 +43,19 @@ pub(crate) struct Constraints {
     pub(crate) within_budget: bool,
     /// The residency manager does not manage the memory.
     pub(crate) never_resident: bool,
+}
+
+/// Memory to be created.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewMemory {
+    pub(crate) account: Account,
+    pub(crate) what: Charged,
+    pub(crate) size: ByteSize,
+    /// The flags with which it is created.
+    pub(crate) flags: D3D12_HEAP_FLAGS,
+    pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
+    /// Whether the device has created it already, so that the budget counts it.
+    pub(crate) exists: bool,
 }
 
 /// The device, budget, limits and residency manager of an allocator.
@@ -244,6 +257,51 @@ impl HeapSource {
         Ok(Some(BudgetCharge { being_created: Arc::clone(&self.being_created), group, size }))
     }
 
+    /// Creates memory that is charged to budget and limits, after a residency manager, if there is one for it, has made memory
+    /// available. Memory that is created evicted needs no budget.
+    pub(crate) fn make<T>(
+        &self,
+        new: &NewMemory,
+        constraints: Constraints,
+        create: impl FnOnce() -> Result<T, Refusal>,
+    ) -> Result<(T, Option<ResidencyHeap>, Charge), Refusal>
+    where
+        T: Clone + Into<ID3D12Pageable>,
+    {
+        let source = match new.what {
+            Charged::Committed => MemorySource::Committed(new.size),
+            Charged::Heap | Charged::Imported | Charged::InUnifiedMemory => MemorySource::NewHeap(new.size),
+        };
+        let refuse = |obstacle| Refusal::of(source, obstacle);
+        let _until_created = match new.exists {
+            true => None,
+            false => self.charge_budget(new.account.group, new.size, constraints).map_err(refuse)?,
+        };
+        let charge = self.accounts.charge(new.account, new.what, new.size).map_err(refuse)?;
+        let Some(manager) = self.manager_for(constraints) else {
+            return Ok((create()?, None, charge));
+        };
+        let (group, begins_evicted) = (new.account.group, begins_evicted(new.flags));
+        // Memory that is created evicted needs no budget.
+        let needed = (!begins_evicted).then_some((group, new.size));
+        let mut made = None;
+        let managed = manager.create_memory(needed, constraints.within_budget, new.priority, || {
+            let object = made.insert(create()).as_ref().map(|object| object.clone().into());
+            // The error is in `made`.
+            object.map_err(|_| E_FAIL.into())
+        });
+        match (made, managed) {
+            (Some(Err(refusal)), _) => Err(refusal),
+            (Some(Ok(object)), Ok(managed)) => Ok((object, Some(managed), charge)),
+            (_, Err(error)) if error.is_out_of_memory() => {
+                let (usage, budget) = manager.usage_and_budget(group);
+                Err(refuse(Obstacle::Budget { group, budget, usage }))
+            }
+            (_, Err(error)) => Err(error.into()),
+            (None, Ok(_)) => Err(Error::device("ResidencyManager::create_heap", E_FAIL).into()),
+        }
+    }
+
     /// Returns whether a heap may be prefetched. A heap that may never be needed must not evict others or exceed the
     /// budget.
     pub(crate) fn may_prefetch(&self, group: SegmentGroup, size: ByteSize, constraints: Constraints) -> bool {
@@ -260,7 +318,7 @@ impl HeapSource {
 /// What limits more memory of a heap type in a segment group. A request asks for it once, and again after it released memory.
 pub(crate) struct Limits<'a> {
     pub(crate) account: Account,
-    pub(crate) budget: Budget,
+    budget: Budget,
     /// The allocator's limit for the heap type.
     of_type: Limited<'a>,
     /// The allocator's limit for the segment group, a share of its budget.
@@ -287,7 +345,9 @@ impl Limits<'_> {
 
     /// Returns the bytes by which `size` more bytes would exceed the budget, the limit of the heap type, and that of the segment group.
     pub(crate) fn bytes_over(&self, size: ByteSize) -> [ByteSize; 3] {
-        [self.budget.bytes_over(size), self.of_type.bytes_over(size), self.of_group.bytes_over(size)]
+        let over_budget =
+            self.budget.known.map(|(used, budget)| used.saturating_add(size).saturating_sub(budget));
+        [over_budget.unwrap_or_default(), self.of_type.bytes_over(size), self.of_group.bytes_over(size)]
     }
 
     /// Returns the bytes that the allocator's limits leave.
@@ -298,7 +358,7 @@ impl Limits<'_> {
 
 /// The budget of a segment group at one moment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Budget {
+struct Budget {
     group: SegmentGroup,
     /// Usage and budget, if they are known and apply to the memory.
     known: Option<(ByteSize, ByteSize)>,
@@ -308,11 +368,6 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Returns the bytes by which `size` more bytes would exceed the budget, if usage and budget are known.
-    pub(crate) fn bytes_over(&self, size: ByteSize) -> ByteSize {
-        self.known.map_or(ByteSize::ZERO, |(usage, budget)| usage.saturating_add(size).saturating_sub(budget))
-    }
-
     /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released.
     fn check(&self, size: ByteSize, empty: ByteSize) -> Result<(), Obstacle> {
         let Some((usage, budget)) = self.hard else { return Ok(()) };
@@ -323,6 +378,11 @@ impl Budget {
         }
         Ok(())
     }
+}
+
+/// Returns whether memory with these heap flags is created evicted, and then needs no budget.
+const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
+    flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0
 }
 
 /// Bytes that are being created. Dropping this ends that.

@@ -1,6 +1,7 @@
 //! The time that the device takes for heaps, measured with the calls that are made anyway.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -128,23 +129,19 @@ impl HeapTimer {
         Ok((made, time))
     }
 
-    /// Learns that the creation of a heap of `size` bytes took so long, or what a replay tells instead.
-    pub(crate) fn note_created(&self, size: ByteSize, time: Duration) {
-        self.note(size, false, time);
-    }
-
     /// Drops the last reference to a heap of `size` bytes, and learns from it.
     pub(crate) fn free<T>(&self, size: ByteSize, heap: T) {
-        let start = self.clock.start();
-        drop(heap);
-        let time = self.clock.since(&start);
-        self.accounts.add_heap_time(time);
+        let release = || {
+            drop(heap);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(((), time)) = self.time(release);
         self.note(size, true, time);
     }
 
     /// Learns that a call for a heap of `size` bytes took so long, or what a replay tells instead. Nothing is learned after the
     /// allocator's end, because a recording has nothing of it either.
-    fn note(&self, size: ByteSize, is_free: bool, measured: Duration) {
+    pub(crate) fn note(&self, size: ByteSize, is_free: bool, measured: Duration) {
         let Some(_owner) = self.owner.get().and_then(Weak::upgrade) else { return };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let time = told[usize::from(is_free)].pop_front().unwrap_or(measured);

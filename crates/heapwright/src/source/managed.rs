@@ -9,74 +9,11 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
-use super::accounts::{Account, Charge, Charged};
-use super::heap_source::{Constraints, HeapSource};
 use crate::Error;
-use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::residency::ResidencyHeap;
-
-/// Memory to be created.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NewMemory {
-    pub(crate) account: Account,
-    pub(crate) what: Charged,
-    pub(crate) size: ByteSize,
-    /// The flags with which it is created.
-    pub(crate) flags: D3D12_HEAP_FLAGS,
-    pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
-}
-
-impl HeapSource {
-    /// Creates memory that is charged to the limits, after a residency manager, if there is one for it, has made memory
-    /// available. Memory that is created evicted needs no budget.
-    pub(crate) fn make<T>(
-        &self,
-        new: &NewMemory,
-        constraints: Constraints,
-        create: impl FnOnce() -> Result<T, Refusal>,
-    ) -> Result<(T, Option<ResidencyHeap>, Charge), Refusal>
-    where
-        T: Clone + Into<ID3D12Pageable>,
-    {
-        let source = match new.what {
-            Charged::Committed => MemorySource::Committed(new.size),
-            Charged::Heap | Charged::Imported | Charged::InUnifiedMemory => MemorySource::NewHeap(new.size),
-        };
-        let refuse = |obstacle| Refusal::of(source, obstacle);
-        let charge = self.accounts.charge(new.account, new.what, new.size).map_err(refuse)?;
-        let Some(manager) = self.manager_for(constraints) else {
-            return Ok((create()?, None, charge));
-        };
-        let (group, begins_evicted) = (new.account.group, begins_evicted(new.flags));
-        // Memory that is created evicted needs no budget.
-        let needed = (!begins_evicted).then_some((group, new.size));
-        let mut made = None;
-        let managed = manager.create_memory(needed, constraints.within_budget, new.priority, || {
-            let object = made.insert(create()).as_ref().map(|object| object.clone().into());
-            // The error is in `made`.
-            object.map_err(|_| E_FAIL.into())
-        });
-        match (made, managed) {
-            (Some(Err(refusal)), _) => Err(refusal),
-            (Some(Ok(object)), Ok(managed)) => Ok((object, Some(managed), charge)),
-            (_, Err(error)) if error.is_out_of_memory() => {
-                let (usage, budget) = manager.usage_and_budget(group);
-                Err(refuse(Obstacle::Budget { group, budget, usage }))
-            }
-            (_, Err(error)) => Err(error.into()),
-            (None, Ok(_)) => Err(Error::device("ResidencyManager::create_heap", E_FAIL).into()),
-        }
-    }
-}
-
-/// Returns whether memory with these heap flags is created evicted, and then needs no budget.
-pub(crate) const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
-    flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0
-}
 
 /// Resources with memory of their own, by the address of the object. A resource that is imported twice, or created here
 /// and then imported, is one residency heap.

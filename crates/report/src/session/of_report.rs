@@ -46,10 +46,6 @@ pub fn history_of(report: &AllocatorReport) -> SessionHistory {
                 report.pools.get(heap.pool).map_or(String::new(), |pool| format!("pool {}", pool.name));
             let mut detail = vec![&*pool, heap.kind.label(), &*heap.algorithm];
             detail.extend(heap.flags.iter().map(String::as_str));
-            let mut detail = detail.join(" · ");
-            if let Some(address) = heap.gpu_virtual_address {
-                detail.push_str(&format!(" · at {:#x}", address.get()));
-            }
             HeapLife {
                 id,
                 size: heap.size.get(),
@@ -57,7 +53,7 @@ pub fn history_of(report: &AllocatorReport) -> SessionHistory {
                 end: 1,
                 heap_type: heap_type_of(heap.heap_type),
                 name: "".into(),
-                detail: detail.into(),
+                detail: detail.join(" · ").into(),
             }
         })
         .collect();
@@ -86,8 +82,7 @@ fn blocks(report: &AllocatorReport) -> Vec<Block> {
                 name if name.is_empty() => format!("{what} {number}"),
                 name => name,
             };
-            let sizes = (resource.size, resource.requested);
-            blocks.push(block(sizes, resource.kind, resource.heap_type, resource.pool, name));
+            blocks.push(block(resource.size, resource.kind, resource.heap_type, None, name));
         }
     }
     for (id, block) in (0..).zip(&mut blocks) {
@@ -111,15 +106,14 @@ fn add_allocations(
             continue;
         }
         let name = shown_name(&allocation.name, &allocation.user_data);
-        let sizes = (allocation.size, allocation.requested);
-        let placed = block(sizes, allocation.kind, heap.heap_type, Some(heap.pool), name);
+        let placed = block(allocation.size, allocation.kind, heap.heap_type, Some(heap.pool), name);
         blocks.push(Block { heap: Some(index), offset, ..placed });
     }
 }
 
 /// Returns a block outside of heaps.
 fn block(
-    (size, requested): (ByteSize, Option<ByteSize>),
+    size: ByteSize,
     kind: AllocationKind,
     heap_type: HeapTypeName,
     pool: Option<usize>,
@@ -127,7 +121,7 @@ fn block(
 ) -> Block {
     Block {
         id: 0,
-        requested: requested.map_or(size, |requested| requested.min(size)).get(),
+        requested: size.get(),
         size: size.get(),
         heap: None,
         offset: 0,

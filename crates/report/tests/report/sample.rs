@@ -4,7 +4,7 @@ use heapwright::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
     HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
 };
-use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset, SegmentGroup};
+use heapwright::{ByteSize, HeapOffset, SegmentGroup};
 use proptest::prelude::*;
 
 pub(crate) fn to_json(report: &AllocatorReport) -> String {
@@ -58,8 +58,7 @@ pub(crate) fn full() -> AllocatorReport {
     });
 
     let buffer = |name, offset, size| named(name, allocation(offset, size, AllocationKind::Buffer));
-    let requested = Some(bytes(200));
-    let slots = vec![AllocationReport { requested, ..buffer("slot 0", 0, 256) }, buffer("slot 2", 512, 256)];
+    let slots = vec![buffer("slot 0", 0, 256), buffer("slot 2", 512, 256)];
     let ring = named("ring", allocation(4096, 8192, AllocationKind::BackingBuffer));
     let user_data = Some("frame 7".to_owned());
     report.heaps.push(HeapReport {
@@ -69,7 +68,6 @@ pub(crate) fn full() -> AllocatorReport {
         algorithm: "tlsf".to_owned(),
         size: bytes(65_536),
         flags: vec!["ALLOW_ONLY_BUFFERS".to_owned()],
-        gpu_virtual_address: GpuVirtualAddress::new(0x1_0000_0000),
         allocations: vec![
             within(allocation(0, 1024, AllocationKind::BackingBuffer), slots),
             within(ring, vec![buffer("constants", 100, 50)]),
@@ -89,13 +87,10 @@ pub(crate) fn full() -> AllocatorReport {
         ..Default::default()
     });
     report.committed.push(ResourceReport {
-        pool: Some(0),
         kind: AllocationKind::RenderTarget,
         size: bytes(1 << 16),
-        requested: Some(bytes(60_000)),
         name: Some("back buffer".to_owned()),
         user_data: Some("swap chain".to_owned()),
-        gpu_virtual_address: GpuVirtualAddress::new(0x2_0000_0000),
         ..Default::default()
     });
     report.imported.push(ResourceReport { size: bytes(4096), ..Default::default() });
@@ -131,8 +126,6 @@ fn allocations(capacity: u64, depth: u32) -> BoxedStrategy<Vec<AllocationReport>
             let mut one = allocation(end + gap, size, kind);
             end += gap + size;
             one.name = name;
-            let requested = bytes(seed / 3 % (size + 1));
-            one.requested = Some(requested).filter(|_| seed % 3 == 0 && requested < one.size);
             if seed % 5 == 0 {
                 one.user_data = Some(format!("user {seed}"));
             }
@@ -155,27 +148,25 @@ fn heap() -> impl Strategy<Value = HeapReport> {
         prop::sample::select(vec![8_u64, 65_536, 4 << 20, (1 << 40) + 12_345]),
     );
     place.prop_flat_map(|(heap_type, group, contents, size)| {
-        (allocations(size, 2), 0_usize..3, any::<u32>(), text()).prop_map(
-            move |(allocations, pool, address, algorithm)| HeapReport {
+        (allocations(size, 2), 0_usize..3, text()).prop_map(move |(allocations, pool, algorithm)| {
+            HeapReport {
                 pool,
                 heap_type,
                 segment_group: group,
                 kind: contents,
                 algorithm,
                 size: bytes(size),
-                gpu_virtual_address: GpuVirtualAddress::new(u64::from(address) << 16),
                 allocations,
                 ..Default::default()
-            },
-        )
+            }
+        })
     })
 }
 
 /// Returns a strategy for valid reports.
 pub(crate) fn consistent() -> impl Strategy<Value = AllocatorReport> {
-    let resource = (kind(), 1_u64..1 << 40, prop::option::of(0_usize..3), text());
-    let resource = resource.prop_map(|(kind, size, pool, name)| ResourceReport {
-        pool,
+    let resource = (kind(), 1_u64..1 << 40, text());
+    let resource = resource.prop_map(|(kind, size, name)| ResourceReport {
         heap_type: HeapTypeName::Custom,
         kind,
         size: bytes(size),

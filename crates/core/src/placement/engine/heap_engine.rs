@@ -245,7 +245,7 @@ impl<H: Clone> HeapEngine<H> {
     /// heap.
     pub fn take_empty(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         match &self.0 {
-            Inner::Default(set) => set.take_empty_up_to(up_to),
+            Inner::Default(set) => set.take_empty(up_to),
             Inner::Locked(_, locked) => lock(locked).empty_mut().take_up_to(up_to),
         }
     }

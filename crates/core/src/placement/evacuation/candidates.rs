@@ -118,12 +118,6 @@ impl Candidates {
         self.find(heap.id).is_some_and(|candidate| room * 8 >= u128::from(candidate.live()) * 9)
     }
 
-    /// Returns the number of heaps that may be worth emptying. O(heaps).
-    pub(super) fn thin_count(&self) -> u64 {
-        let thin = self.heaps.iter().flatten().filter(|candidate| candidate.is_thin());
-        u64::try_from(thin.count()).unwrap_or(u64::MAX)
-    }
-
     /// Records that a move into a heap is planned. Amortized O(1).
     pub(super) fn expect(&mut self, slot: u32, bytes: u64) {
         let at = slot as usize;

@@ -81,22 +81,25 @@ pub struct CompletedMove<H> {
 /// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EvacuationProgress {
-    /// The number of planned moves.
-    pub planned_moves: u64,
-    /// The total size of the planned moves.
-    pub planned_bytes: ByteSize,
-    /// The number of moves that were completed while the source was live.
-    pub completed_moves: u64,
-    /// The total size of those moves.
-    pub completed_bytes: ByteSize,
-    /// The number of heaps that left the set, whether they were emptied or were empty before.
-    pub freed_heaps: u64,
+    /// The number of completed moves.
+    pub moves: u64,
+    /// The total size of the moved allocations.
+    pub bytes_moved: ByteSize,
+    /// The number of heaps that were released, whether they were emptied or were empty before.
+    pub heaps_freed: u64,
     /// The total size of those heaps.
-    pub freed_bytes: ByteSize,
-    /// The total size of the heaps that were supplied on request.
-    pub supplied_bytes: ByteSize,
-    /// The number of heaps that are closed now.
-    pub closed_heaps: u64,
-    /// The number of heaps that may still be worth emptying, when last examined.
-    pub candidate_heaps: u64,
+    pub bytes_freed: ByteSize,
+    /// The total size of the heaps that were created as targets.
+    pub bytes_created: ByteSize,
+}
+
+impl EvacuationProgress {
+    /// Adds the progress of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.moves += other.moves;
+        self.bytes_moved = self.bytes_moved.saturating_add(other.bytes_moved);
+        self.heaps_freed += other.heaps_freed;
+        self.bytes_freed = self.bytes_freed.saturating_add(other.bytes_freed);
+        self.bytes_created = self.bytes_created.saturating_add(other.bytes_created);
+    }
 }

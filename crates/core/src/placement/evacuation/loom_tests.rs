@@ -73,7 +73,7 @@ fn freed_while_it_moves(size: ByteSize) {
         // If the move succeeded, free the new place; otherwise the other thread freed it.
         assert_eq!(set.free(place.id).is_ok(), !is_freed);
         assert_eq!(set.totals().allocation_count, 0);
-        set.take_empty();
+        set.take_empty(ByteSize::MAX);
         assert_eq!(set.totals(), Default::default());
         set.audit().unwrap();
     });
@@ -109,7 +109,7 @@ fn loom_a_slot_is_allocated_while_its_slab_is_closed() {
         for placed in [first, second] {
             set.free(placed.id).unwrap();
         }
-        set.take_empty();
+        set.take_empty(ByteSize::MAX);
         assert_eq!(set.totals(), Default::default());
     });
 }

@@ -101,7 +101,7 @@ where
     pub(super) candidates: Candidates,
     pub(super) unit: Unit,
     /// Heaps whose moves are all planned, but which are not empty yet.
-    draining: Vec<ClosedHeap>,
+    pub(super) draining: Vec<ClosedHeap>,
     progress: EvacuationProgress,
 }
 
@@ -172,14 +172,9 @@ where
         &self.set
     }
 
-    /// Returns the progress of the run. O(heaps).
-    pub fn progress(&self) -> EvacuationProgress {
-        let closed = self.unit.heaps.iter().filter(|heap| !heap.is_given_up).count() + self.draining.len();
-        EvacuationProgress {
-            closed_heaps: u64::try_from(closed).unwrap_or(u64::MAX),
-            candidate_heaps: self.candidates.thin_count(),
-            ..self.progress
-        }
+    /// Returns the progress of the run.
+    pub const fn progress(&self) -> &EvacuationProgress {
+        &self.progress
     }
 
     /// Plans moves up to the budget, while `time_left` returns `true`.
@@ -217,8 +212,6 @@ where
                     match self.place() {
                         Placing::Planned(planned) => {
                             let size = planned.source_range.size();
-                            self.progress.planned_moves += 1;
-                            self.progress.planned_bytes = self.progress.planned_bytes.saturating_add(size);
                             moves -= 1;
                             bytes = bytes.saturating_sub(size.get());
                             step.moves.push(planned);
@@ -257,7 +250,7 @@ where
             Some(heap) => self.set.lock_heaps().insert_closed(size, heap).map(Some),
         };
         if let Ok(Some(id)) = inserted {
-            self.progress.supplied_bytes = self.progress.supplied_bytes.saturating_add(size);
+            self.progress.bytes_created = self.progress.bytes_created.saturating_add(size);
             if self.phase == Phase::Await {
                 self.unit.replacement = Some(id);
                 self.phase = Phase::Place;
@@ -278,8 +271,8 @@ where
         match self.set.free(planned.source) {
             Ok(release) => {
                 let size = planned.source_range.size();
-                self.progress.completed_moves += 1;
-                self.progress.completed_bytes = self.progress.completed_bytes.saturating_add(size);
+                self.progress.moves += 1;
+                self.progress.bytes_moved = self.progress.bytes_moved.saturating_add(size);
                 CompletedMove { is_moved: true, release }
             }
             Err(_) => {
@@ -370,8 +363,8 @@ where
             if heaps.contains(heap.id) {
                 reopened.push(heap);
             } else {
-                progress.freed_heaps += 1;
-                progress.freed_bytes = progress.freed_bytes.saturating_add(ByteSize::new(heap.size));
+                progress.heaps_freed += 1;
+                progress.bytes_freed = progress.bytes_freed.saturating_add(ByteSize::new(heap.size));
             }
         }
         drop(heaps);
@@ -406,8 +399,8 @@ where
         };
         match taken {
             Some((size, heap)) => {
-                self.progress.freed_heaps += 1;
-                self.progress.freed_bytes = self.progress.freed_bytes.saturating_add(size);
+                self.progress.heaps_freed += 1;
+                self.progress.bytes_freed = self.progress.bytes_freed.saturating_add(size);
                 release.push(heap);
             }
             None => self.phase = Phase::List { slot: 0 },

@@ -137,7 +137,7 @@ impl<H> HeapSet<H> {
     ///
     /// It removes the largest first, and last the smallest that suffices; heaps that differ by less than an
     /// eighth count as equal. It removes no heap that is not needed to reach the total. O(1) each.
-    pub(crate) fn take_empty_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+    pub(crate) fn take_empty(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         self.reopen_all(true);
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {

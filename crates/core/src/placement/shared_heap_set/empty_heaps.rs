@@ -19,8 +19,8 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// It removes the largest first, and last the smallest that suffices. If the empty heaps are not enough,
     /// slabs without used slots return their memory, lane by lane. O(1) per heap and slab, and O(lanes).
-    pub fn take_empty_up_to(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
-        let mut taken = lock(&self.heaps.0).take_empty_up_to(up_to);
+    pub fn take_empty(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+        let mut taken = lock(&self.heaps.0).take_empty(up_to);
         let mut bytes = sum(&taken);
         for lane in self.used_lanes() {
             if bytes >= up_to {
@@ -29,7 +29,7 @@ impl<H: Clone> SharedHeapSet<H> {
             let mut lane = lock(&lane.0);
             let mut heaps = lock(&self.heaps.0);
             if lane.give_up_empty(&mut heaps) {
-                let mut more = heaps.take_empty_up_to(up_to.saturating_sub(bytes));
+                let mut more = heaps.take_empty(up_to.saturating_sub(bytes));
                 bytes = bytes.saturating_add(sum(&more));
                 taken.append(&mut more);
             }

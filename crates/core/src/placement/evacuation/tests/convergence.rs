@@ -123,7 +123,7 @@ impl Scene {
         }
         assert!(under_way.iter().all(Vec::is_empty), "finished before all moves completed");
         let progress = run.progress();
-        (figures.moves, figures.moved_bytes) = (progress.completed_moves, progress.completed_bytes.get());
+        (figures.moves, figures.moved_bytes) = (progress.moves, progress.bytes_moved.get());
         drop(run);
         self.set.audit().unwrap();
         figures.after = reserved(&self.set);
@@ -131,7 +131,7 @@ impl Scene {
         for (id, _) in self.live {
             drop(self.set.free(id).unwrap());
         }
-        drop(self.set.take_empty());
+        drop(self.set.take_empty(ByteSize::MAX));
         assert_eq!(self.set.totals(), Default::default());
         figures
     }

@@ -1,5 +1,6 @@
 //! Tests of individual rules.
 
+use crate::placement::tests::take_all_empty;
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlacementRequest,
     SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
@@ -57,7 +58,7 @@ fn the_thinnest_heap_goes_first_and_a_full_one_stays() {
     }
     let next = step(&mut run, 1);
     assert_ne!(next.state, EvacuationState::Finished);
-    assert_eq!((run.progress().completed_moves, run.progress().freed_heaps), (2, 1));
+    assert_eq!((run.progress().moves, run.progress().heaps_freed), (2, 1));
     assert!(!set.survey().iter().any(|heap| heap.heap == 2));
 }
 
@@ -110,7 +111,7 @@ fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
     while set.allocate(&PlacementRequest::new(size, ONE)).unwrap().is_some() {}
     assert_eq!(run.abandon(&planned[0]), [0]);
     assert_eq!(step(&mut run, 64).state, EvacuationState::Finished);
-    assert_eq!(run.progress().freed_heaps, 1);
+    assert_eq!(run.progress().heaps_freed, 1);
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn sparse_heaps_are_merged_into_one_of_exact_size() {
     }
     assert_eq!(run.step(EvacuationBudget::default(), &mut || true).state, EvacuationState::Finished);
     assert_eq!((set.totals().heap_count, set.totals().reserved), (1, ByteSize::from_kib(3 * 640)));
-    assert_eq!(run.progress().supplied_bytes, ByteSize::from_kib(3 * 640));
+    assert_eq!(run.progress().bytes_created, ByteSize::from_kib(3 * 640));
 }
 
 #[test]
@@ -156,5 +157,5 @@ fn a_refused_heap_leaves_everything_as_it_was() {
     // Supplying a heap that was not requested is not an error, but an invalid heap is.
     run.supply(MIB, Some(2)).unwrap();
     assert!(run.supply(ByteSize::ZERO, Some(3)).is_err());
-    assert_eq!(set.take_empty(), [2]);
+    assert_eq!(take_all_empty(&set), [2]);
 }
