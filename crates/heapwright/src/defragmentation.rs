@@ -45,6 +45,7 @@ pub struct DefragmentationBudget {
 }
 
 impl Default for DefragmentationBudget {
+    #[inline]
     fn default() -> Self {
         let EvacuationBudget { moves, bytes, .. } = EvacuationBudget::default();
         Self { moves, bytes, time: Duration::from_micros(500) }
@@ -115,6 +116,7 @@ pub struct Defragmentation {
 
 // By hand: derived, it would be code for all of the state.
 impl fmt::Debug for Defragmentation {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Defragmentation").field("progress", &self.progress()).finish_non_exhaustive()
     }
@@ -156,6 +158,7 @@ struct DefaultSet(Arc<Stripe<TypedHeaps>>);
 impl Deref for DefaultSet {
     type Target = SharedHeapSet<Arc<Heap>>;
 
+    #[inline]
     fn deref(&self) -> &Self::Target {
         // Checked by every caller that creates one.
         self.0.shared.as_default().expect("the algorithm is Default")
@@ -163,6 +166,7 @@ impl Deref for DefaultSet {
 }
 
 impl Run {
+    #[inline]
     fn new(heaps: &Striped<TypedHeaps>) -> Option<Self> {
         heaps.shared.as_default()?;
         let heaps = heaps.reference();
@@ -171,16 +175,19 @@ impl Run {
         Some(Self { heaps, evacuation: Arc::new(Mutex::new(evacuation)) })
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, HeapEvacuation> {
         self.evacuation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     fn abandon(&self, planned: &PlannedMove<Arc<Heap>>) {
         let release = self.lock().abandon(planned);
         self.release(release);
     }
 
     /// Releases heaps to the device, except those that a pool needs. No other lock may be held.
+    #[inline]
     fn release(&self, heaps: Vec<Arc<Heap>>) {
         drop(self.heaps.leave(heaps));
     }
@@ -197,6 +204,7 @@ impl ResourceAllocator {
     ///
     /// Unsupported: heaps with an algorithm other than [`Default`](crate::SuballocationAlgorithm::Default). Invalid
     /// argument: a pool of another allocator.
+    #[inline]
     pub fn defragment(&self, desc: DefragmentationDesc<'_>) -> Result<Defragmentation, Error> {
         let inner = self.inner();
         let runs: Vec<Run> = match desc.pool {
@@ -223,6 +231,7 @@ impl Defragmentation {
     ///
     /// The target ranges are reserved from then on; the application carries out the moves. Cost: bounded by the budget,
     /// plus a few nanoseconds for each heap.
+    #[inline]
     pub fn step(&mut self, budget: DefragmentationBudget) -> DefragmentationStep {
         let begin = Instant::now();
         self.add_new_kinds();
@@ -259,6 +268,7 @@ impl Defragmentation {
     }
 
     /// Heaps of a kind exist from their first use on, which may be after the run began.
+    #[inline]
     fn add_new_kinds(&mut self) {
         if self.is_of_pool {
             return;
@@ -271,6 +281,7 @@ impl Defragmentation {
         }
     }
 
+    #[inline]
     fn step_run(
         &self,
         run: &Run,
@@ -311,6 +322,7 @@ impl Defragmentation {
     }
 
     /// Creates a heap for the contents of several sparsely used heaps.
+    #[inline]
     fn create_heap(&self, heaps: &Arc<TypedHeaps>, size: ByteSize) -> Option<Arc<Heap>> {
         if size > heaps.source.max_heap_size || !heaps.desc.heap_size.is_zero() {
             // Not allowed: the pool's heaps have one size.
@@ -328,6 +340,7 @@ impl Defragmentation {
 
     /// Returns the results so far. O(heaps).
     #[must_use]
+    #[inline]
     pub fn progress(&self) -> DefragmentationProgress {
         let mut progress = DefragmentationProgress::default();
         for run in self.runs.iter().chain(&self.finished) {
@@ -338,6 +351,7 @@ impl Defragmentation {
 }
 
 impl Drop for Defragmentation {
+    #[inline]
     fn drop(&mut self) {
         for run in &self.runs {
             // Moves in progress keep the evacuation alive.
@@ -371,30 +385,35 @@ pub struct Move {
 impl Move {
     /// Returns the id of the allocation to move.
     #[must_use]
+    #[inline]
     pub fn allocation(&self) -> AllocationId {
         self.id
     }
 
     /// Returns the application's value for the allocation when the move was planned; zero if none was set.
     #[must_use]
+    #[inline]
     pub fn user_data(&self) -> u64 {
         self.label.user_data
     }
 
     /// Returns the debug name of the allocation when the move was planned.
     #[must_use]
+    #[inline]
     pub fn debug_name(&self) -> Option<&str> {
         self.label.name.as_deref()
     }
 
     /// Returns the size of the allocation, in bytes.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> ByteSize {
         self.planned.as_ref().map_or(ByteSize::ZERO, |planned| planned.source_range.size())
     }
 
     /// Returns the target heap and the offset in it.
     #[must_use]
+    #[inline]
     pub fn destination(&self) -> Option<(&ID3D12Heap, HeapOffset)> {
         let target = &self.planned.as_ref()?.target;
         Some((target.heap.d3d12(), target.range.start()))
@@ -403,12 +422,14 @@ impl Move {
     /// Returns the memory of the target, for the residency list of the command list that copies. The memory of the
     /// source is the allocation's. `None` if the allocator has no residency manager.
     #[must_use]
+    #[inline]
     pub fn destination_memory(&self) -> Option<&ResidencyHeap> {
         self.planned.as_ref()?.target.heap.residency()
     }
 
     /// Returns the [memory of the target](Self::destination_memory), kept alive.
     #[must_use]
+    #[inline]
     pub fn destination_memory_reference(&self) -> Option<MemoryReference> {
         self.planned.as_ref()?.target.heap.residency_reference()
     }
@@ -420,6 +441,7 @@ impl Move {
     /// # Errors
     ///
     /// Invalid argument: `allocation` is not the one to move, or the allocator was dropped. Otherwise the device's error.
+    #[inline]
     pub fn create_resource(
         &mut self,
         allocation: &ResourceAllocation,
@@ -458,6 +480,7 @@ impl Move {
     ///
     /// Invalid argument: `allocation` is not the one to move, or no resource was created at the new place. The move is
     /// then abandoned.
+    #[inline]
     pub fn complete(mut self, allocation: &mut ResourceAllocation) -> Result<(), Error> {
         self.check(allocation)?;
         let Some(planned) = self.planned.take() else { return Err(ended()) };
@@ -489,10 +512,12 @@ impl Move {
     /// Returns whether [`complete`](Self::complete) can complete the move of an allocation.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn can_complete(&self, allocation: &ResourceAllocation) -> bool {
         self.target.is_some() && self.check(allocation).is_ok()
     }
 
+    #[inline]
     fn check(&self, allocation: &ResourceAllocation) -> Result<(), Error> {
         if allocation.id() == self.id {
             return Ok(());
@@ -501,11 +526,13 @@ impl Move {
     }
 }
 
+#[inline]
 fn ended() -> Error {
     Error::invalid_argument("Move", "was already completed or abandoned")
 }
 
 impl Drop for Move {
+    #[inline]
     fn drop(&mut self) {
         // The resource is released before its range is freed.
         drop(self.target.take());
@@ -516,6 +543,7 @@ impl Drop for Move {
 }
 
 impl fmt::Debug for Move {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Move")
             .field("allocation", &self.id)

@@ -73,17 +73,23 @@ impl Default for Window {
 }
 
 impl Window {
-    fn note(&mut self, class: usize, nanos: u64) {
+    /// Notes a call. Returns whether the times of the classes changed, which most calls do not do.
+    fn note(&mut self, class: usize, nanos: u64) -> bool {
         let place = self.count % WINDOW;
         let left = (self.count >= WINDOW).then_some(usize::from(self.classes[place]));
         self.classes[place] = u8::try_from(class).unwrap_or(u8::MAX);
         self.nanos[place] = nanos;
         self.count += 1;
-        self.medians[class] = self.median(class);
-        if let Some(left) = left.filter(|&left| left != class) {
-            self.medians[left] = self.median(left);
+        let mut is_changed = false;
+        for class in [Some(class), left.filter(|&left| left != class)].into_iter().flatten() {
+            let median = self.median(class);
+            is_changed |= median != self.medians[class];
+            self.medians[class] = median;
         }
-        self.times = self.times_by_medians();
+        if is_changed {
+            self.times = self.times_by_medians();
+        }
+        is_changed
     }
 
     /// Returns the median of the latest calls of a class; of an even number the lower one.
@@ -154,7 +160,9 @@ impl HeapPrices {
     fn note(&self, size: ByteSize, time: Duration, of: fn(&mut Calls) -> &mut Window) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).clamp(1, 1 << 50);
         let mut calls = lock(&self.calls);
-        of(&mut calls).note(class_of(size), nanos);
+        if !of(&mut calls).note(class_of(size), nanos) {
+            return;
+        }
         // Before a heap was freed, freeing is taken to cost as much as creating.
         let (created, freed) = (calls.created.times, calls.freed.times);
         let Some((created, freed)) = created.or(freed).zip(freed.or(created)) else { return };

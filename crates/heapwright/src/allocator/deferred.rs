@@ -1,6 +1,6 @@
 //! Deferred frees: allocations that are freed when a fence value is reached.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,8 +20,6 @@ pub(crate) struct Deferred {
 struct Queues {
     /// In the order in which fences were added, so that allocations are freed in a reproducible order.
     pending: Vec<Pending>,
-    /// The number of allocations that were added.
-    added: u64,
     /// The number of allocations that wait.
     count: usize,
 }
@@ -30,7 +28,7 @@ struct Queues {
 struct Pending {
     fence: ID3D12Fence,
     /// Lowest fence value first; for equal values, in the order in which they were added.
-    allocations: BTreeMap<(FenceValue, u64), ResourceAllocation>,
+    allocations: VecDeque<(FenceValue, ResourceAllocation)>,
 }
 
 /// The error of [`ResourceAllocator::free_after`](crate::ResourceAllocator::free_after): the allocation belongs to another
@@ -69,21 +67,22 @@ impl Deferred {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an allocation until a fence value is reached. O(fences + log n) for n waiting allocations.
+    /// Keeps an allocation until a fence value is reached. O(fences + log n) for n waiting allocations, if the value is at least theirs; a
+    /// lower one takes a place among them, O(n).
     pub(crate) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         let mut queues = self.lock();
-        queues.added += 1;
         queues.count += 1;
-        let number = queues.added;
         let place = queues.pending.iter().position(|pending| pending.fence == *fence);
         let place = place.unwrap_or_else(|| {
-            queues.pending.push(Pending { fence: fence.clone(), allocations: BTreeMap::new() });
+            queues.pending.push(Pending { fence: fence.clone(), allocations: VecDeque::new() });
             queues.pending.len() - 1
         });
-        queues.pending[place].allocations.insert((value, number), allocation);
+        let allocations = &mut queues.pending[place].allocations;
+        let place = allocations.partition_point(|&(other, _)| other <= value);
+        allocations.insert(place, (value, allocation));
     }
 
-    /// Frees the allocations whose fence value is reached, and returns their number. O(fences + freed log n).
+    /// Frees the allocations whose fence value is reached, and returns their number. O(fences log n + freed).
     pub(crate) fn collect(&self) -> usize {
         let mut done = Vec::new();
         {
@@ -91,13 +90,9 @@ impl Deferred {
             queues.pending.retain_mut(|Pending { fence, allocations }| {
                 // SAFETY: the fence is a live COM object. A removed device's fences are all at the highest value.
                 let completed = FenceValue::new(unsafe { fence.GetCompletedValue() });
-                while let Some(first) = allocations.first_entry() {
-                    if first.key().0 > completed {
-                        return true;
-                    }
-                    done.push(first.remove());
-                }
-                false
+                let reached = allocations.partition_point(|&(value, _)| value <= completed);
+                done.extend(allocations.drain(..reached));
+                !allocations.is_empty()
             });
             queues.count -= done.len();
         }

@@ -22,6 +22,7 @@ impl Inner {
     /// # Safety
     ///
     /// See [`ResourceAllocator::import`](crate::ResourceAllocator::import).
+    #[inline]
     pub(crate) unsafe fn import(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -103,6 +104,7 @@ impl Inner {
     }
 
     /// Checks that a resource belongs to this allocator's device.
+    #[inline]
     fn check_device(&self, resource: &ID3D12Resource) -> Result<(), Error> {
         let mut owner: Option<ID3D12Device> = None;
         // SAFETY: the resource is a live COM object, and the result is of the interface that is asked for.

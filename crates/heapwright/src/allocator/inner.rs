@@ -189,6 +189,7 @@ impl Inner {
         self.heaps.pass(passed);
     }
 
+    #[inline]
     pub(crate) fn audit(&self) -> Result<(), String> {
         for heaps in &self.heaps.all() {
             heaps.audit()?;

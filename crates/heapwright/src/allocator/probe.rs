@@ -63,6 +63,7 @@ impl ResourceAllocator {
     /// assert_eq!(allocator.reserved(), ByteSize::ZERO);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn probe<'a>(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -80,6 +81,7 @@ impl ResourceAllocator {
 
 impl Inner {
     /// Predicts the result of [`create_in`](Self::create_in).
+    #[inline]
     fn probe_in(&self, request: &ResourceRequest<'_>) -> Result<Prediction, Refusal> {
         let granted = &request.granted;
         let probe = |decision, size, alignment, memory| Prediction {

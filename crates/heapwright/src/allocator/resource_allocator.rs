@@ -187,6 +187,7 @@ impl ResourceAllocator {
     ///
     /// Invalid argument, with the field of the description; unsupported if the device lacks a feature; out of memory
     /// for the heaps that are created with the pool.
+    #[inline]
     pub fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
         self.inner.create_pool(desc)
     }
@@ -222,6 +223,7 @@ impl ResourceAllocator {
     /// assert_eq!(allocator.collect(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn free_after(
         &self,
         allocation: ResourceAllocation,
@@ -240,6 +242,7 @@ impl ResourceAllocator {
     /// [`free_after`](Self::free_after) for an example.
     ///
     /// O(fences + freed log n). On a removed device, all fence values count as reached.
+    #[inline]
     pub fn collect(&self) -> usize {
         self.inner.deferred.collect()
     }
@@ -270,6 +273,7 @@ impl ResourceAllocator {
     /// resources. On a simulated GPU it is the modelled time. O(1), no lock.
     #[must_use]
     #[doc(hidden)]
+    #[inline]
     pub fn heap_time(&self) -> Duration {
         self.inner.heaps.source.accounts.heap_time()
     }
@@ -290,12 +294,14 @@ impl ResourceAllocator {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
+    #[inline]
     pub fn stats(&self) -> ResourceAllocatorStats {
         self.inner.traced("ResourceAllocator.QueryStats", String::new, || self.inner.stats())
     }
 
     /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
     #[doc(hidden)]
+    #[inline]
     pub fn record_counters(&self) {
         if let Some(recording) = &self.inner.heaps.source.recording {
             recording.count_now(|| self.inner.counters());
@@ -314,6 +320,7 @@ impl ResourceAllocator {
     /// The allocator keeps some empty heaps for later requests, as [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says. It
     /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
     /// memory.
+    #[inline]
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
         self.inner.heaps.insert_prefetched();
         if let Some(recording) = &self.inner.heaps.source.recording {
@@ -341,6 +348,7 @@ impl ResourceAllocator {
     /// assert_eq!(allocator.reserved(), ByteSize::ZERO);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn release_empty_heaps(&self) -> ByteSize {
         self.release_resource_heaps(ByteSize::MAX)
     }
@@ -432,6 +440,7 @@ impl ResourceAllocator {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "residency")]
+    #[inline]
     pub fn with_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -449,6 +458,7 @@ impl ResourceAllocator {
     ///
     /// The errors of [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
     #[cfg(feature = "residency")]
+    #[inline]
     pub fn with_new_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -519,6 +529,7 @@ impl ResourceAllocator {
     /// # Errors
     ///
     /// The errors of [`new`](Self::new).
+    #[inline]
     pub fn create_nested(&self, desc: ResourceAllocatorDesc) -> Result<Self, Error> {
         let inner = &self.inner;
         let source = &inner.heaps.source;
@@ -553,6 +564,7 @@ impl ResourceAllocator {
     /// The same applies to the texels of a texture in memory that the CPU can access, which
     /// [`map_texture`](crate::ResourceAllocation::map_texture) maps. For a resource in memory that the CPU cannot
     /// access, nothing is required.
+    #[inline]
     pub unsafe fn import(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -569,6 +581,7 @@ impl ResourceAllocator {
     ///
     /// Returns a description of the inconsistency.
     #[doc(hidden)]
+    #[inline]
     pub fn audit(&self) -> Result<(), String> {
         self.inner.audit()
     }
@@ -587,6 +600,7 @@ impl ResourceAllocator {
     ///
     /// The errors of [`create`](Self::create) for a new heap; unsupported if the allocator has no such heaps.
     #[doc(hidden)]
+    #[inline]
     pub fn replay_prefetch(
         &self,
         heap: &D3D12_HEAP_DESC,
@@ -598,6 +612,7 @@ impl ResourceAllocator {
 
     /// Counts a period of a recording. Those of nested allocators are recorded as theirs.
     #[doc(hidden)]
+    #[inline]
     pub fn replay_idle_period(&self) {
         self.inner.heaps.insert_prefetched();
         self.inner.pass_period();
@@ -606,6 +621,7 @@ impl ResourceAllocator {
     /// Tells how long a call of the device for a heap took in a recording, in the order of the recording and before the call. The
     /// allocator then decides as the recorded one did, whatever this device takes.
     #[doc(hidden)]
+    #[inline]
     pub fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
         self.inner.replay_heap_time(heap_type, is_free, time);
     }

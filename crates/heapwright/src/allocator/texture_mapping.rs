@@ -56,6 +56,7 @@ struct Extent {
 }
 
 impl<'a> TextureMapping<'a> {
+    #[inline]
     pub(crate) fn new(
         resource: &'a ID3D12Resource,
         subresource: u32,
@@ -73,6 +74,7 @@ impl<'a> TextureMapping<'a> {
     ///
     /// Invalid argument if the box exceeds the subresource, or if `bytes` is too short for its texels; otherwise the
     /// device's error. Nothing is written then.
+    #[inline]
     pub fn write(
         &mut self,
         texels: Option<&D3D12_BOX>,
@@ -99,6 +101,7 @@ impl<'a> TextureMapping<'a> {
     /// # Errors
     ///
     /// The errors of [`write`](Self::write). After an error of the device, the contents of `bytes` are unspecified.
+    #[inline]
     pub fn read(
         &self,
         texels: Option<&D3D12_BOX>,
@@ -120,6 +123,7 @@ impl<'a> TextureMapping<'a> {
 }
 
 impl Drop for TextureMapping<'_> {
+    #[inline]
     fn drop(&mut self) {
         // An empty range: nothing was written. No range of bytes describes the texels that were written.
         let nothing = D3D12_RANGE::default();
@@ -130,6 +134,7 @@ impl Drop for TextureMapping<'_> {
 }
 
 impl Extent {
+    #[inline]
     fn of(resource: &ID3D12Resource, subresource: u32) -> Result<Self, Error> {
         let mut device: Option<ID3D12Device> = None;
         // SAFETY: the resource is a live COM object, and the result is of the interface that is asked for.
@@ -178,6 +183,7 @@ impl Extent {
 
     /// Checks that a box is within the subresource and that its texels need at most `len` bytes. Returns `true` if it
     /// is empty.
+    #[inline]
     fn check(&self, texels: Option<&D3D12_BOX>, len: usize, pitches: TexelPitches) -> Result<bool, Error> {
         let (mut rows, mut row_bytes, mut slices) = (self.rows, self.row_bytes, self.depth);
         if let Some(&D3D12_BOX { left, top, front, right, bottom, back }) = texels {
@@ -211,6 +217,7 @@ impl Extent {
 }
 
 /// Returns the number of subresources of a texture, in all planes of its format.
+#[inline]
 fn subresource_count(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> u64 {
     let slices = match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_TEXTURE3D => 1,
@@ -221,6 +228,7 @@ fn subresource_count(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> u64 {
     u64::from(desc.MipLevels.max(1)) * slices * planes
 }
 
+#[inline]
 fn plane_count(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> u64 {
     let mut format = D3D12_FEATURE_DATA_FORMAT_INFO { Format: desc.Format, PlaneCount: 1 };
     let size = u32::try_from(size_of_val(&format)).unwrap_or(0);

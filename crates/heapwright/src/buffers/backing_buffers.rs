@@ -310,6 +310,7 @@ impl BackingBuffers {
         });
     }
 
+    #[inline]
     pub(crate) fn audit(&self) -> Result<(), String> {
         self.set.audit().map_err(|error| format!("backing buffers of {:?}: {error}", self.kind))
     }
@@ -513,7 +514,7 @@ impl BufferSets {
     /// buffers.
     pub(crate) fn heaps_of_empty(&self) -> Vec<(HeapType, ByteSize)> {
         let mut empty: Vec<EmptyBacking> = self.all().flat_map(|buffers| buffers.places_of_empty()).collect();
-        empty.sort_by_key(|backing| backing.heap);
+        empty.sort_unstable_by_key(|backing| backing.heap);
         let heaps = empty.chunk_by(|one, other| one.heap == other.heap).filter_map(|of_heap| {
             let first = of_heap.first()?;
             let is_all = u64::try_from(of_heap.len()) == Ok(first.allocations_in_heap);

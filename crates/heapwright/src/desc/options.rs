@@ -75,6 +75,7 @@ impl ResourceAllocatorDesc {
         ]
     }
 
+    #[inline]
     fn set(&mut self, name: &str, text: &str) -> Option<()> {
         let algorithms = ALGORITHMS.split_last().map_or(&[][..], |(_linear, others)| others);
         match name {
@@ -110,6 +111,7 @@ impl ResourceAllocatorDesc {
     ///
     /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value is checked
     /// when the allocator is created.
+    #[inline]
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let set = self.set(name, value.trim());
         set.ok_or_else(|| wrong_option(&self.texts(), name, value))
@@ -167,6 +169,7 @@ impl PoolDesc {
         ]
     }
 
+    #[inline]
     fn set(&mut self, name: &str, text: &str) -> Option<()> {
         match name {
             "name" => store(&mut self.name, Some(text.to_owned())),
@@ -202,6 +205,7 @@ impl PoolDesc {
     ///
     /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value is checked
     /// when the pool is created.
+    #[inline]
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let set = self.set(name, value.trim());
         set.ok_or_else(|| wrong_option(&self.texts(), name, value))

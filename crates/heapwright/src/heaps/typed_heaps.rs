@@ -449,6 +449,7 @@ impl TypedHeaps {
         sum_of_totals(&self.shared.totals(), &self.dedicated.totals())
     }
 
+    #[inline]
     pub(crate) fn audit(&self) -> Result<(), String> {
         self.prefetch.wait();
         self.insert_created();

@@ -114,7 +114,7 @@ impl Labels {
         let labels = self.lock();
         let listed = labels.values().filter_map(|label| Some((label.listed?, label.clone())));
         let mut listed: Vec<_> = listed.collect();
-        listed.sort_by_key(|(listed, _)| listed.number);
+        listed.sort_unstable_by_key(|(listed, _)| listed.number);
         listed
     }
 }

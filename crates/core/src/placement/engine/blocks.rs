@@ -133,6 +133,7 @@ impl Blocks {
     }
 
     /// Checks the blocks. O(n log n) for the blocks that were ever used.
+    #[inline]
     pub(super) fn audit(&self) -> Result<(), AuditError> {
         let used = self.live().fold(ByteSize::ZERO, |sum, live| sum.saturating_add(live.range.size()));
         let is_sound =

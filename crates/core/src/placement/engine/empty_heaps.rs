@@ -1,6 +1,6 @@
 //! Empty heaps, by size.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::placement::idle_times::Moment;
 use crate::placement::{HeapSurvey, SurveyedRange};
@@ -9,18 +9,18 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 
 /// A stack of empty heaps for each size: the heap added last is taken first, and the one added first leaves first.
 ///
-/// All calls are O(log n) for n distinct sizes; totals are O(1).
+/// Heaps have few distinct sizes: a call is O(log n) for n of them, and O(n) where it adds or removes one. Totals are O(1).
 #[derive(Clone)]
 pub(crate) struct EmptyHeaps<H> {
-    /// The stacks by heap size. No stack is empty.
-    by_size: BTreeMap<ByteSize, VecDeque<(Moment, H)>>,
+    /// The stacks, in ascending order of heap size. No stack is empty.
+    by_size: Vec<(ByteSize, VecDeque<(Moment, H)>)>,
     count: u64,
     bytes: ByteSize,
 }
 
 impl<H> Default for EmptyHeaps<H> {
     fn default() -> Self {
-        Self { by_size: BTreeMap::new(), count: 0, bytes: ByteSize::ZERO }
+        Self { by_size: Vec::new(), count: 0, bytes: ByteSize::ZERO }
     }
 }
 
@@ -36,13 +36,21 @@ impl<H> EmptyHeaps<H> {
     }
 
     pub(crate) fn insert(&mut self, size: ByteSize, since: Moment, heap: H) {
-        self.by_size.entry(size).or_default().push_back((since, heap));
+        match self.place_of(size) {
+            Ok(place) => self.by_size[place].1.push_back((since, heap)),
+            Err(place) => self.by_size.insert(place, (size, VecDeque::from([(since, heap)]))),
+        }
         self.count += 1;
         self.bytes = self.bytes.saturating_add(size);
     }
 
+    /// Returns the place of the stack of a size, or where it would be.
+    fn place_of(&self, size: ByteSize) -> Result<usize, usize> {
+        self.by_size.binary_search_by_key(&size, |&(size, _)| size)
+    }
+
     pub(super) fn heaps(&self) -> impl Iterator<Item = &H> {
-        self.by_size.values().flatten().map(|(_, heap)| heap)
+        self.by_size.iter().flat_map(|(_, stack)| stack).map(|(_, heap)| heap)
     }
 
     /// Takes the heap of exactly this size that was added last.
@@ -55,10 +63,11 @@ impl<H> EmptyHeaps<H> {
         size: ByteSize,
         pop: impl FnOnce(&mut VecDeque<(Moment, H)>) -> Option<(Moment, H)>,
     ) -> Option<H> {
-        let stack = self.by_size.get_mut(&size)?;
+        let place = self.place_of(size).ok()?;
+        let stack = &mut self.by_size[place].1;
         let (_, heap) = pop(stack)?;
         if stack.is_empty() {
-            self.by_size.remove(&size);
+            self.by_size.remove(place);
         }
         self.count -= 1;
         self.bytes = self.bytes.saturating_sub(size);
@@ -70,7 +79,7 @@ impl<H> EmptyHeaps<H> {
     pub(super) fn take_idle(&mut self, most: u64, is_over: impl Fn(ByteSize, Moment) -> bool) -> Vec<H> {
         let mut taken = Vec::new();
         while ByteSize::from_usize(taken.len()).get() < most {
-            let mut longest = self.by_size.iter().filter_map(|(&size, heaps)| Some((size, heaps.front()?.0)));
+            let mut longest = self.by_size.iter().filter_map(|(size, heaps)| Some((*size, heaps.front()?.0)));
             let over = longest.find(|&(size, since)| is_over(size, since));
             let Some(heap) = over.and_then(|(size, _)| self.take_by(size, VecDeque::pop_front)) else {
                 break;
@@ -102,23 +111,24 @@ impl<H> EmptyHeaps<H> {
 
     /// Returns whether there is a heap of exactly this size.
     pub(super) fn contains(&self, size: ByteSize) -> bool {
-        self.by_size.contains_key(&size)
+        self.place_of(size).is_ok()
     }
 
     /// Returns the size of the smallest heap of at least `at_least` bytes.
     pub(crate) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
-        self.by_size.range(at_least..).next().map(|(&size, _)| size)
+        let (Ok(place) | Err(place)) = self.place_of(at_least);
+        self.by_size.get(place).map(|&(size, _)| size)
     }
 
     /// Returns the size of the largest heap.
     pub(crate) fn largest(&self) -> Option<ByteSize> {
-        self.by_size.last_key_value().map(|(&size, _)| size)
+        self.by_size.last().map(|&(size, _)| size)
     }
 
     /// Checks the totals. O(n).
     pub(crate) fn audit(&self) -> Result<(), AuditError> {
         let (mut count, mut bytes) = (0, ByteSize::ZERO);
-        for (&size, stack) in &self.by_size {
+        for &(size, ref stack) in &self.by_size {
             if stack.is_empty() {
                 return Err(AuditError::new(format!("the stack of empty heaps of {size} is empty")));
             }
@@ -140,7 +150,7 @@ impl<H: Clone> EmptyHeaps<H> {
     /// Returns a survey of all heaps in ascending order of size. O(n).
     pub(super) fn survey(&self) -> impl Iterator<Item = HeapSurvey<H>> {
         let each =
-            self.by_size.iter().flat_map(|(&size, stack)| stack.iter().map(move |(_, heap)| (size, heap)));
+            self.by_size.iter().flat_map(|(size, stack)| stack.iter().map(move |(_, heap)| (*size, heap)));
         each.map(|(size, heap)| HeapSurvey {
             heap: heap.clone(),
             size,

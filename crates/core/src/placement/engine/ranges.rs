@@ -78,6 +78,7 @@ impl Ranges {
         each!(self, one => one.next_stamp())
     }
 
+    #[inline]
     pub(super) fn audit(&self) -> Result<(), AuditError> {
         each!(self, one => one.audit())
     }

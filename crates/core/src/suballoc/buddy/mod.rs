@@ -156,6 +156,7 @@ impl Buddy {
 
     /// Checks that the blocks cover the range without overlap, each at a multiple of its size, that no two free blocks are
     /// buddies, and the sum. O(n log n).
+    #[inline]
     pub(crate) fn audit(&self) -> Result<(), AuditError> {
         let fail = |finding: String| Err(AuditError::new(finding));
         let mut end = 0;

@@ -93,6 +93,7 @@ impl Batches {
 
     /// Returns the first violated invariant, given the stamps of the oldest live suballocation and of the
     /// next one.
+    #[inline]
     pub(super) fn audit(&self, oldest: Option<Stamp>, next: Stamp) -> Result<(), String> {
         let (mut last_fence, mut last_end) = (None, oldest);
         for batch in &self.pending {

@@ -277,6 +277,7 @@ impl SlabRings {
 
     /// Returns the first broken link as an error; otherwise the number of slabs in rings and the number of
     /// vacant places.
+    #[inline]
     pub(super) fn audit(&self) -> Result<(u32, u32), String> {
         let (mut linked, mut vacant) = (0, 0);
         for class in SizeClass::rings() {

@@ -144,6 +144,7 @@ impl SlotRecords {
     }
 
     /// Returns the number of vacant slot numbers, or an error if a vacant run is not in the table.
+    #[inline]
     pub(super) fn audit_vacant(&self) -> Result<usize, String> {
         let mut found = 0;
         for (log2, &first) in self.vacant.iter().enumerate() {

@@ -353,6 +353,7 @@ impl<P> SlabTable<P> {
     }
 
     /// Returns the first violated invariant.
+    #[inline]
     pub(crate) fn audit(&self) -> Result<(), String> {
         let (linked, vacant) = self.slabs.audit()?;
         let mut counted = SlabTotals::default();
