@@ -59,6 +59,8 @@ struct World {
     list: ID3D12GraphicsCommandList7,
     fence: ID3D12Fence,
     signalled: u64,
+    /// Set by [`World::drain`] alone.
+    drained: ID3D12Fence,
 }
 
 fn pick<T>(from: &[T], index: u8) -> Option<&T> {
@@ -108,14 +110,20 @@ impl World {
         let device: ID3D12Device14 = gpu.device.cast().expect("known");
         let list_type = D3D12_COMMAND_LIST_TYPE_DIRECT;
         // SAFETY: all arguments are live.
-        let (allocator, list, fence) = unsafe {
+        let (allocator, list, [fence, drained]) = unsafe {
             let allocator: ID3D12CommandAllocator =
                 device.CreateCommandAllocator(list_type).expect("created");
             let list = device.CreateCommandList(0, list_type, &allocator, None).expect("created");
-            (allocator, list, device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("created"))
+            (
+                allocator,
+                list,
+                [(); 2].map(|()| device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("created")),
+            )
         };
         let (queues, heaps, resources) = (Vec::new(), Vec::new(), Vec::new());
-        let mut world = Self { gpu, device, queues, heaps, resources, allocator, list, fence, signalled: 0 };
+        let signalled = 0;
+        let mut world =
+            Self { gpu, device, queues, heaps, resources, allocator, list, fence, signalled, drained };
         for op in [Op::Queue, Op::Heap { flags: 0 }, Op::Heap { flags: 1 }] {
             world.perform(op);
         }
@@ -153,10 +161,14 @@ impl World {
     fn drain(&mut self) {
         for queue in &self.queues {
             self.signalled += 1;
-            // SAFETY: all are live; a null event blocks.
+            // SAFETY: all are live.
             unsafe {
-                queue.Signal(&self.fence, self.signalled).ok().expect("signalled");
-                self.fence.SetEventOnCompletion(self.signalled, HANDLE::default()).ok().expect("waits");
+                queue.Signal(&self.drained, self.signalled).ok().expect("signalled");
+                while self.drained.GetCompletedValue() < self.signalled {
+                    // A queue's signal may have set the fence back before another queue began to wait for a larger value.
+                    self.fence.Signal(self.signalled).ok().expect("signalled");
+                    std::thread::yield_now();
+                }
             }
         }
         self.gpu.audit_aliasing().expect("what the tracker knows fits together");
@@ -400,7 +412,7 @@ impl World {
             }
             Op::Wait { queue, back } => {
                 let Some(queue) = pick(&self.queues, queue) else { return };
-                // Only values that were signalled, so that no wait lasts forever.
+                // Only values that were signalled: no wait outlasts `drain`.
                 let value = self.signalled.saturating_sub(back.into());
                 let _ = unsafe { queue.Wait(&self.fence, value) };
             }
@@ -468,8 +480,8 @@ fuzz_target!(|program: Program| {
         world.perform(op);
     }
     world.drain();
-    let World { gpu, device, queues, heaps, resources, allocator, list, fence, .. } = world;
-    drop((queues, list, allocator, resources, heaps, fence));
+    let World { gpu, device, queues, heaps, resources, allocator, list, fence, drained, .. } = world;
+    drop((queues, list, allocator, resources, heaps, fence, drained));
     drop(gpu);
     let raw = device.into_raw();
     // SAFETY: the last reference is released by hand, to check that it is the last.

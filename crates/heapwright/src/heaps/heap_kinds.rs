@@ -201,7 +201,7 @@ impl HeapKinds {
             if over <= released {
                 return;
             }
-            self.return_unused_memory();
+            released = released.saturating_add(self.return_unused_memory());
             let heaps = heaps(self);
             let is_of = |heaps: &&Arc<TypedHeaps>| match is_type {
                 true => heaps.desc.heap_type == heap_type,
@@ -260,11 +260,12 @@ impl HeapKinds {
         if self.source.never_over_allocates() {
             return false;
         }
-        self.return_unused_memory();
+        let returned = self.return_unused_memory();
         let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
         let mut all = self.of_family();
         all.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
         let released = release_from(all.iter(), size.max(self.source.desc.release_size));
+        let released = returned.saturating_add(released);
         tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
         !released.is_zero()
     }
@@ -285,12 +286,18 @@ impl HeapKinds {
     /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
     /// bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
-        self.return_unused_memory();
-        release_from(self.all().iter(), bytes)
+        let returned = self.return_unused_memory();
+        returned.saturating_add(release_from(self.all().iter(), bytes.saturating_sub(returned)))
     }
 
-    /// Returns the memory of empty backing buffers and slabs to the heaps.
-    pub(crate) fn return_unused_memory(&self) {
+    /// Returns the memory of empty backing buffers and slabs to the heaps. Heaps that are then empty and not kept are released: returns
+    /// their bytes, which those that other threads create or release meanwhile change.
+    pub(crate) fn return_unused_memory(&self) -> ByteSize {
+        let reserved = || {
+            let totals = self.of_family().into_iter().map(|heaps| heaps.totals().reserved);
+            totals.fold(ByteSize::ZERO, ByteSize::saturating_add)
+        };
+        let before = reserved();
         if let Some(owner) = self.source.owner.upgrade() {
             owner.release_unused_buffers();
         }
@@ -299,6 +306,7 @@ impl HeapKinds {
                 set.give_up_unused_slabs();
             }
         }
+        before.saturating_sub(reserved())
     }
 
     /// Creates a heap, after releasing the empty heaps that limit, budget and pool require. A residency manager makes memory available

@@ -178,7 +178,9 @@ impl<'a> HeapRequest<'a> {
     }
 
     fn reclaimed(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        self.kinds.return_unused_memory();
+        if !self.kinds.return_unused_memory().is_zero() {
+            shortage.limits = self.heaps.limits(self.constraints);
+        }
         self.found_again(shortage)
     }
 

@@ -67,6 +67,45 @@ fn a_pooled_heap_that_is_too_large_is_used_or_released() {
     }
 }
 
+/// The heap of an unused backing buffer leaves at once where no empty heap is kept, which counts as well.
+#[test]
+fn unused_backing_buffers_make_way_under_every_policy() {
+    for empty_heap_policy in [
+        EmptyHeapPolicy::Default,
+        EmptyHeapPolicy::LeastMemory,
+        EmptyHeapPolicy::FewestHitches,
+        EmptyHeapPolicy::SegmentedPool,
+        EmptyHeapPolicy::FixedPool,
+    ] {
+        for kind in [SHARED, OWN_HEAP, COMMITTED] {
+            let gpu = open("discrete");
+            let allocator =
+                allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
+            let upload = |flags| place(HeapType::Upload, flags);
+            drop(buffer(&allocator, &upload(WITHIN), 1000));
+            let used = usage_of(&gpu, SegmentGroup::NonLocal);
+            assert!(!used.is_zero(), "{empty_heap_policy:?}: the backing buffer is held");
+            gpu.set_budget(Group::NonLocal, used);
+            let within = kind | ResourceAllocationFlags::WITHIN_BUDGET;
+            let made = try_buffer(&allocator, &upload(within), used.get());
+            drop(made.unwrap_or_else(|error| panic!("{empty_heap_policy:?}, {kind:?}: {error}")));
+        }
+    }
+}
+
+#[test]
+fn releasing_counts_the_heaps_of_unused_backing_buffers() {
+    for empty_heap_policy in [EmptyHeapPolicy::Default, EmptyHeapPolicy::FixedPool] {
+        let gpu = open("discrete");
+        let allocator = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
+        drop(buffer(&allocator, &place(HeapType::Upload, WITHIN), 1000));
+        let held = allocator.reserved();
+        assert!(held > ByteSize::ZERO, "{empty_heap_policy:?}");
+        assert_eq!(allocator.release_empty_heaps(), held, "{empty_heap_policy:?}");
+        assert_eq!(allocator.reserved(), ByteSize::ZERO);
+    }
+}
+
 #[test]
 fn each_algorithm_creates_smaller_heaps_near_a_limit() {
     for algorithm in ALGORITHMS {
