@@ -12,7 +12,8 @@ use crate::scene::{LONG, Scene, Thing, budget, mib, until};
 #[test]
 fn what_is_needed_soon_goes_while_another_thread_renders() {
     let max_stall = Duration::from_millis(200);
-    let scene = Scene::new(ResidencyManagerDesc { policy: PolicyKind::NextUse, max_stall, ..budget(3) });
+    let scene =
+        Scene::simulated(ResidencyManagerDesc { policy: PolicyKind::NextUse, max_stall, ..budget(3) });
     let (busy, steady_queue, queue) = (scene.queue(), scene.queue(), scene.queue());
     let things = scene.things(2);
     let (frame, steady) = (scene.work(&things[..1]), scene.work(&things[1..]));
@@ -76,7 +77,7 @@ fn what_is_not_used_any_more_goes_ahead_of_need() {
 /// What two queues use may go once either has finished, so the first to finish is waited for, and not the older one.
 #[test]
 fn the_first_of_the_queues_is_waited_for() {
-    let scene = Scene::new(ResidencyManagerDesc { max_stall: Duration::from_secs(3600), ..budget(2) });
+    let scene = Scene::simulated(ResidencyManagerDesc { max_stall: Duration::from_secs(3600), ..budget(2) });
     let (older, newer, queue) = (scene.queue(), scene.queue(), scene.queue());
     let things = scene.things(2);
     let older = scene.keep_busy(&older, &things[..1]);
