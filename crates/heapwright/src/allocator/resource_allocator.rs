@@ -199,7 +199,7 @@ impl ResourceAllocator {
     /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
     /// warning is logged.
     ///
-    /// Cost: O(fences + log n) for n waiting allocations.
+    /// Cost: O(fences + log n) for n waiting allocations, and O(n) if some of the same fence wait for a higher value.
     ///
     /// # Errors
     ///

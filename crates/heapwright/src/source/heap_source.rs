@@ -315,7 +315,8 @@ impl HeapSource {
     }
 }
 
-/// What limits more memory of a heap type in a segment group. A request asks for it once, and again after it released memory.
+/// The budget and the limits for more memory of a heap type in a segment group. A request determines them once, and again after it
+/// released memory.
 pub(crate) struct Limits<'a> {
     pub(crate) account: Account,
     budget: Budget,

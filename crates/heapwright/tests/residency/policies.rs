@@ -74,7 +74,8 @@ fn what_is_not_used_any_more_goes_ahead_of_need() {
     scene.end(things);
 }
 
-/// What two queues use may go once either has finished, so the first to finish is waited for, and not the older one.
+/// Each of two queues uses a heap that may be evicted afterwards. A submission waits for the queue that finishes first, and not for the one
+/// whose work is older.
 #[test]
 fn the_first_of_the_queues_is_waited_for() {
     let scene = Scene::simulated(ResidencyManagerDesc { max_stall: Duration::from_secs(3600), ..budget(2) });

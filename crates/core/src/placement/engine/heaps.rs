@@ -22,7 +22,8 @@ use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
 /// A request is placed in the heap in use with the smallest sufficient free range, among equals the one with
 /// the lowest number; then in an empty heap, then in a new one. A heap whose last request is freed is kept as the retention says.
 ///
-/// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator.
+/// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator. The first and the last empty heap of a size cost O(n) for n
+/// sizes of empty heaps.
 #[derive(Clone)]
 pub(super) struct Heaps<H> {
     rule: PlacementRule,
