@@ -1,4 +1,4 @@
-//! Modules use only the modules below them, in the order that ARCHITECTURE.md states.
+//! Modules use only the modules below them, in the order that ARCHITECTURE.md states, and programs compile only the modules they use.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -182,4 +182,65 @@ fn a_use_of_a_module_above_is_found() {
     assert!(!violations("core", &upside_down).is_empty());
     upside_down.remove("units");
     assert!(violations("core", &upside_down).iter().any(|line| line.ends_with("`units` is in no layer")));
+}
+
+/// Modules of which every function is `#[inline]` or generic, so that only programs that call them compile them.
+const INLINE: [&str; 2] = ["core/src/aliasing", "heapwright/src/transient"];
+
+/// The functions that are compiled with their crate, whoever uses it.
+#[derive(Default)]
+struct Compiled(Vec<String>);
+
+impl Compiled {
+    fn add(&mut self, attributes: &[syn::Attribute], signature: &syn::Signature) {
+        let is_generic = signature.generics.type_params().next().is_some()
+            || signature.inputs.iter().any(|input| {
+                matches!(input, syn::FnArg::Typed(typed) if matches!(*typed.ty, syn::Type::ImplTrait(_)))
+            });
+        if !is_generic && !attributes.iter().any(|attribute| attribute.path().is_ident("inline")) {
+            self.0.push(signature.ident.to_string());
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Compiled {
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        self.add(&function.attrs, &function.sig);
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        // Methods of a generic type are generic.
+        if item.generics.type_params().next().is_none() {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        self.add(&function.attrs, &function.sig);
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if module.ident != "tests" {
+            visit::visit_item_mod(self, module);
+        }
+    }
+}
+
+#[test]
+fn a_program_compiles_only_what_it_uses() {
+    let mut files = Vec::new();
+    INLINE.iter().for_each(|module| sources(&root().join("crates").join(module), &mut files));
+    let found = files.iter().flat_map(|file| {
+        let mut compiled = Compiled::default();
+        compiled.visit_file(&parse(file));
+        compiled.0.into_iter().map(move |name| format!("{}: {name}", file.display()))
+    });
+    let found: Vec<_> = found.collect();
+    assert!(
+        found.is_empty(),
+        "these functions need `#[inline]`, as CONTRIBUTING.md says:\n{}",
+        found.join("\n")
+    );
 }

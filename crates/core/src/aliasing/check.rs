@@ -43,6 +43,7 @@ pub enum PackingError {
 }
 
 impl fmt::Display for PackingError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count { buffers, offsets } => {
@@ -67,6 +68,7 @@ impl Error for PackingError {}
 /// # Errors
 ///
 /// Returns the first violation that is found.
+#[inline]
 pub fn check(instance: &Instance, offsets: &[HeapOffset]) -> Result<ByteSize, PackingError> {
     let buffers = instance.buffers();
     if buffers.len() != offsets.len() {

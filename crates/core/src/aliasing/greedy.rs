@@ -28,6 +28,7 @@ impl Order {
         [Self::Size, Self::Area, Self::Length, Self::Load, Self::SizeLength, Self::LoadLength, Self::Time];
 
     /// Sorts buffers into this order, those with a fixed offset first.
+    #[inline]
     pub(super) fn sort(self, instance: &Instance, buffers: &mut [u32]) {
         let sections = &instance.sections;
         let key = |&buffer: &u32| {
@@ -83,6 +84,7 @@ pub(super) struct Greedy<'a> {
 }
 
 impl<'a> Greedy<'a> {
+    #[inline]
     pub(super) fn new(instance: &'a Instance) -> Self {
         let leaves = instance.sections.len().next_power_of_two();
         let ranges = vec![Ranges::default(); 2 * leaves];
@@ -91,17 +93,20 @@ impl<'a> Greedy<'a> {
 
     /// Places the buffers in this order at `offsets` and returns the height. Stops early and returns `None` if the
     /// height would reach `limit`.
+    #[inline]
     pub(super) fn place(&mut self, order: &[u32], fit: Fit, limit: u64, offsets: &mut [u64]) -> Option<u64> {
         self.clear();
         self.place_others(order, fit, limit, offsets)
     }
 
     /// Forgets the placed buffers.
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.in_all.iter_mut().chain(&mut self.in_any).for_each(|ranges| ranges.0.clear());
     }
 
     /// Places buffers around those that are placed already, as [`place`](Self::place) does.
+    #[inline]
     pub(super) fn place_others(
         &mut self,
         order: &[u32],
@@ -145,6 +150,7 @@ impl<'a> Greedy<'a> {
     }
 
     /// Places a buffer from `bottom` to `top` if the memory is free, and returns whether it is.
+    #[inline]
     pub(super) fn place_at(&mut self, buffer: u32, bottom: u64, top: u64) -> bool {
         self.collect(buffer as usize);
         let free = self.used.iter().all(|&(start, end)| top <= start || end <= bottom);
@@ -155,6 +161,7 @@ impl<'a> Greedy<'a> {
     }
 
     /// Collects the memory of the placed buffers that conflict with this one.
+    #[inline]
     fn collect(&mut self, buffer: usize) {
         self.used.clear();
         for &(first, end) in self.instance.sections.ranges(buffer) {
@@ -167,6 +174,7 @@ impl<'a> Greedy<'a> {
         }
     }
 
+    #[inline]
     fn insert(&mut self, buffer: usize, bottom: u64, top: u64) {
         for &(first, end) in self.instance.sections.ranges(buffer) {
             for node in nodes_of(self.leaves, first, end) {
@@ -181,6 +189,7 @@ impl<'a> Greedy<'a> {
 }
 
 /// Returns the fewest nodes whose sections are exactly those from `first` to `end`.
+#[inline]
 fn nodes_of(leaves: usize, first: u32, end: u32) -> impl Iterator<Item = usize> {
     let (mut low, mut high) = (first as usize + leaves, end as usize + leaves);
     let mut upper = None;
@@ -204,6 +213,7 @@ fn nodes_of(leaves: usize, first: u32, end: u32) -> impl Iterator<Item = usize> 
 }
 
 /// Returns the leaf of a section and all nodes above it.
+#[inline]
 fn above(leaves: usize, section: u32) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(section as usize + leaves), |&node| (node > 1).then_some(node / 2))
 }
@@ -213,6 +223,7 @@ fn above(leaves: usize, section: u32) -> impl Iterator<Item = usize> {
 struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
+    #[inline]
     fn insert(&mut self, start: u64, end: u64) {
         let from = self.0.partition_point(|range| range.1 < start);
         let to = from + self.0[from..].partition_point(|range| range.0 <= end);
@@ -226,6 +237,7 @@ impl Ranges {
 }
 
 /// Moves the buffers that reach above `target` forward in an order, so that the next packing places them earlier.
+#[inline]
 pub(super) fn promote(instance: &Instance, order: &mut Vec<u32>, offsets: &[u64], target: u64) {
     let mut positions: Vec<(usize, usize, u32)> = (order.iter().enumerate())
         .map(|(position, &buffer)| {
@@ -242,6 +254,7 @@ pub(super) fn promote(instance: &Instance, order: &mut Vec<u32>, offsets: &[u64]
 }
 
 /// Moves the buffers with a fixed offset to the front, without another change of the order.
+#[inline]
 pub(super) fn fixed_first(instance: &Instance, order: &mut Vec<u32>) {
     let is_fixed = |buffer: &u32| instance.buffers[*buffer as usize].fixed_offset.is_some();
     let (mut first, others): (Vec<u32>, Vec<u32>) = order.iter().partition(|&buffer| is_fixed(buffer));
@@ -250,10 +263,12 @@ pub(super) fn fixed_first(instance: &Instance, order: &mut Vec<u32>) {
 }
 
 /// Splits buffers into parts between which there is no conflict.
+#[inline]
 pub(super) fn connected_parts(instance: &Instance) -> Vec<Vec<u32>> {
     let sections = &instance.sections;
     // The first section of each connected run: ranges of intervals connect neighbouring sections.
     let mut parent: Vec<u32> = (0..index(sections.len())).collect();
+    #[inline]
     fn find(parent: &mut [u32], section: u32) -> u32 {
         let mut root = section;
         while parent[root as usize] != root {

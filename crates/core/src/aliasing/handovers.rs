@@ -26,6 +26,7 @@ pub struct Handover {
 impl Handover {
     /// Returns the range of memory.
     #[must_use]
+    #[inline]
     pub fn range(&self) -> HeapRange {
         let size = self.end.checked_distance_from(self.start).unwrap_or(ByteSize::ZERO);
         HeapRange::new(self.start, size).unwrap_or(HeapRange::whole(ByteSize::ZERO))
@@ -34,6 +35,7 @@ impl Handover {
 
 /// Returns the buffers of an instance in the order in which they use memory that they share: once, or once for each interval of the
 /// lifetime.
+#[inline]
 fn turns(instance: &Instance) -> Vec<usize> {
     let count = instance.buffers.len();
     let mut turns: Vec<(i64, usize)> = match &instance.lifetimes {
@@ -53,11 +55,13 @@ fn turns(instance: &Instance) -> Vec<usize> {
 }
 
 /// Returns the granules that a range touches.
+#[inline]
 fn expand((start, end): (u64, u64), granule: Alignment) -> (u64, u64) {
     let mask = granule.get() - 1;
     (start & !mask, end.saturating_add(mask) & !mask)
 }
 
+#[inline]
 fn ranges(instance: &Instance, offsets: &[HeapOffset]) -> Vec<(u64, u64)> {
     (instance.buffers.iter().zip(offsets))
         .map(|(desc, offset)| (offset.get(), offset.get() + desc.size.get()))
@@ -66,6 +70,7 @@ fn ranges(instance: &Instance, offsets: &[HeapOffset]) -> Vec<(u64, u64)> {
 
 /// Returns the handovers of a packing in each repetition of the lifetimes but the first, by buffer.
 #[must_use]
+#[inline]
 pub fn handovers(instance: &Instance, packing: &Packing) -> Vec<Handover> {
     handovers_in_granules(instance, packing, |_| Alignment::ONE)
 }
@@ -136,6 +141,7 @@ pub(super) fn handovers_in_granules(
 
 /// Returns the number of pairs of buffers of which one takes over memory from the other: the aliasing barriers of a frame.
 #[must_use]
+#[inline]
 pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
     let pairs: BTreeSet<(usize, usize)> =
         handovers(instance, packing).iter().map(|handover| (handover.from, handover.to)).collect();
@@ -146,6 +152,7 @@ pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
 /// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs.
 ///
 /// `stop` is called often and ends the work early when it returns true. O(buffers) for each try, and O(buffers²) once.
+#[inline]
 pub fn reduce_aliasing_pairs(
     instance: &Instance,
     packing: &mut Packing,
@@ -210,6 +217,7 @@ pub fn reduce_aliasing_pairs(
 const POLL: u64 = 16;
 
 /// Returns which buffers live at the same time.
+#[inline]
 fn conflicts(instance: &Instance) -> BitMatrix {
     let count = instance.buffers.len();
     let mut conflicts = BitMatrix::new(count);
@@ -242,6 +250,7 @@ struct Pairs {
 }
 
 impl Pairs {
+    #[inline]
     fn new(instance: &Instance, packing: &Packing) -> Self {
         let turns = turns(instance);
         let buffers = instance.buffers.len();
@@ -268,6 +277,7 @@ impl Pairs {
     }
 
     /// Moves a buffer and counts again.
+    #[inline]
     fn place(&mut self, buffer: usize, new: (u64, u64)) {
         let old = std::mem::replace(&mut self.ranges[buffer], new);
         self.moved = (buffer, old);
@@ -287,6 +297,7 @@ impl Pairs {
     }
 
     /// Undoes the last [`place`](Self::place).
+    #[inline]
     fn take_back(&mut self) {
         self.ranges[self.moved.0] = self.moved.1;
         for (buffer, before) in self.changed.drain(..) {
@@ -297,6 +308,7 @@ impl Pairs {
 
     /// Returns the number of buffers from which a buffer takes over memory: the last users of each byte, going back from
     /// each of its turns and through the repetition before.
+    #[inline]
     fn count_predecessors(&mut self, buffer: usize) -> usize {
         self.found.clear();
         for &turn in &self.turns_of[buffer] {

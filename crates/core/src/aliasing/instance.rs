@@ -22,12 +22,14 @@ pub struct Buffer {
 impl Buffer {
     /// Creates a buffer of `size` bytes that may be placed at any offset.
     #[must_use]
+    #[inline]
     pub const fn new(size: ByteSize) -> Self {
         Self { size, alignment: Alignment::ONE, fixed_offset: None, hint: None }
     }
 
     /// Returns the buffer with this alignment.
     #[must_use]
+    #[inline]
     pub const fn with_alignment(self, alignment: Alignment) -> Self {
         Self { alignment, ..self }
     }
@@ -80,6 +82,7 @@ impl Instance {
     ///
     /// Returns an error if a buffer has no size or no lifetime, if its intervals are empty or not ascending, if its
     /// fixed offset is impossible, or if the sizes have more than 62 bits in all.
+    #[inline]
     pub fn with_intervals(buffers: Vec<Buffer>, lives: Vec<Vec<Interval>>) -> Result<Self, InstanceError> {
         check_buffers(&buffers)?;
         if lives.len() != buffers.len() {
@@ -131,6 +134,7 @@ impl Instance {
         Self::new(buffers, Lifetimes::Order(order)).with_checked_offsets()
     }
 
+    #[inline]
     fn new(buffers: Vec<Buffer>, lifetimes: Lifetimes) -> Self {
         let sections = match &lifetimes {
             Lifetimes::Intervals(lives) => Sections::of_intervals(&buffers, lives),
@@ -141,18 +145,21 @@ impl Instance {
 
     /// Returns the buffers, in the order in which they were given.
     #[must_use]
+    #[inline]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
     }
 
     /// Returns the sum of all sizes: the memory that the buffers would take without aliasing.
     #[must_use]
+    #[inline]
     pub fn total_size(&self) -> ByteSize {
         ByteSize::new(self.buffers.iter().map(|buffer| buffer.size.get()).sum())
     }
 
     /// Returns whether two different buffers live at the same time, so that they cannot share memory.
     #[must_use]
+    #[inline]
     pub fn conflict(&self, first: usize, second: usize) -> bool {
         first != second
             && match &self.lifetimes {
@@ -162,6 +169,7 @@ impl Instance {
     }
 
     /// Returns some of the buffers as an instance of their own.
+    #[inline]
     pub(super) fn subset(&self, buffers: &[u32]) -> Self {
         let lifetimes = match &self.lifetimes {
             Lifetimes::Intervals(lives) => {
@@ -183,6 +191,7 @@ impl Instance {
     }
 
     /// Checks that buffers with fixed offsets that live at the same time do not overlap.
+    #[inline]
     fn with_checked_offsets(self) -> Result<Self, InstanceError> {
         let fixed: Vec<(usize, u64)> = (self.buffers.iter().enumerate())
             .filter_map(|(index, buffer)| buffer.fixed_offset.map(|offset| (index, offset.get())))
@@ -202,6 +211,7 @@ impl Instance {
 }
 
 /// Returns whether two ascending lists of intervals have an instant in common.
+#[inline]
 fn intersect(first: &[Interval], second: &[Interval]) -> bool {
     let (mut i, mut j) = (0, 0);
     while let (Some(a), Some(b)) = (first.get(i), second.get(j)) {
@@ -216,6 +226,7 @@ fn intersect(first: &[Interval], second: &[Interval]) -> bool {
 /// Sums of sizes stay below this, so that no sum of an offset, a size and an alignment overflows.
 pub(super) const LIMIT: u64 = 1 << 62;
 
+#[inline]
 fn check_buffers(buffers: &[Buffer]) -> Result<(), InstanceError> {
     let mut total = 0_u64;
     for (index, buffer) in buffers.iter().enumerate() {
@@ -291,6 +302,7 @@ pub enum Violated {
 }
 
 impl fmt::Display for Violated {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSize => f.write_str("the size is zero"),
@@ -331,6 +343,7 @@ impl fmt::Display for Violated {
 }
 
 impl fmt::Display for InstanceError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.buffer {
             Some(buffer) => write!(f, "buffer {buffer}: {}", self.rule),
@@ -349,20 +362,24 @@ pub(super) struct BitMatrix {
 }
 
 impl BitMatrix {
+    #[inline]
     pub(super) fn new(rows: usize) -> Self {
         let words_per_row = rows.div_ceil(64);
         Self { words_per_row, words: vec![0; words_per_row * rows] }
     }
 
+    #[inline]
     pub(super) fn get(&self, row: usize, column: usize) -> bool {
         self.words[row * self.words_per_row + column / 64] >> (column % 64) & 1 != 0
     }
 
+    #[inline]
     pub(super) fn set(&mut self, row: usize, column: usize) {
         self.words[row * self.words_per_row + column / 64] |= 1 << (column % 64);
     }
 
     /// Sets all bits of `row` that are set in `other`.
+    #[inline]
     pub(super) fn include_row(&mut self, row: usize, other: usize) {
         for word in 0..self.words_per_row {
             self.words[row * self.words_per_row + word] |= self.words[other * self.words_per_row + word];
@@ -387,6 +404,7 @@ pub(super) struct Sections {
 }
 
 impl Sections {
+    #[inline]
     pub(super) fn of_intervals(buffers: &[Buffer], lives: &[Vec<Interval>]) -> Self {
         // Ends sort before beginnings at the same instant, because intervals are half open.
         let mut events: Vec<(i64, bool, u32, u32)> = Vec::with_capacity(2 * lives.len());
@@ -423,6 +441,7 @@ impl Sections {
         sections
     }
 
+    #[inline]
     pub(super) fn of_order(buffers: &[Buffer], order: &BitMatrix) -> Self {
         let count = buffers.len();
         let conflict = |a: usize, b: usize| a != b && !order.get(a, b) && !order.get(b, a);
@@ -477,32 +496,38 @@ impl Sections {
     }
 
     /// Returns the number of sections.
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.loads.len()
     }
 
     /// Returns the ranges of sections in which a buffer lives.
+    #[inline]
     pub(super) fn ranges(&self, buffer: usize) -> &[(u32, u32)] {
         &self.ranges[self.starts[buffer] as usize..self.starts[buffer + 1] as usize]
     }
 
     /// Returns the sections in which a buffer lives.
+    #[inline]
     pub(super) fn of(&self, buffer: usize) -> impl Iterator<Item = usize> + '_ {
         self.ranges(buffer).iter().flat_map(|&(first, end)| first as usize..end as usize)
     }
 
     /// Returns the number of sections in which a buffer lives.
+    #[inline]
     pub(super) fn count_of(&self, buffer: usize) -> usize {
         self.ranges(buffer).iter().map(|&(first, end)| (end - first) as usize).sum()
     }
 
     /// Returns the section with the largest sum of sizes, the first of them if there are several.
+    #[inline]
     pub(super) fn heaviest(&self) -> Option<usize> {
         (0..self.len()).max_by_key(|&section| (self.loads[section], Reverse(section)))
     }
 }
 
 /// Returns a number of buffers or sections as an index. Instances are in memory, so they have fewer than 2^32.
+#[inline]
 pub(super) fn index(number: usize) -> u32 {
     u32::try_from(number).expect("an instance has fewer than 2^32 buffers")
 }

@@ -32,6 +32,8 @@
 //!    which of them share memory, and behind a buffer, of which only a part may have been used, the resources before it count, too.
 //!    `frame/passes.rs` divides the passes into submissions, between which queues wait for each other.
 
+// Every function is `#[inline]`, so that only programs that call it compile it (CONTRIBUTING.md, Style).
+
 mod check;
 pub mod frame;
 mod greedy;

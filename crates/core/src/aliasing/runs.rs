@@ -52,6 +52,7 @@ struct Schedule {
 
 impl Schedule {
     /// Returns the run that is `ahead` of the next one.
+    #[inline]
     fn run(&self, part: &Part, ahead: u64) -> Run {
         let number = self.runs + ahead;
         let (aim, unit) = (self.aim, self.unit);
@@ -78,6 +79,7 @@ impl Schedule {
     }
 
     /// Takes the result of the next run into account.
+    #[inline]
     fn learn(&mut self, run: &Run, outcome: &Outcome, part: &mut Part) {
         match outcome {
             Outcome::Packed(_) => {
@@ -98,6 +100,7 @@ impl Schedule {
 
 impl Planner<'_, '_> {
     /// Runs many short searches with different strategies and heights.
+    #[inline]
     pub(super) fn search_exactly(&mut self, part: &mut Part, problem: &Problem, aim: u64) {
         let unit = problem.unit.max(1);
         part.bound = part.bound.next_multiple_of(unit);
@@ -123,6 +126,7 @@ impl Planner<'_, '_> {
         }
     }
 
+    #[inline]
     fn keep_lower(&mut self, part: &mut Part, problem: &Problem, packed: &[u64]) {
         let tops = packed.iter().enumerate().map(|(buffer, &offset)| offset + problem.size(buffer));
         let height = tops.max().unwrap_or(0);
@@ -134,6 +138,7 @@ impl Planner<'_, '_> {
         }
     }
 
+    #[inline]
     fn search_alone(&mut self, problem: &Problem, run: &Run) -> Outcome {
         let mut limit = run.limit;
         search(problem, run.target, Strategy { number: run.strategy }, || {
@@ -143,6 +148,7 @@ impl Planner<'_, '_> {
     }
 
     /// Executes each run on its own thread.
+    #[inline]
     fn search_together(&mut self, problem: &Problem, runs: &[Run]) -> Vec<Outcome> {
         let is_stopped = AtomicBool::new(false);
         let ended = AtomicUsize::new(0);
@@ -198,6 +204,7 @@ struct End<'a> {
 }
 
 impl Drop for End<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
         self.caller.unpark();
@@ -205,6 +212,7 @@ impl Drop for End<'_> {
 }
 
 /// Returns the terms of the sequence 1, 1, 2, 1, 1, 2, 4, ...: limits of restarts for searches of unknown length.
+#[inline]
 fn luby(term: u64) -> u64 {
     let mut term = term + 1;
     loop {
@@ -224,6 +232,7 @@ const STEPS_PER_BUFFER: u64 = 8;
 
 impl Planner<'_, '_> {
     /// Packs the buffers of the heaviest sections first, with each threshold. `round` doubles the steps of each search.
+    #[inline]
     pub(super) fn pack_heaviest_first(&mut self, part: &mut Part, aim: u64, round: u32) {
         let mut last = 0;
         for threshold in THRESHOLDS {
@@ -257,6 +266,7 @@ impl Planner<'_, '_> {
 
     /// Returns the buffers of a part that live in sections with at least this load, in thousandths of the largest, and those
     /// with fixed offsets, which none of them may overlap.
+    #[inline]
     fn heaviest(&self, part: &Part, threshold: u64) -> Vec<u32> {
         let sections = &self.instance.sections;
         let load = |&section: &usize| u128::from(sections.loads[section]);
@@ -271,6 +281,7 @@ impl Planner<'_, '_> {
     }
 
     /// Places the buffers of a core at their offsets and the others around them. Keeps the packing if it is lower.
+    #[inline]
     fn place_around(&mut self, part: &mut Part, core: &[u32], offsets: &[HeapOffset]) {
         let desc = |buffer: u32| self.instance.buffers[buffer as usize];
         let mut placed = self.offsets.clone();
@@ -302,6 +313,7 @@ impl Planner<'_, '_> {
 }
 
 impl Instance {
+    #[inline]
     fn forget_hints(&mut self) {
         self.buffers.iter_mut().for_each(|buffer| *buffer = Buffer { hint: None, ..*buffer });
     }

@@ -26,6 +26,7 @@ pub struct SolveOptions {
 
 impl Default for SolveOptions {
     /// Any height, 200,000 steps, one thread, no slack.
+    #[inline]
     fn default() -> Self {
         Self { capacity: None, steps: 200_000, threads: NonZero::<usize>::MIN, hint_slack_permille: 0 }
     }
@@ -59,6 +60,7 @@ impl Instance {
     /// Returns the largest sum of sizes of buffers that live at the same time. For a partial order, it is the largest
     /// among the sets of buffers that the planner uses, not among all.
     #[must_use]
+    #[inline]
     pub fn load(&self) -> Load {
         match self.sections.heaviest() {
             None => Load { size: ByteSize::ZERO, instant: None },
@@ -75,6 +77,7 @@ impl Instance {
 /// `stop` is called often and ends the work early when it returns true, for example at a time limit; the best packing so
 /// far is returned.
 #[must_use]
+#[inline]
 pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut() -> bool) -> Packing {
     let mut planner = Planner::new(instance, options, stop);
     let enough = options.capacity.map_or(0, ByteSize::get);
@@ -128,6 +131,7 @@ impl Work<'_> {
     const POLL: u64 = 64;
 
     /// Takes a step. Returns false if there is none left.
+    #[inline]
     pub(super) fn step(&mut self) -> bool {
         if self.left == 0 || (self.taken.is_multiple_of(Self::POLL) && self.poll()) {
             return false;
@@ -138,16 +142,19 @@ impl Work<'_> {
     }
 
     /// Takes steps that were made elsewhere.
+    #[inline]
     pub(super) fn take(&mut self, steps: u64) {
         self.left = self.left.saturating_sub(steps);
         self.taken += steps;
     }
 
+    #[inline]
     pub(super) fn poll(&mut self) -> bool {
         self.stopped = self.stopped || (self.stop)();
         self.stopped
     }
 
+    #[inline]
     pub(super) fn done(&self) -> bool {
         self.stopped || self.left == 0
     }
@@ -175,6 +182,7 @@ pub(super) struct Planner<'a, 'b> {
 }
 
 impl<'a, 'b> Planner<'a, 'b> {
+    #[inline]
     pub(super) fn new(
         instance: &'a Instance,
         options: &SolveOptions,
@@ -190,6 +198,7 @@ impl<'a, 'b> Planner<'a, 'b> {
     }
 
     /// Creates a part and its first packing: the lower one of first fit and best fit by size.
+    #[inline]
     pub(super) fn part(&mut self, buffers: Vec<u32>) -> Part {
         let instance = self.instance;
         let sections = &instance.sections;
@@ -211,11 +220,13 @@ impl<'a, 'b> Planner<'a, 'b> {
         part
     }
 
+    #[inline]
     pub(super) fn is_large(&self, part: &Part) -> bool {
         Problem::is_too_large(part.buffers.len(), self.instance.sections.len())
     }
 
     /// Tries other orders, each by first fit and by best fit.
+    #[inline]
     fn improve_orders(&mut self, part: &mut Part, aim: u64) {
         for order in &Order::ALL[1..] {
             let mut buffers = part.buffers.clone();
@@ -233,6 +244,7 @@ impl<'a, 'b> Planner<'a, 'b> {
     }
 
     /// Places the buffers in an order and keeps the packing if it is lower.
+    #[inline]
     fn try_order(&mut self, part: &mut Part, order: &[u32], fit: Fit) {
         let mut placed = self.offsets.clone();
         if let Some(height) = self.greedy.place(order, fit, part.height, &mut placed) {
@@ -243,6 +255,7 @@ impl<'a, 'b> Planner<'a, 'b> {
     }
 
     /// Searches for lower packings until the height is proved, at most `aim`, or no work may be done any more.
+    #[inline]
     fn search(&mut self, part: &mut Part, aim: u64) {
         match Problem::new(self.instance, part.buffers.clone()) {
             Some(problem) => self.search_exactly(part, &problem, aim),
@@ -251,6 +264,7 @@ impl<'a, 'b> Planner<'a, 'b> {
     }
 
     /// Packs the heaviest sections first, in turns with repetitions of first fit.
+    #[inline]
     pub(super) fn search_orders(&mut self, part: &mut Part, aim: u64) {
         let mut random = Random::new(1);
         for round in 0.. {
@@ -263,6 +277,7 @@ impl<'a, 'b> Planner<'a, 'b> {
     }
 
     /// Repeats first fit, each time with the buffers at the top moved forward.
+    #[inline]
     fn repeat_first_fit(&mut self, part: &mut Part, aim: u64, random: &mut Random) {
         let mut placed = self.offsets.clone();
         let mut order = part.order.clone();
@@ -297,6 +312,7 @@ impl Planner<'_, '_> {
     /// most [`SolveOptions::hint_slack_permille`] above `bound`, which the heap has anyway: at first all of them, then all but
     /// those that conflict with a buffer that has to move. Otherwise keeps them if the packing is no higher than that of
     /// first fit.
+    #[inline]
     pub(super) fn keep_hints(&mut self, part: &mut Part, bound: u64) {
         let instance = self.instance;
         if part.buffers.iter().all(|&buffer| instance.buffers[buffer as usize].hint.is_none()) {
@@ -333,6 +349,7 @@ impl Planner<'_, '_> {
 
     /// Places buffers at their hints, and the others around them by first fit. Keeps the packing if it is at most `limit`
     /// high. Returns the buffers that are at their hints, the others, and whether the packing is kept.
+    #[inline]
     fn place_at_hints(&mut self, part: &mut Part, limit: u64) -> (Vec<u32>, Vec<u32>, bool) {
         let instance = self.instance;
         let mut placed = self.offsets.clone();
@@ -362,6 +379,7 @@ impl Planner<'_, '_> {
 
     /// Searches for a packing of at most this height in which some buffers have the offsets of their hints. Returns whether
     /// there is one.
+    #[inline]
     fn search_around(&mut self, part: &mut Part, kept: &[u32], limit: u64) -> bool {
         let mut instance = self.instance.subset(&part.buffers);
         let mut is_kept = vec![false; self.instance.buffers.len()];

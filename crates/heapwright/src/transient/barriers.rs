@@ -53,6 +53,7 @@ impl TransientResources {
     /// * No other code transitions the resources. If a pass has other barriers of them, such as between two dispatches, they
     ///   are of the frame's [model](Self::barrier_model), or name no resource.
     /// * `self` lives until the GPU has finished the frame.
+    #[inline]
     pub unsafe fn begin_pass(&self, list: &ID3D12GraphicsCommandList, pass: PassId) -> Result<(), Error> {
         let record = self.record(pass)?;
         // SAFETY: the caller's promises.
@@ -75,6 +76,7 @@ impl TransientResources {
     /// # Safety
     ///
     /// The conditions of [`begin_pass`](Self::begin_pass) apply.
+    #[inline]
     pub unsafe fn end_pass(&self, list: &ID3D12GraphicsCommandList, pass: PassId) -> Result<(), Error> {
         let record = self.record(pass)?;
         // SAFETY: the caller's promises.
@@ -86,6 +88,7 @@ impl TransientResources {
     /// # Safety
     ///
     /// The conditions of [`begin_pass`](Self::begin_pass) apply.
+    #[inline]
     unsafe fn barriers(
         &self,
         list: &ID3D12GraphicsCommandList,
@@ -106,6 +109,7 @@ impl TransientResources {
     }
 
     /// Returns a resource for a barrier, which does not release it.
+    #[inline]
     pub(super) fn borrowed(&self, resource: FrameResourceId) -> ManuallyDrop<Option<ID3D12Resource>> {
         let resource: *const ID3D12Resource = self.resource_at(resource);
         // SAFETY: the pointer is valid, and the copy is never dropped. It is used while the original is alive.
@@ -117,6 +121,7 @@ impl TransientResources {
     /// # Safety
     ///
     /// The conditions of [`begin_pass`](Self::begin_pass) apply.
+    #[inline]
     pub(super) unsafe fn record_legacy(&self, list: &ID3D12GraphicsCommandList, barriers: &[Barrier]) {
         let recorded: Vec<D3D12_RESOURCE_BARRIER> =
             barriers.iter().filter_map(|&barrier| self.to_legacy(barrier)).collect();
@@ -126,6 +131,7 @@ impl TransientResources {
         }
     }
 
+    #[inline]
     fn to_legacy(&self, barrier: Barrier) -> Option<D3D12_RESOURCE_BARRIER> {
         let borrowed = |resource: FrameResourceId| self.borrowed(resource);
         let (kind, barrier) = match barrier {
@@ -174,6 +180,7 @@ impl TransientResources {
     /// # Safety
     ///
     /// The conditions of [`begin_pass`](Self::begin_pass) apply, and the list is for a queue of the kind `queue`.
+    #[inline]
     pub(super) unsafe fn record_enhanced(
         &self,
         list: &ID3D12GraphicsCommandList,
@@ -226,6 +233,7 @@ impl TransientResources {
         Ok(())
     }
 
+    #[inline]
     fn add(&self, groups: &mut Groups, queue: QueueKind, barrier: Barrier) {
         match barrier {
             Barrier::Aliasing { scopes, .. } => {
@@ -258,6 +266,7 @@ impl TransientResources {
         }
     }
 
+    #[inline]
     fn push(
         &self,
         groups: &mut Groups,
@@ -298,6 +307,7 @@ impl TransientResources {
         });
     }
 
+    #[inline]
     fn described(&self, resource: FrameResourceId) -> &Resource {
         &self.frame.0.resources()[resource.0]
     }

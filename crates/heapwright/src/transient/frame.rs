@@ -24,22 +24,26 @@ pub(super) struct Resource {
 }
 
 impl Resource {
+    #[inline]
     pub(super) fn is_buffer(&self) -> bool {
         self.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
     }
 
+    #[inline]
     pub(super) fn is_target(&self) -> bool {
         let flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
         self.desc.Flags & flags != 0
     }
 
     /// Returns whether the state becomes COMMON at the end of each `ExecuteCommandLists`.
+    #[inline]
     pub(super) fn decays(&self) -> bool {
         self.is_buffer() || self.desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0
     }
 }
 
 impl OfKind for Resource {
+    #[inline]
     fn kind(&self) -> ResourceKind {
         let has = |flag| self.desc.Flags & flag != 0;
         let unordered_access = has(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
@@ -60,11 +64,13 @@ impl OfKind for Resource {
 impl TransientFrame {
     /// Creates a frame without passes.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a queue: one that executes the command lists of passes.
+    #[inline]
     pub fn add_queue(&mut self, kind: QueueKind) -> QueueId {
         self.0.add_queue(kind)
     }
@@ -74,6 +80,7 @@ impl TransientFrame {
     /// # Errors
     ///
     /// Invalid argument if the queue is not of this frame.
+    #[inline]
     pub fn add_pass(&mut self, queue: QueueId) -> Result<PassId, Error> {
         if queue.0 >= self.0.queues().len() {
             return Err(malformed(FrameError::UnknownQueue(queue)));
@@ -86,6 +93,7 @@ impl TransientFrame {
     /// # Errors
     ///
     /// Invalid argument if the pass is not of this frame.
+    #[inline]
     pub fn set_may_be_skipped(&mut self, pass: PassId) -> Result<(), Error> {
         self.0.set_may_be_skipped(pass).map_err(malformed)
     }
@@ -96,6 +104,7 @@ impl TransientFrame {
     /// # Errors
     ///
     /// Invalid argument if a pass is not of this frame, or unless `before` was added before `after`.
+    #[inline]
     pub fn add_dependency(&mut self, before: PassId, after: PassId) -> Result<(), Error> {
         self.0.add_dependency(before, after).map_err(malformed)
     }
@@ -103,6 +112,7 @@ impl TransientFrame {
     /// Adds a resource. `clear_value` is the optimized clear value of a render target or depth-stencil texture.
     ///
     /// Buffers are not aligned tightly: no document defines what that means for memory that is shared.
+    #[inline]
     pub fn add_resource(
         &mut self,
         desc: &D3D12_RESOURCE_DESC,
@@ -120,6 +130,7 @@ impl TransientFrame {
     ///
     /// Invalid argument if pass or resource are not of this frame, if the pass uses the resource in another state
     /// already, or if the state does not permit the use or the pass's queue the state.
+    #[inline]
     pub fn add_use(
         &mut self,
         pass: PassId,
@@ -162,11 +173,13 @@ impl TransientFrame {
     }
 
     /// Returns the queue of a pass.
+    #[inline]
     pub(super) fn queue_of(&self, pass: usize) -> QueueKind {
         self.0.queues()[self.0.passes()[pass].queue.0]
     }
 }
 
+#[inline]
 pub(super) fn malformed(error: FrameError) -> Error {
     let field = match error {
         FrameError::UnknownQueue(_) => "queue",

@@ -40,6 +40,7 @@ pub struct TransientHeaps {
 
 // By hand: derived, it would be code for all of the state.
 impl fmt::Debug for TransientHeaps {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransientHeaps").finish_non_exhaustive()
     }
@@ -58,6 +59,7 @@ const MULTISAMPLED: Alignment = match Alignment::new(4 << 20) {
 impl TransientHeaps {
     /// Creates heaps of an allocator; none has memory yet.
     #[must_use]
+    #[inline]
     pub fn new(allocator: &ResourceAllocator) -> Self {
         let inner = allocator.inner();
         // Microsoft does not define how tight alignment changes aliasing.
@@ -75,6 +77,7 @@ impl TransientHeaps {
     /// Uses legacy barriers even if the device has enhanced ones: for programs whose passes have legacy barriers of the
     /// resources, and for tools that know no others.
     #[must_use]
+    #[inline]
     pub fn with_legacy_barriers(self) -> Self {
         Self { barriers: BarrierModel::Legacy, ..self }
     }
@@ -95,6 +98,7 @@ impl TransientHeaps {
     /// Invalid argument, with the resource and the passes, if the frame reads contents that it did not write, if first
     /// uses or states have no order, or if a description is not valid; otherwise the errors of
     /// [`ResourceAllocator::create`].
+    #[inline]
     pub fn prepare(&mut self, frame: &TransientFrame) -> Result<Arc<TransientResources>, Error> {
         let is_same =
             |last: &&Arc<TransientResources>| last.frame == *frame && last.barrier_model() == self.barriers;
@@ -136,11 +140,13 @@ impl TransientHeaps {
     }
 
     /// Forgets the frame that was prepared last, so that its memory is freed as soon as the program drops its resources.
+    #[inline]
     pub fn release(&mut self) {
         self.last = None;
     }
 
     /// Returns the planner's description of the resources. Those that the last frame had, too, have their offsets as hints.
+    #[inline]
     fn described(&self, frame: &TransientFrame, requirements: &[ResourceRequirements]) -> Vec<FrameResource> {
         let mut taken = vec![false; self.last.as_ref().map_or(0, |last| last.frame.0.resources().len())];
         (frame.0.resources().iter().zip(requirements))
@@ -159,6 +165,7 @@ impl TransientHeaps {
     }
 
     /// Returns the memory of a heap: that of the last frame if possible.
+    #[inline]
     fn memory(&mut self, frame: &TransientFrame, heap: &HeapPlan) -> Result<Heap, Error> {
         let of_heap = |resource: &&Resource| heap.category.is_none_or(|of| resource.kind().category() == of);
         let mut held = frame.0.resources().iter().filter(of_heap);
@@ -192,6 +199,7 @@ impl TransientHeaps {
         Ok(Heap { kind, range: Arc::new(range) })
     }
 
+    #[inline]
     fn refused(&self, requested: ByteSize, refusal: Refusal) -> Error {
         self.allocator.inner().refused(HeapType::Default, requested, refusal, false)
     }
@@ -199,6 +207,7 @@ impl TransientHeaps {
 
 /// Returns whether resources can be created in layouts, and whether command lists have barriers for them: a layer between
 /// the program and D3D12 may know fewer interfaces than the device.
+#[inline]
 fn has_enhanced_barriers(heaps: &HeapKinds) -> bool {
     let devices = &heaps.source.devices;
     let (true, Some(device), Some(_)) = (heaps.caps.enhanced_barriers, &devices.device4, &devices.device10)
@@ -211,6 +220,7 @@ fn has_enhanced_barriers(heaps: &HeapKinds) -> bool {
     list.is_ok()
 }
 
+#[inline]
 fn create(
     range: &PlacedRange,
     offset: HeapOffset,
@@ -226,6 +236,7 @@ fn create(
     range.create_resource_at(offset, &desc, &placed.desc)
 }
 
+#[inline]
 fn pool_desc(kind: HeapKind) -> PoolDesc {
     PoolDesc {
         name: "transient resources".to_owned(),
@@ -242,6 +253,7 @@ fn pool_desc(kind: HeapKind) -> PoolDesc {
 }
 
 /// Returns the error for a resource that the planner would have to leave undefined.
+#[inline]
 fn mistake(resource: FrameResourceId, reason: NotAliased) -> Error {
     let rule = match reason {
         NotAliased::ReadBeforeWrite { pass } => format!(
@@ -291,6 +303,7 @@ impl TransientResources {
     /// # Errors
     ///
     /// Invalid argument if the resource is not of the frame.
+    #[inline]
     pub fn resource(&self, resource: FrameResourceId) -> Result<&ID3D12Resource, Error> {
         let rule = || malformed(FrameError::UnknownResource(resource));
         self.resources.get(resource.0).ok_or_else(rule)
@@ -298,24 +311,28 @@ impl TransientResources {
 
     /// Returns the passes that are executed together, in the order in which they are passed to the queues.
     #[must_use]
+    #[inline]
     pub fn submissions(&self) -> &[Submission] {
         &self.plan.submissions
     }
 
     /// Returns the plan: heaps, offsets, and which resource takes over memory from which.
     #[must_use]
+    #[inline]
     pub fn plan(&self) -> &FramePlan {
         &self.plan
     }
 
     /// Returns which barriers are recorded.
     #[must_use]
+    #[inline]
     pub fn barrier_model(&self) -> BarrierModel {
         self.plan.barriers
     }
 
     /// Returns the bytes of the heaps that the resources take.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> ByteSize {
         self.heaps.iter().map(|heap| heap.range.range().size()).fold(ByteSize::ZERO, ByteSize::saturating_add)
     }
@@ -327,23 +344,27 @@ impl TransientResources {
     ///
     /// The errors of [`ResidencyList::add`].
     #[cfg(feature = "residency")]
+    #[inline]
     pub fn add_to(&self, list: &ResidencyList) -> Result<(), Error> {
         let mut open = list.open()?;
         self.heaps.iter().filter_map(|heap| heap.range.heap().residency()).try_for_each(|heap| open.add(heap))
     }
 
+    #[inline]
     pub(super) fn record(&self, pass: PassId) -> Result<&PassRecord, Error> {
         let rule = || malformed(FrameError::UnknownPass(pass));
         self.states.passes.get(pass.0).ok_or_else(rule)
     }
 
     /// Returns a resource of one of the frame's barriers.
+    #[inline]
     pub(super) fn resource_at(&self, resource: FrameResourceId) -> &ID3D12Resource {
         &self.resources[resource.0]
     }
 }
 
 impl fmt::Debug for TransientResources {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransientResources")
             .field("frame", &self.frame)

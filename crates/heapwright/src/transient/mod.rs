@@ -67,6 +67,8 @@
 //!    the same in all frames. `barriers.rs` only looks them up, and writes the same steps in the two models, with the layouts, accesses and
 //!    synchronization scopes of `scopes.rs`.
 
+// Every function is `#[inline]`, so that only programs that call it compile it (CONTRIBUTING.md, Style).
+
 mod barriers;
 mod frame;
 mod heaps;

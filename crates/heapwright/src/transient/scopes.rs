@@ -21,6 +21,7 @@ impl Scope {
         Self { sync: D3D12_BARRIER_SYNC_NONE, access: D3D12_BARRIER_ACCESS_NO_ACCESS };
 
     /// Returns the scope of all uses of a resource in a state.
+    #[inline]
     pub(super) fn of(resource: &Resource, state: D3D12_RESOURCE_STATES) -> Self {
         let state = relevant(resource, state);
         if state == D3D12_RESOURCE_STATE_COMMON {
@@ -32,6 +33,7 @@ impl Scope {
     }
 
     /// Returns the union of two scopes.
+    #[inline]
     pub(super) fn and(self, other: Self) -> Self {
         Self { sync: self.sync | other.sync, access: self.access | other.access }
     }
@@ -104,6 +106,7 @@ const SCOPES: [(D3D12_RESOURCE_STATES, D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS)
 
 /// Returns the layout of a texture in a state, for barriers on a queue. `is_direct` says that no other queue uses it: some
 /// hardware changes between layouts for direct queues alone faster.
+#[inline]
 pub(super) fn layout_of(
     resource: &Resource,
     state: D3D12_RESOURCE_STATES,
@@ -149,6 +152,7 @@ pub(super) fn layout_of(
 }
 
 /// Returns a state without the bits that do not apply to the resource: GENERIC_READ has those of buffers and of textures.
+#[inline]
 fn relevant(resource: &Resource, state: D3D12_RESOURCE_STATES) -> D3D12_RESOURCE_STATES {
     const OF_BUFFERS: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER
         | D3D12_RESOURCE_STATE_INDEX_BUFFER

@@ -29,6 +29,7 @@ pub(super) const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_REND
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 
 /// Returns whether command lists of a queue may use a state.
+#[inline]
 pub(super) fn permits(queue: QueueKind, state: D3D12_RESOURCE_STATES) -> bool {
     let copies = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
     let permitted = match queue {
@@ -89,6 +90,7 @@ pub(super) struct Handover {
 }
 
 impl Handover {
+    #[inline]
     pub(super) fn and(self, other: Self) -> Self {
         Self { released: self.released.and(other.released), acquired: self.acquired.and(other.acquired) }
     }
@@ -128,6 +130,7 @@ struct At {
 }
 
 /// Derives the barriers of a frame from its plan.
+#[inline]
 pub(super) fn derive(
     frame: &TransientFrame,
     plan: &FramePlan,
@@ -211,6 +214,7 @@ struct First {
 }
 
 impl First {
+    #[inline]
     fn new(initialisation: Initialisation, resting_state: RestingState, by_barrier: bool) -> Self {
         let discards = initialisation == Initialisation::Discard;
         let state = match resting_state {
@@ -235,6 +239,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Returns whether the resource's layout is undefined when a frame begins.
+    #[inline]
     fn begins_undefined(&self) -> bool {
         let is_texture = !self.is_buffer();
         let can = |first: &At| {
@@ -246,6 +251,7 @@ impl Walk<'_> {
 
     /// Returns the scope of the resource's last use before a pass in its submission and of the transitions behind it, and
     /// whether one of those may change the layout.
+    #[inline]
     fn released(&self, states: &FrameStates, pass: usize, submission_of: &[usize]) -> (Scope, bool) {
         let here = |at: &&At| at.pass < pass && at.submission == submission_of[pass];
         let (mut scope, mut is_changed) = (Scope::default(), false);
@@ -268,17 +274,20 @@ impl Walk<'_> {
     }
 
     /// Returns the scope of the initialisation and the first use.
+    #[inline]
     fn acquired(&self, first: &First) -> Scope {
         let states =
             self.uses.first().map(|at| at.state).into_iter().chain(first.initialised.map(|(state, _)| state));
         states.fold(Scope::default(), |scope, state| scope.and(self.scope(state)))
     }
 
+    #[inline]
     fn scope(&self, state: D3D12_RESOURCE_STATES) -> Scope {
         Scope::of(&self.frame.0.resources()[self.resource.0], state)
     }
 
     /// Adds the resource's barriers, and returns the state in which frames begin.
+    #[inline]
     fn derive(&self, states: &mut FrameStates, prepared: &First) -> Result<D3D12_RESOURCE_STATES, Error> {
         let Some(first) = self.uses.first() else { return Ok(COMMON) };
         let is_lasting = |at: &&At| !at.may_be_skipped;
@@ -385,6 +394,7 @@ impl Walk<'_> {
 
     /// Returns the entry state, to which the last pass prepares the next frame: what another resource left in the memory is
     /// not to be transitioned.
+    #[inline]
     fn entry(
         &self,
         states: &mut FrameStates,
@@ -424,6 +434,7 @@ impl Walk<'_> {
     }
 
     /// Returns whether a pass can change the resource from this state to its own.
+    #[inline]
     fn can_begin(&self, at: &At, now: D3D12_RESOURCE_STATES) -> bool {
         if self.decays() {
             return true;
@@ -433,36 +444,43 @@ impl Walk<'_> {
         is_permitted && (now == at.state || self.is_alone(at))
     }
 
+    #[inline]
     fn is_buffer(&self) -> bool {
         self.frame.0.resources()[self.resource.0].is_buffer()
     }
 
+    #[inline]
     fn decays(&self) -> bool {
         self.frame.0.resources()[self.resource.0].decays()
     }
 
     /// Returns the state behind the submission of a use.
+    #[inline]
     fn behind(&self, at: &At) -> D3D12_RESOURCE_STATES {
         if at.queue == QueueKind::Copy { COMMON } else { at.state }
     }
 
     /// Returns whether no other pass uses the resource at the same time, so that a transition in the pass is ordered with
     /// all other uses.
+    #[inline]
     fn is_alone(&self, at: &At) -> bool {
         self.uses.iter().all(|other| other.pass == at.pass || self.is_ordered(other, at))
     }
 
+    #[inline]
     fn is_ordered(&self, one: &At, other: &At) -> bool {
         let (one, other) = (PassId(one.pass), PassId(other.pass));
         self.order.is_before(one, other) || self.order.is_before(other, one)
     }
 
+    #[inline]
     fn transition(&self, barriers: &mut Vec<Barrier>, before: Before, after: D3D12_RESOURCE_STATES) {
         if !matches!(before, Before::State { state, .. } if state == after) {
             barriers.push(Barrier::Transition { resource: self.resource, before, after });
         }
     }
 
+    #[inline]
     fn not_ordered(&self, one: &At, other: &At) -> Error {
         let rule = format!(
             "resource {} has different states in passes {} and {}, and no dependency orders these passes so that a queue that \

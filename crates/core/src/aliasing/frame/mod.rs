@@ -75,6 +75,7 @@ pub enum ResourceKind {
 impl ResourceKind {
     /// Returns the category on resource heap tier 1.
     #[must_use]
+    #[inline]
     pub const fn category(self) -> Category {
         match self {
             Self::Buffer => Category::Buffer,
@@ -119,6 +120,7 @@ pub struct FrameResource {
 impl FrameResource {
     /// Creates the description of a transient resource whose granularity is its alignment.
     #[must_use]
+    #[inline]
     pub const fn new(kind: ResourceKind, size: ByteSize, alignment: Alignment) -> Self {
         Self {
             size,
@@ -152,6 +154,7 @@ pub enum Use {
 impl Use {
     /// Returns whether the use needs what was written before.
     #[must_use]
+    #[inline]
     pub const fn reads(self) -> bool {
         matches!(self, Self::Read | Self::Update)
     }
@@ -164,6 +167,7 @@ pub trait OfKind {
 }
 
 impl OfKind for FrameResource {
+    #[inline]
     fn kind(&self) -> ResourceKind {
         self.kind
     }
@@ -233,6 +237,7 @@ pub struct Frame<R = FrameResource, S = ()> {
 }
 
 impl<R, S> Default for Frame<R, S> {
+    #[inline]
     fn default() -> Self {
         Self { queues: Vec::new(), passes: Vec::new(), resources: Vec::new() }
     }
@@ -241,12 +246,14 @@ impl<R, S> Default for Frame<R, S> {
 impl Frame {
     /// Creates a frame without passes.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns which pass happens before which.
     #[must_use]
+    #[inline]
     pub fn order(&self) -> PassOrder {
         PassOrder::new(self)
     }
@@ -257,6 +264,7 @@ impl Frame {
     ///
     /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not permit
     /// the use.
+    #[inline]
     pub fn add_use(&mut self, pass: PassId, resource: FrameResourceId, how: Use) -> Result<(), FrameError> {
         self.add_use_in(pass, resource, how, ())
     }
@@ -265,24 +273,28 @@ impl Frame {
 impl<R: OfKind, S> Frame<R, S> {
     /// Returns the kinds of the queues.
     #[must_use]
+    #[inline]
     pub fn queues(&self) -> &[QueueKind] {
         &self.queues
     }
 
     /// Returns the passes.
     #[must_use]
+    #[inline]
     pub fn passes(&self) -> &[Pass<S>] {
         &self.passes
     }
 
     /// Returns the descriptions of the resources.
     #[must_use]
+    #[inline]
     pub fn resources(&self) -> &[R] {
         &self.resources
     }
 
     /// Returns the same frame for the planner, with its descriptions of the resources, in their order.
     #[must_use]
+    #[inline]
     pub fn described_by(&self, resources: Vec<FrameResource>) -> Frame {
         let stateless = |used: &PassUse<S>| PassUse { resource: used.resource, how: used.how, state: () };
         let passes = self.passes.iter().map(|pass| Pass {
@@ -295,12 +307,14 @@ impl<R: OfKind, S> Frame<R, S> {
     }
 
     /// Adds a queue.
+    #[inline]
     pub fn add_queue(&mut self, kind: QueueKind) -> QueueId {
         self.queues.push(kind);
         QueueId(self.queues.len() - 1)
     }
 
     /// Adds a pass at the end of a queue.
+    #[inline]
     pub fn add_pass(&mut self, queue: QueueId) -> PassId {
         let last = (0..self.passes.len()).rev().find(|&pass| self.passes[pass].queue == queue);
         let after = last.map(PassId).into_iter().collect();
@@ -313,6 +327,7 @@ impl<R: OfKind, S> Frame<R, S> {
     /// # Errors
     ///
     /// Returns [`FrameError::UnknownPass`] if the pass is not of this frame.
+    #[inline]
     pub fn set_may_be_skipped(&mut self, pass: PassId) -> Result<(), FrameError> {
         self.pass_mut(pass)?.may_be_skipped = true;
         Ok(())
@@ -324,6 +339,7 @@ impl<R: OfKind, S> Frame<R, S> {
     ///
     /// Returns [`FrameError::DependencyOrder`] unless `before` was added before `after`, and
     /// [`FrameError::UnknownPass`] if a pass is not of this frame.
+    #[inline]
     pub fn add_dependency(&mut self, before: PassId, after: PassId) -> Result<(), FrameError> {
         if before >= after {
             return Err(FrameError::DependencyOrder { before, after });
@@ -333,6 +349,7 @@ impl<R: OfKind, S> Frame<R, S> {
     }
 
     /// Adds a resource.
+    #[inline]
     pub fn add_resource(&mut self, desc: R) -> FrameResourceId {
         self.resources.push(desc);
         FrameResourceId(self.resources.len() - 1)
@@ -345,6 +362,7 @@ impl<R: OfKind, S> Frame<R, S> {
     ///
     /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not permit
     /// the use.
+    #[inline]
     pub fn add_use_in(
         &mut self,
         pass: PassId,
@@ -376,6 +394,7 @@ impl<R: OfKind, S> Frame<R, S> {
         Ok(())
     }
 
+    #[inline]
     fn pass_mut(&mut self, pass: PassId) -> Result<&mut Pass<S>, FrameError> {
         self.passes.get_mut(pass.0).ok_or(FrameError::UnknownPass(pass))
     }
@@ -419,6 +438,7 @@ pub enum FrameError {
 }
 
 impl fmt::Display for FrameError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownQueue(queue) => write!(f, "queue {} is not of this frame", queue.0),

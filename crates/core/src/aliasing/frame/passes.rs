@@ -14,6 +14,7 @@ pub struct PassOrder {
 }
 
 impl PassOrder {
+    #[inline]
     pub(super) fn new(frame: &Frame) -> Self {
         let count = frame.passes.len();
         let mut before = BitMatrix::new(count);
@@ -29,12 +30,14 @@ impl PassOrder {
 
     /// Returns whether `first` happens before `second`, which is false if they are the same.
     #[must_use]
+    #[inline]
     pub fn is_before(&self, first: PassId, second: PassId) -> bool {
         self.before.get(second.0, first.0)
     }
 
     /// Returns whether of each two passes one happens before the other.
     #[must_use]
+    #[inline]
     pub fn is_total(&self) -> bool {
         (1..self.count).all(|pass| self.before.get(pass, pass - 1))
     }
@@ -56,6 +59,7 @@ pub struct Submission {
 }
 
 /// Divides the passes of a frame. A queue waits only in front of a submission, and signals only behind one.
+#[inline]
 pub(super) fn submissions(frame: &Frame, frame_fences: &[(QueueId, QueueId)]) -> Vec<Submission> {
     let queue_of = |pass: PassId| frame.passes[pass.0].queue;
     let awaited: BTreeSet<PassId> = (frame.passes.iter())
@@ -127,6 +131,7 @@ pub enum NotAliased {
 impl NotAliased {
     /// Returns whether the reason is a mistake in the frame rather than a property of the resource.
     #[must_use]
+    #[inline]
     pub const fn is_mistake(self) -> bool {
         matches!(self, Self::ReadBeforeWrite { .. } | Self::UnorderedFirstUses { .. })
     }
@@ -175,6 +180,7 @@ pub(super) struct ResourceUses {
 
 impl ResourceUses {
     /// Collects the uses of a resource. Returns `None` if there is none.
+    #[inline]
     pub(super) fn new(frame: &Frame, order: &PassOrder, resource: FrameResourceId) -> Option<Self> {
         let uses = |pass: &PassId| {
             (frame.passes[pass.0].uses.iter()).filter(|used| used.resource == resource).map(|used| used.how)
@@ -216,6 +222,7 @@ impl ResourceUses {
 ///
 /// Render targets and depth-stencil textures must be cleared, discarded or copied to as a whole after each activation.
 /// Other resources become valid where they are written.
+#[inline]
 fn first_duty(kind: ResourceKind, how: Use, queue: QueueKind) -> Option<(Initialisation, RestingState)> {
     if kind.category() != Category::RenderTargetOrDepthStencil {
         return Some((Initialisation::None, RestingState::Any));

@@ -36,6 +36,7 @@ pub struct FramePlanOptions {
 }
 
 impl Default for FramePlanOptions {
+    #[inline]
     fn default() -> Self {
         Self {
             heap_per_category: false,
@@ -169,6 +170,7 @@ impl Frame {
     /// # Errors
     ///
     /// Returns an error if no pass uses a resource, or if a size, an alignment or a fixed offset is impossible.
+    #[inline]
     pub fn plan(
         &self,
         options: &FramePlanOptions,
@@ -185,6 +187,7 @@ impl Frame {
     /// # Errors
     ///
     /// The errors of [`plan`](Self::plan).
+    #[inline]
     pub fn pack(
         &self,
         options: &FramePlanOptions,
@@ -218,6 +221,7 @@ impl Frame {
     }
 
     /// Returns whether a pass uses the first resource on the queue that activates the second.
+    #[inline]
     fn shares_queue(&self, first: &ResourceUses, second: &ResourceUses) -> bool {
         let queue = self.passes[second.first.0].queue;
         first.passes.iter().any(|pass| self.passes[pass.0].queue == queue)
@@ -225,6 +229,7 @@ impl Frame {
 
     /// Adds the predecessors of predecessors that may not have used all of their memory, so that others used some of it
     /// last: buffers, and resources of passes that may be skipped.
+    #[inline]
     fn add_behind_partial(
         &self,
         members: &[usize],
@@ -261,6 +266,7 @@ impl Frame {
     }
 
     /// Creates the packing instance of some resources.
+    #[inline]
     fn instance(
         &self,
         members: &[usize],
@@ -312,6 +318,7 @@ impl Frame {
         })
     }
 
+    #[inline]
     fn activation(
         &self,
         number: usize,
@@ -358,6 +365,7 @@ impl Frame {
 
     /// Returns whether the last of these passes that uses a resource may write it. Behind passes that may be skipped, it may
     /// be one before them.
+    #[inline]
     fn may_write_last(&self, resource: FrameResourceId, uses: &ResourceUses, passes: &[PassId]) -> bool {
         for pass in uses.passes.iter().rev().filter(|pass| passes.contains(pass)) {
             let pass = &self.passes[pass.0];
@@ -375,6 +383,7 @@ impl Frame {
 impl FramePacking<'_> {
     /// Moves resources, without making a heap higher, so that there are fewer aliasing barriers: see
     /// [`reduce_aliasing_pairs`].
+    #[inline]
     pub fn reduce_aliasing_pairs(&mut self, moves: u64, stop: &mut dyn FnMut() -> bool) {
         for heap in &mut self.heaps {
             reduce_aliasing_pairs(&heap.instance, &mut heap.packing, moves, stop);
@@ -383,6 +392,7 @@ impl FramePacking<'_> {
 
     /// Derives barriers and initialisations.
     #[must_use]
+    #[inline]
     pub fn plan(&self, barriers: BarrierModel) -> FramePlan {
         let (frame, uses) = (self.frame, &self.uses);
         let none = Placement { heap: 0, offset: HeapOffset::ZERO };

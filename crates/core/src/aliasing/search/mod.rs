@@ -30,6 +30,7 @@ pub(super) const PLAIN_STRATEGIES: u64 = 16;
 
 impl Strategy {
     /// Returns the ranks of buffers: buffers with a higher rank are tried first. Equal buffers have equal ranks.
+    #[inline]
     fn ranks(self, problem: &Problem) -> Vec<u64> {
         let mut random = Random::new(self.number);
         let mut ranks: Vec<u64> = Vec::with_capacity(problem.len());
@@ -63,6 +64,7 @@ impl Strategy {
     }
 
     /// Returns the sort key of a section: its number of answers, its memory that may stay free, and its floor.
+    #[inline]
     fn key(self, answers: u64, slack: u64, floor: u64) -> (u64, u64) {
         let forced = answers <= 1;
         match self.number / 4 % 4 {
@@ -78,10 +80,12 @@ impl Strategy {
 pub(super) struct Random(u64);
 
 impl Random {
+    #[inline]
     pub(super) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
+    #[inline]
     pub(super) fn next_below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -195,11 +199,13 @@ pub(super) fn search(
 }
 
 /// Returns the memory of a section that may stay free.
+#[inline]
 fn slack(state: &State<'_>, section: usize) -> u64 {
     state.capacity - state.floors[section] - state.left[section]
 }
 
 /// Splits a part into parts between which there is no conflict, without the sections in which all is placed.
+#[inline]
 fn separate(state: &State<'_>, part: &[u32]) -> Vec<Vec<u32>> {
     let mut remaining: Vec<u32> =
         part.iter().copied().filter(|&section| state.left[section as usize] > 0).collect();
@@ -229,6 +235,7 @@ fn separate(state: &State<'_>, part: &[u32]) -> Vec<Vec<u32>> {
 }
 
 /// Chooses a section of a part and returns the answers to what is at its floor, the first to be tried last.
+#[inline]
 fn ask(state: &mut State<'_>, part: &[u32], strategy: Strategy, ranks: &[u64]) -> (usize, Vec<Answer>) {
     if let Some(buffer) = state.everlasting(part, ranks) {
         return (part[0] as usize, vec![Answer::Place(buffer)]);
@@ -266,14 +273,17 @@ pub(super) struct Lists {
 }
 
 impl Lists {
+    #[inline]
     fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
 
+    #[inline]
     fn end_list(&mut self) {
         self.starts.push(index(self.items.len()));
     }
 
+    #[inline]
     pub(super) fn get(&self, list: usize) -> &[u32] {
         &self.items[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
@@ -315,11 +325,13 @@ const MAX_CELLS: usize = 4_000_000;
 
 impl Problem {
     /// Returns whether so many buffers in so many sections are surely too many to be searched.
+    #[inline]
     pub(super) fn is_too_large(buffers: usize, sections: usize) -> bool {
         sections.saturating_mul(buffers) > MAX_CELLS
     }
 
     /// Creates the problem of these buffers of an instance, or `None` if it is too large to be searched.
+    #[inline]
     pub(super) fn new(instance: &Instance, buffers: Vec<u32>) -> Option<Self> {
         let sections = &instance.sections;
         let size: usize = buffers.iter().map(|&buffer| sections.count_of(buffer as usize)).sum();
@@ -402,19 +414,23 @@ impl Problem {
         })
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.sizes.len()
     }
 
+    #[inline]
     pub(super) fn size(&self, buffer: usize) -> u64 {
         self.sizes[buffer]
     }
 
+    #[inline]
     fn align_up(&self, buffer: usize, offset: u64) -> u64 {
         (offset + self.masks[buffer]) & !self.masks[buffer]
     }
 }
 
+#[inline]
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);
     while b != 0 {

@@ -67,6 +67,7 @@ pub(super) struct State<'a> {
 
 impl<'a> State<'a> {
     /// Creates the state in which nothing is placed. Returns `None` if that is infeasible already.
+    #[inline]
     pub(super) fn new(problem: &'a Problem, capacity: u64) -> Option<Self> {
         let (count, sections) = (problem.len(), problem.loads.len());
         let words = count.div_ceil(64);
@@ -104,10 +105,12 @@ impl<'a> State<'a> {
     }
 
     /// Returns a point to which [`undo_to`](Self::undo_to) returns.
+    #[inline]
     pub(super) fn mark(&self) -> usize {
         self.changes.len()
     }
 
+    #[inline]
     pub(super) fn undo_to(&mut self, mark: usize) {
         while self.changes.len() > mark {
             match self.changes.pop() {
@@ -129,6 +132,7 @@ impl<'a> State<'a> {
     }
 
     /// Places a buffer at its head. Returns false if the state is infeasible then.
+    #[inline]
     pub(super) fn place(&mut self, number: u32) -> bool {
         let problem = self.problem;
         let buffer = number as usize;
@@ -159,6 +163,7 @@ impl<'a> State<'a> {
     }
 
     /// Leaves the memory at the floor of a section free in this section. Returns false if the state is infeasible then.
+    #[inline]
     pub(super) fn leave_free(&mut self, section: usize) -> bool {
         let problem = self.problem;
         let floor = self.floors[section];
@@ -187,6 +192,7 @@ impl<'a> State<'a> {
         self.propagate()
     }
 
+    #[inline]
     fn raise_head(&mut self, number: u32, head: u64) {
         let buffer = number as usize;
         let head = self.problem.align_up(buffer, head);
@@ -197,6 +203,7 @@ impl<'a> State<'a> {
         }
     }
 
+    #[inline]
     fn mark_sections(&mut self, buffer: usize) {
         for &section in self.problem.cover.get(buffer) {
             if !std::mem::replace(&mut self.dirty[section as usize], true) {
@@ -206,6 +213,7 @@ impl<'a> State<'a> {
     }
 
     /// Computes what follows from changed heads. Returns false if the state is infeasible.
+    #[inline]
     fn propagate(&mut self) -> bool {
         let mut list = std::mem::take(&mut self.dirty_list);
         let mut feasible = true;
@@ -218,6 +226,7 @@ impl<'a> State<'a> {
         feasible
     }
 
+    #[inline]
     fn check_section(&mut self, number: u32) -> bool {
         let problem = self.problem;
         let section = number as usize;
@@ -274,6 +283,7 @@ impl<'a> State<'a> {
 
     /// Returns whether an unplaced buffer fits into the memory that was left free, so that some packing is at least as
     /// good in which it was placed there.
+    #[inline]
     fn fits_below_floors(&self, buffer: usize) -> bool {
         let cover = self.problem.cover.get(buffer);
         let top = cover.iter().map(|&section| self.tops[section as usize]).max().unwrap_or(0);
@@ -282,11 +292,13 @@ impl<'a> State<'a> {
     }
 
     /// Begins a question: what is known of buffers may have changed.
+    #[inline]
     pub(super) fn begin_question(&mut self) {
         self.question += 1;
     }
 
     /// Returns whether an unplaced buffer may be placed at its head.
+    #[inline]
     fn judge(&mut self, buffer: usize) -> Judgement {
         if self.judged[buffer].0 == self.question {
             return self.judged[buffer].1;
@@ -310,6 +322,7 @@ impl<'a> State<'a> {
 
     /// Collects the buffers that may begin at the floor of a section. Returns false if others could still move below
     /// one of them, so that the section cannot be decided yet.
+    #[inline]
     pub(super) fn candidates(&mut self, section: usize, ranks: &[u64], found: &mut Vec<u32>) -> bool {
         let floor = self.floors[section];
         found.clear();
@@ -344,6 +357,7 @@ impl<'a> State<'a> {
     /// Returns the unplaced buffer with the highest rank of those that live in all sections of a part whose floors are
     /// equal. Some packing has it at the floor if any does: it separates what is below it from what is above it, so it
     /// can be moved to the bottom.
+    #[inline]
     pub(super) fn everlasting(&self, part: &[u32], ranks: &[u64]) -> Option<u32> {
         let problem = self.problem;
         let floor = self.floors[part[0] as usize];
@@ -372,6 +386,7 @@ impl<'a> State<'a> {
 
     /// Returns whether a packing with this buffer at `floor` is another one with two buffers exchanged: equal buffers, or
     /// buffers of the same sections on top of each other.
+    #[inline]
     fn is_mirrored(&self, buffer: usize, floor: u64, ranks: &[u64], found: &[u32]) -> bool {
         let problem = self.problem;
         let cover = problem.cover.get(buffer);
@@ -394,6 +409,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns whether two sets of a section's unplaced buffers intersect, and adds those of `section` to `set` if so.
+    #[inline]
     pub(super) fn join(&self, section: usize, set: &mut [u64]) -> bool {
         let row = &self.unplaced[section * self.words..][..self.words];
         let joins = row.iter().zip(set.iter()).any(|(a, b)| a & b != 0);
@@ -404,6 +420,7 @@ impl<'a> State<'a> {
     }
 
     /// Adds the unplaced buffers of a section to `set`.
+    #[inline]
     pub(super) fn collect(&self, section: usize, set: &mut [u64]) {
         for (word, bits) in set.iter_mut().zip(&self.unplaced[section * self.words..][..self.words]) {
             *word |= bits;
