@@ -98,14 +98,15 @@ impl Inner {
     }
 
     /// Creates a part of a buffer. Returns `None` if there is no memory for a backing buffer: the resource itself may be smaller.
+    ///
+    /// Deferred allocations are not freed for it: the heap in which the resource itself fits could leave with them.
     #[cold]
     fn part(
         &self,
         request: &ResourceRequest<'_>,
         (size, alignment): (ByteSize, Alignment),
     ) -> Option<Result<ResourceAllocation, Refusal>> {
-        let take = || self.buffers.of(&request.granted).take(size, alignment, &self.backing(request));
-        match self.retried(take) {
+        match self.buffers.of(&request.granted).take(size, alignment, &self.backing(request)) {
             Err(refusal) if refusal.fatal.is_none() => None,
             taken => Some(taken.map(|range| {
                 let (memory, width) = (Memory::Within(range), request.resource.desc.Width);

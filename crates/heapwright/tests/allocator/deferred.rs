@@ -80,6 +80,26 @@ fn assert_serves_again(
 }
 
 #[test]
+fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_the_heap_leaves() {
+    let gpu = open("uma");
+    let empty_heap_policy = EmptyHeapPolicy::FixedPool;
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
+    let done = fence(&gpu);
+    let upload = HeapType::Upload.into_place();
+    let first = buffer(&allocator, &upload, (4 << 20) + 10_000);
+    let rest = allocator.stats().reserved.get() - first.size().get();
+    let _over_budget = local(&allocator, MIB);
+    allocator.free_after(first, &done, FenceValue::new(1)).expect("its own");
+    signal(&done, 1);
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1));
+    // A buffer that it could be a part of does not fit into the rest.
+    let flags =
+        ResourceAllocationFlags::WITHIN_BUDGET | ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    let within = ResourceAllocationDesc { flags, ..upload };
+    drop(buffer(&allocator, &within, rest));
+}
+
+#[test]
 fn what_is_reached_is_freed_before_a_pool_is_full() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let desc =
