@@ -100,6 +100,7 @@ impl HeapKinds {
     }
 
     /// Returns the allocator's own heaps that have a heap type, an alignment and flags as a recording has them.
+    #[inline]
     pub(crate) fn like(&self, heap: &D3D12_HEAP_DESC) -> Option<&Striped<TypedHeaps>> {
         let mut kinds = (0..HeapKind::COUNT).map(|index| HeapKind::of(index, &self.families, &self.caps));
         let is_like = |kind: &HeapKind| {
