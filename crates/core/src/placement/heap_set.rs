@@ -44,7 +44,7 @@ pub(crate) struct HeapSet<H> {
     drained: Vec<Slot>,
     /// The number of closed heaps.
     closed_count: usize,
-    /// The suballocator of a removed heap, kept for the next heap: its bins take at least 22 KiB, and new
+    /// The suballocator of a removed heap, kept for the next heap: its bins take about 5 KiB, and new
     /// ones would displace them from the processor's cache. At most one; in a `Vec` to keep the set small,
     /// because it is moved on stacks.
     spare: Vec<Tlsf>,
@@ -237,6 +237,7 @@ impl<H> IndexedHeaps for Table<H> {
         &mut self.indexed[slot as usize].links
     }
 
+    #[inline]
     fn key(&self, slot: Slot) -> u64 {
         self.heap(slot).suballocator.largest_free_range().get()
     }

@@ -294,11 +294,16 @@ impl<T> Nodes<T> {
     /// Removes all ranges, and returns the slot of the single new range, which the caller must write.
     ///
     /// All bins must be empty. The table keeps its memory. O(1).
+    #[inline]
     pub(super) fn reset(&mut self) -> NodeIndex {
-        self.slots.truncate(Self::FIRST);
-        self.rings.links.truncate(position(self.rings.bin_count) + Self::FIRST);
+        let whole = if self.slots.len() > Self::FIRST {
+            self.slots.truncate(Self::FIRST + 1);
+            self.rings.links.truncate(position(self.rings.bin_count) + Self::FIRST + 1);
+            NodeIndex(1)
+        } else {
+            self.push()
+        };
         self.vacant = VacantSlots::NONE;
-        let whole = self.push();
         let edge = &mut self.slots.as_mut_slice()[NodeIndex::EDGE];
         (edge.below, edge.above) = (whole, whole);
         whole
@@ -386,10 +391,11 @@ impl<T> Nodes<T> {
     }
 
     /// Appends a slot, linked to the edge on both sides.
+    #[inline]
     fn push(&mut self) -> NodeIndex {
         let index = NodeIndex(u32::try_from(self.slots.len()).expect("the limit on ranges fits in 32 bits"));
         self.slots.push(Node { start_and_use: 0, ..Node::EDGE }.into());
-        self.rings.links.push([self.rings.link_of(index); 2]);
+        self.rings.links.push([Link(0); 2]);
         index
     }
 
