@@ -231,14 +231,17 @@ impl<H> IndexedHeaps for Table<H> {
         &mut self.entry_mut(slot).links
     }
 
+    #[inline]
     fn key(&self, slot: Slot) -> u64 {
         self.heap(slot).suballocator.largest_free_range().get()
     }
 
+    #[inline]
     fn key_class(&self, slot: Slot) -> u32 {
         self.heap(slot).suballocator.largest_size_class()
     }
 
+    #[inline]
     fn age(&self, slot: Slot) -> u64 {
         self.entry(slot).in_use_since
     }

@@ -201,6 +201,7 @@ impl ResourceAllocation {
     }
 
     /// Replaces the resource and its range when a move completes. Returns the previous ones.
+    #[inline]
     pub(crate) fn exchange(
         &mut self,
         new_resource: ID3D12Resource,
@@ -280,6 +281,7 @@ impl ResourceAllocation {
     /// borrow. O(1).
     #[must_use]
     #[doc(hidden)]
+    #[inline]
     pub fn memory_reference(&self) -> Option<MemoryReference> {
         match self.place() {
             Ok(range) => range.heap().residency_reference(),

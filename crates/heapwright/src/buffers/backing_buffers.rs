@@ -437,6 +437,7 @@ impl BackingBuffers {
     }
 
     /// Predicts the source of the memory for a part.
+    #[inline]
     pub(crate) fn probe(
         &self,
         size: ByteSize,
