@@ -10,6 +10,8 @@ mod known_gaps;
 mod library;
 mod loaded_device;
 mod plan;
+mod readme;
+mod recorded_traces;
 mod recording;
 mod replay;
 mod report;

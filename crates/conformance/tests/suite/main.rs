@@ -3,5 +3,4 @@
 // If a function became safe that the tests call in an unsafe block, they would not compile.
 #![deny(unused_unsafe)]
 
-mod readme;
 mod runtime;

@@ -97,6 +97,7 @@ impl HeapCosts {
 
     /// Returns the time to create and to free a heap of `size` bytes. O(log points).
     #[must_use]
+    #[inline]
     pub fn of(&self, size: ByteSize) -> HeapCost {
         let above = self.points.partition_point(|point| point.size < size);
         let (low, high) = match (above.checked_sub(1).map(|low| self.points[low]), self.points.get(above)) {
@@ -116,6 +117,7 @@ impl HeapCosts {
 
     /// Returns the time to create a heap of `size` bytes and to free it later. O(log points).
     #[must_use]
+    #[inline]
     pub fn round_trip(&self, size: ByteSize) -> Duration {
         let HeapCost { create, free, .. } = self.of(size);
         create.saturating_add(free)

@@ -242,10 +242,12 @@ impl<H> IndexedHeaps for Table<H> {
         self.heap(slot).suballocator.largest_free_range().get()
     }
 
+    #[inline]
     fn key_class(&self, slot: Slot) -> u32 {
         self.heap(slot).suballocator.largest_size_class()
     }
 
+    #[inline]
     fn age(&self, slot: Slot) -> u64 {
         self.indexed[slot as usize].in_use_since
     }

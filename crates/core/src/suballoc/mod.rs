@@ -41,6 +41,7 @@ mod error;
 #[path = "../../tests/suballoc/interval_map.rs"]
 mod interval_map;
 pub mod linear;
+mod ordered_set;
 #[cfg(test)]
 mod private_state_tests;
 pub(crate) mod slab;
@@ -52,6 +53,7 @@ pub use audit_error::AuditError;
 pub(crate) use buddy::Buddy;
 pub use error::SuballocError;
 pub use linear::{FenceOrderError, Linear, Retired};
+pub(crate) use ordered_set::OrderedSet;
 pub use strategy::FreeRangeChoice;
 pub(crate) use suballocation::Stamp;
 pub use suballocation::{NoValue, RangeUse, Suballocation, SuballocationId};

@@ -219,11 +219,13 @@ impl FromStr for ByteSize {
 
     /// Reads a number with an optional unit: `B`, which is the default, or `KiB` to `EiB`. Numbers of a larger unit than `B` may
     /// have up to six decimals; a fraction of a byte is dropped.
+    #[inline]
     fn from_str(text: &str) -> Result<Self, ParseByteSizeError> {
         parse(text).ok_or(ParseByteSizeError(()))
     }
 }
 
+#[inline]
 fn parse(text: &str) -> Option<ByteSize> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let shift = match unit {

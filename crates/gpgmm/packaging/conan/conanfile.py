@@ -64,5 +64,9 @@ class HeapwrightGpgmm(ConanFile):
         self.cpp_info.libs = ["gpgmm_d3d12"]
         if self.settings.os == "Linux" and not self.options.shared:
             self.cpp_info.system_libs = ["pthread", "dl", "m"]
+            # Sections that are not used refer to functions that only Windows has.
+            self.cpp_info.exelinkflags = self.cpp_info.sharedlinkflags = ["-Wl,--gc-sections"]
+        if self.settings.os == "Windows" and self.options.shared:
+            self.cpp_info.defines = ["GPGMM_SHARED_LIBRARY"]
         if self.settings.os == "Windows" and not self.options.shared:
             self.cpp_info.system_libs = ["kernel32", "ntdll", "userenv", "ws2_32", "dbghelp"]

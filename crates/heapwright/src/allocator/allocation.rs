@@ -202,6 +202,7 @@ impl ResourceAllocation {
     }
 
     /// Replaces the resource and its range when a move completes. Returns the previous ones.
+    #[inline]
     pub(crate) fn exchange(
         &mut self,
         new_resource: ID3D12Resource,
@@ -279,6 +280,7 @@ impl ResourceAllocation {
     /// borrow. O(1).
     #[must_use]
     #[doc(hidden)]
+    #[inline]
     pub fn memory_reference(&self) -> Option<MemoryReference> {
         match self.place() {
             Ok(range) => range.heap().residency_reference(),

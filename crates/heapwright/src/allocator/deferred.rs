@@ -69,6 +69,7 @@ impl Deferred {
 
     /// Keeps an allocation until a fence value is reached. O(fences + log n) for n waiting allocations, if the value is at least theirs; a
     /// lower one takes a place among them, O(n).
+    #[inline]
     pub(crate) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         let mut queues = self.lock();
         queues.count += 1;

@@ -39,6 +39,7 @@ impl Inner {
     }
 
     /// Adds an empty heap to the allocator's own heaps or to those of a pool, where a recording has one that was prefetched.
+    #[inline]
     pub(crate) fn replay_prefetch(
         &self,
         heap: &D3D12_HEAP_DESC,
@@ -61,6 +62,7 @@ impl Inner {
     }
 
     /// Tells how long a call of the device for a heap took in a recording, before the call.
+    #[inline]
     pub(crate) fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
         self.heaps.source.timers.of(heap_type).tell(is_free, time);
     }

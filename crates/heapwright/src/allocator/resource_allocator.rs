@@ -387,6 +387,7 @@ impl ResourceAllocator {
     }
 
     /// Sets the name in logs and reports.
+    #[inline]
     pub fn set_debug_name(&self, name: &str) {
         self.inner.traced(
             "ResourceAllocator.SetDebugName",

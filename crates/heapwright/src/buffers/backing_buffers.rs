@@ -438,6 +438,7 @@ impl BackingBuffers {
     }
 
     /// Predicts the source of the memory for a part.
+    #[inline]
     pub(crate) fn probe(
         &self,
         size: ByteSize,
@@ -514,7 +515,8 @@ impl BufferSets {
     /// Returns type and size of the heaps that contain only empty backing buffers. O(n log n) for n empty backing
     /// buffers.
     pub(crate) fn heaps_of_empty(&self) -> Vec<(HeapType, ByteSize)> {
-        let mut empty: Vec<EmptyBacking> = self.all().flat_map(|buffers| buffers.places_of_empty()).collect();
+        let mut empty = Vec::new();
+        self.all().for_each(|buffers| empty.append(&mut buffers.places_of_empty()));
         empty.sort_unstable_by_key(|backing| backing.heap);
         let heaps = empty.chunk_by(|one, other| one.heap == other.heap).filter_map(|of_heap| {
             let first = of_heap.first()?;

@@ -218,6 +218,7 @@ impl PoolDesc {
     }
 }
 
+#[inline]
 fn wrong_option(options: &[OptionText], name: &str, value: &str) -> Error {
     let rule = match options.iter().find(|(known, ..)| *known == name) {
         Some((_, _, values)) => format!("{name} must be {values}, not {value:?}"),
@@ -253,6 +254,7 @@ fn parse_optional<T>(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Optio
     if text == "default" { Some(None) } else { parse(text).map(Some) }
 }
 
+#[inline]
 fn number(text: &str) -> Option<f64> {
     parse(text).filter(|number: &f64| number.is_finite())
 }

@@ -100,6 +100,7 @@ impl HeapKinds {
     }
 
     /// Returns the allocator's own heaps that have a heap type, an alignment and flags as a recording has them.
+    #[inline]
     pub(crate) fn like(&self, heap: &D3D12_HEAP_DESC) -> Option<&Striped<TypedHeaps>> {
         let mut kinds = (0..HeapKind::COUNT).map(|index| HeapKind::of(index, &self.families, &self.caps));
         let is_like = |kind: &HeapKind| {
@@ -262,9 +263,13 @@ impl HeapKinds {
         }
         let returned = self.return_unused_memory();
         let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
-        let mut all = self.of_family();
-        all.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
-        let released = release_from(all.iter(), size.max(self.source.desc.release_size));
+        let all = self.of_family();
+        let mut nearest_first = Vec::with_capacity(all.len());
+        for wanted in [(true, true), (true, false), (false, true), (false, false)] {
+            let nearness = |desc: &TypedHeapsDesc| (desc.segment_group == group, desc.heap_type == heap_type);
+            nearest_first.extend(all.iter().filter(|heaps| nearness(&heaps.desc) == wanted).cloned());
+        }
+        let released = release_from(nearest_first.iter(), size.max(self.source.desc.release_size));
         let released = returned.saturating_add(released);
         tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
         !released.is_zero()

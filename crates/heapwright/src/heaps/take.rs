@@ -135,6 +135,7 @@ impl<'a> HeapRequest<'a> {
 
     /// Predicts the source of the memory, without the memory of unused slabs and backing buffers, and what
     /// only an exhaustive search finds.
+    #[inline]
     pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
         if self.may_be_held() && self.heaps.engine(self.sharing).has_room(&self.placement)? {
             return Ok(PredictedMemory::Held);

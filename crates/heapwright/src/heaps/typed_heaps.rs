@@ -195,6 +195,7 @@ impl TypedHeaps {
     }
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
+    #[inline]
     pub(crate) fn has_spare(
         &self,
         sharing: Sharing,

@@ -17,6 +17,7 @@ const FLAGS: &str = "HEAPWRIGHT_RECORD_FLAGS";
 /// # Errors
 ///
 /// Invalid argument, with the variable and the reason.
+#[inline]
 pub fn check_environment() -> Result<(), Error> {
     let options = options().as_ref().map_err(|rule| Error::invalid_argument(FLAGS, rule.clone()))?;
     let Some(file) = options.as_ref().and_then(|it| it.trace_file.as_deref()) else { return Ok(()) };

@@ -65,6 +65,7 @@ pub(super) struct Counters {
 }
 
 impl Books {
+    #[inline]
     pub(super) fn new(budgets: Budgets, planner: ResidencyPlanner) -> Self {
         let zero = [ByteSize::ZERO; 2];
         let state = BooksState {
@@ -188,6 +189,7 @@ impl Books {
 
     /// Reserves memory that is not managed, and returns the reserved bytes. This queries the operating system about the
     /// segment group, so that the same holds as for [`refresh`](Self::refresh).
+    #[inline]
     pub(super) fn set_reservation(
         &self,
         group: SegmentGroup,
@@ -246,12 +248,14 @@ impl Books {
     }
 
     /// Returns whether the usage of a segment group exceeds its budget.
+    #[inline]
     pub(super) fn is_over_budget(&self) -> bool {
         let usage = self.lock().usage();
         SegmentGroup::ALL.into_iter().any(|group| usage[group.index()] > self.budgets.budget(group))
     }
 
     /// Returns the statistics. `cpu_stalls` is counted elsewhere.
+    #[inline]
     pub(super) fn stats(&self, cpu_stalls: u64) -> ResidencyManagerStats {
         let state = self.lock();
         let of = |group: SegmentGroup| {

@@ -60,6 +60,7 @@ pub struct GroupBudgets {
 impl GroupBudgets {
     /// Returns the budget of a group.
     #[must_use]
+    #[inline]
     pub const fn of(&self, group: SegmentGroup) -> ByteSize {
         match group {
             SegmentGroup::Local => self.local,
@@ -114,6 +115,7 @@ pub struct ResidencyManagerDesc {
 }
 
 impl ResidencyManagerDesc {
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         let unknown = self.flags.difference(ResidencyManagerFlags::all());
@@ -146,11 +148,13 @@ impl ResidencyManagerDesc {
     }
 
     /// Returns the fraction of the operating system's budget that may be used; 1 with a `max_budget`.
+    #[inline]
     pub(crate) fn max_pct(&self) -> f64 {
         if self.max_budget.is_zero() { self.max_pct_of_video_memory_to_budget.unwrap_or(0.95) } else { 1.0 }
     }
 
     /// Returns the number of submissions between two queries.
+    #[inline]
     pub(crate) fn effective_refresh_interval(&self) -> u64 {
         let is_told = self.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES);
         match (self.refresh_interval, is_told) {
@@ -209,6 +213,7 @@ pub struct ResidencyManagerStats {
 impl ResidencyManagerStats {
     /// Returns the totals of a segment group.
     #[must_use]
+    #[inline]
     pub const fn of(&self, group: SegmentGroup) -> &ResidencyGroupStats {
         match group {
             SegmentGroup::Local => &self.local,
@@ -282,6 +287,7 @@ pub struct ResidencyHeapInfo {
 
 impl ResidencyHeapDesc {
     /// Checks the rules between the fields.
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         let unknown = self.flags.difference(ResidencyHeapFlags::all());
         if !unknown.is_empty() {
@@ -298,12 +304,14 @@ impl ResidencyHeapDesc {
     }
 
     /// Returns the level of the priority.
+    #[inline]
     pub(crate) fn level(&self) -> PriorityLevel {
         self.priority.and_then(level).unwrap_or_default()
     }
 }
 
 /// Returns the level of a priority: its upper 16 bits. The lower ones rank within a level.
+#[inline]
 pub(crate) fn level(priority: D3D12_RESIDENCY_PRIORITY) -> Option<PriorityLevel> {
     let levels = [
         (D3D12_RESIDENCY_PRIORITY_MINIMUM, PriorityLevel::Minimum),
@@ -316,6 +324,7 @@ pub(crate) fn level(priority: D3D12_RESIDENCY_PRIORITY) -> Option<PriorityLevel>
 }
 
 impl fmt::Display for ResidencyHeapStatus {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Unknown => "unknown",

@@ -122,6 +122,7 @@ struct Found {
 
 impl ManagedDevice {
     /// Wraps a device; `object` is any object that it has created.
+    #[inline]
     pub(super) fn new(
         device: &ID3D12Device,
         caps: DeviceCaps,

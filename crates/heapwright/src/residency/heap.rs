@@ -45,6 +45,7 @@ impl ResidencyHeap {
     ///
     /// Invalid argument: an object that is never paged, a description that contradicts it, any flag but
     /// [`CREATE_RESIDENT`](ResidencyHeapFlags::CREATE_RESIDENT), which has no effect and logs a warning.
+    #[inline]
     pub fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<Self, Error> {
         if desc.flags.contains(ResidencyHeapFlags::CREATE_RESIDENT) {
             tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
@@ -160,6 +161,7 @@ impl ResidencyHeap {
     }
 
     /// Sets the name of the heap and of its object: `SetDebugName`.
+    #[inline]
     pub fn set_debug_name(&self, name: &str) {
         let recording = self.pager().and_then(|manager| manager.recording.as_ref());
         let args = || format!("{},{}", self.recorded_args(), name_args(name));
@@ -174,6 +176,7 @@ impl ResidencyHeap {
         )
     }
 
+    #[inline]
     fn name(&self, name: &str) {
         *self.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
         if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
@@ -185,6 +188,7 @@ impl ResidencyHeap {
 
     /// Returns the name that was set.
     #[must_use]
+    #[inline]
     pub fn debug_name(&self) -> Option<Arc<str>> {
         self.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -237,6 +241,7 @@ impl fmt::Debug for ResidencyHeap {
 }
 
 /// Checks a description of a heap without a manager, before there is an object.
+#[inline]
 fn check_unmanaged(desc: &ResidencyHeapDesc, flags: ResidencyHeapFlags) -> Result<(), Error> {
     desc.check()?;
     if !flags.is_empty() {
@@ -246,6 +251,7 @@ fn check_unmanaged(desc: &ResidencyHeapDesc, flags: ResidencyHeapFlags) -> Resul
     Ok(())
 }
 
+#[inline]
 fn adopt_unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
     let device =
         device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
@@ -259,6 +265,7 @@ fn callback_failed(error: windows_core::Error) -> Error {
 }
 
 /// Creates a residency heap for an existing object.
+#[inline]
 pub(super) fn adopt(
     desc: &ResidencyHeapDesc,
     manager: &Arc<Pager>,

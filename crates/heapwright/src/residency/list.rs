@@ -58,12 +58,14 @@ impl ResidencyList {
     /// Returns the list with the command list whose heaps it names, for
     /// [`execute_command_lists`](crate::residency::ResidencyManager::execute_command_lists).
     #[must_use]
+    #[inline]
     pub fn of<'a>(&'a self, commands: &'a ID3D12CommandList) -> (&'a ID3D12CommandList, &'a Self) {
         (commands, self)
     }
 
     /// Creates a list without heaps.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
@@ -73,6 +75,7 @@ impl ResidencyList {
     /// # Errors
     ///
     /// Invalid argument while it is already open, or being executed.
+    #[inline]
     pub fn open(&self) -> Result<OpenResidencyList<'_>, Error> {
         self.recording().map(|entries| OpenResidencyList { entries })
     }
@@ -95,6 +98,7 @@ impl ResidencyList {
     /// # Errors
     ///
     /// Invalid argument while it is already open, or being executed.
+    #[inline]
     pub fn reset(&self) -> Result<(), Error> {
         self.recording()?.reset();
         Ok(())
@@ -105,6 +109,7 @@ impl ResidencyList {
     /// # Errors
     ///
     /// Invalid argument while it is already open.
+    #[inline]
     pub fn len(&self) -> Result<usize, Error> {
         Ok(self.reading()?.heaps.len())
     }
@@ -114,6 +119,7 @@ impl ResidencyList {
     /// # Errors
     ///
     /// Invalid argument while it is already open.
+    #[inline]
     pub fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.len()? == 0)
     }
@@ -165,6 +171,7 @@ impl OpenResidencyList<'_> {
     }
 
     /// Removes all heaps.
+    #[inline]
     pub fn reset(&mut self) {
         self.entries.reset();
     }
@@ -198,6 +205,7 @@ impl Entries {
         Ok(())
     }
 
+    #[inline]
     fn reset(&mut self) {
         self.manager = 0;
         self.heaps.clear();

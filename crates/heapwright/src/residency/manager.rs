@@ -91,6 +91,7 @@ pub struct ResidencyManager {
 
 // By hand: derived, it would be code for all of the state.
 impl fmt::Debug for ResidencyManager {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResidencyManager").finish_non_exhaustive()
     }
@@ -104,6 +105,7 @@ impl ResidencyManager {
     /// # Errors
     ///
     /// Invalid argument, with the field of the description; errors of the device and the adapter.
+    #[inline]
     pub fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -124,6 +126,7 @@ impl ResidencyManager {
     ///
     /// `device` is null or points to an `ID3D12Device`, `adapter` is null or points to an `IDXGIAdapter3`, and both objects are
     /// alive.
+    #[inline]
     pub unsafe fn from_raw(
         device: *mut c_void,
         adapter: *mut c_void,
@@ -139,6 +142,7 @@ impl ResidencyManager {
 
     /// Returns the device.
     #[must_use]
+    #[inline]
     pub fn device(&self) -> &ID3D12Device {
         self.pager.device.interface()
     }
@@ -154,6 +158,7 @@ impl ResidencyManager {
     /// are), a description that contradicts it,
     /// [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that are created locked
     /// or resident, also the errors of [`ResidencyHeap::lock`].
+    #[inline]
     pub fn manage(
         &self,
         desc: &ResidencyHeapDesc,
@@ -224,6 +229,7 @@ impl ResidencyManager {
     ///   a [`Mapping`](crate::Mapping), and as long as they may read them, nothing writes.
     /// * **Commands.** The recorded commands keep D3D12's other rules: states of resources, valid descriptors where
     ///   shaders use them, accesses within resources, copies within their bounds.
+    #[inline]
     pub unsafe fn execute_command_lists(
         &self,
         queue: &ID3D12CommandQueue,
@@ -244,6 +250,7 @@ impl ResidencyManager {
     /// # Errors
     ///
     /// Out of memory if the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
+    #[inline]
     pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
         submit::prefetch(&self.pager, list)
     }
@@ -254,6 +261,7 @@ impl ResidencyManager {
     /// # Errors
     ///
     /// Invalid argument for a queue of another device.
+    #[inline]
     pub fn queue_fence(&self, queue: &ID3D12CommandQueue) -> Result<ID3D12Fence, Error> {
         Ok(self.pager.queue(queue)?.fence.clone())
     }
@@ -267,6 +275,7 @@ impl ResidencyManager {
     ///
     /// Invalid argument: a heap of another manager; an unknown status; evicted while it is locked or the GPU may use
     /// it.
+    #[inline]
     pub fn set_residency_status(
         &self,
         heap: &ResidencyHeap,
@@ -290,6 +299,7 @@ impl ResidencyManager {
 
     /// Queries the operating system, and returns budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`.
     #[must_use]
+    #[inline]
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
         let books = &self.pager.books;
         let current = self.pager.lock();
@@ -305,6 +315,7 @@ impl ResidencyManager {
     /// # Errors
     ///
     /// Errors of the adapter; the previous reservation stays in force.
+    #[inline]
     pub fn set_video_memory_reservation(
         &self,
         group: SegmentGroup,
@@ -317,6 +328,7 @@ impl ResidencyManager {
 
     /// Returns the memory pressure of a segment group. O(1), no lock.
     #[must_use]
+    #[inline]
     pub fn pressure_level(&self, group: SegmentGroup) -> PressureLevel {
         self.pager.upkeep.pressure.level(group)
     }
@@ -331,12 +343,14 @@ impl ResidencyManager {
 
     /// Queries the operating system for budgets, and evicts idle heaps that exceed them. Call this when the application
     /// becomes idle, or learns that memory is short.
+    #[inline]
     pub fn trim(&self) {
         self.pager.trim();
     }
 
     /// Evicts at least `bytes` bytes of idle heaps, or all of them if they are fewer, and returns the number of evicted
     /// bytes.
+    #[inline]
     pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut wanted = [ByteSize::ZERO; 2];
         wanted[group.index()] = bytes;
@@ -345,6 +359,7 @@ impl ResidencyManager {
 
     /// Returns the statistics: `QueryStats`. O(1), under a lock.
     #[must_use]
+    #[inline]
     pub fn stats(&self) -> ResidencyManagerStats {
         let stats = || self.pager.books.stats(self.pager.cpu_stalls());
         self.pager.traced("ResidencyManager.QueryStats", String::new, stats)
@@ -352,6 +367,7 @@ impl ResidencyManager {
 
     /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
     #[doc(hidden)]
+    #[inline]
     pub fn record_counters(&self) {
         let pager = &self.pager;
         if let Some(recording) = &pager.recording {
@@ -360,6 +376,7 @@ impl ResidencyManager {
     }
 
     /// Sets the name in logs and reports.
+    #[inline]
     pub fn set_debug_name(&self, name: &str) {
         self.pager.traced(
             "ResidencyManager.SetDebugName",
@@ -372,6 +389,7 @@ impl ResidencyManager {
 
     /// Returns the name that was set.
     #[must_use]
+    #[inline]
     pub fn debug_name(&self) -> Option<Arc<str>> {
         self.pager.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -379,6 +397,7 @@ impl ResidencyManager {
     /// Returns a number by which handles of the same manager are recognized: no other manager has it while this one exists.
     #[must_use]
     #[doc(hidden)]
+    #[inline]
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.pager) as usize
     }
@@ -389,6 +408,7 @@ impl ResidencyManager {
     ///
     /// Returns a description of the inconsistency.
     #[doc(hidden)]
+    #[inline]
     pub fn audit(&self) -> Result<(), String> {
         self.pager.books.lock().planner.audit()
     }
@@ -417,6 +437,7 @@ impl ResidencyManager {
     }
 
     /// Manages a resource that the application created.
+    #[inline]
     pub(crate) fn manage_resource(&self, resource: &ID3D12Resource) -> Result<ResidencyHeap, Error> {
         self.manage(&ResidencyHeapDesc::default(), &resource.clone().into())
     }
@@ -428,6 +449,7 @@ impl ResidencyManager {
     }
 
     /// Checks that `device` is the manager's device.
+    #[inline]
     pub(crate) fn check_device(&self, device: &ID3D12Device) -> Result<(), Error> {
         let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
         let ours = identity(self.device());
@@ -438,12 +460,14 @@ impl ResidencyManager {
     }
 
     /// Returns current usage and budget of a segment group, from cached values (no OS query). O(1), under the lock of the books.
+    #[inline]
     pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
         let state = self.pager.books.lock_updated();
         (state.planner.usage(group), state.planner.memory(group).budget)
     }
 
     /// Returns the usage that there would be if no heap was evicted, and the budget. O(1), under the lock of the books.
+    #[inline]
     pub(crate) fn demand_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
         let state = self.pager.books.lock_updated();
         let planner = &state.planner;
@@ -452,6 +476,7 @@ impl ResidencyManager {
 
     /// Returns the usage that would remain if every unlocked heap was evicted, and the budget. O(1), under the lock of
     /// the books.
+    #[inline]
     pub(crate) fn needed_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
         let state = self.pager.books.lock_updated();
         let memory = state.planner.memory(group);
@@ -462,6 +487,7 @@ impl ResidencyManager {
 impl ResidencyHeap {
     /// Returns the manager: `GetResidencyManager`.
     #[must_use]
+    #[inline]
     pub fn manager(&self) -> Option<ResidencyManager> {
         self.pager().map(|pager| ResidencyManager { pager: Arc::clone(pager) })
     }

@@ -50,6 +50,7 @@ pub(super) struct SubmittedHeaps {
 }
 
 impl SubmittedHeaps {
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.heaps.clear();
         self.list_ends.clear();
@@ -64,6 +65,7 @@ impl SubmittedHeaps {
     }
 
     /// Removes the first lists, after they were executed.
+    #[inline]
     pub(super) fn remove_executed(&mut self, lists: usize) {
         let Some(&end) = lists.checked_sub(1).and_then(|last| self.list_ends.get(last)) else { return };
         self.heaps.drain(..end);
@@ -74,6 +76,7 @@ impl SubmittedHeaps {
 
     /// Like [`destroyed`], for a position in `heaps`.
     #[cold]
+    #[inline]
     pub(super) fn heap_is_gone(&self, gone: UnknownHeap) -> Error {
         let list = self.list_ends.iter().position(|&end| gone.position < end).unwrap_or(0);
         let begin = list.checked_sub(1).map_or(0, |before| self.list_ends[before]);
@@ -83,12 +86,14 @@ impl SubmittedHeaps {
 
 /// Returns the error that names the destroyed heap and its list.
 #[cold]
+#[inline]
 pub(super) fn destroyed(list: usize, position: usize) -> Error {
     let rule = format!("heap {position} of list {list} was destroyed after it was added");
     Error::invalid_argument("lists", rule)
 }
 
 impl QueueState {
+    #[inline]
     fn new(initial: FenceValue) -> Self {
         Self { last: initial, unread: initial, heaps: SubmittedHeaps::default() }
     }
@@ -104,6 +109,7 @@ impl QueueState {
     }
 
     /// Returns the value that the queue signals after the next submission.
+    #[inline]
     pub(super) fn next_value(&self) -> Result<FenceValue, Error> {
         next_value(self.last)
             .ok_or_else(|| Error::invalid_argument("queue", "its fence value has reached the maximum"))
@@ -111,6 +117,7 @@ impl QueueState {
 }
 
 impl ManagedQueue {
+    #[inline]
     pub(super) fn lock(&self) -> QueueGuard<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,6 +129,7 @@ impl ManagedQueue {
     }
 
     /// Checks whether the manager has the only reference to the queue.
+    #[inline]
     fn is_abandoned(&self) -> bool {
         let queue = self.queue.clone();
         let (table, raw) = (queue.vtable().base__.base__.base__.base__.Release, queue.into_raw());
@@ -138,6 +146,7 @@ pub(super) struct ManagedQueues {
 }
 
 impl ManagedQueues {
+    #[inline]
     pub(super) fn new(initial: FenceValue) -> Self {
         Self { queues: RwLock::default(), initial }
     }
@@ -193,6 +202,7 @@ impl ManagedQueues {
 
     /// Locks the table. Until the result is dropped, each slot stays with its queue: another queue may get the slot of
     /// one that is removed, and its fence begins anew.
+    #[inline]
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Vec<Arc<ManagedQueue>>> {
         self.queues.read().unwrap_or_else(PoisonError::into_inner)
     }

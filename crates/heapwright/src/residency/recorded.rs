@@ -33,6 +33,7 @@ struct Numbers {
 
 impl Numbers {
     /// Sets the id of a new heap in the recording; `None` if it has none.
+    #[inline]
     fn set(&mut self, heap: ManagedHeapId, recorded: Option<u64>) {
         let slot = heap.slot().index();
         if self.heaps.len() <= slot {
@@ -42,6 +43,7 @@ impl Numbers {
     }
 
     /// Returns the ids of the heaps that are in the recording, without those whose slot has another heap by now.
+    #[inline]
     fn of(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
         let of_heap = |heap: &ManagedHeapId| {
             let (of_slot, recorded) = (*self.heaps.get(heap.slot().index())?)?;
@@ -52,6 +54,7 @@ impl Numbers {
 }
 
 impl ManagerRecording {
+    #[inline]
     pub(super) fn begin(desc: &ResidencyManagerDesc, is_uma: bool) -> Result<Option<Self>, Error> {
         let settings = || Settings {
             options: vec![("policy", desc.policy.name().to_owned())],
@@ -62,11 +65,13 @@ impl ManagerRecording {
         Ok(recording.map(|recording| Self { recording, numbers: Mutex::default() }))
     }
 
+    #[inline]
     fn numbers(&self) -> MutexGuard<'_, Numbers> {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a new heap.
+    #[inline]
     pub(super) fn heap(&self, id: ManagedHeapId, info: &PageableInfo) -> Option<RecordedHeap> {
         let (properties, flags) = info.memory.unwrap_or_default();
         let (size, alignment) = (info.size.get(), info.alignment.get());
@@ -75,14 +80,17 @@ impl ManagerRecording {
         recorded
     }
 
+    #[inline]
     pub(super) fn evicted(&self, heaps: &[ManagedHeapId]) {
         self.recording.event(|| Event::Evict { heaps: self.ids(heaps) });
     }
 
+    #[inline]
     pub(super) fn made_resident(&self, heaps: &[ManagedHeapId]) {
         self.recording.event(|| Event::MakeResident { heaps: self.ids(heaps) });
     }
 
+    #[inline]
     fn ids(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
         self.numbers().of(heaps)
     }
@@ -129,11 +137,13 @@ impl ManagerRecording {
     }
 
     /// Records the counters, if counters are recorded.
+    #[inline]
     pub(super) fn count_now(&self, books: &Books) {
         self.recording.count_now(|| counters(books));
     }
 }
 
+#[inline]
 fn counters(books: &Books) -> Vec<(Counter, u64)> {
     let state = books.lock_updated();
     let of_group = |group, [budget, usage, resident]: [Counter; 3]| {
@@ -149,6 +159,7 @@ fn counters(books: &Books) -> Vec<(Counter, u64)> {
 }
 
 /// Returns the fields of GPGMM's snapshot of a residency manager. Zero is a default.
+#[inline]
 fn manager_fields(desc: &ResidencyManagerDesc, is_uma: bool) -> String {
     format!(
         "\"Flags\":{},\"RecordOptions\":{{\"Flags\":{}}},\"MaxPctOfVideoMemoryToBudget\":{},\

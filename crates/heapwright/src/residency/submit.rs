@@ -21,6 +21,7 @@ type Lists<'a> = &'a [(&'a ID3D12CommandList, &'a ResidencyList)];
 /// # Safety
 ///
 /// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+#[inline]
 pub(super) unsafe fn execute(
     pager: &Pager,
     queue: &ID3D12CommandQueue,
@@ -147,6 +148,7 @@ fn each_list(
 ///
 /// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 #[cold]
+#[inline]
 unsafe fn execute_paged(
     pager: &Pager,
     queue: &ManagedQueue,
@@ -208,6 +210,7 @@ unsafe fn hand_over(
 }
 
 /// Makes the heaps of a list resident, without a submission and without waiting.
+#[inline]
 pub(super) fn prefetch(pager: &Pager, list: &ResidencyList) -> Result<(), Error> {
     let heaps = list.read(pager.number, <[_]>::to_vec)?;
     let list_ends = [heaps.len()];
@@ -220,6 +223,7 @@ pub(super) fn prefetch(pager: &Pager, list: &ResidencyList) -> Result<(), Error>
 /// # Safety
 ///
 /// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+#[inline]
 unsafe fn execute_together(queue: &ID3D12CommandQueue, lists: Lists<'_>) {
     /// The number of lists up to which nothing is allocated. More are rare.
     const FEW: usize = 16;

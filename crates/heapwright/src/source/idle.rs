@@ -146,11 +146,18 @@ struct State {
 impl IdleThread {
     /// Has the thread call [`release_idle`](Owner::release_idle) of the allocator for as long as that may release something. Returns whether
     /// it slept.
+    #[inline]
     pub(crate) fn wake(&self, owner: &Weak<dyn Owner>, tally: &Arc<HeapTally>) -> bool {
-        let Shared { is_awake, changed, .. } = &*self.shared;
+        let is_awake = &self.shared.is_awake;
         if is_awake.load(Ordering::Relaxed) || is_awake.swap(true, Ordering::SeqCst) {
             return false;
         }
+        self.wake_sleeping(owner, tally);
+        true
+    }
+
+    #[cold]
+    fn wake_sleeping(&self, owner: &Weak<dyn Owner>, tally: &Arc<HeapTally>) {
         // Under the lock, so that the thread does not miss it between looking and waiting.
         let mut state = self.shared.lock();
         if state.thread.is_none() && !state.has_ended {
@@ -164,8 +171,7 @@ impl IdleThread {
                 }
             }
         }
-        changed.notify_all();
-        true
+        self.shared.changed.notify_all();
     }
 
     /// Ends the thread, and waits for its end unless this is the thread.

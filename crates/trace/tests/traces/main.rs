@@ -1,9 +1,8 @@
-//! Traces: any input of the readers, damaged files, the traces and captures in the repository, and sessions.
+//! Traces: any input of the readers, damaged files, captures of other programs, and sessions.
 #![allow(missing_docs, reason = "a test")]
 
 mod captures;
 mod damage;
 mod files;
 mod properties;
-mod recorded;
 mod sessions;

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
-use std::sync::LazyLock;
+use std::io::Write as _;
 
 use flate2::Compression;
-use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use heapwright_trace::{EventKind, RecordReader, Trace, TraceError};
 use proptest::collection::vec;
@@ -121,16 +119,8 @@ fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
     whole
 }
 
-/// The start of a recorded trace.
-static RECORDED: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let file =
-        std::fs::File::open(format!("{}/../../traces/unet_diffusion.csv.gz", env!("CARGO_MANIFEST_DIR")));
-    let mut text = vec![0; 6_000];
-    GzDecoder::new(file.unwrap()).read_exact(&mut text).unwrap();
-    let end = text.iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
-    text.truncate(end);
-    text
-});
+/// The start of traces/unet_diffusion.csv.gz of the repository.
+const RECORDED: &[u8] = include_bytes!("recorded.csv");
 
 /// A random change of bytes.
 #[derive(Clone, Debug)]
@@ -221,14 +211,14 @@ proptest! {
 
     #[test]
     fn a_damaged_recording_never_panics(mutations in vec(mutation(CSV, 40), 1..6)) {
-        let mut bytes = RECORDED.clone();
+        let mut bytes = RECORDED.to_vec();
         mutations.iter().for_each(|mutation| mutate(&mut bytes, mutation));
         let _ = read(&bytes);
     }
 
     #[test]
     fn a_damaged_gzip_file_never_panics(mutations in vec(mutation(CSV, 40), 1..6)) {
-        let mut bytes = gzip(&RECORDED);
+        let mut bytes = gzip(RECORDED);
         mutations.iter().for_each(|mutation| mutate(&mut bytes, mutation));
         let _ = read(&bytes);
     }

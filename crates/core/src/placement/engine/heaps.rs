@@ -1,6 +1,6 @@
 //! Heaps of GPGMM's and D3D12MA's algorithms, for one thread at a time.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::heap_table::{HeapTable, InUse};
 use super::ranges::Ranges;
@@ -14,7 +14,7 @@ use crate::placement::{
     HeapRetention, HeapSetTotals, HeapSurvey, PlacementError, PlacementRequest, SharedPlaced,
     SharedPlacementId,
 };
-use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
+use crate::suballoc::{AuditError, OrderedSet, Stamp, SuballocError, Suballocation};
 
 /// Heaps shared by the requests of one group, found by their largest free range. With slabs, a group is a
 /// block size; the other algorithms have one group.
@@ -30,7 +30,7 @@ pub(super) struct Heaps<H> {
     times: IdleTimes,
     heaps: HeapTable<Heap<H>>,
     /// Heaps in use: group, largest free range, number.
-    by_room: BTreeSet<(ByteSize, ByteSize, u32)>,
+    by_room: OrderedSet,
     empty: EmptyHeaps<H>,
     in_use: InUse,
     /// A stamp above those of all ids of heaps that have left.
@@ -62,7 +62,7 @@ impl<H: Clone> Heaps<H> {
             rule,
             times,
             heaps: HeapTable::default(),
-            by_room: BTreeSet::new(),
+            by_room: OrderedSet::default(),
             empty: EmptyHeaps::default(),
             in_use: InUse::default(),
             next_stamp: Stamp::FIRST,
@@ -317,7 +317,7 @@ impl<H: Clone> Heaps<H> {
         for (number, Heap { group, ranges, .. }) in self.heaps.iter() {
             ranges.audit()?;
             let room = ranges.largest_free_range();
-            if ranges.allocation_count() == 0 || !self.by_room.contains(&(*group, room, number)) {
+            if ranges.allocation_count() == 0 || !self.by_room.contains(in_order(*group, room, number)) {
                 let broken = format!(
                     "heap {number} is not indexed with its largest free range of {room}, or is empty"
                 );
@@ -363,15 +363,16 @@ impl<H: Clone> Heaps<H> {
     /// Returns the heaps of a group with a free range of at least `room` bytes, in ascending order of the
     /// largest free range.
     fn from(&self, group: ByteSize, room: ByteSize) -> impl Iterator<Item = u32> {
-        let from_least = self.by_room.range((group, room, 0)..);
-        from_least.take_while(move |&&(of, ..)| of == group).map(|&(.., number)| number)
+        let next = move |least| self.by_room.first_from(least).filter(|&[of, ..]| of == group.get());
+        let first = next(in_order(group, room, 0));
+        let all = std::iter::successors(first, move |&[of, room, number]| next([of, room, number + 1]));
+        all.filter_map(|[.., number]| u32::try_from(number).ok())
     }
 
     /// Returns the number of heaps of a size that have no free block of a size. O(n) for n heaps without one.
     fn full_of(&self, block_size: ByteSize, heap_size: ByteSize) -> u64 {
-        let full =
-            self.by_room.range((block_size, ByteSize::ZERO, 0)..=(block_size, ByteSize::ZERO, u32::MAX));
-        let full = full.filter_map(|&(.., number)| self.heaps.get(number));
+        let by_room = self.from(block_size, ByteSize::ZERO).filter_map(|number| self.heaps.get(number));
+        let full = by_room.take_while(|heap| heap.ranges.largest_free_range().is_zero());
         ByteSize::from_usize(full.filter(|heap| heap.ranges.capacity() == heap_size).count()).get()
     }
 
@@ -446,10 +447,10 @@ impl<H: Clone> Heaps<H> {
             return;
         }
         if let Some(room) = before {
-            self.by_room.remove(&(group, room, number));
+            self.by_room.remove(in_order(group, room, number));
         }
         if let Some(room) = after {
-            self.by_room.insert((group, room, number));
+            self.by_room.insert(in_order(group, room, number));
         }
         let Some(known) = self.sizes.get_mut(&group) else { return };
         known.heap_count += u64::from(before.is_none());
@@ -462,6 +463,11 @@ impl<H: Clone> Heaps<H> {
     fn may_have_another(&self) -> bool {
         !self.rule.has_one_heap() || self.heaps.count() == 0
     }
+}
+
+/// The entry of a heap among those in use.
+fn in_order(group: ByteSize, room: ByteSize, number: u32) -> [u64; 3] {
+    [group.get(), room.get(), number.into()]
 }
 
 /// GPGMM's limits for a heap that is created in advance: the minimum number of blocks, and the maximum size.

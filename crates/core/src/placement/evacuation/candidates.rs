@@ -70,6 +70,7 @@ pub(super) enum Thinnest {
 
 impl Candidates {
     /// Records the heap in a slot of the table of heaps. Amortized O(1).
+    #[inline]
     pub(super) fn list(&mut self, slot: u32, heap: Option<OccupiedHeap>) {
         let at = slot as usize;
         if at >= self.heaps.len() {
@@ -86,6 +87,7 @@ impl Candidates {
     /// Returns the heap that frees the most bytes per byte to move. O(heaps).
     ///
     /// Allocations whose move into a heap is in flight cannot move again yet, so such a heap is not chosen.
+    #[inline]
     pub(super) fn thinnest(&self) -> Thinnest {
         let mut thinnest: Option<&Candidate> = None;
         let mut any_later = false;
@@ -108,6 +110,7 @@ impl Candidates {
 
     /// Returns whether the free bytes of the other open heaps are at least 9/8 of the heap's
     /// live bytes. O(heaps).
+    #[inline]
     pub(super) fn have_room_for(&self, heap: OccupiedHeap) -> bool {
         let others = self
             .heaps
@@ -119,6 +122,7 @@ impl Candidates {
     }
 
     /// Records that a move into a heap is planned. Amortized O(1).
+    #[inline]
     pub(super) fn expect(&mut self, slot: u32, bytes: u64) {
         let at = slot as usize;
         if at >= self.in_flight.len() {
@@ -131,6 +135,7 @@ impl Candidates {
     }
 
     /// Records that a move into a heap is completed or abandoned.
+    #[inline]
     pub(super) fn settle(&mut self, slot: u32) {
         if let Some(count) = self.in_flight.get_mut(slot as usize) {
             *count = count.saturating_sub(1);
@@ -138,11 +143,13 @@ impl Candidates {
     }
 
     /// Records that the heap is being emptied, or left the set.
+    #[inline]
     pub(super) fn take(&mut self, heap: HeapId) {
         self.set_state(heap, State::Taken);
     }
 
     /// Excludes the heap from being chosen again, in any round. Amortized O(1).
+    #[inline]
     pub(super) fn give_up(&mut self, heap: HeapId) {
         let at = heap.slot() as usize;
         if at >= self.given_up.len() {
@@ -152,6 +159,7 @@ impl Candidates {
         self.set_state(heap, State::GivenUp);
     }
 
+    #[inline]
     fn set_state(&mut self, heap: HeapId, state: State) {
         let candidate = self.heaps.get_mut(heap.slot() as usize).and_then(Option::as_mut);
         if let Some(candidate) = candidate.filter(|candidate| candidate.heap.id == heap) {
@@ -159,6 +167,7 @@ impl Candidates {
         }
     }
 
+    #[inline]
     fn find(&self, heap: HeapId) -> Option<&Candidate> {
         let candidate = self.heaps.get(heap.slot() as usize)?.as_ref();
         candidate.filter(|candidate| candidate.heap.id == heap)

@@ -36,6 +36,7 @@ pub(super) struct Item {
 const _: () = assert!(size_of::<Item>() <= 32);
 
 /// Returns the alignment of a range as far as it matters, where `size` is that of the allocation or of its slot.
+#[inline]
 pub(super) fn alignment_of(range: HeapRange, size: u64) -> Alignment {
     let log2 = (range.start().get() | size).trailing_zeros().min(MAX_ALIGNMENT_LOG2);
     Alignment::from_log2(log2).unwrap_or(Alignment::ONE)
@@ -56,11 +57,13 @@ pub(super) struct Unit {
 }
 
 impl Unit {
+    #[inline]
     pub(super) fn new() -> Self {
         let queues = std::array::from_fn(|_| Vec::new());
         Self { heaps: Vec::new(), queues, used_queues: 0, bytes: 0, replacement: None }
     }
 
+    #[inline]
     pub(super) fn push_heap(&mut self, id: HeapId, size: ByteSize) {
         self.heaps.push(ClosedHeap {
             id,
@@ -72,6 +75,7 @@ impl Unit {
     }
 
     /// Adds an item. Amortized O(1).
+    #[inline]
     pub(super) fn push(&mut self, alignment: Alignment, item: Item) {
         let at = alignment.log2() as usize;
         self.queues[at].push(item);
@@ -81,6 +85,7 @@ impl Unit {
     }
 
     /// Returns the next item and its alignment. Amortized O(1).
+    #[inline]
     pub(super) fn next(&mut self) -> Option<(Alignment, Item)> {
         loop {
             let at = self.used_queues.checked_sub(1)?;
@@ -92,6 +97,7 @@ impl Unit {
     }
 
     /// Removes the item that [`next`](Self::next) returns. O(1).
+    #[inline]
     pub(super) fn pop(&mut self) {
         let last = self.used_queues.checked_sub(1).and_then(|at| self.queues[at].pop());
         if let Some(item) = last {
@@ -106,12 +112,14 @@ impl Unit {
     }
 
     /// Returns the total size of the heaps with remaining items.
+    #[inline]
     pub(super) fn size_of_waiting(&self) -> u64 {
         let waiting = self.heaps.iter().filter(|heap| heap.waiting > 0 && !heap.is_given_up);
         waiting.fold(0, |sum, heap| sum.saturating_add(heap.size))
     }
 
     /// Discards the remaining items, and returns the heaps.
+    #[inline]
     pub(super) fn finish(&mut self) -> Vec<ClosedHeap> {
         self.queues.iter_mut().for_each(Vec::clear);
         (self.used_queues, self.bytes) = (0, 0);

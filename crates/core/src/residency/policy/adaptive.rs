@@ -95,6 +95,7 @@ struct Known {
 
 const _: () = assert!(size_of::<Known>() == 16);
 
+#[inline]
 const fn bit(expert: usize) -> u8 {
     1 << expert
 }
@@ -108,17 +109,20 @@ const ADVANTAGE: u64 = 32;
 const EXCESS_OF_LRU: u64 = 16;
 const EXCESS_OF_CAPACITY: u64 = 64;
 
+#[inline]
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 impl Adaptive {
+    #[inline]
     fn expert(&mut self, number: usize) -> &mut dyn EvictionPolicy {
         if number == NEXT_USE { &mut self.next_use } else { &mut self.lru }
     }
 
     /// Returns the low bits of a submission's number.
     #[allow(clippy::cast_possible_truncation, reason = "the low bits")]
+    #[inline]
     fn clock(submission: u64) -> u32 {
         submission as u32
     }
@@ -132,6 +136,7 @@ impl Adaptive {
     /// Removes heaps from the sets that exceed the capacity, except those that the last submission used.
     ///
     /// Called before decisions only: uses may become known late, and only then all of them are.
+    #[inline]
     fn trim(&mut self, now: Moment) {
         if self.now <= std::mem::replace(&mut self.trimmed, self.now) {
             return;
@@ -169,6 +174,7 @@ impl Adaptive {
     }
 
     /// Removes a heap from the set of an expert.
+    #[inline]
     fn leave(&mut self, number: usize, heap: HeapSlot, cause: Withdrawal, now: Moment) {
         let Known { size, sets, held, .. } = self.heaps[heap.index()];
         if sets & bit(number) == 0 {
@@ -188,6 +194,7 @@ impl Adaptive {
     }
 
     /// Records a use of a held heap, which is in no chain of those outside.
+    #[inline]
     fn access(&mut self, heap: HeapSlot, cause: Admission, now: Moment) {
         let known = &mut self.heaps[heap.index()];
         known.last = Self::clock(now.submission);
@@ -222,6 +229,7 @@ impl Adaptive {
     }
 
     /// Removes a held heap from the chain of those outside, if it is in one.
+    #[inline]
     fn unlink(&mut self, heap: HeapSlot) {
         let sets = self.heaps[heap.index()].sets;
         if let Some(chain) = self.outside.get_mut(usize::from(sets)) {
@@ -230,6 +238,7 @@ impl Adaptive {
     }
 
     /// Records that a heap is not held. Returns whether it was.
+    #[inline]
     fn release(&mut self, heap: HeapSlot) -> bool {
         if !self.heaps.get(heap.index()).is_some_and(|known| known.held) {
             return false;
@@ -242,6 +251,7 @@ impl Adaptive {
     }
 
     /// Determines which expert leads.
+    #[inline]
     fn elect(&mut self, capacity: u64) {
         let is_better = self.lead > signed(capacity / ADVANTAGE);
         let may_differ = self.debt <= signed(capacity / EXCESS_OF_CAPACITY);
@@ -249,6 +259,7 @@ impl Adaptive {
     }
 
     /// Begins to simulate when memory is short for the first time: both sets are the heaps held.
+    #[inline]
     fn start(&mut self) {
         let held = self.heaps.iter().zip(0..).filter(|(known, _)| known.held);
         let mut slots: Vec<HeapSlot> = held.map(|(_, number)| HeapSlot(number)).collect();
@@ -263,6 +274,7 @@ impl Adaptive {
 }
 
 impl EvictionPolicy for Adaptive {
+    #[inline]
     fn admit(&mut self, heap: HeapSlot, size: ByteSize, cause: Admission, now: Moment) {
         self.advance(now);
         let index = heap.index();
@@ -306,6 +318,7 @@ impl EvictionPolicy for Adaptive {
         self.access(heap, Admission::PagedIn, now);
     }
 
+    #[inline]
     fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
         self.advance(last);
         if self.capacity.is_none() {
@@ -327,10 +340,12 @@ impl EvictionPolicy for Adaptive {
         }
     }
 
+    #[inline]
     fn may_learn_late(&self) -> bool {
         true
     }
 
+    #[inline]
     fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment) {
         if !self.release(heap) {
             return;
@@ -344,6 +359,7 @@ impl EvictionPolicy for Adaptive {
         }
     }
 
+    #[inline]
     fn forget(&mut self, heap: HeapSlot) {
         if heap.index() >= self.heaps.len() {
             return;
@@ -356,6 +372,7 @@ impl EvictionPolicy for Adaptive {
         self.heaps[heap.index()] = Known::default();
     }
 
+    #[inline]
     fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         self.trim(now);
         if self.capacity.is_none() {
@@ -382,11 +399,13 @@ impl EvictionPolicy for Adaptive {
         }
     }
 
+    #[inline]
     fn next_use_in(&self, heap: HeapSlot, now: Moment) -> Option<u64> {
         let in_set = self.heaps.get(heap.index()).is_some_and(|known| known.sets & bit(NEXT_USE) != 0);
         if self.leader == NEXT_USE && in_set { self.next_use.next_use_in(heap, now) } else { None }
     }
 
+    #[inline]
     fn choose_ahead(
         &mut self,
         limit: ByteSize,

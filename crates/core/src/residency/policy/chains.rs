@@ -29,6 +29,7 @@ pub struct Chain {
 }
 
 impl Default for Chain {
+    #[inline]
     fn default() -> Self {
         Self { oldest: NONE, newest: NONE }
     }
@@ -70,6 +71,7 @@ impl<T: Default> Rows<T> {
     }
 
     /// Returns the data of a heap, and adds a row if there is none.
+    #[inline]
     pub fn make(&mut self, heap: HeapSlot) -> &mut T {
         let index = heap.index();
         if index >= self.rows.len() {

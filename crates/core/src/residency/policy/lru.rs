@@ -20,6 +20,7 @@ pub struct Lru {
 struct Held(bool);
 
 impl Lru {
+    #[inline]
     fn remove(&mut self, heap: HeapSlot) {
         if let Some(held) = self.rows.get_mut(heap) {
             if std::mem::take(&mut held.0) {
@@ -30,34 +31,41 @@ impl Lru {
 }
 
 impl EvictionPolicy for Lru {
+    #[inline]
     fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, _now: Moment) {
         self.remove(heap);
         self.rows.make(heap).0 = true;
         self.rows.push(&mut self.by_use, heap);
     }
 
+    #[inline]
     fn touch(&mut self, heap: HeapSlot, _now: Moment) {
         if self.rows.get(heap).is_some_and(|held| held.0) {
             self.rows.renew(&mut self.by_use, heap);
         }
     }
 
+    #[inline]
     fn touch_regularly(&mut self, heap: HeapSlot, _interval: u64, _count: u64, last: Moment) {
         self.touch(heap, last);
     }
 
+    #[inline]
     fn may_learn_late(&self) -> bool {
         true
     }
 
+    #[inline]
     fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
         self.remove(heap);
     }
 
+    #[inline]
     fn forget(&mut self, heap: HeapSlot) {
         self.remove(heap);
     }
 
+    #[inline]
     fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         self.rows.choose_oldest(&self.by_use, need, |_| true, evict);
     }

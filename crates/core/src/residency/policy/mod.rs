@@ -4,6 +4,8 @@
 //! the planner passes the number of bytes needed, and accepts or rejects each heap
 //! ([`EvictionPolicy::choose`]).
 
+// Every function is `#[inline]`, so that only programs that call it compile it (CONTRIBUTING.md, Style).
+
 mod adaptive;
 pub mod chains;
 mod lru;
@@ -68,6 +70,7 @@ pub trait EvictionPolicy: Send {
     ///
     /// Called only if the policy [may learn late](Self::may_learn_late). The default calls
     /// [`touch`](Self::touch) for each use.
+    #[inline]
     fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
         for later in (0..count).rev() {
             let submission = last.submission.saturating_sub(interval.saturating_mul(later));
@@ -81,6 +84,7 @@ pub trait EvictionPolicy: Send {
     ///
     /// Must always return the same value. Late calls are given the time of the last submission. A submission whose heaps are
     /// resident then costs about half.
+    #[inline]
     fn may_learn_late(&self) -> bool {
         false
     }
@@ -107,6 +111,7 @@ pub trait EvictionPolicy: Send {
     ///
     /// If a victim would be used before the GPU has finished the submitted work, the planner waits for the
     /// GPU instead, after which there is more to choose from. The default returns `None`.
+    #[inline]
     fn next_use_in(&self, _heap: HeapSlot, _now: Moment) -> Option<u64> {
         None
     }
@@ -116,6 +121,7 @@ pub trait EvictionPolicy: Send {
     ///
     /// `fullness` is usage divided by budget, and may exceed 1; at less than a half, this is not called. The default
     /// chooses none.
+    #[inline]
     fn choose_ahead(
         &mut self,
         _limit: ByteSize,
@@ -162,12 +168,14 @@ pub enum PolicyKind {
 impl PolicyKind {
     /// Returns every policy of this crate, the default first.
     #[must_use]
+    #[inline]
     pub const fn all() -> &'static [Self] {
         &[Self::Adaptive, Self::NextUse, Self::Lru]
     }
 
     /// Returns the name.
     #[must_use]
+    #[inline]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Adaptive => "adaptive",
@@ -178,6 +186,7 @@ impl PolicyKind {
 
     /// Creates a policy of this kind, with default parameters, that holds no heap.
     #[must_use]
+    #[inline]
     pub fn create(self) -> Box<dyn EvictionPolicy> {
         match self {
             Self::Adaptive => Box::new(Adaptive::default()),
@@ -188,6 +197,7 @@ impl PolicyKind {
 }
 
 impl fmt::Display for PolicyKind {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

@@ -71,6 +71,7 @@ const LOST: usize = 194;
 const CHAINS: usize = 195;
 
 /// Returns the class of an interval: four per octave, the last for 2^24 submissions and above.
+#[inline]
 fn class(interval: u32) -> usize {
     let interval = interval.max(SUBMISSION);
     let octave = interval.ilog2();
@@ -100,6 +101,7 @@ const AHEAD_SUBMISSIONS: u32 = 600;
 const AHEAD_INTERVALS: u32 = 16;
 
 impl Default for NextUse {
+    #[inline]
     fn default() -> Self {
         Self {
             rows: Rows::default(),
@@ -114,6 +116,7 @@ impl Default for NextUse {
 
 impl NextUse {
     /// Returns the number of submissions since the last use of a heap.
+    #[inline]
     pub(super) fn age(&self, heap: HeapSlot, now: u32) -> u32 {
         self.rows.get(heap).map_or(0, |habit| habit.age(now) / SUBMISSION)
     }
@@ -171,12 +174,14 @@ impl NextUse {
         }
     }
 
+    #[inline]
     fn move_to(&mut self, heap: HeapSlot, chain: usize) {
         self.remove(heap);
         self.put(heap, chain);
     }
 
     /// Moves heaps that were not used when expected to the chains to which they now belong.
+    #[inline]
     fn sort_out_late(&mut self, now: u32) {
         while let Some(heap) = self.chains[NEW].chain.oldest() {
             let Some(habit) = self.rows.get_mut(heap) else { break };
@@ -219,6 +224,7 @@ impl NextUse {
     }
 
     /// Returns the chain of a heap that is away for longer than expected.
+    #[inline]
     fn absent(habit: &mut Habit, absences: &mut Absences, now: u32, again: bool) -> usize {
         let age = habit.age(now);
         if !again && habit.gap_is_regular() {
@@ -237,6 +243,7 @@ impl NextUse {
 
     /// Returns the time since a heap of a chain was last used, multiplied by the number of its heaps; 0 if it
     /// is at most one submission.
+    #[inline]
     fn silence(&self, chain: usize, now: u32) -> u64 {
         let class = &self.chains[chain];
         let newest = class.chain.newest().and_then(|heap| self.rows.get(heap));
@@ -245,6 +252,7 @@ impl NextUse {
     }
 
     /// Returns the distance of the next use of a heap.
+    #[inline]
     fn left(&self, chain: usize, heap: HeapSlot, now: u32) -> u64 {
         let Some(habit) = self.rows.get(heap) else { return 0 };
         let age = habit.age(now);
@@ -256,6 +264,7 @@ impl NextUse {
         }
     }
 
+    #[inline]
     fn candidate(&self, chain: usize, oldest: HeapSlot, newest: HeapSlot, now: u32) -> Candidate {
         let (of_oldest, of_newest) = (self.left(chain, oldest, now), self.left(chain, newest, now));
         Candidate { chain, oldest, newest, left: of_oldest.max(of_newest), is_oldest: of_oldest >= of_newest }
@@ -263,6 +272,7 @@ impl NextUse {
 }
 
 impl EvictionPolicy for NextUse {
+    #[inline]
     fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, now: Moment) {
         self.remove(heap);
         let habit = self.rows.make(heap);
@@ -270,6 +280,7 @@ impl EvictionPolicy for NextUse {
         self.put(heap, chain);
     }
 
+    #[inline]
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
         let now = Habit::clock(now);
         let Some(habit) = self.rows.get_mut(heap) else { return };
@@ -285,6 +296,7 @@ impl EvictionPolicy for NextUse {
         }
     }
 
+    #[inline]
     fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
         for later in (0..count).rev() {
             let submission = last.submission.saturating_sub(interval.saturating_mul(later));
@@ -300,14 +312,17 @@ impl EvictionPolicy for NextUse {
         }
     }
 
+    #[inline]
     fn may_learn_late(&self) -> bool {
         true
     }
 
+    #[inline]
     fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
         self.remove(heap);
     }
 
+    #[inline]
     fn forget(&mut self, heap: HeapSlot) {
         self.remove(heap);
         if let Some(habit) = self.rows.get_mut(heap) {
@@ -315,6 +330,7 @@ impl EvictionPolicy for NextUse {
         }
     }
 
+    #[inline]
     fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         let now = Habit::clock(now);
         self.sort_out_late(now);
@@ -352,6 +368,7 @@ impl EvictionPolicy for NextUse {
         self.candidates = candidates;
     }
 
+    #[inline]
     fn next_use_in(&self, heap: HeapSlot, now: Moment) -> Option<u64> {
         let habit = self.rows.get(heap)?;
         let now = Habit::clock(now);
@@ -363,6 +380,7 @@ impl EvictionPolicy for NextUse {
         Some(left.div_ceil(u64::from(SUBMISSION)))
     }
 
+    #[inline]
     fn choose_ahead(
         &mut self,
         limit: ByteSize,

@@ -21,9 +21,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
+use super::ordered_set::OrderedSet;
 use super::suballocation::{Stamp, heap_range};
 use super::{AuditError, RangeUse, SuballocError, Suballocation, SuballocationId};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -33,10 +33,10 @@ use crate::{Alignment, ByteSize, HeapRange};
 #[cfg_attr(test, derive(PartialEq, Eq))]
 pub(crate) struct Buddy {
     capacity: ByteSize,
-    /// The free blocks: their order and the offset of their first byte.
-    free: BTreeSet<(u32, u64)>,
-    /// The requested range of each suballocation.
-    live: BTreeMap<Stamp, HeapRange>,
+    /// The free blocks: their order, and the offset of their first byte.
+    free: OrderedSet,
+    /// The suballocations: their stamp, and the start and size of the requested range.
+    live: OrderedSet,
     /// The sum of the requested sizes.
     used: ByteSize,
     next_stamp: Stamp,
@@ -46,23 +46,28 @@ pub(crate) struct Buddy {
 const SLOT: NonZeroU32 = NonZeroU32::MIN;
 
 /// Returns the order of the smallest block that holds `size` bytes, 1 to 2^63.
-const fn order_of(size: ByteSize) -> u32 {
-    u64::BITS - (size.get() - 1).leading_zeros()
+fn order_of(size: ByteSize) -> u64 {
+    u64::from(u64::BITS - (size.get() - 1).leading_zeros())
+}
+
+/// A free block as its set has it.
+const fn free_block(order: u64, start: u64) -> [u64; 3] {
+    [order, start, 0]
 }
 
 impl Buddy {
     /// Creates a suballocator for the offsets from zero to `capacity`, 1 to 2^63, all free. Returns `None` if the capacity
     /// is another.
     pub(crate) fn new(capacity: ByteSize) -> Option<Self> {
-        let (mut free, mut start) = (BTreeSet::new(), 0);
-        for order in (0..u64::BITS).rev().filter(|order| capacity.get() & (1 << order) != 0) {
-            free.insert((order, start));
+        let (mut free, mut start) = (OrderedSet::default(), 0);
+        for order in (0..u64::from(u64::BITS)).rev().filter(|order| capacity.get() & (1 << order) != 0) {
+            free.insert(free_block(order, start));
             start += 1 << order;
         }
         (1..=1 << 63).contains(&capacity.get()).then_some(Self {
             capacity,
             free,
-            live: BTreeMap::new(),
+            live: OrderedSet::default(),
             used: ByteSize::ZERO,
             next_stamp: Stamp::FIRST,
         })
@@ -75,39 +80,46 @@ impl Buddy {
     /// the size and the alignment, halved. If there is none, a smaller free block that happens to be aligned is taken.
     pub(crate) fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<Suballocation> {
         let (mut from, start) = self.find(size, alignment)?;
-        self.free.remove(&(from, start));
+        self.free.remove(free_block(from, start));
         while from > order_of(size) {
             from -= 1;
-            self.free.insert((from, start + (1 << from)));
+            self.free.insert(free_block(from, start + (1 << from)));
         }
         let (stamp, range) = (self.next_stamp, heap_range(start, size.get()));
-        self.live.insert(stamp, range);
+        self.live.insert([stamp.get(), start, size.get()]);
         self.next_stamp = stamp.next();
         self.used = self.used.saturating_add(size);
         Some(Suballocation { id: SuballocationId::new(SLOT, stamp), range })
     }
 
     /// Returns the order and the start of the free block that [`allocate`](Self::allocate) would halve.
-    pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Option<(u32, u64)> {
+    pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Option<(u64, u64)> {
         if size.is_zero() || size > self.capacity {
             return None;
         }
-        let (order, aligned) = (order_of(size), alignment.log2());
-        let certain = self.free.range((order.max(aligned), 0)..).next();
-        let smaller = || self.free.range((order, 0)..).find(|(_, start)| start & alignment.mask() == 0);
-        certain.or_else(smaller).copied()
+        let (order, aligned) = (order_of(size), u64::from(alignment.log2()));
+        let certain = self.free.first_from(free_block(order.max(aligned), 0));
+        let smaller = || {
+            let mut from = self.free.iter_from(free_block(order, 0));
+            from.find(|[_, start, _]| start & alignment.mask() == 0)
+        };
+        certain.or_else(smaller).map(|[order, start, _]| (order, start))
     }
 
     /// Frees a suballocation and returns its range. Its block is joined with its buddy if that is free, and so on up to the
     /// root. O(log n · log capacity).
     pub(crate) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        let range = self.live.remove(&id.stamp()).ok_or(SuballocError::StaleId { id })?;
-        let (mut order, mut start) = (order_of(range.size()), range.start().get());
-        while self.free.remove(&(order, start ^ (1 << order))) {
+        let stamp = id.stamp().get();
+        let live = self.live.first_from([stamp, 0, 0]).filter(|&[found, ..]| found == stamp);
+        let [_, mut start, size] = live.ok_or(SuballocError::StaleId { id })?;
+        self.live.remove([stamp, start, size]);
+        let range = heap_range(start, size);
+        let mut order = order_of(range.size());
+        while self.free.remove(free_block(order, start ^ (1 << order))) {
             start &= !(1 << order);
             order += 1;
         }
-        self.free.insert((order, start));
+        self.free.insert(free_block(order, start));
         self.used = self.used.saturating_sub(range.size());
         Ok(range)
     }
@@ -135,21 +147,24 @@ impl Buddy {
 
     /// Returns the size of the largest free block, or zero.
     pub(crate) fn largest_free_range(&self) -> ByteSize {
-        self.free.last().map_or(ByteSize::ZERO, |&(order, _)| ByteSize::new(1 << order))
+        self.free.last().map_or(ByteSize::ZERO, |[order, ..]| ByteSize::new(1 << order))
     }
 
     /// Returns all ranges in address order. A free range is one free block, so two may be neighbours. The bytes by which a
     /// request was rounded up are padding. O(n log n).
     pub(crate) fn ranges(&self) -> Vec<RangeUse> {
-        let free = self.free.iter().map(|&(order, start)| RangeUse::Free(heap_range(start, 1 << order)));
-        let live = self.live.iter().flat_map(|(&stamp, &range)| {
-            let (size, start) = (range.size().get(), range.end().get());
-            let rest = (1 << order_of(range.size())) - size;
-            let padding = (rest > 0).then(|| RangeUse::Padding(heap_range(start, rest)));
-            let used = Suballocation { id: SuballocationId::new(SLOT, stamp), range };
-            [Some(RangeUse::Used(used)), padding].into_iter().flatten()
-        });
-        let mut ranges: Vec<_> = free.chain(live).collect();
+        let mut ranges = Vec::new();
+        for [order, start, _] in self.free.iter() {
+            ranges.push(RangeUse::Free(heap_range(start, 1 << order)));
+        }
+        for [stamp, start, size] in self.live.iter() {
+            let id = SuballocationId::new(SLOT, Stamp::new(stamp).unwrap_or(Stamp::FIRST));
+            ranges.push(RangeUse::Used(Suballocation { id, range: heap_range(start, size) }));
+            let rest = (1 << order_of(ByteSize::new(size))) - size;
+            if rest > 0 {
+                ranges.push(RangeUse::Padding(heap_range(start + size, rest)));
+            }
+        }
         ranges.sort_unstable_by_key(|range| range.range().start());
         ranges
     }
@@ -170,30 +185,27 @@ impl Buddy {
         if end != self.capacity.get() {
             return fail(format!("the blocks end at {end:#x} instead of {:#x}", self.capacity.get()));
         }
-        let used_blocks = self.live.values().map(|range| (order_of(range.size()), range.start().get()));
-        if let Some((order, start)) = self
-            .free
-            .iter()
-            .copied()
-            .chain(used_blocks)
-            .find(|(order, start)| start & ((1 << order) - 1) != 0)
+        let used_blocks = self.live.iter().map(|[_, start, size]| (order_of(ByteSize::new(size)), start));
+        let free_blocks = self.free.iter().map(|[order, start, _]| (order, start));
+        if let Some((order, start)) =
+            free_blocks.chain(used_blocks).find(|(order, start)| start & ((1 << order) - 1) != 0)
         {
             return fail(format!(
                 "the block of order {order} at {start:#x} is not at a multiple of its size"
             ));
         }
-        if let Some((order, start)) =
-            self.free.iter().find(|&&(order, start)| self.free.contains(&(order, start ^ (1 << order))))
-        {
+        let is_halved =
+            |&[order, start, _]: &[u64; 3]| self.free.contains(free_block(order, start ^ (1 << order)));
+        if let Some([order, start, _]) = self.free.iter().find(is_halved) {
             return fail(format!(
                 "the free block of order {order} at {start:#x} was not joined with its buddy"
             ));
         }
-        let used = self.live.values().fold(ByteSize::ZERO, |sum, range| sum.saturating_add(range.size()));
-        if used != self.used {
-            return fail(format!("{used} are used, recorded {}", self.used));
+        let used: u64 = self.live.iter().map(|[.., size]| size).sum();
+        if used != self.used.get() {
+            return fail(format!("{} are used, recorded {}", ByteSize::new(used), self.used));
         }
-        if self.live.last_key_value().is_some_and(|(&latest, _)| latest >= self.next_stamp) {
+        if self.live.last().is_some_and(|[latest, ..]| latest >= self.next_stamp.get()) {
             return fail("a suballocation has a stamp that was not issued yet".to_owned());
         }
         Ok(())

@@ -39,17 +39,19 @@ fn the_audit_finds_each_violation() {
     }
     type Violation = fn(&mut Buddy);
     let violations: [(&str, Violation); 7] = [
-        ("where the previous range ends", |heap| heap.free.retain(|&free| free != (4, 0))),
-        ("where the previous range ends", |heap| heap.free.extend([(3, 0)])),
+        ("where the previous range ends", |heap| assert!(heap.free.remove([4, 0, 0]))),
+        ("where the previous range ends", |heap| heap.free.insert([3, 0, 0])),
         ("instead of 0x201", |heap| heap.capacity = ByteSize::new(513)),
         ("was not joined with its buddy", |heap| {
-            heap.free.remove(&(5, 32));
-            heap.free.extend([(4, 32), (4, 48)]);
+            heap.free.remove([5, 32, 0]);
+            heap.free.insert([4, 32, 0]);
+            heap.free.insert([4, 48, 0]);
         }),
         ("not at a multiple of its size", |heap| {
-            heap.free.remove(&(8, 256));
-            heap.free.remove(&(7, 128));
-            heap.free.extend([(8, 128), (7, 384)]);
+            heap.free.remove([8, 256, 0]);
+            heap.free.remove([7, 128, 0]);
+            heap.free.insert([8, 128, 0]);
+            heap.free.insert([7, 384, 0]);
         }),
         ("recorded", |heap| heap.used = ByteSize::new(1)),
         ("not issued yet", |heap| heap.next_stamp = Stamp::FIRST),

@@ -46,6 +46,7 @@ impl Batches {
     /// Closes a batch: all suballocations before `end` that are in no batch yet. Amortized O(1).
     ///
     /// `newest` is the stamp of the newest live suballocation.
+    #[inline]
     pub(super) fn submit(
         &mut self,
         fence: FenceValue,

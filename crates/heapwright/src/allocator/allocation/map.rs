@@ -26,6 +26,7 @@ impl ResourceAllocation {
     ///
     /// Invalid argument for a texture, and for a heap type without CPU access; out of memory if the memory cannot be
     /// made resident; otherwise the device's error.
+    #[inline]
     pub fn map(&mut self) -> Result<Mapping<'_>, Error> {
         self.map_bytes(None)
     }
@@ -53,6 +54,7 @@ impl ResourceAllocation {
     /// assert!(mapping.read(1, &mut bytes).is_err(), "byte 256 was not to be read");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn map_range(&mut self, read_range: Range<u64>) -> Result<Mapping<'_>, Error> {
         if read_range.end > self.width && read_range.start < read_range.end && self.width != 0 {
             let rule = format!("{read_range:#x?} exceeds the buffer's size of {:#x} bytes", self.width);
@@ -169,6 +171,7 @@ impl ResourceAllocation {
     ///
     /// Invalid argument for a buffer, for a subresource that the texture does not have, and for a heap type without CPU
     /// access; out of memory if the memory cannot be made resident; otherwise the device's error.
+    #[inline]
     pub fn map_texture(&mut self, subresource: u32) -> Result<TextureMapping<'_>, Error> {
         if self.width != 0 {
             return Err(Error::invalid_argument("resource", "is a buffer; use map"));
@@ -202,6 +205,7 @@ impl ResourceAllocation {
     /// Accesses through the address are the caller's: within the subresource, ordered with the GPU and with each [`Mapping`], and
     /// before the matching [`unmap_subresource`](Self::unmap_subresource). The allocation is neither moved by a defragmentation nor
     /// dropped before that.
+    #[inline]
     pub unsafe fn map_subresource(
         &self,
         subresource: u32,
@@ -217,6 +221,7 @@ impl ResourceAllocation {
         )
     }
 
+    #[inline]
     fn map_subresource_unrecorded(
         &self,
         subresource: u32,
@@ -244,6 +249,7 @@ impl ResourceAllocation {
     /// # Safety
     ///
     /// This subresource was mapped by `map_subresource`, once for each call.
+    #[inline]
     pub unsafe fn unmap_subresource(&self, subresource: u32, written_range: Option<D3D12_RANGE>) {
         if self.part().is_none() {
             // SAFETY: the resource is a live COM object, and the caller's promise. The range outlives the call.
@@ -271,6 +277,7 @@ impl ResourceAllocation {
     /// # Errors
     ///
     /// The errors of [`map`](Self::map).
+    #[inline]
     pub fn record_contents(&mut self) -> Result<(), Error> {
         let Some((recording, allocation, recorded_size)) = self.recorded_contents() else { return Ok(()) };
         let mapping = self.map()?;
@@ -302,6 +309,7 @@ impl ResourceAllocation {
     /// # Errors
     ///
     /// Invalid argument if the bytes exceed the buffer, or for a texture.
+    #[inline]
     pub fn record_bytes(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let size = ByteSize::from_usize(bytes.len()).get();
         let Some(end) = offset.checked_add(size).filter(|&end| end <= self.width) else {

@@ -82,11 +82,13 @@ impl BackgroundUpdates {
     }
 
     /// Returns whether notifications still arrive.
+    #[inline]
     pub(crate) fn is_healthy(&self) -> bool {
         self.shared.is_healthy.load(Ordering::Relaxed)
     }
 
     /// Makes the thread call the closure soon, as after a change. Requests before the call are merged.
+    #[inline]
     pub(crate) fn request(&self) {
         self.shared.wake();
     }
@@ -94,6 +96,7 @@ impl BackgroundUpdates {
 
 impl Shared {
     /// Registers the event with the adapter.
+    #[inline]
     fn register(&self, adapter: &IDXGIAdapter3) -> Option<(IDXGIAdapter3, u32)> {
         // SAFETY: the adapter is a live COM object. The handle is an event's, which is open until after the registration has ended:
         // dropping `BackgroundUpdates` ends it, which has a reference to the event.
@@ -130,6 +133,7 @@ impl Shared {
     }
 
     /// Ends a registration that could not end within a callback.
+    #[inline]
     fn end_what_is_left(&self) {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err((registration, hresult))) = left.map(TrimRegistration::end) {
@@ -142,6 +146,7 @@ impl Shared {
         }
     }
 
+    #[inline]
     fn wake(&self) {
         if let Err(error) = self.event.set() {
             self.is_healthy.store(false, Ordering::Relaxed);
@@ -151,6 +156,7 @@ impl Shared {
 }
 
 impl Drop for BackgroundUpdates {
+    #[inline]
     fn drop(&mut self) {
         if let Some((adapter, cookie)) = self.budget.take() {
             // SAFETY: the adapter is a live COM object, and the cookie is that of a registration with it that has not ended.
@@ -189,11 +195,13 @@ mod tests {
     /// Far longer than any of it takes; a message that has not arrived by then will not arrive.
     const SOON: Duration = Duration::from_secs(20);
 
+    #[inline]
     fn gpu() -> Instance {
         Instance::open(HostProfile::default_profile()).expect("the instance opens")
     }
 
     #[test]
+    #[inline]
     fn changes_and_requests_wake_the_thread() {
         let gpu = gpu();
         let (told, changes) = channel();
@@ -216,6 +224,7 @@ mod tests {
     }
 
     #[test]
+    #[inline]
     fn the_updates_may_be_dropped_on_their_own_thread() {
         let gpu = gpu();
         let slot: Arc<OnceLock<Mutex<Option<BackgroundUpdates>>>> = Arc::default();
@@ -235,12 +244,14 @@ mod tests {
     }
 
     #[test]
+    #[inline]
     fn adapters_without_notifications_are_allowed() {
         let adapter = FaultyAdapter::new(ByteSize::from_gib(1), ByteSize::from_gib(1)).to_interface();
         assert!(BackgroundUpdates::start(Some(&adapter), None, |_| unreachable!("no change")).is_none());
     }
 
     #[test]
+    #[inline]
     fn a_panic_does_not_end_the_thread() {
         let gpu = gpu();
         let (told, changes) = channel();

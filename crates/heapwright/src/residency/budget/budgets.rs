@@ -13,6 +13,7 @@ use crate::residency::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
 /// Returns whether all memory counts as local: on UMA, unless the flag disables it.
+#[inline]
 pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) -> bool {
     let is_uma = caps.architecture != Architecture::Discrete;
     let never = flags.contains(ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY);
@@ -69,6 +70,7 @@ impl Budgets {
     /// # Errors
     ///
     /// Invalid argument with neither an adapter nor a budget; errors of the adapter.
+    #[inline]
     pub(crate) fn new(
         adapter: Option<&IDXGIAdapter3>,
         unifies_memory: bool,
@@ -199,6 +201,7 @@ impl Budgets {
     }
 
     /// Returns DXGI's four numbers as the manager sees them, if `managed` bytes of its heaps are resident.
+    #[inline]
     pub(crate) fn video_memory_info(&self, group: SegmentGroup, managed: ByteSize) -> VideoMemoryInfo {
         let available = {
             let state = self.lock();
@@ -222,6 +225,7 @@ impl Budgets {
     /// # Errors
     ///
     /// Errors of the adapter; the previous reservation stays in force.
+    #[inline]
     pub(crate) fn set_reservation(&self, group: SegmentGroup, asked: ByteSize) -> Result<ByteSize, Error> {
         if !self.is_in_use(group) {
             return Ok(ByteSize::ZERO);
@@ -266,6 +270,7 @@ impl Budgets {
 
     /// Queries the operating system about the segment groups with resident heaps, and returns whether it reports the same
     /// as before. If not, and if it fails, nothing is applied, and [`refresh`](Self::refresh) must follow, which counts.
+    #[inline]
     pub(crate) fn is_unchanged(&self) -> bool {
         let Some(adapter) = &self.adapter else { return true };
         let state = self.lock();

@@ -58,6 +58,7 @@ const HYSTERESIS: u128 = 5;
 
 impl PressureLevel {
     /// Returns the next level for a given usage and budget.
+    #[inline]
     fn next(self, usage: ByteSize, budget: ByteSize) -> Self {
         if usage.is_zero() {
             return Self::None;
@@ -72,6 +73,7 @@ impl PressureLevel {
         THRESHOLDS.iter().find(is_reached).map_or(Self::None, |&(level, _)| level)
     }
 
+    #[inline]
     const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::None,
@@ -83,6 +85,7 @@ impl PressureLevel {
 }
 
 impl fmt::Display for PressureLevel {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::None => "none",
@@ -126,6 +129,7 @@ pub struct PressureRegistration {
 
 impl PressureMonitor {
     /// Returns the level of a group. O(1), one load.
+    #[inline]
     pub(crate) fn level(&self, group: SegmentGroup) -> PressureLevel {
         PressureLevel::from_number(self.levels[group.index()].load(Ordering::Relaxed))
     }
@@ -147,6 +151,7 @@ impl PressureMonitor {
     /// O(1) without a lock while the level stays the same. Called without any lock held; callbacks may call every
     /// function, including this one. If several threads call it at the same time, callbacks may receive the changes in
     /// another order.
+    #[inline]
     pub(crate) fn update(&self, group: SegmentGroup, usage: ByteSize, budget: ByteSize) {
         let level = &self.levels[group.index()];
         let mut number = level.load(Ordering::Relaxed);
@@ -167,10 +172,12 @@ impl PressureMonitor {
 }
 
 impl Callbacks {
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, Registered> {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     fn call(&self, pressure: &Pressure) {
         let callbacks: Vec<Callback> =
             self.lock().list.iter().map(|(_, callback)| Arc::clone(callback)).collect();
@@ -183,6 +190,7 @@ impl Callbacks {
 }
 
 impl Drop for PressureRegistration {
+    #[inline]
     fn drop(&mut self) {
         let Some(callbacks) = self.callbacks.upgrade() else { return };
         let mut registered = callbacks.lock();

@@ -34,10 +34,12 @@ impl TrimInbox {
     }
 
     /// Takes the accumulated request.
+    #[inline]
     pub(super) fn take(&self) -> TrimRequest {
         std::mem::take(&mut *self.request.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    #[inline]
     fn hear(&self, flags: D3D12_TRIM_NOTIFICATION_FLAGS, bytes: ByteSize) {
         let has = |flag| flags & flag != 0;
         {
@@ -93,6 +95,7 @@ const _: () = {
 
 impl TrimRegistration {
     /// Registers an inbox. Returns `None` if the device has no trim notifications, or (with a warning) refuses.
+    #[inline]
     pub(super) fn start(device: &ID3D12Device, inbox: &Arc<TrimInbox>) -> Option<Self> {
         let device: ID3D12Device15 = device.cast().ok()?;
         let inbox = Arc::into_raw(Arc::clone(inbox));
@@ -126,6 +129,7 @@ impl TrimRegistration {
 
     /// Ends the registration. The callback is not running when this returns and is not called again. Returns the
     /// registration with the error if D3D12 refuses, as it does within a trim notification callback.
+    #[inline]
     pub(super) fn end(self) -> Result<(), (Self, HRESULT)> {
         // SAFETY: a live COM object, and the cookie of a registration that has not ended.
         let result = unsafe { self.device.UnregisterTrimNotificationCallback(self.cookie) };

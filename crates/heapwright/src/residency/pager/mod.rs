@@ -81,6 +81,7 @@ impl Drop for PendingBytes {
 pub(super) type PlanGuard<'a> = MutexGuard<'a, CurrentPlan>;
 
 impl Pager {
+    #[inline]
     pub(super) fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -267,6 +268,7 @@ impl Pager {
     }
 
     /// Records that other code made a heap resident or evicted it.
+    #[inline]
     pub(super) fn set_resident(&self, id: ManagedHeapId, is_resident: bool) -> Result<(), Error> {
         // Not while a plan is carried out, and based on what the GPU has finished.
         let mut current = self.lock();

@@ -144,6 +144,7 @@ impl Pager {
     }
 
     /// Pages in the heaps of a submission to `queue`. Waits for the GPU without a lock.
+    #[inline]
     pub(in crate::residency) fn page_submission<'q>(
         &self,
         queue: &'q ManagedQueue,

@@ -31,6 +31,7 @@ pub(in crate::residency) struct Upkeep {
 
 impl Pager {
     /// Starts the thread that trims after notifications. Returns whether the adapter sends them.
+    #[inline]
     pub(super) fn start_background_updates(&self, adapter: Option<&IDXGIAdapter3>) -> bool {
         if adapter.is_none() {
             tracing::warn!("ALLOW_BACKGROUND_BUDGET_UPDATES without an adapter; no budget notifications");
@@ -50,6 +51,7 @@ impl Pager {
     }
 
     /// Requests a query of the operating system after the next successful submission.
+    #[inline]
     pub(in crate::residency) fn refresh_soon(&self) {
         self.upkeep.refreshes_soon.store(true, Ordering::Relaxed);
     }
@@ -64,6 +66,7 @@ impl Pager {
     }
 
     /// Records that usage or a budget has changed, and that usage is known.
+    #[inline]
     pub(in crate::residency) fn usage_changed(&self, usage: [ByteSize; 2]) {
         self.upkeep.has_changed.store(true, Ordering::Relaxed);
         self.tell_pressure_at(usage);
@@ -84,6 +87,7 @@ impl Pager {
 
     /// Queries the operating system. Returns whether nothing has changed on either side, so that there is nothing to look
     /// after. This is the usual case.
+    #[inline]
     fn is_unchanged(&self) -> bool {
         let is_unchanged = !self.upkeep.has_changed.load(Ordering::Relaxed)
             && self.upkeep.submissions.load(Ordering::Relaxed)
@@ -98,6 +102,7 @@ impl Pager {
     }
 
     #[cold]
+    #[inline]
     fn look_after_memory(&self, refreshes: bool) {
         if refreshes {
             self.upkeep.refreshes_soon.store(false, Ordering::Relaxed);
@@ -126,6 +131,7 @@ impl Pager {
 
     /// Queries the operating system, and evicts idle heaps above the budgets, and those that the policy does not want to
     /// keep.
+    #[inline]
     pub(in crate::residency) fn trim(&self) {
         self.refresh_and_trim(self.lock());
     }
@@ -133,6 +139,7 @@ impl Pager {
     /// Like [`trim`](Self::trim), after notifications. Evicts what they request, first: heaps that were not used for a whole
     /// period, and a number of bytes that includes these. Local memory is evicted first, because notifications do not name
     /// a segment group.
+    #[inline]
     fn trim_as_requested(&self, request: TrimRequest) {
         let mut current = self.lock();
         let mut left = request.bytes;
@@ -152,6 +159,7 @@ impl Pager {
         self.refresh_and_trim(current);
     }
 
+    #[inline]
     fn refresh_and_trim(&self, mut current: PlanGuard<'_>) {
         self.refresh();
         self.evict_bytes(&mut current, [ByteSize::ZERO; 2]);
@@ -162,11 +170,13 @@ impl Pager {
 
     /// Evicts at least `bytes` bytes of idle heaps, or all of them if they are fewer, and returns the number of evicted
     /// bytes.
+    #[inline]
     pub(in crate::residency) fn evict_at_least(&self, bytes: [ByteSize; 2]) -> ByteSize {
         self.evict_bytes(&mut self.lock(), bytes)
     }
 
     /// Evicts idle heaps above the budget, and at least `bytes` bytes.
+    #[inline]
     fn evict_bytes(&self, current: &mut CurrentPlan, bytes: [ByteSize; 2]) -> ByteSize {
         let [local, non_local] = self.evict_planned(current, |planner, plan| {
             let request = PlanRequest { at_least: bytes, may_exceed: true, ..Default::default() };
@@ -177,6 +187,7 @@ impl Pager {
     }
 
     /// Evicts idle heaps that the policy does not want to keep.
+    #[inline]
     fn evict_ahead(&self, current: &mut CurrentPlan) {
         let limit = [self.evict_size; 2];
         self.evict_planned(current, |planner, plan| planner.plan_ahead(limit, plan));

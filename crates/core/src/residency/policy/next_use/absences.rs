@@ -34,6 +34,7 @@ const STILL_AWAY: u32 = 3;
 const MOST_COUNTED: u32 = 512;
 
 impl Default for Absences {
+    #[inline]
     fn default() -> Self {
         Self { cells: Box::new([[Cell::default(); OCTAVES]; OCTAVES]) }
     }
@@ -49,6 +50,7 @@ fn octave(time: u32) -> u8 {
 impl Absences {
     /// Records that a heap of the interval returned after the gap, and the column in which it was expected,
     /// if any. O(log(gap / interval)).
+    #[inline]
     pub(super) fn come(&mut self, interval: u32, gap: u32, column: Option<u8>) {
         let row = octave(interval);
         let cells = &mut self.cells[usize::from(row)];
@@ -69,6 +71,7 @@ impl Absences {
     /// Records that a heap of the interval has been away for the time `away`. Returns the column, and how
     /// much longer it is expected to stay away, if all but a few of the other heaps returned; somewhat longer
     /// if some have not returned yet. O(1).
+    #[inline]
     pub(super) fn wait(&mut self, interval: u32, away: u32) -> (u8, Option<u64>) {
         let row = octave(interval);
         let column = octave(away).max(row);
@@ -108,6 +111,7 @@ const DOUBT: u64 = 32;
 
 impl Returns {
     /// Records that a heap was not used when expected.
+    #[inline]
     pub(super) fn wait(&mut self) {
         if self.waited_for >= MOST_RETURNS_COUNTED {
             self.waited_for /= 2;
@@ -118,6 +122,7 @@ impl Returns {
     }
 
     /// Records that an expected heap returned, this long after its last use.
+    #[inline]
     pub(super) fn come(&mut self, after: u32) {
         self.came = self.came.saturating_add(1).min(self.waited_for);
         self.lately += (1024 - self.lately) / 32;
@@ -128,6 +133,7 @@ impl Returns {
     /// return.
     ///
     /// It increases with the age, which is right for most programs if nothing else is known.
+    #[inline]
     pub(super) fn left(&self, age: u32) -> u64 {
         let after = u64::from(self.after.mean.max(64 * SUBMISSION));
         let of_all = after * u64::from(self.waited_for + 1) / u64::from(self.came + 1);
@@ -137,6 +143,7 @@ impl Returns {
 
     /// Returns the distance if heaps return regularly, all after the same time, as when heaps are used in
     /// turn.
+    #[inline]
     pub(super) fn left_if_regular(&self, age: u32) -> Option<u64> {
         let regular =
             self.after.mean != 0 && self.after.deviation < self.after.mean / 16 && self.lately > 256;

@@ -19,6 +19,7 @@ pub(super) struct Smoothed {
 }
 
 impl Smoothed {
+    #[inline]
     fn first(value: u32) -> Self {
         Self { mean: value, deviation: value / 8 }
     }
@@ -117,16 +118,19 @@ impl Habit {
     }
 
     /// Returns whether `now` is this many submissions after the last use.
+    #[inline]
     pub(super) fn is_used_after(&self, interval: u64, now: Moment) -> bool {
         self.seen && u64::from(Self::clock(now).wrapping_sub(self.last)) == interval
     }
 
     /// Returns whether the pattern is that of `before`, apart from the last use.
+    #[inline]
     pub(super) fn is_but_later(&self, before: &Self) -> bool {
         *self == Self { last: self.last, ..*before }
     }
 
     /// Sets the last use, and learns nothing.
+    #[inline]
     pub(super) fn skip_to(&mut self, last: Moment) {
         self.last = Self::clock(last);
     }
@@ -175,6 +179,7 @@ impl Habit {
         Learned::InRun
     }
 
+    #[inline]
     fn learn_gap(&mut self, gap: u32) {
         self.gap_deviation = match self.gap() {
             0 => gap / 8,
@@ -191,21 +196,25 @@ impl Habit {
     }
 
     /// Returns how many of the last gaps were longer than `age`, and the sum of the differences.
+    #[inline]
     pub(super) fn longer_gaps(&self, age: u32) -> (u64, u64) {
         let longer = self.gaps.iter().filter(|&&gap| gap > age);
         longer.fold((0, 0), |(count, sum), &gap| (count + 1, sum + u64::from(gap - age)))
     }
 
     /// Returns whether gaps were about as long as expected.
+    #[inline]
     pub(super) fn gap_is_regular(&self) -> bool {
         self.gap() != 0 && self.gap_deviation <= self.gap() / 2
     }
 
+    #[inline]
     pub(super) fn expect_gap(&mut self, gap: u32, deviation: u32) {
         (self.expected, self.expected_deviation) = (gap, deviation);
     }
 
     /// Returns the time after which the gap is not the one that was expected.
+    #[inline]
     pub(super) fn latest_gap(&self) -> u32 {
         let slack = self.expected_deviation.saturating_mul(4).max(self.expected / 4).max(2 * SUBMISSION);
         self.expected.saturating_add(slack)

@@ -2,8 +2,10 @@
 
 use heapwright_trace::{EventKind, Trace};
 
+use crate::support::repository;
+
 fn recorded(name: &str) -> Trace {
-    Trace::read(format!("{}/../../traces/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    Trace::read(repository().join(format!("traces/{name}.csv.gz"))).unwrap()
 }
 
 /// Returns the numbers of events and allocations, the peak of live bytes, and the number of allocations live at the end.
