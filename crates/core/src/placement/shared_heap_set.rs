@@ -460,7 +460,9 @@ impl<H: Clone> SharedHeapSet<H> {
         let mut heaps = lock(&self.heaps.0);
         heaps.count_operations(operations.unwrap_or(0));
         let mut released: Vec<_> = heaps.take_expired().into_iter().collect();
-        released.extend(slabs.iter().flat_map(SlabRanges::ids).filter_map(|id| heaps.free_of_slab(id)));
+        for slab in &slabs {
+            released.extend(slab.ids().filter_map(|id| heaps.free_of_slab(id)));
+        }
         released
     }
 

@@ -65,7 +65,9 @@ impl Nesting {
             let others = members.iter().filter(|member| !is(&member.heaps, but));
             others.filter_map(|member| member.heaps.upgrade()).collect()
         };
-        others.iter().flat_map(|member| member.all()).collect()
+        let mut heaps = Vec::new();
+        others.iter().for_each(|member| heaps.extend(member.all()));
+        heaps
     }
 }
 

@@ -36,7 +36,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// SHA-256 hash of the script in base64. The page's Content-Security-Policy allows only this script, and no external resources.
-const SCRIPT_HASH: &str = "OK7vv5FP+S6vf2mCGkGt3tJ6i/ETGx1qVLdVzjamiuA=";
+const SCRIPT_HASH: &str = "KLKwfOVji/NpaOqCSTZzr6UAguZfMP67htyOCX6WPWo=";
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]

@@ -105,6 +105,8 @@ fn the_charts_choose_the_moment_that_the_maps_show() {
     assert!(shown(&browser)["moment"].as_str().unwrap().starts_with("event 2 of 19,100"));
     browser.press(&timeline, "p");
     assert_eq!(shown(&browser), peak);
+    let times = browser.run("return [0, 1500, 119e6, 120e6, 4177e6, 7200e6, 90061e6].map(formatTime)");
+    assert_eq!(times, json!(["0 µs", "1.50 ms", "119 s", "2 min", "69 min 37 s", "2 h", "25 h 1 min"]));
     // By mouse, in the middle of the charts.
     browser.click(&timeline);
     let middle = shown(&browser);
@@ -185,6 +187,9 @@ fn budgets_and_evictions_are_shown() {
         tiles.as_str().unwrap().contains("budget\nexceeded\nby up to 1.00 MiB, first at event 4"),
         "{tiles}"
     );
+    browser.click(&browser.element("#tiles > div:last-child button"));
+    let moment = shown(&browser)["moment"].clone();
+    assert!(moment.as_str().unwrap().starts_with("event 4 of "), "{moment}");
     // Resident bytes at each event: of four heaps, one less with each eviction, and one more at the end.
     let mebibytes = browser.run("return [...resident].map((bytes) => bytes / 2 ** 20)");
     assert_eq!(mebibytes, json!([1, 2, 3, 4, 3, 3, 2, 2, 1, 1, 0, 0, 1]));

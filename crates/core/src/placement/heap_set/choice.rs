@@ -84,12 +84,14 @@ impl<H> HeapSet<H> {
         check_size(size)?;
         let class = choice.class();
         let occupied = (class == HeapUse::Shared).then_some(&self.occupied[HeapUse::Shared.index()]);
-        let indices = occupied.into_iter().chain([&*self.empty]);
-        let mut slots = indices.flat_map(|index| index.from(&self.table, size.get()));
-        Ok(slots.find_map(|slot| {
-            let free = self.table.heap(slot).suballocator.find_anywhere(size, alignment)?;
-            Some(FoundRange { heap: slot, class, free, size })
-        }))
+        for index in [occupied, Some(&self.empty)].into_iter().flatten() {
+            for heap in index.from(&self.table, size.get()) {
+                if let Some(free) = self.table.heap(heap).suballocator.find_anywhere(size, alignment) {
+                    return Ok(Some(FoundRange { heap, class, free, size }));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Adds a heap of `heap_size` bytes, and places a request in it. O(1).

@@ -61,8 +61,10 @@ impl<H: Clone> SharedHeapSet<H> {
 
     /// Calls a function with the owner's handle of each empty heap, and collects the results. O(n) for n
     /// empty heaps, under the lock of the heaps.
-    pub fn map_empty<T>(&self, of: impl FnMut(&H) -> T) -> Vec<T> {
-        lock(&self.heaps.0).empty_heaps().map(of).collect()
+    pub fn map_empty<T>(&self, mut of: impl FnMut(&H) -> T) -> Vec<T> {
+        let (heaps, mut mapped) = (lock(&self.heaps.0), Vec::new());
+        heaps.empty_heaps().for_each(|heap| mapped.push(of(heap)));
+        mapped
     }
 
     /// Returns the number of allocations in the heap of a live allocation, where a slab counts as one.

@@ -160,8 +160,9 @@ const isEvicted = (heap, moment) => {
   const last = events.findLast((event) => paging.moment[event] <= moment);
   return last !== undefined && paging.isEviction[last] === 1;
 };
+// NaN before it is known.
 const budget = counts.budgets === 0 ? null : (() => {
-  const bytes = new Float64Array(counts.moments);
+  const bytes = new Float64Array(counts.moments).fill(NaN);
   for (let change = 0; change < counts.budgets; change += 1) {
     bytes.fill(budgets.bytes[change], budgets.moment[change], budgets.moment[change + 1]);
   }

@@ -187,6 +187,7 @@ const makeHeaps = (pickHeap, pickBlock) => {
     const width = map.article.clientWidth - 2;
     const context = prepare(map.picture, width, map.rows * (ROW + GAP) - GAP);
     const free = hatched(context);
+    context.globalAlpha = isEvicted(heap, moment) ? .3 : 1;
     // Calls paint with each rectangle of a range, row by row.
     const rectangles = (offset, size, paint) => {
       const start = offset / bytes * map.rows;
@@ -211,6 +212,7 @@ const makeHeaps = (pickHeap, pickBlock) => {
       });
     }
     if (map.list.includes(pickedBlock)) {
+      context.globalAlpha = 1;
       context.strokeStyle = colours.text;
       context.lineWidth = 2;
       rectangles(blocks.offset[pickedBlock], blocks.size[pickedBlock], (left, top, wide) => context.strokeRect(left + 1, top + 1, Math.max(1, wide - 2), ROW - 2));

@@ -10,7 +10,7 @@ const budgetFact = () => {
     if (over > most) most = over;
   }
   return first < 0 ? ['budget', 'kept', 'at least ' + formatSize(-most) + ' left']
-    : ['budget', 'exceeded', 'by up to ' + formatSize(most) + ', first at event ' + formatCount(first + 1)];
+    : ['budget', 'exceeded', 'by up to ' + formatSize(most) + ', first at ', first];
 };
 
 // Returns the first moment with the largest number.
@@ -20,14 +20,14 @@ const peakOf = (numbers) => {
   return peak;
 };
 
-const tiles = () => {
-  const peak = peakOf(used);
+// Shows the facts of the session. A moment in them can be chosen.
+const tiles = (peak, choose) => {
   const [peakReserved, mostLive, mostHeaps] = [reserved, liveCount, heapCount].map((numbers) => numbers[peakOf(numbers)]);
   const facts = [
-    ['peak used', formatSize(used[peak]), 'at event ' + formatCount(peak + 1)],
+    ['peak used', formatSize(used[peak]), 'at ', peak],
     ['peak reserved', formatSize(peakReserved), heaps.count && used[peak] ? (peakReserved / used[peak]).toFixed(2) + ' of peak used' : 'no heaps'],
-    ['allocations', formatCount(counts.allocations), 'at most ' + formatCount(mostLive) + ' at a time'],
-    ['heaps', formatCount(counts.heaps), 'at most ' + formatCount(mostHeaps) + ' at a time'],
+    ['allocations', formatCount(counts.allocations), 'at most ' + formatCount(mostLive) + ' at once'],
+    ['heaps', formatCount(counts.heaps), 'at most ' + formatCount(mostHeaps) + ' at once'],
     ['duration', formatTime(timeAt(counts.moments - 1)), plural(counts.moments, 'event')],
   ];
   if (counts.submissions) facts.push(['submissions', formatCount(counts.submissions), '']);
@@ -37,17 +37,22 @@ const tiles = () => {
   }
   if (budget) facts.push(budgetFact());
   // A report has facts of its own.
-  if (!byId('facts')) for (const [name, value, note] of facts) {
+  if (!byId('facts')) for (const [name, value, text, moment] of facts) {
     const tile = make('div');
-    tile.append(make('dt', name), make('dd', value), make('dd', note, { className: 'note' }));
+    const note = make('dd', text, { className: 'note' });
+    if (moment !== undefined) {
+      const button = make('button', 'event ' + formatCount(moment + 1), { className: 'link', type: 'button', title: 'Go to this event' });
+      button.addEventListener('click', () => choose(moment));
+      note.append(button);
+    }
+    tile.append(make('dt', name), make('dd', value), note);
     byId('tiles').append(tile);
   }
-  return peak;
 };
 
 const start = () => {
   readColours();
-  const peak = tiles();
+  const peak = peakOf(used);
   const state = { moment: peak, mark: -1, heap: -1, block: -1 };
   let waiting = 0;
   const update = () => {
@@ -88,6 +93,7 @@ const start = () => {
     state.mark = state.mark === state.moment ? -1 : state.moment;
     update();
   };
+  tiles(peak, choose);
   byId('mark').addEventListener('click', mark);
   byId('stack-by').addEventListener('change', () => {
     timeline.setStack();

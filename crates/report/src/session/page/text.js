@@ -23,8 +23,14 @@ const formatTick = (bytes) => (formatSize(bytes).includes('.') ? formatSize(byte
 const formatExactly = (bytes) => (bytes < 1000 ? formatSize(bytes) : formatSize(bytes) + ' (' + formatCount(bytes) + ' bytes)');
 const formatPercent = (share) => (100 * share).toFixed(1) + ' %';
 const formatHex = (number) => '0x' + number.toString(16);
-// A duration with three digits, from microseconds.
+// A duration from microseconds: with three digits, or from two minutes on, in two units.
 const formatTime = (us) => {
+  const seconds = Math.round(us / 1e6);
+  if (seconds >= 120) {
+    const minutes = Math.floor(seconds / 60);
+    const [most, name, rest, below] = minutes < 120 ? [minutes, 'min', seconds % 60, 's'] : [Math.floor(minutes / 60), 'h', minutes % 60, 'min'];
+    return formatCount(most) + ' ' + name + (rest ? ' ' + rest + ' ' + below : '');
+  }
   for (const [unit, name] of [[1e6, 's'], [1e3, 'ms']]) {
     if (us >= unit) return (us / unit).toFixed(us / unit < 9.995 ? 2 : us / unit < 99.95 ? 1 : 0) + ' ' + name;
   }

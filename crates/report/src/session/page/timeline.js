@@ -79,6 +79,9 @@ const makeTimeline = (choose) => {
     const power = 10 ** Math.floor(Math.log10(rough));
     return power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   };
+  // Returns the steps of an axis of time, in microseconds: above half a minute, parts and multiples of hours.
+  const LONG_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720, 1440].map((minutes) => minutes * 6e7);
+  const niceTime = (range, count) => (range / count > 3e7 && LONG_STEPS.find((step) => step >= range / count)) || niceStep(range, count);
   const niceBytes = (range, count) => 2 ** Math.ceil(Math.log2(range / count));
 
   // The used bytes of each group of the chart, the largest group first.
@@ -166,6 +169,8 @@ const makeTimeline = (choose) => {
       context.setLineDash(dashes || []);
       context.beginPath();
       list.forEach(([low, high], pixel) => {
+        // The budget is not known yet.
+        if (high < low) return;
         context.lineTo(LEFT + pixel, y(high));
         if (high !== low) context.lineTo(LEFT + pixel + .5, y(low));
       });
@@ -228,11 +233,11 @@ const makeTimeline = (choose) => {
     context.fillStyle = colours.soft;
     context.textAlign = 'center';
     const range = view[1] - view[0];
-    const step = Math.max(byTime ? 1e-3 : 1, niceStep(range, Math.max(2, plotWidth() / 85)));
+    const step = Math.max(byTime ? 1e-3 : 1, (byTime ? niceTime : niceStep)(range, Math.max(2, plotWidth() / 85)));
     const origin = byTime ? times[0] : -.5;
     for (let value = Math.ceil((view[0] - origin) / step) * step; value <= view[1] - origin; value += step) {
       const x = xOf(value + origin);
-      const text = byTime ? formatTime(value) : formatCount(Math.round(value));
+      const text = byTime && value > 0 ? formatTime(value) : formatCount(Math.round(value));
       const half = context.measureText(text).width / 2;
       if (x - half < LEFT - 30 || x + half > width) continue;
       context.fillText(text, x, bottom + 11);
@@ -308,7 +313,8 @@ const makeTimeline = (choose) => {
       return;
     }
     showTip(event, (element) => {
-      const lines = memory.map(({ name, series }) => name + ': ' + formatSize(series.numbers[at]));
+      const isKnown = ({ series }) => !Number.isNaN(series.numbers[at]);
+      const lines = memory.filter(isKnown).map(({ name, series }) => name + ': ' + formatSize(series.numbers[at]));
       if (stack) lines.push(...stack.names.map((name, group) => name + ': ' + formatSize(stack.sums[group][at])).filter((_, group) => stack.sums[group][at] > 0));
       lines.push('fragmentation: ' + formatPercent(fragmentation[at] / 10000));
       element.replaceChildren(make('b', 'event ' + formatCount(at + 1) + ', ' + formatTime(timeAt(at))), '\n' + lines.join('\n'));

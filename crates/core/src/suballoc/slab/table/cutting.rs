@@ -54,7 +54,11 @@ impl<P> SlabTable<P> {
 
     /// Returns the slabs with a free slot, except closed ones. O(n) for n of them.
     pub(crate) fn with_free_slots(&self) -> Vec<u32> {
-        SizeClass::all().flat_map(|class| self.slabs.ring(class)).map(SlabIndex::number).collect()
+        let mut slabs = Vec::new();
+        for class in SizeClass::all() {
+            slabs.extend(self.slabs.ring(class).map(SlabIndex::number));
+        }
+        slabs
     }
 
     /// Returns the owner's handle of a slab's memory.
