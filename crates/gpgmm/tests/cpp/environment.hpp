@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "../../../runtime-cdylib/tests/common.hpp"
+#include "common.hpp"
 
 #include <gpgmm_d3d12.h>
 #include <heapwright_d3d12.h>

@@ -1,0 +1,1 @@
+../../../runtime-cdylib/tests/common.hpp
