@@ -17,7 +17,9 @@ use crate::request::{GrantedHeaps, PlacementDecision};
 use crate::residency::ResidencyHeap;
 #[cfg(feature = "residency")]
 use crate::residency::{OpenResidencyList, ResidencyList};
-use crate::source::{AllocationId, Charge, HeapSource, Label, Listed, MemoryReference, set_debug_name};
+use crate::source::{
+    AllocationId, Charge, HeapSource, Label, LabelSlot, Listed, MemoryReference, set_debug_name,
+};
 use crate::{Error, HeapType};
 
 mod map;
@@ -41,6 +43,8 @@ pub struct ResourceAllocation {
     /// Width of a buffer, in bytes; zero for textures.
     width: u64,
     name: Option<Arc<str>>,
+    /// Where reports and defragmentation find name and user data.
+    label: Option<LabelSlot>,
     /// State that only few allocations need.
     extras: Option<Box<Extras>>,
 }
@@ -110,6 +114,7 @@ impl ResourceAllocation {
             needs_copy: granted.needs_copy,
             width,
             name: None,
+            label: None,
             extras: None,
         }
     }
@@ -179,24 +184,20 @@ impl ResourceAllocation {
         self.extras.as_deref()?.recorded.as_ref()
     }
 
-    fn has_label(&self) -> bool {
-        self.name.is_some() || self.user_data() != 0 || self.listed().is_some()
-    }
-
     /// Stores name and user data where reports and defragmentation find them.
-    fn list_label(&self) {
+    fn list_label(&mut self) {
+        self.forget_label();
         let (name, user_data, listed) = (self.name.clone(), self.user_data(), self.listed());
-        if self.has_label() {
-            self.source().labels.set(self.id(), Label { name, user_data, backing: None, listed });
-        } else {
-            self.source().labels.remove(self.id());
+        if name.is_some() || user_data != 0 || listed.is_some() {
+            let label = Label { name, user_data, backing: None, listed };
+            self.label = Some(self.source().labels.add(self.id(), label));
         }
     }
 
     #[inline]
-    fn forget_label(&self) {
-        if self.has_label() {
-            self.source().labels.remove(self.id());
+    fn forget_label(&mut self) {
+        if let Some(slot) = self.label.take() {
+            self.source().labels.remove(slot);
         }
     }
 
@@ -214,9 +215,7 @@ impl ResourceAllocation {
         self.unmap_kept();
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
-        if self.has_label() {
-            self.list_label();
-        }
+        self.list_label();
         if let Some(recorded) = self.recorded() {
             if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
                 let address = self.gpu_virtual_address().filter(|_| self.width != 0);

@@ -24,7 +24,7 @@ use crate::request::{
     Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
 };
 use crate::source::{
-    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, next_number,
+    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, LabelSlot, next_number,
 };
 use crate::{BufferUses, Error, HeapType};
 
@@ -78,6 +78,7 @@ pub(crate) struct BackingBuffer {
     /// The mapped pointer, valid for its lifetime.
     mapped: NonNull<u8>,
     range: PlacedRange,
+    label: Option<LabelSlot>,
 }
 
 /// A backing buffer in its set.
@@ -107,18 +108,18 @@ const _: () = {
 
 impl Drop for BackingBuffer {
     fn drop(&mut self) {
-        self.range.heaps().source.labels.remove(self.range.id());
+        if let Some(slot) = self.label.take() {
+            self.range.heaps().source.labels.remove(slot);
+        }
     }
 }
 
 impl BackingRef {
     fn new(buffer: BackingBuffer) -> Self {
-        let reference = Self(NonNull::from(Box::leak(Box::new(buffer))));
-        // SAFETY: it was created just now, and no other code has it.
-        let range = unsafe { &reference.0.as_ref().range };
-        let label = Label { backing: Some(reference.address()), ..Label::default() };
-        range.heaps().source.labels.set(range.id(), label);
-        reference
+        let mut buffer = Box::new(buffer);
+        let label = Label { backing: Some(BackingAddress::of(&raw const *buffer)), ..Label::default() };
+        buffer.label = Some(buffer.range.heaps().source.labels.add(buffer.range.id(), label));
+        Self(NonNull::from(Box::leak(buffer)))
     }
 
     fn address(self) -> BackingAddress {
@@ -390,7 +391,7 @@ impl BackingSource<'_> {
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(gpu_virtual_address) = unsafe { resource.GetGPUVirtualAddress() };
         drop(kept);
-        Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range })
+        Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range, label: None })
     }
 }
 

@@ -56,16 +56,30 @@ pub(crate) struct Listed {
     pub(crate) is_buffer: bool,
 }
 
-/// The labels of the allocations of an allocator. Only allocations with a label have an entry. Each call but the last is O(1)
-/// under a lock.
+/// The labels of the allocations of an allocator. Only allocations with a label have an entry.
+///
+/// [`add`](Self::add) and [`remove`](Self::remove) are O(1) under a lock and hash nothing: many programs name each allocation, and
+/// reports and defragmentation ask for few. [`get`](Self::get) is O(1) amortized over the calls of `add`.
 #[derive(Default)]
 pub(crate) struct Labels {
-    labels: Mutex<LabelsById>,
+    table: Mutex<LabelTable>,
 }
 
-type LabelsById = HashMap<AllocationId, Label, BuildHasherDefault<IdHasher>>;
+/// The place of a label.
+#[derive(Debug)]
+pub(crate) struct LabelSlot(usize);
 
-/// Hashes ids. No program chooses their parts, and the standard hasher takes a third of the time of naming and dropping an allocation.
+#[derive(Default)]
+struct LabelTable {
+    entries: Vec<Option<(AllocationId, Label)>>,
+    vacant: Vec<usize>,
+    /// The slots of the labels, apart from those of `unindexed`. A slot may have another label since, or none.
+    index: HashMap<AllocationId, usize, BuildHasherDefault<IdHasher>>,
+    /// The slots that were written since the last call of `get`.
+    unindexed: Vec<usize>,
+}
+
+/// Hashes ids, whose parts no program chooses.
 #[derive(Default)]
 struct IdHasher(u64);
 
@@ -87,32 +101,71 @@ impl Hasher for IdHasher {
     }
 }
 
-impl Labels {
-    fn lock(&self) -> MutexGuard<'_, LabelsById> {
-        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
+impl LabelTable {
+    fn add(&mut self, id: AllocationId, label: Label) -> LabelSlot {
+        self.limit_index();
+        let slot = self.vacant.pop().unwrap_or(self.entries.len());
+        match self.entries.get_mut(slot) {
+            Some(entry) => *entry = Some((id, label)),
+            None => self.entries.push(Some((id, label))),
+        }
+        self.unindexed.push(slot);
+        LabelSlot(slot)
     }
 
-    pub(crate) fn set(&self, id: AllocationId, note: Label) {
-        self.lock().insert(id, note);
+    fn remove(&mut self, LabelSlot(slot): LabelSlot) -> Option<(AllocationId, Label)> {
+        let removed = self.entries.get_mut(slot)?.take();
+        self.vacant.push(slot);
+        removed
+    }
+
+    fn get(&mut self, id: AllocationId) -> Option<&Label> {
+        let Self { entries, index, unindexed, .. } = self;
+        let written = unindexed.drain(..).filter_map(|slot| Some((entries.get(slot)?.as_ref()?.0, slot)));
+        index.extend(written);
+        let (found, label) = self.entries.get(*self.index.get(&id)?)?.as_ref()?;
+        (*found == id).then_some(label)
+    }
+
+    /// Forgets slots that have another label since, if there are many.
+    #[inline]
+    fn limit_index(&mut self) {
+        if self.index.len() + self.unindexed.len() > 2 * self.entries.len() + 64 {
+            self.index.clear();
+            let slots = self.entries.iter().enumerate();
+            self.unindexed = slots.filter_map(|(slot, entry)| entry.is_some().then_some(slot)).collect();
+        }
+    }
+}
+
+impl Labels {
+    fn lock(&self) -> MutexGuard<'_, LabelTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, id: AllocationId, label: Label) -> LabelSlot {
+        self.lock().add(id, label)
     }
 
     pub(crate) fn get(&self, id: AllocationId) -> Option<Label> {
-        self.lock().get(&id).cloned()
+        self.lock().get(id).cloned()
     }
 
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.lock().entries.iter().flatten().count()
     }
 
-    pub(crate) fn remove(&self, id: AllocationId) {
-        self.lock().remove(&id);
+    pub(crate) fn remove(&self, slot: LabelSlot) {
+        // Dropped without the lock.
+        let _removed = self.lock().remove(slot);
     }
 
     /// Returns the allocations that are listed by themselves, oldest first.
     pub(crate) fn listed(&self) -> Vec<(Listed, Label)> {
-        let labels = self.lock();
-        let listed = labels.values().filter_map(|label| Some((label.listed?, label.clone())));
+        let table = self.lock();
+        let labels = table.entries.iter().flatten();
+        let listed = labels.filter_map(|(_, label)| Some((label.listed?, label.clone())));
         let mut listed: Vec<_> = listed.collect();
         listed.sort_unstable_by_key(|(listed, _)| listed.number);
         listed
@@ -132,5 +185,45 @@ pub(crate) struct BackingAddress(usize);
 impl BackingAddress {
     pub(crate) fn of<T>(buffer: *const T) -> Self {
         Self(buffer as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn labels_are_those_of_a_model(steps in prop::collection::vec((0..4_u8, any::<prop::sample::Index>()), 1..600)) {
+            let (labels, mut model, mut slots) = (Labels::default(), HashMap::new(), Vec::new());
+            for (number, (step, index)) in (0_u64..).zip(steps) {
+                let id = AllocationId::alone(number);
+                match step {
+                    0 | 1 => {
+                        slots.push((id, labels.add(id, Label { user_data: number, ..Label::default() })));
+                        model.insert(id, number);
+                    }
+                    2 if !slots.is_empty() => {
+                        let (id, slot) = slots.swap_remove(index.index(slots.len()));
+                        labels.remove(slot);
+                        model.remove(&id);
+                    }
+                    _ => {
+                        let id = AllocationId::alone(index.index(600) as u64 % (number + 1));
+                        prop_assert_eq!(labels.get(id).map(|label| label.user_data), model.get(&id).copied());
+                    }
+                }
+                let table = labels.lock();
+                prop_assert!(table.index.len() + table.unindexed.len() <= 2 * table.entries.len() + 65);
+            }
+            prop_assert_eq!(labels.count(), model.len());
+            for (id, number) in model {
+                prop_assert_eq!(labels.get(id).map(|label| label.user_data), Some(number));
+            }
+        }
     }
 }

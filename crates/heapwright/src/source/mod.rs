@@ -25,6 +25,6 @@ pub(crate) use self::device::{CREATE_HEAP, Refused, create_committed, create_pla
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps};
 pub(crate) use self::heap_source::{Constraints, GivenBack, HeapSource, Limits, NewMemory, Owner};
 pub use self::labels::AllocationId;
-pub(crate) use self::labels::{BackingAddress, Label, Labels, Listed, next_number};
+pub(crate) use self::labels::{BackingAddress, Label, LabelSlot, Labels, Listed, next_number};
 pub use self::managed::MemoryReference;
 pub(crate) use self::managed::{KeptResident, OwnHeap};

@@ -20,9 +20,9 @@ fn an_allocator_takes_memory_for_what_is_used() {
         assert_eq!(allocator.release_empty_heaps(), ResourceAllocator::release_empty_heaps(&nested));
     });
     assert!(looking < 1024, "{looking} bytes to look");
-    // The table of a heap takes at least 22 KiB, that of a lane 20 KiB.
+    // The bins of a heap take about 5 KiB, the table of a lane 20 KiB.
     let (first, used) = held(|| local(&allocator, 1000));
-    assert!(used < 112 * 1024, "{used} bytes for the first kind of heap");
+    assert!(used < 96 * 1024, "{used} bytes for the first kind of heap");
     let (second, more) = held(|| local(&allocator, 1000));
     assert!(more < 1024, "{more} bytes for another buffer");
     drop((first, second));

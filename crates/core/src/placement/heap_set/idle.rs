@@ -1,6 +1,6 @@
 //! Empty heaps in the order in which they became empty, and their release.
 
-use super::{HeapSet, Slot};
+use super::{HeapSet, IndexedHeaps as _, Slot};
 use crate::ByteSize;
 use crate::placement::heap_prices::{CLASSES, class_of};
 use crate::placement::idle_times::{IdleTimes, Moment};
@@ -74,7 +74,8 @@ impl<H> HeapSet<H> {
         let entry = self.table.entry(slot);
         let IdleLinks { since, is_oversized, .. } = entry.idle;
         let class = self.class_of_heap(slot);
-        if !is_oversized || self.times.operation() - entry.in_use_since >= self.times.kept_operations(class) {
+        if !is_oversized || self.times.operation() - self.table.age(slot) >= self.times.kept_operations(class)
+        {
             return self.index_empty(slot);
         }
         let mut before = NONE;
@@ -124,10 +125,8 @@ impl<H> HeapSet<H> {
         self.unindex_empty(slot);
         let capacity = self.table.heap(slot).suballocator.capacity();
         let new = self.usual_heap_size(size).unwrap_or(ByteSize::MAX);
-        let operation = self.times.operation();
-        let entry = self.table.entry_mut(slot);
-        entry.in_use_since = operation;
-        entry.idle.is_oversized = capacity > new.saturating_add(new);
+        self.table.indexed[slot as usize].in_use_since = self.times.operation();
+        self.table.entry_mut(slot).idle.is_oversized = capacity > new.saturating_add(new);
     }
 
     /// Removes a heap from the empty ones.

@@ -73,26 +73,27 @@ fn audit_ranges<T>(tlsf: &Tlsf<T>) -> Result<(), String> {
 /// Checks that each free range is in the bin of its size, and that the bitmaps mark exactly the bins that are
 /// not empty.
 fn audit_bins<T>(tlsf: &Tlsf<T>) -> Result<(), String> {
+    let rings = tlsf.nodes.rings();
     let mut found = 0_u64;
     let mut next_bin = Some(tlsf.highest_bin);
     while let Some(bin) = next_bin {
-        let (mut previous, mut index) = (bin.head(), node(tlsf, bin.head())?.next_in_bin());
-        while index != bin.head() {
-            let free = node(tlsf, index)?;
+        let (mut previous, mut link) = (bin.head(), rings.next(bin.head()));
+        while link != bin.head() {
+            let free = node(tlsf, rings.node_at(link))?;
             check(!free.is_used(), || format!("{free:?} is used but in {bin:?}"))?;
             check(Bin::of(free.size()) == bin, || {
                 format!("{free:?} is in {bin:?}, not in the bin of its size")
             })?;
-            check(free.previous_in_bin() == previous, || {
+            check(rings.previous(link) == previous, || {
                 format!("{free:?} follows {previous:?} in its bin but does not link back to it")
             })?;
             found += 1;
             check(found <= tlsf.free_range_count(), || {
                 "the bins contain more than the recorded number of free ranges".to_owned()
             })?;
-            (previous, index) = (index, free.next_in_bin());
+            (previous, link) = (link, rings.next(link));
         }
-        check(node(tlsf, bin.head())?.previous_in_bin() == previous, || {
+        check(rings.previous(bin.head()) == previous, || {
             format!("the last free range of {bin:?} is {previous:?}, not the recorded one")
         })?;
         next_bin = bin.previous();
@@ -101,5 +102,5 @@ fn audit_bins<T>(tlsf: &Tlsf<T>) -> Result<(), String> {
     check(found == tlsf.free_range_count(), || {
         format!("found {found} of {} free ranges in the bins", tlsf.free_range_count())
     })?;
-    tlsf.bins.audit_bitmaps(tlsf.highest_bin, |bin| tlsf.first_in(bin) == bin.head())
+    tlsf.bins.audit_bitmaps(tlsf.highest_bin, |bin| rings.next(bin.head()) == bin.head())
 }

@@ -1,6 +1,6 @@
 //! The bins, each with the free ranges of one size class, and the bitmaps that find a bin that is not empty.
 
-use super::nodes::{Node, NodeIndex, Slot};
+use super::nodes::{Link, NodeIndex, Rings};
 
 /// The base-2 logarithm of the number of bins per power of two.
 ///
@@ -56,8 +56,8 @@ impl Bin {
 
     /// Returns the head of the ring of this bin's free ranges.
     #[inline]
-    pub(super) const fn head(self) -> NodeIndex {
-        NodeIndex::head_of_bin(self.0)
+    pub(super) const fn head(self) -> Link {
+        Link::head_of_bin(self.0)
     }
 
     /// Returns the bin of the next larger sizes.
@@ -152,27 +152,21 @@ impl Bins {
         Some(Bin::at(word, self.second_level[position(word)].ilog2()))
     }
 
-    /// Writes a free range to its slot and links it at the front of its bin. O(1).
+    /// Links a free range at the front of its bin. O(1).
     #[inline(always)]
-    pub(super) fn insert<T>(&mut self, slots: &mut [Slot<T>], index: NodeIndex, range: Node, bin: Bin) {
-        let head = &mut slots[bin.head()];
-        let next = head.next_in_bin();
-        head.set_next_in_bin(index);
-        slots[index] = range.in_bin_between(bin.head(), next);
-        slots[next].set_previous_in_bin(index);
+    pub(super) fn insert(&mut self, rings: &mut Rings, index: NodeIndex, bin: Bin) {
+        rings.insert(bin.head(), rings.link_of(index));
         self.second_level[position(bin.word())] |= 1 << bin.bit();
         self.first_level |= 1 << bin.word();
     }
 
-    /// Removes a free range, as it is in its slot, from its bin. O(1).
+    /// Removes a free range from its bin. O(1).
     ///
     /// Without a branch, because with random sizes it is unpredictable whether the bin becomes empty (2 of 47
     /// ns of an allocate and free of 1 to 2,056 bytes, 2026-11-21).
     #[inline(always)]
-    pub(super) fn remove<T>(&mut self, slots: &mut [Slot<T>], range: Node) {
-        let (previous, next) = (range.previous_in_bin(), range.next_in_bin());
-        slots[previous].set_next_in_bin(next);
-        slots[next].set_previous_in_bin(previous);
+    pub(super) fn remove(&mut self, rings: &mut Rings, index: NodeIndex) {
+        let [previous, next] = rings.remove(rings.link_of(index));
         // If both are the head, the bin is now empty. Otherwise `next` may be a range, and `bin` any number
         // whose word exists. In that case no bit changes: a word that is zero already has a clear bit in the
         // first level.
@@ -273,10 +267,9 @@ mod tests {
             for (log2, low_bits) in sizes {
                 let size = (1 << log2) | (low_bits & ((1 << log2) - 1));
                 prop_assert!(nodes.prepare_two());
-                let (slots, vacant) = nodes.slots_mut();
+                let (slots, vacant, rings) = nodes.parts_mut();
                 let index = vacant.take(slots);
-                let range = Node::free(0, size, NodeIndex::EDGE, NodeIndex::EDGE);
-                bins.insert(slots, index, range, Bin::of(size));
+                bins.insert(rings, index, Bin::of(size));
                 linked.push((Bin::of(size), index));
             }
             loop {
@@ -286,8 +279,7 @@ mod tests {
                 prop_assert_eq!(bins.highest_from(Bin(from)), (0..=from).rev().map(Bin).find(|&bin| filled(bin)));
                 prop_assert_eq!(bins.highest(), linked.iter().map(|&(bin, _)| bin).max());
                 let Some((_, index)) = linked.pop() else { break };
-                let slots = nodes.slots_mut().0;
-                bins.remove(slots, slots[index]);
+                bins.remove(nodes.parts_mut().2, index);
             }
             prop_assert_eq!(bins, Bins::new());
         }

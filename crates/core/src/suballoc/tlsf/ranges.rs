@@ -3,7 +3,7 @@
 use std::iter::successors;
 
 use super::Tlsf;
-use super::nodes::{Node, NodeIndex};
+use super::nodes::{Node, NodeIndex, Nodes};
 use crate::ByteSize;
 use crate::suballoc::suballocation::{Stamp, heap_range};
 use crate::suballoc::{RangeUse, SuballocError, Suballocation, SuballocationId};
@@ -42,7 +42,7 @@ impl<T> Tlsf<T> {
     /// Returns the number of the range that an id names. Numbers count from zero, densely except for free
     /// ranges. O(1).
     pub(crate) fn number_of(&self, id: SuballocationId) -> usize {
-        NodeIndex::from_slot(id.slot()).position().saturating_sub(self.nodes.first_range())
+        NodeIndex::from_slot(id.slot()).position().saturating_sub(Nodes::<T>::FIRST)
     }
 
     /// Returns the suballocation with this number, if it is live. O(1).
@@ -50,7 +50,7 @@ impl<T> Tlsf<T> {
     /// A live suballocation keeps its number. A walk therefore finds every suballocation that lives from its
     /// beginning to its end, whatever is freed meanwhile.
     pub(crate) fn at_number(&self, number: usize) -> Option<Suballocation> {
-        let position = u32::try_from(number.checked_add(self.nodes.first_range())?).ok()?;
+        let position = u32::try_from(number.checked_add(Nodes::<T>::FIRST)?).ok()?;
         let index = NodeIndex::from_slot(position.try_into().ok()?);
         let node = self.nodes.find(index)?;
         Some(suballocation(index, node.stamp()?, node.start(), node.size()))
@@ -58,7 +58,7 @@ impl<T> Tlsf<T> {
 
     /// Returns a number greater than all numbers. O(1).
     pub(crate) fn number_limit(&self) -> usize {
-        self.nodes.slots().len() - self.nodes.first_range()
+        self.nodes.slots().len() - Nodes::<T>::FIRST
     }
 
     /// Returns whether the table has room for `ranges` more ranges. O(1).
@@ -92,7 +92,7 @@ impl<T> Tlsf<T> {
         let lower = NodeIndex::from_slot(id.slot());
         let (start, kept) = (range.start().get(), size.get());
         let rest = range.size().get() - kept;
-        let (slots, vacant) = self.nodes.slots_mut();
+        let (slots, vacant, _) = self.nodes.parts_mut();
         let upper = vacant.take(slots);
         let Node { below, above, .. } = slots[lower];
         let stamp = self.next_stamp;

@@ -134,16 +134,19 @@ impl<T> Tlsf<T> {
             .find_map(|free| request.place(slots, free))
     }
 
-    /// Returns the first free range of the bin, or the head, in which nothing fits, if the bin is empty.
+    /// Returns the first free range of the bin, or the edge, in which nothing fits, if the bin is empty.
     #[inline]
     pub(super) fn first_in(&self, bin: Bin) -> NodeIndex {
-        self.nodes.slots()[bin.head()].next_in_bin()
+        let rings = self.nodes.rings();
+        rings.node_at(rings.next(bin.head()))
     }
 
     /// Iterates over the free ranges in the bin.
     pub(super) fn in_bin(&self, bin: Bin) -> impl Iterator<Item = NodeIndex> {
-        let or_end = move |index| (index != bin.head()).then_some(index);
-        successors(or_end(self.first_in(bin)), move |&index| or_end(self.nodes.slots()[index].next_in_bin()))
+        let rings = self.nodes.rings();
+        let or_end = move |link| (link != bin.head()).then_some(link);
+        let links = successors(or_end(rings.next(bin.head())), move |&link| or_end(rings.next(link)));
+        links.map(|link| rings.node_at(link))
     }
 
     /// Returns where [`allocate`](Self::allocate) would place the request. O(1).

@@ -115,7 +115,7 @@ impl Tlsf {
 
     /// Creates a suballocator without values for the offsets from zero to `capacity`, all free.
     ///
-    /// Takes O(log capacity) time, and at most 59 KiB of host memory for the bins.
+    /// Takes O(log capacity) time, and at most 15 KiB of host memory for the bins.
     ///
     /// # Errors
     ///
@@ -299,7 +299,7 @@ impl<T> Tlsf<T> {
     /// Uses `size` bytes of a free range from `start` on. The bytes before and after stay free.
     #[inline(always)]
     fn split(&mut self, Placement { free, start }: Placement, size: u64) -> Suballocation {
-        let (slots, vacant) = self.nodes.slots_mut();
+        let (slots, vacant, rings) = self.nodes.parts_mut();
         let range = slots[free];
         let padding = start - range.start();
         let rest = range.size() - padding - size;
@@ -309,22 +309,19 @@ impl<T> Tlsf<T> {
             // The rest keeps the node: if it is the larger part of a large range, it stays in its bin.
             used = vacant.take(slots);
             above = free;
-            let mut node = Node::free(start + size, rest, used, range.above);
+            slots[free] = Node::free(start + size, rest, used, range.above);
             let bin = Bin::of(rest);
-            if bin == Bin::of(range.size()) {
-                node = node.in_bin_between(range.previous_in_bin(), range.next_in_bin());
-                slots[free] = node;
-            } else {
-                self.bins.remove(slots, range);
-                self.bins.insert(slots, free, node, bin);
+            if bin != Bin::of(range.size()) {
+                self.bins.remove(rings, free);
+                self.bins.insert(rings, free, bin);
             }
         } else {
-            self.bins.remove(slots, range);
+            self.bins.remove(rings, free);
         }
         if padding > 0 {
             let front = vacant.take(slots);
-            let node = Node::free(range.start(), padding, below, used);
-            self.bins.insert(slots, front, node, Bin::of(padding));
+            slots[front] = Node::free(range.start(), padding, below, used);
+            self.bins.insert(rings, front, Bin::of(padding));
             slots[below].above = front;
             below = front;
         } else {
@@ -380,29 +377,29 @@ impl<T> Tlsf<T> {
         self.used -= freed.size();
         self.allocation_count -= 1;
 
-        let (slots, vacant) = self.nodes.slots_mut();
+        let (slots, vacant, rings) = self.nodes.parts_mut();
         let (mut start, mut size) = (freed.start(), freed.size());
         let (mut below, mut above) = (freed.below, freed.above);
         let lower = slots[below];
         if !lower.is_used() {
-            self.bins.remove(slots, lower);
+            self.bins.remove(rings, below);
             vacant.give_back(slots, below);
             start = lower.start();
             size += lower.size();
             below = lower.below;
             slots[below].above = index;
         }
-        // Read only now, because the lower neighbour may have been next to it in the bin.
         let upper = slots[above];
         if !upper.is_used() {
-            self.bins.remove(slots, upper);
+            self.bins.remove(rings, above);
             vacant.give_back(slots, above);
             size += upper.size();
             above = upper.above;
             slots[above].below = index;
         }
         if self.allocation_count > 0 {
-            self.bins.insert(slots, index, Node::free(start, size, below, above), Bin::of(size));
+            slots[index] = Node::free(start, size, below, above);
+            self.bins.insert(rings, index, Bin::of(size));
         } else {
             self.reset();
         }
@@ -451,8 +448,9 @@ impl<T> Tlsf<T> {
     /// continue. O(1).
     fn reset(&mut self) {
         let whole = self.nodes.reset();
-        let range = Node::free(0, self.capacity, NodeIndex::EDGE, NodeIndex::EDGE);
-        self.bins.insert(self.nodes.slots_mut().0, whole, range, Bin::of(self.capacity));
+        let (slots, _, rings) = self.nodes.parts_mut();
+        slots[whole] = Node::free(0, self.capacity, NodeIndex::EDGE, NodeIndex::EDGE);
+        self.bins.insert(rings, whole, Bin::of(self.capacity));
     }
 
     /// Changes the capacity if nothing is allocated and the bins suffice for it. Returns whether it did. The
@@ -461,9 +459,8 @@ impl<T> Tlsf<T> {
         if !self.is_empty() || capacity.is_zero() || Bin::of(capacity.get()) > self.highest_bin {
             return false;
         }
-        let slots = self.nodes.slots_mut().0;
-        let whole = slots[NodeIndex::EDGE].above;
-        self.bins.remove(slots, slots[whole]);
+        let (slots, _, rings) = self.nodes.parts_mut();
+        self.bins.remove(rings, slots[NodeIndex::EDGE].above);
         self.capacity = capacity.get();
         self.reset();
         true
@@ -540,7 +537,7 @@ impl<T> Tlsf<T> {
         self.bins.highest().map_or(0, Bin::number)
     }
 
-    /// Reserves space in the table of ranges for at least `additional` more suballocations, of 64 bytes each
+    /// Reserves space in the table of ranges for at least `additional` more suballocations, of 80 bytes each
     /// without values.
     ///
     /// Otherwise the table doubles when it is full: O(1) on average, but O(n) for that one allocation.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::private_state_tests::*;
 use super::super::{NoValue, SuballocError};
-use super::nodes::{Node, Slot};
+use super::nodes::{Link, Node};
 use super::*;
 use crate::{Alignment, ByteSize, HeapOffset};
 
@@ -85,8 +85,8 @@ fn the_table_is_proportional_to_live_ranges() {
 
 #[test]
 fn the_bins_cost_what_the_documentation_says() {
-    let kib = |capacity| (tlsf(capacity).nodes.slots().len() - 1) * size_of::<Slot<NoValue>>() / 1024;
-    assert_eq!((kib(64 << 20), kib(1 << 63)), (22, 59));
+    let bytes = |capacity| (tlsf(capacity).highest_bin.number() as usize + 1) * size_of::<[Link; 2]>();
+    assert_eq!((bytes(64 << 20) / 512, bytes(1 << 63) / 1024), (11, 14));
 }
 
 #[test]
@@ -125,13 +125,12 @@ fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
 
 #[test]
 fn an_id_that_names_no_range_is_stale() {
-    // Ids of another suballocator, whose slots are heads or the edge here, or lie beyond the table.
-    let mut small = tlsf(1);
-    let mut large = tlsf(1 << 63);
-    let from_small = put(&mut small, 1);
-    let from_large = put(&mut large, 1);
-    assert!(large.free(from_small.id).is_err(), "the slot is the head of a bin");
-    assert!(small.free(from_large.id).is_err(), "the slot does not exist");
+    // Ids of another suballocator, whose slots are free here, or lie beyond the table.
+    let (mut small, mut large) = (tlsf(1), tlsf(1000));
+    let from_large: Vec<_> = (0..90).map(|_| put(&mut large, 1)).collect();
+    for of_large in &from_large {
+        assert!(small.free(of_large.id).is_err(), "{of_large:?}");
+    }
     small.audit().unwrap();
     large.audit().unwrap();
 }
@@ -217,13 +216,12 @@ mod audit_finds {
 
     fn first(heap: &mut Tlsf) -> &mut Node {
         let index = heap.nodes.slots()[NodeIndex::EDGE].above;
-        &mut heap.nodes.slots_mut().0[index]
+        &mut heap.nodes.parts_mut().0[index]
     }
 
-    /// Returns a free range of other bytes with the same links.
+    /// Returns a free range of other bytes with the same neighbours.
     fn resized(node: Node, start: u64, size: u64) -> Node {
-        let range = Node::free(start, size, node.below, node.above);
-        range.in_bin_between(node.previous_in_bin(), node.next_in_bin())
+        Node::free(start, size, node.below, node.above)
     }
 
     #[test]
@@ -234,30 +232,29 @@ mod audit_finds {
             ("the heap ends at 0x3e9", |heap| heap.capacity = 1001),
             ("are both free", |heap| {
                 let index = first(heap).above;
-                let node = &mut heap.nodes.slots_mut().0[index];
+                let node = &mut heap.nodes.parts_mut().0[index];
                 *node = resized(*node, 100, 100);
             }),
             ("does not link back", |heap| {
                 let index = first(heap).above;
-                heap.nodes.slots_mut().0[index].below = NodeIndex::EDGE;
+                heap.nodes.parts_mut().0[index].below = NodeIndex::EDGE;
             }),
             ("free ranges in the bins", |heap| {
                 let index = heap.nodes.slots()[NodeIndex::EDGE].above;
-                let slots = heap.nodes.slots_mut().0;
-                heap.bins.remove(slots, slots[index]);
+                heap.bins.remove(heap.nodes.parts_mut().2, index);
             }),
             ("not in the bin of its size", |heap| {
                 let index = heap.nodes.slots()[NodeIndex::EDGE].above;
-                let slots = heap.nodes.slots_mut().0;
-                heap.bins.remove(slots, slots[index]);
-                heap.bins.insert(slots, index, slots[index], Bin::of(5));
+                let rings = heap.nodes.parts_mut().2;
+                heap.bins.remove(rings, index);
+                heap.bins.insert(rings, index, Bin::of(5));
             }),
             ("used bytes", |heap| heap.used += 1),
             ("used ranges", |heap| heap.allocation_count += 1),
             ("not issued yet", |heap| heap.next_stamp = super::super::super::suballocation::Stamp::FIRST),
             ("linked ranges", |heap| {
                 assert!(heap.nodes.prepare_two());
-                let (slots, vacant) = heap.nodes.slots_mut();
+                let (slots, vacant, _) = heap.nodes.parts_mut();
                 vacant.take(slots);
             }),
         ];
