@@ -145,14 +145,15 @@ impl D3d12 {
     /// without Direct3D 12, and [`LoadError::NoObject`] if it succeeds without returning a device.
     ///
     /// ```no_run
-    /// use heapwright::ResourceAllocator;
     /// use heapwright_loader::D3d12;
     ///
     /// // SAFETY: this is vkd3d-proton's native build, an implementation of Direct3D 12 for Linux.
     /// let d3d12 = unsafe { D3d12::open("libvkd3d-proton-d3d12.so") }?;
     /// let gpu = d3d12.create_device(None)?;
-    /// let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default())?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// // SAFETY: the device is alive. A ResourceAllocator takes both, &gpu.device and gpu.adapter.as_ref().
+    /// let nodes = unsafe { gpu.device.GetNodeCount() };
+    /// assert!(gpu.adapter.is_some() && nodes > 0);
+    /// # Ok::<(), heapwright_loader::LoadError>(())
     /// ```
     pub fn create_device(&self, adapter: Option<&IDXGIAdapter3>) -> Result<Gpu, LoadError> {
         let adapter_pointer = adapter.map_or(ptr::null_mut(), Interface::as_raw);

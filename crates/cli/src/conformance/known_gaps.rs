@@ -97,7 +97,7 @@ mod tests {
         );
         assert_eq!(
             refused("# one\nheap/no-such reason\n"),
-            "2: unknown check id \"heap/no-such\"; `heapwright conformance --json` lists all ids"
+            "2: unknown check id \"heap/no-such\"; `heapwright conformance --list` lists all ids"
         );
     }
 }

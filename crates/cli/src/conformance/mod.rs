@@ -105,7 +105,7 @@ fn check(
 }
 
 /// Where all ids are.
-const LISTS_ALL: &str = "`heapwright conformance --json` lists all ids";
+const LISTS_ALL: &str = "`heapwright conformance --list` lists all ids";
 
 /// Returns the checks that the arguments select, and the known gaps.
 fn selected(args: &ConformanceArgs) -> Result<(Vec<&'static Check>, KnownGaps), Failed> {

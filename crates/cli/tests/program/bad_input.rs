@@ -137,7 +137,7 @@ fn arguments_without_effect_or_meaning() {
         expect(
             &["conformance", "--filter", filter],
             &format!(
-                "--filter: no check's id contains {filter:?}; `heapwright conformance --json` lists all ids"
+                "--filter: no check's id contains {filter:?}; `heapwright conformance --list` lists all ids"
             ),
         );
     }

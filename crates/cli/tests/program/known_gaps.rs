@@ -61,7 +61,7 @@ fn a_list_that_cannot_be_used_is_bad_input() {
         (&binary, ": the file is not UTF-8"),
         (
             &unknown,
-            ":2: unknown check id \"heap/no-such-check\"; `heapwright conformance --json` lists all ids",
+            ":2: unknown check id \"heap/no-such-check\"; `heapwright conformance --list` lists all ids",
         ),
     ] {
         let outcome = heapwright(["conformance", "--known-gaps", path]);

@@ -40,6 +40,8 @@ foreach(directory IN ITEMS lib debug/lib)
         vcpkg_replace_string("${file}" "Requires: DirectX-Headers" "")
         if(NOT VCPKG_TARGET_IS_WINDOWS)
             vcpkg_replace_string("${file}" "Cflags:" "Cflags: -I\${includedir}/wsl/stubs -I\${includedir}/directx")
+            # Sections of the static library that are not used refer to functions that only Windows has.
+            vcpkg_replace_string("${file}" "Libs.private:" "Libs.private: -Wl,--gc-sections")
         endif()
     endif()
 endforeach()

@@ -64,16 +64,18 @@ void test_extended_allocators(const environment &env) {
     EXPECT(FAILED(create_buffer(allocator, D3D12_HEAP_TYPE(5), 2 * MIB, nullptr)));
     allocator.release();
 
-    /* A share of the budget, of which nothing is left for a heap, or all. */
+    /* A share of the budget, of which nothing is left for a heap, or all. The Rust test reads the line that the log has of the refusal. */
     const auto local = video_memory(env, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
     const bool has_budget = local.Budget || local.CurrentUsage;
     for (double share : {1e-9, 1.0}) {
         desc = {};
         desc.Limits.ShareOfBudget = share;
+        if (share < 1) desc.Base.MinLogLevel = D3D12_MESSAGE_SEVERITY_ERROR;
         REQUIRE(hw::CreateAllocator(desc, env.device, env.dxgi(), nullptr, &allocator.self) == S_OK);
         const bool is_refused = share < 1 && has_budget;
         EXPECT(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, MIB, nullptr) == (is_refused ? E_OUTOFMEMORY : S_FALSE));
         allocator.release();
+        desc.Base.MinLogLevel = D3D12_MESSAGE_SEVERITY_CORRUPTION;
         EXPECT(hw::CreateAllocator(desc, env.device, nullptr, nullptr, &allocator.self) == E_INVALIDARG && !allocator);
     }
     for (double share : {-0.5, 1.5}) {
