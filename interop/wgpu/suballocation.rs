@@ -66,7 +66,8 @@ impl Allocator {
         match hints {
             // Few heaps, which a program that creates and destroys much fills again.
             wgt::MemoryHints::Performance => desc.preferred_heap_size = Some(ByteSize::from_mib(32)),
-            wgt::MemoryHints::MemoryUsage => {}
+            // The default of 4 MiB creates more heaps, each of which takes time.
+            wgt::MemoryHints::MemoryUsage => desc.preferred_heap_size = Some(ByteSize::from_mib(16)),
             wgt::MemoryHints::Manual { suballocated_device_memory_block_size: range } => {
                 desc.preferred_heap_size = Some(ByteSize::new(range.start)).filter(|size| !size.is_zero());
             }
