@@ -17,6 +17,7 @@ use heapwright_simulation::{
 use self::args::ALL;
 pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
+use crate::convert::truncated;
 use crate::exit::{Exit, Failed};
 use crate::input;
 use crate::output::Output;
@@ -31,16 +32,27 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Fai
     let mut reports = Vec::new();
     let budgets: Vec<Option<u32>> = args.budget.iter().copied().map(Some).collect();
     let budgets = if budgets.is_empty() { vec![None] } else { budgets };
-    let runs = workloads.iter().flat_map(|path| budgets.iter().map(move |&budget| (path, budget)));
-    for (path, budget) in runs {
-        match simulate(path, budget, &policies, !args.json, output) {
-            Ok(of_workload) => {
-                if args.json {
-                    of_workload.iter().try_for_each(|report| output.json(report))?;
-                }
-                reports.push(of_workload);
+    for path in &workloads {
+        let workload = match workload(path) {
+            Ok(workload) => workload,
+            Err(failed) => {
+                exit = exit.and(output.failed(&failed));
+                continue;
             }
-            Err(failed) => exit = exit.and(output.failed(&failed)),
+        };
+        if let Some(offset) = workload.truncated_at {
+            output.warning(&truncated(input::name(path), offset));
+        }
+        for &budget in &budgets {
+            match simulate(workload.clone(), budget, &policies, !args.json, output) {
+                Ok(of_workload) => {
+                    if args.json {
+                        of_workload.iter().try_for_each(|report| output.json(report))?;
+                    }
+                    reports.push(of_workload);
+                }
+                Err(failed) => exit = exit.and(output.failed(&failed)),
+            }
         }
     }
     if !args.json && !reports.is_empty() {
@@ -78,13 +90,12 @@ fn workload(path: &Path) -> Result<Workload, Failed> {
 
 /// Simulates one workload under each policy, with the budget in percent of its peak if one is given.
 fn simulate(
-    path: &Path,
+    mut workload: Workload,
     budget: Option<u32>,
     policies: &[Policy],
     shows_progress: bool,
     output: &Output,
 ) -> Result<Vec<ResidencyReport>, Failed> {
-    let mut workload = workload(path)?;
     if let Some(percent) = budget {
         workload.set_local_budget(percent);
         workload.name = format!("{}:{percent}%", workload.name);

@@ -85,7 +85,12 @@ fn a_truncated_session_is_used_with_a_warning() {
     );
     let csv = folder.path().join("cut.csv");
     let page = folder.path().join("cut.html");
-    for args in [&["replay", &cut][..], &["report", &cut], &["convert", &cut, csv.to_str().unwrap()]] {
+    for args in [
+        &["replay", &cut][..],
+        &["report", &cut],
+        &["convert", &cut, csv.to_str().unwrap()],
+        &["residency", &cut, "--budget", "90", "--budget", "100"],
+    ] {
         let outcome = heapwright(args);
         assert_eq!((outcome.code, &outcome.stderr), (0, &warning), "{args:?}");
     }

@@ -96,8 +96,8 @@ pub fn from_records(records: RecordReader<impl Read>) -> Result<Workload, Cannot
     let path = trace.path().display();
     let too_many = |(what, limit)| CannotDerive::TooMany { path: path.to_string(), what, limit };
     match recorded.into_workload(trace.name()).map_err(too_many)? {
-        Some(workload) => Ok(workload),
-        None => from_trace(&trace),
+        Some(workload) => Ok(Workload { truncated_at: trace.truncated_at(), ..workload }),
+        None => Ok(Workload { truncated_at: trace.truncated_at(), ..from_trace(&trace)? }),
     }
 }
 

@@ -14,7 +14,7 @@ use heapwright_core::SegmentGroup;
 pub use self::from_trace::{CannotDerive, from_records};
 
 /// Frames of submissions, with the heaps that each submission uses.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Workload {
     /// The name.
     pub name: String,
@@ -30,6 +30,8 @@ pub struct Workload {
     pub frames_in_flight: usize,
     /// The number of queues.
     pub queue_count: usize,
+    /// Where the recorded session breaks off, in bytes, if it has no end.
+    pub truncated_at: Option<u64>,
 }
 
 /// An index into [`Workload::heaps`].
@@ -81,6 +83,7 @@ impl Workload {
             uses: Vec::new(),
             frames_in_flight,
             queue_count,
+            truncated_at: None,
         }
     }
 
