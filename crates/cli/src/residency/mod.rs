@@ -30,10 +30,8 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Fai
     let mut exit = Exit::Success;
     let workloads = input::expand_parts(&args.workloads);
     let mut reports = Vec::new();
-    let budgets: Vec<Option<u32>> = args.budget.iter().copied().map(Some).collect();
-    let budgets = if budgets.is_empty() { vec![None] } else { budgets };
     for path in &workloads {
-        let workload = match workload(path) {
+        let mut workload = match workload(path) {
             Ok(workload) => workload,
             Err(failed) => {
                 exit = exit.and(output.failed(&failed));
@@ -43,8 +41,14 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Fai
         if let Some(offset) = workload.truncated_at {
             output.warning(&truncated(input::name(path), offset));
         }
-        for &budget in &budgets {
-            match simulate(workload.clone(), budget, &policies, !args.json, output) {
+        let name = workload.name.clone();
+        let budgets = args.budget.iter().copied().map(Some);
+        for budget in budgets.chain(args.budget.is_empty().then_some(None)) {
+            if let Some(percent) = budget {
+                workload.set_local_budget(percent);
+                workload.name = format!("{name}:{percent}%");
+            }
+            match simulate(&workload, &policies, !args.json, output) {
                 Ok(of_workload) => {
                     if args.json {
                         of_workload.iter().try_for_each(|report| output.json(report))?;
@@ -88,28 +92,23 @@ fn workload(path: &Path) -> Result<Workload, Failed> {
     })
 }
 
-/// Simulates one workload under each policy, with the budget in percent of its peak if one is given.
+/// Simulates one workload under each policy.
 fn simulate(
-    mut workload: Workload,
-    budget: Option<u32>,
+    workload: &Workload,
     policies: &[Policy],
     shows_progress: bool,
     output: &Output,
 ) -> Result<Vec<ResidencyReport>, Failed> {
-    if let Some(percent) = budget {
-        workload.set_local_budget(percent);
-        workload.name = format!("{}:{percent}%", workload.name);
-    }
-    let bound = offline_bound(&workload);
+    let bound = offline_bound(workload);
     let frames = workload.frames.len() as u64;
     let bar = output.progress(shows_progress, &workload.name, frames * policies.len() as u64);
     let mut reports = Vec::new();
     for (done, &policy) in (0..).zip(policies) {
-        let simulated = simulate_workload(&workload, policy, EVICT_AHEAD, &mut |frame| {
+        let simulated = simulate_workload(workload, policy, EVICT_AHEAD, &mut |frame| {
             bar.set_position(done * frames + frame as u64);
         });
         match simulated {
-            Ok(outcome) => reports.push(ResidencyReport::new(&workload, policy, bound, &outcome)),
+            Ok(outcome) => reports.push(ResidencyReport::new(workload, policy, bound, &outcome)),
             Err(error) => {
                 bar.finish_and_clear();
                 let message = format!("{} under {policy}: {error}", workload.name);

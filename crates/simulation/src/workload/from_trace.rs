@@ -95,10 +95,11 @@ pub fn from_records(records: RecordReader<impl Read>) -> Result<Workload, Cannot
     let trace = Trace::from_records(records, |_, record| recorded.note(record))?;
     let path = trace.path().display();
     let too_many = |(what, limit)| CannotDerive::TooMany { path: path.to_string(), what, limit };
-    match recorded.into_workload(trace.name()).map_err(too_many)? {
-        Some(workload) => Ok(Workload { truncated_at: trace.truncated_at(), ..workload }),
-        None => Ok(Workload { truncated_at: trace.truncated_at(), ..from_trace(&trace)? }),
-    }
+    let workload = match recorded.into_workload(trace.name()).map_err(too_many)? {
+        Some(workload) => workload,
+        None => from_trace(&trace)?,
+    };
+    Ok(Workload { truncated_at: trace.truncated_at(), ..workload })
 }
 
 fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {

@@ -14,7 +14,7 @@ use heapwright_core::SegmentGroup;
 pub use self::from_trace::{CannotDerive, from_records};
 
 /// Frames of submissions, with the heaps that each submission uses.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Workload {
     /// The name.
     pub name: String,
