@@ -188,7 +188,7 @@ struct Entry<H> {
     heap: Option<Heap<H>>,
 }
 
-/// What a search compares. Apart from the entries, so that it reads few cache lines.
+/// The values of a heap that a search compares. They are stored apart from the entries, so that a search reads few cache lines.
 #[derive(Clone, Copy)]
 struct IndexEntry {
     /// The number of the operation that put the heap to use; meaningless while it is empty.

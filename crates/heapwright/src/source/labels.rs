@@ -65,7 +65,7 @@ pub(crate) struct Labels {
     table: Mutex<LabelTable>,
 }
 
-/// The place of a label.
+/// The index of a label in its table. It removes the label.
 #[derive(Debug)]
 pub(crate) struct LabelSlot(usize);
 
