@@ -7,7 +7,7 @@
 mod model;
 
 use arbitrary::{Result, Unstructured};
-use heapwright::{EmptyHeapPolicy, ResourceAllocatorFlags};
+use heapwright::{EmptyHeapPolicy, ResourceAllocatorFlags, ResourceKind, SuballocationAlgorithm};
 use heapwright_runtime::HostProfile;
 use libfuzzer_sys::fuzz_target;
 use model::{Kind, Program, Request, Setup, Step};
@@ -60,6 +60,9 @@ fn setup(input: &mut Unstructured<'_>) -> Result<Setup> {
             (input.int_in_range(0..=40)?, input.int_in_range(0..=2)?, input.int_in_range(0..=3)?),
             (input.int_in_range(0..=40)?, input.int_in_range(0..=2)?, input.int_in_range(0..=3)?),
         ],
+        pools_hold: *input.choose(&[ResourceKind::Buffers, ResourceKind::Any])?,
+        algorithm: SuballocationAlgorithm::Default,
+        pool_algorithm: SuballocationAlgorithm::Default,
     })
 }
 
@@ -69,14 +72,15 @@ fn step(input: &mut Unstructured<'_>) -> Result<Step> {
         0..=6 => {
             let magnitude: u32 = input.int_in_range(0..=24)?;
             let kind = *input.choose(&KINDS)?;
-            let place: u8 = if kind == Kind::Part { 1 } else { input.int_in_range(0..=3)? };
+            let place: u8 = if kind == Kind::Part { 1 } else { input.int_in_range(0..=4)? };
             Step::Create(Request {
                 of: of(input)?,
-                in_pool: place == 0,
+                in_pool: matches!(place, 0 | 3),
                 is_upload: place == 1,
-                is_texture: place == 2,
+                is_texture: matches!(place, 2 | 3),
                 kind,
                 within_budget: input.arbitrary()?,
+                is_tight: input.ratio(1_u8, 10)?,
                 size: (1 << magnitude) + input.int_in_range(0..=(1 << magnitude) - 1)?,
             })
         }

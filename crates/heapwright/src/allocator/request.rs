@@ -9,7 +9,9 @@ use heapwright_d3d12::*;
 use super::inner::Inner;
 use super::pool::Pool;
 use crate::buffers::{BELOW, canonical_state};
-use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm};
+use crate::desc::{
+    HEAP_GRANULARITY, ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm,
+};
 use crate::error::Refusal;
 use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
@@ -251,7 +253,12 @@ impl Inner {
     ) -> Result<HeapRequest<'a>, Error> {
         let ResourceRequest { allocation, resource, constraints, .. } = request;
         let padding = allocation.extra_required_resource_padding;
-        let alignment = placed.alignment.max(heaps.desc.min_alignment);
+        let mut alignment = placed.alignment.max(heaps.desc.min_alignment);
+        // A tightly aligned buffer owns whole ranges of 64 KiB with respect to textures, and so does a buffer that is not. So either the
+        // textures take whole ranges, or the buffers, of which some may request the flag themselves.
+        if heaps.desc.holds_everything && resource.is_buffer() != self.requirements.is_tight_by_default() {
+            alignment = alignment.max(HEAP_GRANULARITY);
+        }
         // A multiple of the alignment, as moves of a defragmentation require.
         let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
         let size = size.ok_or_else(|| {

@@ -42,6 +42,12 @@ impl RequirementsQuery {
         }
     }
 
+    /// Returns whether buffers are tightly aligned unless their descriptions prevent it.
+    #[inline]
+    pub(crate) fn is_tight_by_default(&self) -> bool {
+        self.is_tight_by_default
+    }
+
     /// Returns the description that a resource is created with, its size and its alignment.
     ///
     /// A placed resource is placed at a multiple of the alignment, in a heap of its

@@ -9,6 +9,8 @@ mod allocator_desc;
 mod allocator_flags;
 mod basics;
 mod committed;
+#[path = "../defragmentation/copying_queue.rs"]
+mod copying_queue;
 #[path = "../counting_allocator/mod.rs"]
 mod counting_allocator;
 mod deferred;

@@ -2,10 +2,13 @@
 
 use std::sync::Barrier;
 
+use crate::copying_queue;
 use crate::faulty_device::{Call, Faults, Seen, Session, faulty_first, inject, inject_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
+use heapwright_runtime::aliasing::AliasingTracking;
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 
 fn in_kib(pool: &Pool) -> u64 {
     pool.totals().reserved.get() / KIB
@@ -94,6 +97,45 @@ fn resources_say_what_the_heaps_are_for() {
         usual(&gpu).create_pool(PoolDesc { multisampled: true, ..Default::default() }),
         "PoolDesc::multisampled",
     );
+}
+
+/// The runtime reports what breaks a rule of aliasing, and overwrites contents that become undefined.
+#[test]
+fn a_buffer_and_a_small_texture_of_a_pool_can_be_used_together() {
+    let aliasing = Some(AliasingTracking::ADVANCED);
+    for profile in HostProfile::all() {
+        for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
+            let gpu = Instance::open_with(profile, DeviceOptions { aliasing, ..Default::default() });
+            let gpu = gpu.expect("a fresh instance");
+            let allocator = with_flags(&gpu, flags);
+            if allocator.caps().resource_heap_tier < 2 {
+                continue;
+            }
+            let tight = match allocator.caps().tight_alignment_tier {
+                0 => D3D12_RESOURCE_FLAG_NONE,
+                _ => D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
+            };
+            let pool = new_pool(&allocator, PoolDesc { resources: ResourceKind::Any, ..Default::default() });
+            let small = buffer_desc(ByteSize::new(1000));
+            let descs = [
+                small,
+                texture(32, 32),
+                D3D12_RESOURCE_DESC { Flags: tight, ..small },
+                D3D12_RESOURCE_DESC { Flags: tight, ..texture(32, 32) },
+            ];
+            let mut live = Vec::new();
+            for round in 0..4 {
+                live.extend(descs.map(|desc| create(&allocator, &in_pool(&pool), &desc)));
+                // What is freed is used again for what is of the other kind.
+                live.swap_remove(round);
+            }
+            let mut queue = copying_queue::Gpu::new(&gpu.device);
+            (0..).zip(&live).for_each(|(key, one)| queue.fill(one.resource(), key));
+            queue.run();
+            (0..).zip(&live).for_each(|(key, one)| queue.expect(one.resource(), key));
+            queue.finish();
+        }
+    }
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Committed,
     /// Possibly a part of a buffer.
     Part,
+    /// A resource with memory of its own that the application created, imported.
+    Imported,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +44,8 @@ pub(crate) struct Request {
     pub(crate) is_texture: bool,
     pub(crate) kind: Kind,
     pub(crate) within_budget: bool,
+    /// Whether the description requests tight alignment, where the device supports it.
+    pub(crate) is_tight: bool,
     pub(crate) size: u64,
 }
 
@@ -79,6 +83,25 @@ pub(crate) struct Setup {
     pub(crate) limits: [(Option<u16>, Option<u16>); 2],
     /// Heap size in units of 64 KiB, minimum and maximum number of heaps, for each allocator's pool.
     pub(crate) pools: [(u16, u32, u32); 2],
+    /// What the pools hold: `Any` where the device allows it.
+    pub(crate) pools_hold: ResourceKind,
+    pub(crate) algorithm: SuballocationAlgorithm,
+    pub(crate) pool_algorithm: SuballocationAlgorithm,
+}
+
+impl Setup {
+    /// Returns whether the promises about single calls apply, which are those of the default algorithm.
+    fn has_promises(&self) -> bool {
+        [self.algorithm, self.pool_algorithm] == [SuballocationAlgorithm::Default; 2]
+    }
+}
+
+/// Writes and reads resources by the GPU. A key determines what is written.
+pub(crate) trait Contents {
+    fn write(&mut self, resource: &ID3D12Resource, key: u64);
+    fn copy(&mut self, to: &ID3D12Resource, from: &ID3D12Resource);
+    /// Checks what each resource contains.
+    fn check(&mut self, resources: &[(&ID3D12Resource, u64)]);
 }
 
 struct Live {
@@ -102,17 +125,23 @@ pub(crate) struct Program {
     signalled: u64,
     runs: Vec<Defragmentation>,
     moves: Vec<Move>,
+    contents: Option<Box<dyn Contents>>,
 }
 
 const UNIT: u64 = 64 * KIB;
 
 impl Program {
     pub(crate) fn new(profile: &HostProfile, setup: Setup) -> Self {
-        let gpu = Instance::open(profile).expect("a fresh instance");
+        Self::on(Instance::open(profile).expect("a fresh instance"), setup, None)
+    }
+
+    /// Begins a program. With `contents`, everything is written, and checked before it is freed.
+    pub(crate) fn on(gpu: Instance, mut setup: Setup, contents: Option<Box<dyn Contents>>) -> Self {
         let units = |size: Option<u16>| size.map(|size| ByteSize::new(u64::from(size) * UNIT));
         let desc = |of: usize| ResourceAllocatorDesc {
             flags: setup.flags[of],
             empty_heap_policy: setup.policies[of],
+            suballocation_algorithm: setup.algorithm,
             limits: HeapLimits {
                 default: units(setup.limits[of].0),
                 upload: units(setup.limits[of].1),
@@ -128,9 +157,14 @@ impl Program {
         let nested = parent.create_nested(desc(1)).expect("sound");
         nested.on_time(Duration::ZERO);
         let allocators = [parent, nested];
+        if allocators[0].caps().resource_heap_tier < 2 {
+            setup.pools_hold = ResourceKind::Buffers;
+        }
         let pool = |of: usize| {
             let (size, least, most) = setup.pools[of];
             let desc = PoolDesc {
+                resources: setup.pools_hold,
+                algorithm: setup.pool_algorithm,
                 heap_size: units(Some(size)).filter(|size| !size.is_zero()),
                 min_heap_count: if size == 0 { 0 } else { least },
                 max_heap_count: Some(most.max(least)).filter(|&most| most > 0),
@@ -158,6 +192,7 @@ impl Program {
             signalled: 0,
             runs: Vec::new(),
             moves: Vec::new(),
+            contents,
             gpu,
         }
     }
@@ -171,14 +206,19 @@ impl Program {
             Step::Create(request) => self.create(request),
             Step::Free(number) => {
                 if let Some(key) = self.nth(number) {
+                    self.check_contents(|of| of == key);
                     self.live.remove(&key);
                 }
             }
-            Step::FreeMost => self.live.retain(|key, _| key % 5 == 0),
+            Step::FreeMost => {
+                self.check_contents(|key| key % 5 != 0);
+                self.live.retain(|key, _| key % 5 == 0);
+            }
             Step::FreeAfter(number) => {
-                if let Some(Live { request, allocation }) =
-                    self.nth(number).and_then(|key| self.live.remove(&key))
-                {
+                let key = self.nth(number).filter(|key| self.live[key].request.kind != Kind::Imported);
+                if let Some(key) = key {
+                    self.check_contents(|of| of == key);
+                    let Live { request, allocation } = self.live.remove(&key).expect("it lives");
                     let value = FenceValue::new(self.signalled + 1);
                     self.allocators[request.of].free_after(allocation, &self.fence, value).expect("its own");
                 }
@@ -202,7 +242,11 @@ impl Program {
             }
             Step::Defragment { of, of_pool } => {
                 let pool = of_pool.then_some(&self.pools[of]);
-                self.runs.push(self.allocators[of].defragment(DefragmentationDesc { pool }).expect("sound"));
+                // Only heaps of the default algorithm can be defragmented.
+                match self.allocators[of].defragment(DefragmentationDesc { pool }) {
+                    Ok(run) => self.runs.push(run),
+                    refused => assert!(!self.setup.has_promises(), "{refused:?}"),
+                }
                 if self.runs.len() > 2 {
                     self.runs.remove(0);
                 }
@@ -232,19 +276,27 @@ impl Program {
         }
         let complete = self.moves.len() * share / 16;
         for mut planned in self.moves.drain(..complete) {
-            let Some(live) = self.live.get_mut(&planned.user_data()) else { continue };
+            let key = planned.user_data();
+            let Some(live) = self.live.get_mut(&key) else { continue };
             if live.allocation.id() != planned.allocation() {
                 continue;
             }
-            planned
+            let target = planned
                 .create_resource(&live.allocation, InitialState::default(), None, &[])
                 .expect("the target is free");
+            match &mut self.contents {
+                Some(_) if live.request.is_upload => fill_by_cpu(target, key),
+                Some(contents) => contents.copy(target, live.allocation.resource()),
+                None => {}
+            }
             planned.complete(&mut live.allocation).expect("it lives");
         }
     }
 
-    fn create(&mut self, request: Request) {
-        let Request { of, in_pool, is_upload, is_texture, kind, within_budget, size } = request;
+    fn create(&mut self, mut request: Request) {
+        // A pool of buffers holds no textures.
+        request.is_texture &= !request.in_pool || self.setup.pools_hold == ResourceKind::Any;
+        let Request { of, in_pool, is_upload, is_texture, kind, within_budget, is_tight, size } = request;
         let mut flags = match kind {
             Kind::Shared => ResourceAllocationFlags::NEVER_FALLBACK,
             Kind::Held => ResourceAllocationFlags::NEVER_ALLOCATE_HEAP,
@@ -256,6 +308,7 @@ impl Program {
                 ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
                     | ResourceAllocationFlags::NEVER_FALLBACK
             }
+            Kind::Imported => ResourceAllocationFlags::empty(),
         };
         if within_budget {
             flags |= ResourceAllocationFlags::WITHIN_BUDGET;
@@ -269,7 +322,7 @@ impl Program {
             heap_type: (!in_pool).then(|| heap_type.into()),
             ..Default::default()
         };
-        let desc = if is_texture {
+        let mut desc = if is_texture {
             let side = (size / 4).isqrt().clamp(1, 2048);
             D3D12_RESOURCE_DESC {
                 Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
@@ -281,13 +334,21 @@ impl Program {
         } else {
             buffer_desc(ByteSize::new(size))
         };
+        if is_tight && self.unlimited.caps().tight_alignment_tier > 0 {
+            desc.Flags |= D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+        }
+        if kind == Kind::Imported {
+            return self.import(request, &desc);
+        }
         let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { D3D12_RESOURCE_STATE_COMMON };
         let resource = ResourceDesc::in_state(&desc, state);
         let probed = self.allocators[of].probe(&place, resource);
         let held_before = self.reserved();
         match self.allocators[of].create(&place, resource) {
             Ok(allocation) => {
-                if let Ok(Prediction { decision, size, memory, .. }) = probed {
+                if let (Ok(Prediction { decision, size, memory, .. }), true) =
+                    (probed, self.setup.has_promises())
+                {
                     if decision == allocation.info().decision {
                         assert_eq!(size, allocation.size(), "{request:?}");
                     } else {
@@ -305,14 +366,61 @@ impl Program {
                 if kind == Kind::Own {
                     self.alone.insert(self.next);
                 }
-                self.live.insert(self.next, Live { request, allocation });
+                self.enter(Live { request, allocation });
             }
+            Err(error) if !self.setup.has_promises() => assert!(error.is_out_of_memory(), "{error}"),
             Err(error) => {
                 assert!(error.is_out_of_memory() || error.is_over_budget(), "{error}");
                 assert!(probed.is_err(), "{request:?}: {probed:?}, and then {error}");
                 self.check_refusal(&request, &resource, &error);
             }
         }
+    }
+
+    /// Imports a committed resource, if the device has memory for one.
+    fn import(&mut self, request: Request, desc: &D3D12_RESOURCE_DESC) {
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
+        let mut made: Option<ID3D12Resource> = None;
+        // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface that is asked for.
+        let created = unsafe {
+            self.gpu.device.CreateCommittedResource(&properties, flags, desc, state, None, &mut made)
+        };
+        let (Ok(()), Some(resource)) = (created, made) else { return };
+        let place = ResourceAllocationDesc { user_data: self.next, ..Default::default() };
+        // SAFETY: the resource has memory of its own, which nothing else pages.
+        let imported = unsafe { self.allocators[request.of].import(&place, &resource) };
+        self.enter(Live { request, allocation: imported.expect("it is of the device") });
+    }
+
+    /// Enters the newest allocation, and writes it.
+    fn enter(&mut self, mut live: Live) {
+        match &mut self.contents {
+            Some(_) if live.request.is_upload => {
+                let bytes = bytes_of(self.next, live.allocation.map().expect("mappable").len().get());
+                live.allocation.map().expect("mappable").write(0, &bytes).expect("inside");
+            }
+            Some(contents) => contents.write(live.allocation.resource(), self.next),
+            None => {}
+        }
+        self.live.insert(self.next, live);
+    }
+
+    /// Checks that allocations contain what was written.
+    fn check_contents(&mut self, is_checked: impl Fn(u64) -> bool) {
+        let Some(contents) = &mut self.contents else { return };
+        let mut on_gpu = Vec::new();
+        for (&key, live) in self.live.iter_mut().filter(|&(&key, _)| is_checked(key)) {
+            if live.request.is_upload {
+                let mapping = live.allocation.map().expect("mappable");
+                let mut bytes = vec![0; usize::try_from(mapping.len().get()).expect("small")];
+                mapping.read(0, &mut bytes).expect("inside");
+                assert!(bytes == bytes_of(key, mapping.len().get()), "{key} lost its contents");
+            } else {
+                on_gpu.push((live.allocation.resource(), key));
+            }
+        }
+        contents.check(&on_gpu);
     }
 
     /// Checks that neither what is held nor what is allowed would have served a request.
@@ -323,10 +431,18 @@ impl Program {
             .unlimited
             .probe(&ResourceAllocationDesc::new(heap_type), resource)
             .expect("nothing limits it");
-        let (size, alignment) = (takes.size.get(), takes.alignment.get());
+        let (mut size, mut alignment) = (takes.size.get(), takes.alignment.get());
+        if in_pool && self.setup.pools_hold == ResourceKind::Any {
+            // Apart from what the others have in the same 64 KiB.
+            (size, alignment) = (size.next_multiple_of(UNIT), alignment.max(UNIT));
+        }
         let reports = [self.allocators[0].report(), self.allocators[1].report()];
         let name = if is_upload { HeapTypeName::Upload } else { HeapTypeName::Default };
-        let contents = if is_texture { HeapContents::Textures } else { HeapContents::Buffers };
+        let contents = match (is_texture, in_pool && self.setup.pools_hold == ResourceKind::Any) {
+            (_, true) => HeapContents::Any,
+            (true, false) => HeapContents::Textures,
+            (false, false) => HeapContents::Buffers,
+        };
         let (pool_size, pool_least, pool_most) = self.setup.pools[of];
         let pool_size = u64::from(pool_size) * UNIT;
         let is_of_kind = |heap: &&HeapReport| {
@@ -437,6 +553,7 @@ impl Program {
     /// Frees everything, and checks that memory returns.
     pub(crate) fn end(mut self) {
         self.check();
+        self.check_contents(|_| true);
         self.moves.clear();
         self.runs.clear();
         signal(&self.fence, u64::MAX - 1);
@@ -471,11 +588,28 @@ impl Program {
             allocator.release_empty_heaps();
             assert_eq!(allocator.reserved(), ByteSize::ZERO);
         }
-        drop((self.allocators, self.unlimited));
+        drop((self.allocators, self.unlimited, self.contents));
         for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
             let memory = VideoMemoryInfo::query(&self.gpu.adapter, group).expect("answered");
             assert_eq!(memory.current_usage, ByteSize::ZERO, "{group}");
         }
+    }
+}
+
+fn bytes_of(key: u64, size: u64) -> Vec<u8> {
+    let pattern = key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    pattern.into_iter().cycle().take(usize::try_from(size).expect("small")).collect()
+}
+
+/// Writes a buffer that the CPU can map.
+fn fill_by_cpu(buffer: &ID3D12Resource, key: u64) {
+    // SAFETY: the buffer is live; what is written is within its width.
+    unsafe {
+        let bytes = bytes_of(key, buffer.GetDesc().Width);
+        let mut start = std::ptr::null_mut();
+        buffer.Map(0, None, &mut start).ok().expect("mappable");
+        start.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        buffer.Unmap(0, None);
     }
 }
 
