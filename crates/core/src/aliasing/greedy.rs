@@ -71,24 +71,52 @@ pub(super) enum Fit {
 
 /// Places buffers in a given order. Holds memory that is used again for each order.
 ///
-/// The sections are the leaves of a binary tree. A node knows the memory that is used in all of its sections, and the
-/// memory that is used in any of them, as ranges that do not touch. First fit leaves few gaps, so these are few.
+/// The sections are divided into groups of equal size. A group knows the memory that is used in all of its sections, as ranges that do
+/// not touch, and each range that is used in some of them.
 pub(super) struct Greedy<'a> {
     instance: &'a Instance,
-    /// Number of leaves, a power of two. Node 1 is the root, and node `n` has the children `2n` and `2n + 1`.
-    leaves: usize,
-    in_all: Vec<Ranges>,
-    in_any: Vec<Ranges>,
-    /// Memory that the next buffer cannot use.
-    used: Vec<(u64, u64)>,
+    /// Number of sections of a group.
+    width: u32,
+    groups: Vec<Group>,
+    /// How far the groups of the next buffer were read.
+    cursors: Vec<Cursor>,
+}
+
+/// Number of groups. With more, a buffer is in more of them; with fewer, more buffers are compared.
+const GROUPS: usize = 32;
+
+#[derive(Clone, Default)]
+struct Group {
+    in_all: Ranges,
+    /// In the order of their starts.
+    in_some: Vec<Used>,
+}
+
+/// Memory that is used from section `first` to `last`, which is not included.
+#[derive(Clone, Copy)]
+struct Used {
+    start: u64,
+    end: u64,
+    first: u32,
+    last: u32,
+}
+
+/// The place in a group up to which its memory was compared with that of a buffer.
+struct Cursor {
+    group: u32,
+    in_all: u32,
+    in_some: u32,
+    first: u32,
+    last: u32,
 }
 
 impl<'a> Greedy<'a> {
     #[inline]
     pub(super) fn new(instance: &'a Instance) -> Self {
-        let leaves = instance.sections.len().next_power_of_two();
-        let ranges = vec![Ranges::default(); 2 * leaves];
-        Self { instance, leaves, in_all: ranges.clone(), in_any: ranges, used: Vec::new() }
+        let sections = instance.sections.len();
+        let width = index(sections.div_ceil(GROUPS).max(1));
+        let groups = vec![Group::default(); sections.div_ceil(width as usize)];
+        Self { instance, width, groups, cursors: Vec::new() }
     }
 
     /// Places the buffers in this order at `offsets` and returns the height. Stops early and returns `None` if the
@@ -102,7 +130,10 @@ impl<'a> Greedy<'a> {
     /// Forgets the placed buffers.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.in_all.iter_mut().chain(&mut self.in_any).for_each(|ranges| ranges.0.clear());
+        for group in &mut self.groups {
+            group.in_all.0.clear();
+            group.in_some.clear();
+        }
     }
 
     /// Places buffers around those that are placed already, as [`place`](Self::place) does.
@@ -118,25 +149,10 @@ impl<'a> Greedy<'a> {
         for &buffer in order {
             let number = buffer as usize;
             let desc = self.instance.buffers[number];
-            let (size, mask) = (desc.size.get(), desc.alignment.get() - 1);
+            let size = desc.size.get();
             let bottom = match desc.fixed_offset {
                 Some(offset) => offset.get(),
-                None => {
-                    self.collect(number);
-                    self.used.sort_unstable();
-                    let (mut bottom, mut best) = (0, None);
-                    for &(start, end) in &self.used {
-                        if start >= bottom + size {
-                            let gap = (start - bottom, bottom);
-                            best = best.filter(|&best| best <= gap).or(Some(gap));
-                            if fit == Fit::First {
-                                break;
-                            }
-                        }
-                        bottom = bottom.max((end + mask) & !mask);
-                    }
-                    best.map_or(bottom, |(_, bottom)| bottom)
-                }
+                None => self.free_range(number, size, desc.alignment.get() - 1, fit),
             };
             let top = bottom + size;
             height = height.max(top);
@@ -152,70 +168,104 @@ impl<'a> Greedy<'a> {
     /// Places a buffer from `bottom` to `top` if the memory is free, and returns whether it is.
     #[inline]
     pub(super) fn place_at(&mut self, buffer: u32, bottom: u64, top: u64) -> bool {
-        self.collect(buffer as usize);
-        let free = self.used.iter().all(|&(start, end)| top <= start || end <= bottom);
+        self.open(buffer as usize);
+        let free = self.next_above(bottom, top - bottom, 0) == bottom;
         if free {
             self.insert(buffer as usize, bottom, top);
         }
         free
     }
 
-    /// Collects the memory of the placed buffers that conflict with this one.
+    /// Returns the offset of the free range in which a buffer is placed.
     #[inline]
-    fn collect(&mut self, buffer: usize) {
-        self.used.clear();
-        for &(first, end) in self.instance.sections.ranges(buffer) {
-            for node in nodes_of(self.leaves, first, end) {
-                self.used.extend(&self.in_any[node].0);
+    fn free_range(&mut self, buffer: usize, size: u64, mask: u64, fit: Fit) -> u64 {
+        self.open(buffer);
+        let mut bottom = self.next_above(0, size, mask);
+        if fit == Fit::First {
+            return bottom;
+        }
+        let mut best = None;
+        while let Some((start, end)) = self.next_used() {
+            let gap = (start - bottom, bottom);
+            best = best.filter(|&best| best <= gap).or(Some(gap));
+            bottom = self.next_above((end + mask) & !mask, size, mask);
+        }
+        best.map_or(bottom, |(_, bottom)| bottom)
+    }
+
+    /// Begins with the memory that a buffer cannot use.
+    #[inline]
+    fn open(&mut self, buffer: usize) {
+        self.cursors.clear();
+        for &(first, last) in self.instance.sections.ranges(buffer) {
+            let groups = first / self.width..=(last - 1) / self.width;
+            self.cursors.extend(groups.map(|group| Cursor { group, in_all: 0, in_some: 0, first, last }));
+        }
+    }
+
+    /// Returns the lowest offset of at least `bottom` at which `size` bytes are free. Used ranges that begin below its end are not read again.
+    #[inline]
+    fn next_above(&mut self, mut bottom: u64, size: u64, mask: u64) -> u64 {
+        loop {
+            let before = bottom;
+            for cursor in &mut self.cursors {
+                let group = &self.groups[cursor.group as usize];
+                for &(start, end) in &group.in_all.0[cursor.in_all as usize..] {
+                    if start >= bottom + size {
+                        break;
+                    }
+                    cursor.in_all += 1;
+                    if end > bottom {
+                        bottom = (end + mask) & !mask;
+                    }
+                }
+                for used in &group.in_some[cursor.in_some as usize..] {
+                    if used.start >= bottom + size {
+                        break;
+                    }
+                    cursor.in_some += 1;
+                    if used.end > bottom && used.first < cursor.last && cursor.first < used.last {
+                        bottom = (used.end + mask) & !mask;
+                    }
+                }
             }
-            for node in above(self.leaves, first).chain(above(self.leaves, end - 1)) {
-                self.used.extend(&self.in_all[node].0);
+            if bottom == before {
+                return bottom;
             }
         }
     }
 
+    /// Returns the used range that begins first of those that were not read.
     #[inline]
-    fn insert(&mut self, buffer: usize, bottom: u64, top: u64) {
-        for &(first, end) in self.instance.sections.ranges(buffer) {
-            for node in nodes_of(self.leaves, first, end) {
-                self.in_all[node].insert(bottom, top);
-                self.in_any[node].insert(bottom, top);
-            }
-            for node in above(self.leaves, first).chain(above(self.leaves, end - 1)) {
-                self.in_any[node].insert(bottom, top);
+    fn next_used(&mut self) -> Option<(u64, u64)> {
+        let mut next: Option<(u64, u64)> = None;
+        for cursor in &mut self.cursors {
+            let group = &self.groups[cursor.group as usize];
+            let in_all = group.in_all.0.get(cursor.in_all as usize).copied();
+            let rest = &group.in_some[cursor.in_some as usize..];
+            let apart = rest.iter().take_while(|used| used.last <= cursor.first || cursor.last <= used.first);
+            cursor.in_some += index(apart.count());
+            let in_some = group.in_some.get(cursor.in_some as usize).map(|used| (used.start, used.end));
+            next = next.into_iter().chain(in_all).chain(in_some).min();
+        }
+        next
+    }
+
+    #[inline]
+    fn insert(&mut self, buffer: usize, start: u64, end: u64) {
+        for &(first, last) in self.instance.sections.ranges(buffer) {
+            for number in first / self.width..=(last - 1) / self.width {
+                let group = &mut self.groups[number as usize];
+                let begin = number * self.width;
+                if first <= begin && begin.saturating_add(self.width) <= last {
+                    group.in_all.insert(start, end);
+                } else {
+                    let place = group.in_some.partition_point(|used| used.start < start);
+                    group.in_some.insert(place, Used { start, end, first, last });
+                }
             }
         }
     }
-}
-
-/// Returns the fewest nodes whose sections are exactly those from `first` to `end`.
-#[inline]
-fn nodes_of(leaves: usize, first: u32, end: u32) -> impl Iterator<Item = usize> {
-    let (mut low, mut high) = (first as usize + leaves, end as usize + leaves);
-    let mut upper = None;
-    std::iter::from_fn(move || {
-        if let Some(node) = upper.take() {
-            return Some(node);
-        }
-        while low < high {
-            let left = (low & 1 == 1).then_some(low);
-            low = low.div_ceil(2);
-            if high & 1 == 1 {
-                upper = Some(high - 1);
-            }
-            high /= 2;
-            if let Some(node) = left.or_else(|| upper.take()) {
-                return Some(node);
-            }
-        }
-        None
-    })
-}
-
-/// Returns the leaf of a section and all nodes above it.
-#[inline]
-fn above(leaves: usize, section: u32) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(section as usize + leaves), |&node| (node > 1).then_some(node / 2))
 }
 
 /// Disjoint ranges in ascending order that do not touch.
@@ -234,23 +284,6 @@ impl Ranges {
         self.0[from] = (start.min(self.0[from].0), end.max(self.0[to - 1].1));
         self.0.drain(from + 1..to);
     }
-}
-
-/// Moves the buffers that reach above `target` forward in an order, so that the next packing places them earlier.
-#[inline]
-pub(super) fn promote(instance: &Instance, order: &mut Vec<u32>, offsets: &[u64], target: u64) {
-    let mut positions: Vec<(usize, usize, u32)> = (order.iter().enumerate())
-        .map(|(position, &buffer)| {
-            let number = buffer as usize;
-            let desc = instance.buffers[number];
-            let above = desc.fixed_offset.is_none() && offsets[number] + desc.size.get() > target;
-            (if above { position / 2 } else { position }, position, buffer)
-        })
-        .collect();
-    positions.sort_unstable();
-    order.clear();
-    order.extend(positions.into_iter().map(|(.., buffer)| buffer));
-    fixed_first(instance, order);
 }
 
 /// Moves the buffers with a fixed offset to the front, without another change of the order.

@@ -9,8 +9,8 @@
 //! | [`frame`] | passes on several queues: the plan of their resources, with the barriers and initialisations that are owed |
 //!
 //! Lifetimes are intervals of time, or follow from a partial order. The planner answers at once and improves the answer
-//! within a budget: first fit in several orders, then a search that tries the lower bound first. If the search is
-//! exhaustive, the bound rises, so that a height above the load may be proved optimal.
+//! within a budget: first fit in several orders, then in turns first fit in changed orders and a search that tries the lower bound first. If
+//! the search is exhaustive, the bound rises, so that a height above the load may be proved optimal.
 //!
 //! Nothing here calls a device or reads a clock. For a budget in steps, results are the same on every machine.
 //!
@@ -24,7 +24,8 @@
 //!    same time: instants for intervals, cliques for partial orders. The heaviest one is the load, the first lower bound.
 //! 3. `solve.rs` splits the instance into parts without conflicts between them, and places each by first fit and best fit in several orders
 //!    (`greedy.rs`). It keeps the places of an earlier plan, and searches places for the other resources around them.
-//! 4. `search/` looks for a packing at the lower bound, and at heights between the bound and the best packing, in many short runs
+//! 4. `keys.rs` changes the order of first fit step by step, and keeps what makes the packing lower. In turns with it,
+//!    `search/` looks for a packing at the lower bound, and at heights between the bound and the best packing, in many short runs
 //!    (`runs.rs`), on one thread or several. A run that is exhaustive raises the bound. If it is too large, above
 //!    about 2,000 buffers, `runs.rs` packs the buffers of its heaviest sections like this, and the others around them by first fit.
 //! 5. `handovers.rs` determines which resource takes over memory from which, and moves resources, at the same height,
@@ -39,6 +40,7 @@ pub mod frame;
 mod greedy;
 mod handovers;
 mod instance;
+mod keys;
 mod runs;
 mod search;
 mod solve;

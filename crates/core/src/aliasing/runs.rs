@@ -37,7 +37,7 @@ struct Run {
 }
 
 /// The state that decides about the next runs.
-struct Schedule {
+pub(super) struct Schedule {
     unit: u64,
     /// Steps of the shortest run.
     base: u64,
@@ -51,6 +51,15 @@ struct Schedule {
 }
 
 impl Schedule {
+    /// Begins the search of a part, whose lower bound becomes a multiple of what all sizes are multiples of.
+    #[inline]
+    pub(super) fn new(problem: &Problem, part: &mut Part, aim: u64) -> Self {
+        let unit = problem.unit.max(1);
+        part.bound = part.bound.next_multiple_of(unit);
+        let base = SHORTEST_RUN.max(2 * problem.len() as u64);
+        Self { unit, base, aim, halvings: 1, failures: 0, successful: None, runs: 0 }
+    }
+
     /// Returns the run that is `ahead` of the next one.
     #[inline]
     fn run(&self, part: &Part, ahead: u64) -> Run {
@@ -99,14 +108,17 @@ impl Schedule {
 }
 
 impl Planner<'_, '_> {
-    /// Runs many short searches with different strategies and heights.
+    /// Runs many short searches with different strategies and heights, of about this many steps in all.
     #[inline]
-    pub(super) fn search_exactly(&mut self, part: &mut Part, problem: &Problem, aim: u64) {
-        let unit = problem.unit.max(1);
-        part.bound = part.bound.next_multiple_of(unit);
-        let base = SHORTEST_RUN.max(2 * problem.len() as u64);
-        let mut schedule = Schedule { unit, base, aim, halvings: 1, failures: 0, successful: None, runs: 0 };
-        while part.height > part.bound.max(aim) && !self.work.done() {
+    pub(super) fn search_exactly(
+        &mut self,
+        part: &mut Part,
+        problem: &Problem,
+        schedule: &mut Schedule,
+        steps: u64,
+    ) {
+        let end = self.work.left.saturating_sub(steps);
+        while part.height > part.bound.max(schedule.aim) && !self.work.done() && self.work.left > end {
             let runs: Vec<Run> =
                 (0..self.options.threads.get() as u64).map(|ahead| schedule.run(part, ahead)).collect();
             let outcomes = match &runs[..] {
@@ -115,7 +127,7 @@ impl Planner<'_, '_> {
             };
             // In the order of the runs, so that it does not matter which of them ended first.
             for (run, outcome) in runs.iter().zip(&outcomes) {
-                if part.height <= part.bound.max(aim) {
+                if part.height <= part.bound.max(schedule.aim) {
                     break;
                 }
                 if let Outcome::Packed(packed) = outcome {

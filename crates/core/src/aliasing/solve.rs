@@ -1,11 +1,13 @@
-//! The planner: first fit and best fit in several orders, then searches that try the lower bound first. Buffers stay at their hints,
-//! offsets of an earlier plan, if the packing is low enough.
+//! The planner: first fit and best fit in several orders, then in turns a local search over the order of first fit, and searches that try
+//! the lower bound first. Buffers stay at their hints, offsets of an earlier plan, if the packing is low enough.
 
 use std::num::NonZero;
 
-use super::greedy::{Fit, Greedy, Order, connected_parts, promote};
+use super::greedy::{Fit, Greedy, Order, connected_parts};
 use super::instance::{Buffer, Instance, LIMIT};
-use super::search::{Problem, Random};
+use super::keys::KeySearch;
+use super::runs::Schedule;
+use super::search::Problem;
 use crate::{ByteSize, HeapOffset};
 
 /// The goal of the planner, and the work that it may take.
@@ -221,7 +223,7 @@ impl<'a, 'b> Planner<'a, 'b> {
     }
 
     #[inline]
-    pub(super) fn is_large(&self, part: &Part) -> bool {
+    fn is_large(&self, part: &Part) -> bool {
         Problem::is_too_large(part.buffers.len(), self.instance.sections.len())
     }
 
@@ -254,55 +256,47 @@ impl<'a, 'b> Planner<'a, 'b> {
         }
     }
 
-    /// Searches for lower packings until the height is proved, at most `aim`, or no work may be done any more.
+    /// Searches for lower packings until the height is proved, at most `aim`, or no work may be done any more: in turns by first fit in
+    /// changed orders, and by exact searches of the part or of its heaviest sections.
     #[inline]
     fn search(&mut self, part: &mut Part, aim: u64) {
-        match Problem::new(self.instance, part.buffers.clone()) {
-            Some(problem) => self.search_exactly(part, &problem, aim),
-            None => self.search_orders(part, aim),
-        }
+        let problem = Problem::new(self.instance, part.buffers.clone());
+        self.search_in_turns(part, problem.as_ref(), aim);
     }
 
-    /// Packs the heaviest sections first, in turns with repetitions of first fit.
+    /// Searches, without exact searches of the part if there is no `problem`.
     #[inline]
-    pub(super) fn search_orders(&mut self, part: &mut Part, aim: u64) {
-        let mut random = Random::new(1);
-        for round in 0.. {
+    pub(super) fn search_in_turns(&mut self, part: &mut Part, problem: Option<&Problem>, aim: u64) {
+        let mut schedule = problem.map(|problem| Schedule::new(problem, part, aim));
+        let mut keys = KeySearch::new();
+        let mut is_first_fits_turn = true;
+        let mut round = 0;
+        loop {
+            let before = part.height;
+            let packings = PACKINGS << round.min(20);
+            match (problem, &mut schedule) {
+                _ if is_first_fits_turn => self.search_keys(part, aim, &mut keys, packings),
+                // As many steps as buffers are placed by first fit.
+                (Some(problem), Some(schedule)) => {
+                    let steps = packings.saturating_mul(problem.len() as u64);
+                    self.search_exactly(part, problem, schedule, steps);
+                }
+                _ => self.pack_heaviest_first(part, aim, round),
+            }
             if part.height <= part.bound.max(aim) || self.work.done() {
                 return;
             }
-            self.pack_heaviest_first(part, aim, round);
-            self.repeat_first_fit(part, aim, &mut random);
-        }
-    }
-
-    /// Repeats first fit, each time with the buffers at the top moved forward.
-    #[inline]
-    fn repeat_first_fit(&mut self, part: &mut Part, aim: u64, random: &mut Random) {
-        let mut placed = self.offsets.clone();
-        let mut order = part.order.clone();
-        for _ in 0..REPETITIONS {
-            if part.height <= part.bound.max(aim) || !self.work.step() || self.work.poll() {
-                return;
+            // What makes the packing lower goes on.
+            if part.height == before {
+                is_first_fits_turn = !is_first_fits_turn;
+                round += u32::from(is_first_fits_turn);
             }
-            let Some(height) = self.greedy.place(&order, part.fit, u64::MAX, &mut placed) else { return };
-            if height < part.height {
-                part.height = height;
-                part.order.clone_from(&order);
-                self.offsets.copy_from_slice(&placed);
-            }
-            // From time to time, back to the best order.
-            if random.next_below(8) == 0 {
-                order.clone_from(&part.order);
-            }
-            let target = part.bound + (height - part.bound) * random.next_below(1000) / 1000;
-            promote(self.instance, &mut order, &placed, target);
         }
     }
 }
 
-/// Repetitions of first fit between two rounds that pack the heaviest sections first.
-const REPETITIONS: usize = 8;
+/// Packings by first fit in the first turns; in the next round of turns there are twice as many.
+const PACKINGS: u64 = 16;
 
 /// Steps of a search for places around buffers that keep their hints; at most an eighth of those that are left.
 const HINT_STEPS: u64 = 20_000;

@@ -456,13 +456,47 @@ fn the_heaviest_sections_are_packed_first() {
         let mut planner = solve::Planner::new(&instance, &options, &mut stop);
         let mut part = planner.part((0..60).collect());
         let first_fit = part.height;
-        planner.search_orders(&mut part, 0);
+        planner.search_in_turns(&mut part, None, 0);
         let offsets: Vec<HeapOffset> = planner.offsets.iter().copied().map(HeapOffset::new).collect();
         assert_eq!(check(&instance, &offsets), Ok(ByteSize::new(part.height)));
         assert!(part.height >= instance.load().size.get() && part.height <= first_fit);
         improved += usize::from(part.height < first_fit);
     }
     assert!(improved >= 8, "{improved} of 10");
+}
+
+/// Tables in which no fixed order of first fit is good: sizes over 14 powers of two, lifetimes over 10, each power as likely as the others.
+/// The best of the fixed orders is 6 % above the load on average.
+#[test]
+fn changed_orders_close_most_of_the_gap() {
+    let (mut ordered, mut searched) = (0, 0);
+    for seed in 1..=4 {
+        let mut random = search::Random::new(seed);
+        let mut power = |powers: u64| {
+            let power = random.next_below(powers);
+            (1 << power) + random.next_below(1 << power)
+        };
+        let rows: Vec<_> = (0..600_u64)
+            .map(|number| {
+                let lower = i64::try_from(number * 2).unwrap();
+                let interval = Interval { lower, upper: lower + i64::try_from(power(10)).unwrap() };
+                (Buffer::new(ByteSize::new(power(14))), vec![interval])
+            })
+            .collect();
+        let (buffers, lives) = rows.into_iter().unzip();
+        let instance = Instance::with_intervals(buffers, lives).unwrap();
+        let gap = |steps| {
+            let packing = solve(&instance, &SolveOptions { steps, ..SolveOptions::default() }, &mut || false);
+            assert_eq!(check(&instance, &packing.offsets), Ok(packing.height));
+            (packing.height.get() - instance.load().size.get()) * 1000 / instance.load().size.get()
+        };
+        ordered += gap(0);
+        searched += gap(400);
+    }
+    assert!(
+        searched * 2 <= ordered,
+        "permille above the load, four tables: {ordered} by fixed orders, {searched}"
+    );
 }
 
 /// Buffers of random sizes that live for up to one part of `parts` of the time.
@@ -514,6 +548,6 @@ fn the_first_packing_is_no_higher_than_those_of_the_rules_by_size() {
 
 #[test]
 fn a_table_of_thousands_of_random_buffers_is_packed_at_its_load() {
-    let packing = solved(&random_table(5000, 100, 1), 2000);
+    let packing = solved(&random_table(5000, 100, 1), 40_000);
     assert_eq!((packing.height, packing.proved), (packing.lower_bound, true), "{} steps", packing.steps);
 }
