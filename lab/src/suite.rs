@@ -1,6 +1,6 @@
 //! All workloads, with one section of the report each.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use heapwright_trace::TraceError;
 
@@ -12,14 +12,13 @@ use crate::workload::Effort;
 use crate::workload::full::Fullness;
 use crate::workload::script::{Script, Survey, Time, TimeEach, Timing};
 use crate::workload::shapes::{SHAPES, Shape, upload_ring};
-use crate::workload::traces::Traces;
+use crate::workload::traces;
 
 /// Runs the workloads and creates the sections of the report.
 #[derive(Debug)]
 pub struct Suite {
     effort: Effort,
-    /// The traces that were found, and the names of the others.
-    pub traces: Traces,
+    traces: Vec<Script>,
 }
 
 /// A column, and its figure of a rival.
@@ -44,13 +43,13 @@ const FULL: [FullFigure; 3] = [
 ];
 
 impl Suite {
-    /// Creates a suite with the traces in the given folders.
+    /// Creates a suite with the traces in the given folder.
     ///
     /// # Errors
     ///
-    /// A trace exists, but cannot be read.
-    pub fn new(effort: Effort, trace_folders: &[PathBuf]) -> Result<Self, TraceError> {
-        Ok(Self { effort, traces: Traces::read(trace_folders)? })
+    /// Returns an error if a trace is missing or cannot be read.
+    pub fn new(effort: Effort, trace_folder: &Path) -> Result<Self, TraceError> {
+        Ok(Self { effort, traces: traces::scripts(trace_folder)? })
     }
 
     /// Runs all workloads and calls `begin` before each section.
@@ -60,7 +59,7 @@ impl Suite {
             begin(shape.name);
             sections.push(self.shape(shape));
         }
-        for script in &self.traces.scripts {
+        for script in &self.traces {
             begin(&script.name);
             let about = format!(
                 "{} operations at alignment 256 in 32 GiB. High-water is the highest end of any allocation.",

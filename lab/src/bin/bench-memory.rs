@@ -11,7 +11,6 @@ use clap::Parser;
 use heapwright_lab::memory::comparison::{Group, compare};
 use heapwright_lab::memory::devices::compare_devices;
 use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
-use heapwright_lab::workload::traces::NAMES;
 use heapwright_simulation::{FIRST_EVALUATION_SEED, GeneratedTrace, Part};
 use heapwright_trace::Trace;
 
@@ -19,9 +18,6 @@ use heapwright_trace::Trace;
 #[derive(Parser)]
 #[command(name = "bench-memory")]
 struct Args {
-    /// Folder of traces that are not in the repository [default: ../shared/traces beside the repository].
-    #[arg(long, value_name = "DIR")]
-    traces: Option<PathBuf>,
     /// Write nothing; replay the traces in the repository and some workloads, and check that the file has their figures.
     #[arg(long)]
     verify: bool,
@@ -48,21 +44,18 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     if args.verify {
         return check(&file, &root.join("traces"));
     }
-    let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
-    let folders = [root.join("traces"), elsewhere];
+    let folder = root.join("traces");
     let mut results = Vec::new();
     let mut devices = Vec::new();
     for group in Group::ALL {
-        let traces = group.traces(&folders)?;
+        let traces = group.traces(&folder)?;
         let rows = traces.iter().map(compare).collect::<Result<_, _>>()?;
         if group != Group::Generated(Part::Development) {
             devices.push((group, compare_devices(&traces)?));
         }
         results.push(Results { group, rows });
     }
-    let found = |name: &&str| results[0].rows.iter().any(|row| row.trace == *name);
-    let left_out: Vec<&str> = NAMES.into_iter().filter(|name| !found(name)).collect();
-    let text = render(&results, &devices, &left_out);
+    let text = render(&results, &devices);
     fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
     // Without the lines of each trace, of which there are many.
     let summary = text.split(EACH_TRACE).next().unwrap_or_default();
@@ -73,7 +66,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
 /// Replays the recorded traces of the repository and the first evaluation workload of each shape.
 fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut traces = Group::Recorded.traces(&[folder.to_owned()])?;
+    let mut traces = Group::Recorded.traces(folder)?;
     let first = |generated: &GeneratedTrace| generated.seed == FIRST_EVALUATION_SEED;
     traces.extend(GeneratedTrace::of_part(Part::Evaluation).filter(first).map(GeneratedTrace::generate));
     let mut differences = String::new();

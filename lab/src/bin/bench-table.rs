@@ -19,9 +19,6 @@ use heapwright_lab::workload::Effort;
 #[derive(Parser)]
 #[command(name = "bench-table")]
 struct Args {
-    /// Folder of traces that are not in the repository [default: ../shared/traces beside the repository].
-    #[arg(long, value_name = "DIR")]
-    traces: Option<PathBuf>,
     /// Run fewer operations, in less than a minute; the table is printed, but written only with --output.
     #[arg(long)]
     quick: bool,
@@ -52,8 +49,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = package.parent().unwrap_or(package);
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
-    let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
-    let suite = Suite::new(effort, &[root.join("traces"), elsewhere])?;
+    let suite = Suite::new(effort, &root.join("traces"))?;
     let machine = Machine::here(root, args.date);
     let clock_nanoseconds = clock_nanoseconds();
     let sections = suite.run(|workload| say(&format!("measuring {workload}")));
@@ -66,14 +62,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         )
         .into());
     }
-    let report = Report {
-        machine,
-        seed: SEED,
-        is_quick: args.quick,
-        clock_nanoseconds,
-        traces_left_out: suite.traces.left_out,
-        sections,
-    };
+    let report = Report { machine, seed: SEED, is_quick: args.quick, clock_nanoseconds, sections };
     let text = render(&report);
     if let Some(file) = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md"))) {
         fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;

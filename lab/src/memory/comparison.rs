@@ -1,6 +1,6 @@
 //! All traces and workloads through all allocators.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use heapwright_simulation::{GeneratedTrace, Part};
 use heapwright_trace::{Trace, TraceError};
@@ -62,17 +62,12 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// A file exists, but cannot be read.
-    pub fn traces(self, folders: &[PathBuf]) -> Result<Vec<Trace>, TraceError> {
+    /// Returns an error if a recorded trace is missing or cannot be read.
+    pub fn traces(self, folder: &Path) -> Result<Vec<Trace>, TraceError> {
         match self {
-            Self::Recorded => NAMES
-                .iter()
-                .filter_map(|name| {
-                    let mut paths = folders.iter().map(|folder| folder.join(format!("{name}.csv.gz")));
-                    paths.find(|path| path.exists())
-                })
-                .map(Trace::read)
-                .collect(),
+            Self::Recorded => {
+                NAMES.iter().map(|name| Trace::read(folder.join(format!("{name}.csv.gz")))).collect()
+            }
             Self::Generated(part) => {
                 Ok(GeneratedTrace::of_part(part).map(GeneratedTrace::generate).collect())
             }

@@ -28,13 +28,10 @@ const TRACES_HEADING: &str = "\
 /// The beginning of a section with lines for each trace.
 pub const EACH_TRACE: &str = "\n## Each trace: ";
 
-/// Renders the file. `left_out` are the recorded traces that were not found.
+/// Renders the file.
 #[must_use]
-pub fn render(results: &[Results], devices: &[(Group, Vec<Outcome>)], left_out: &[&str]) -> String {
+pub fn render(results: &[Results], devices: &[(Group, Vec<Outcome>)]) -> String {
     let mut text = String::from(include_str!("introduction.md"));
-    if !left_out.is_empty() {
-        let _ = writeln!(text, "\nNot found, and left out: {}.", left_out.join(", "));
-    }
     for Results { group, rows } in results {
         let _ = write!(
             text,
@@ -169,7 +166,7 @@ mod tests {
             Figures { operations: 1000, peak: 1.25, mean: 2.0, mean_by_time: 2.0, ..Figures::default() };
         let row = Row { trace: "unet_diffusion".to_owned(), figures: vec![figures; CONTENDERS.len()] };
         let results = Results { group: Group::Recorded, rows: vec![row.clone()] };
-        let file = render(&[results], &[], &[]);
+        let file = render(&[results], &[]);
         assert_eq!(verify(&file, &row), Ok(()));
         let mut other = row.clone();
         other.figures[0].peak = 1.26;

@@ -17,8 +17,6 @@ pub struct Report {
     pub is_quick: bool,
     /// Duration of one clock reading in nanoseconds. The time of each single operation includes one reading.
     pub clock_nanoseconds: f64,
-    /// Names of the traces that were not found.
-    pub traces_left_out: Vec<&'static str>,
     /// The sections, one for each workload.
     pub sections: Vec<Section>,
 }

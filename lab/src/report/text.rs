@@ -39,9 +39,6 @@ fn heading(report: &Report) -> String {
          serve.",
         report.clock_nanoseconds
     ));
-    if !report.traces_left_out.is_empty() {
-        lines.push(format!("\nTraces not found, and left out: {}.", report.traces_left_out.join(", ")));
-    }
     lines.join("\n")
 }
 

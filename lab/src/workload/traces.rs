@@ -1,6 +1,6 @@
 //! Traces of real programs, recorded from PyTorch on one GPU.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_trace::{EventKind, Trace, TraceError};
@@ -9,7 +9,7 @@ use super::rounded_up;
 use super::script::{Operation, Script};
 use crate::rival::Terms;
 
-/// Names of the five traces, two of which are in the repository.
+/// Names of the five recorded traces.
 pub const NAMES: [&str; 5] =
     ["bert_finetune", "gpt2_generate", "resnet50_train", "unet_diffusion", "vision_serving"];
 
@@ -19,32 +19,13 @@ const ALIGNMENT: Alignment = Alignment::new(256).unwrap();
 /// Four times the highest peak, and a power of two: no rival may run out of memory, since heaps that grow would not.
 const CAPACITY: ByteSize = ByteSize::from_gib(32);
 
-/// The traces that were found, and the names of the others.
-#[derive(Debug)]
-pub struct Traces {
-    /// The scripts, one for each trace found.
-    pub scripts: Vec<Script>,
-    /// Names of the traces found in none of the folders.
-    pub left_out: Vec<&'static str>,
-}
-
-impl Traces {
-    /// Searches the folders for each trace.
-    ///
-    /// # Errors
-    ///
-    /// A file exists, but cannot be read.
-    pub fn read(folders: &[PathBuf]) -> Result<Self, TraceError> {
-        let mut traces = Self { scripts: Vec::new(), left_out: Vec::new() };
-        for name in NAMES {
-            let paths = folders.iter().map(|folder| folder.join(format!("{name}.csv.gz")));
-            match paths.into_iter().find(|path| path.exists()) {
-                Some(path) => traces.scripts.push(script(&path)?),
-                None => traces.left_out.push(name),
-            }
-        }
-        Ok(traces)
-    }
+/// Reads the traces from a folder, as a script each.
+///
+/// # Errors
+///
+/// Returns an error if a trace is missing or cannot be read.
+pub fn scripts(folder: &Path) -> Result<Vec<Script>, TraceError> {
+    NAMES.iter().map(|name| script(&folder.join(format!("{name}.csv.gz")))).collect()
 }
 
 fn script(path: &Path) -> Result<Script, TraceError> {
