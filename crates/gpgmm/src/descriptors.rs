@@ -361,7 +361,8 @@ impl From<ResourceAllocatorStats> for AllocatorStats {
             used_block_usage: stats.used.get(),
             used_heap_count: count(stats.used_heap_count),
             used_heap_usage: stats.used_heap_usage.get(),
-            free_heap_usage: stats.free_heap_usage.get(),
+            // Nested allocators have the same empty heaps.
+            free_heap_usage: stats.free_heap_usage.saturating_add(stats.shared_free_heap_usage).get(),
             prefetched_heap_misses: stats.prefetched_heap_misses,
             prefetched_heap_misses_eliminated: stats.prefetched_heap_misses_eliminated,
             size_cache_misses: stats.size_cache_misses,

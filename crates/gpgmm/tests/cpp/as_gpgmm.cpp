@@ -193,6 +193,37 @@ static void kept_heaps(const environment &env) {
     EXPECT(create_buffer(unified, READBACK, 4 * MIB, nullptr) == S_FALSE && stats_of(unified).FreeHeapUsage == 8 * MIB);
 }
 
+/* An allocator and one that is nested in it have the same empty heaps. */
+static void nested_heaps(const environment &env) {
+    for (auto algorithm : {RESOURCE_ALLOCATION_ALGORITHM_DEFAULT, RESOURCE_ALLOCATION_ALGORITHM_SLAB,
+             RESOURCE_ALLOCATION_ALGORITHM_BUDDY_SYSTEM, RESOURCE_ALLOCATION_ALGORITHM_DEDICATED}) {
+        for (auto flags : {RESOURCE_ALLOCATION_FLAG_NONE, OWN, WITHIN}) {
+            for (int giver : {0, 1, 2}) {
+                held<IResourceAllocator> family[3];
+                REQUIRE(create(env, desc_of(algorithm), family[0]));
+                REQUIRE(CreateResourceAllocator(desc_of(algorithm), family[0].self, &family[1].self) == S_OK);
+                REQUIRE(CreateResourceAllocator(desc_of(algorithm), family[1].self, &family[2].self) == S_OK);
+                held<IResourceAllocation> buffer;
+                REQUIRE(create_buffer(family[giver], UPLOAD, 4096, &buffer.self, flags) == S_OK);
+                const UINT64 heap = stats_of(family[giver]).UsedHeapUsage;
+                EXPECT(heap >= 64 * KIB);
+                for (auto &one : family) EXPECT(stats_of(one).FreeHeapUsage == 0);
+                buffer.release();
+                for (auto &one : family) EXPECT(stats_of(one).FreeHeapUsage == heap && stats_of(one).UsedHeapUsage == 0);
+                /* Another one takes the heap, and any of them releases it. */
+                const int taker = (giver + 1) % 3;
+                REQUIRE(create_buffer(family[taker], UPLOAD, 4096, &buffer.self, flags | HELD) == S_OK);
+                for (int i = 0; i < 3; i++) EXPECT(stats_of(family[i]).UsedHeapUsage == (i == taker ? heap : 0));
+                for (auto &one : family) EXPECT(stats_of(one).FreeHeapUsage == 0);
+                buffer.release();
+                UINT64 released = 0;
+                EXPECT(SUCCEEDED(family[giver]->ReleaseResourceHeaps(heap, &released)) && released == heap);
+                for (auto &one : family) EXPECT(stats_of(one).FreeHeapUsage == 0);
+            }
+        }
+    }
+}
+
 /* Parts of buffers. */
 static void parts(const environment &env) {
     held<IResourceAllocator> allocator;
@@ -447,6 +478,7 @@ void test_as_gpgmm(const environment &env) {
     sizes(env);
     heap_sizes(env);
     kept_heaps(env);
+    nested_heaps(env);
     parts(env);
     alone(env);
     heaps(env);

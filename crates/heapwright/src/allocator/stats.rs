@@ -38,6 +38,9 @@ pub struct ResourceAllocatorStats {
     pub used_heap_usage: ByteSize,
     /// Bytes of empty heaps.
     pub free_heap_usage: ByteSize,
+    /// Bytes of empty heaps that allocators which are [nested](crate::ResourceAllocator::create_nested) with this one hold. This one takes
+    /// them before it creates a heap; GPGMM counts them in the `FreeHeapUsage` of each.
+    pub shared_free_heap_usage: ByteSize,
     /// Number of heap requests for which no prefetched heap was available, where prefetching is allowed.
     pub prefetched_heap_misses: u64,
     /// Number of heap requests served by a prefetched heap.
@@ -105,6 +108,19 @@ impl Inner {
         self.all_totals().0[heap_type.index()]
     }
 
+    /// Returns the bytes of empty heaps of the own kinds of allocators that are nested with this one.
+    fn empty_of_relatives(&self) -> ByteSize {
+        let mut empty = ByteSize::ZERO;
+        for relative in self.heaps.relatives() {
+            let Some(relative) = Self::of(&relative.source) else { continue };
+            let kept = relative.heaps.own().map(|heaps| heaps.totals().empty);
+            // Heaps in which there are only empty backing buffers.
+            let of_buffers = relative.buffers.heaps_of_empty().into_iter().map(|(_, size)| size);
+            empty = kept.chain(of_buffers).fold(empty, ByteSize::saturating_add);
+        }
+        empty
+    }
+
     pub(crate) fn stats(&self) -> ResourceAllocatorStats {
         let (totals, whole) = self.all_totals();
         let sum = totals.iter().fold(HeapSetTotals::default(), |sum, totals| sum_of_totals(&sum, totals));
@@ -117,6 +133,7 @@ impl Inner {
             heap_count: sum.heap_count,
             empty_heap_count: sum.empty_heap_count,
             free_heap_usage: sum.empty,
+            shared_free_heap_usage: self.empty_of_relatives(),
             size_cache_hits: whole.size_cache_hits,
             size_cache_misses: whole.size_cache_misses,
             ..Default::default()

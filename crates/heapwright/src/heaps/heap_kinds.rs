@@ -149,8 +149,13 @@ impl HeapKinds {
     /// Returns the heaps of this allocator and its pools, and those of allocators that are nested with it.
     pub(crate) fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
         let mut heaps = self.all();
-        heaps.extend(self.nesting.heaps_of_others(self));
+        self.relatives().iter().for_each(|relative| heaps.extend(relative.all()));
         heaps
+    }
+
+    /// Returns the allocators that are nested with this one. Each takes empty heaps of the own kinds of the others.
+    pub(crate) fn relatives(&self) -> Vec<Arc<Self>> {
+        self.nesting.others(self)
     }
 
     /// Returns the totals of the heaps, by heap type, in the order of [`HeapType::ALL`].
@@ -289,22 +294,25 @@ impl HeapKinds {
         }
     }
 
-    /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
-    /// bytes.
+    /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, then those of the own kinds of
+    /// allocators that are nested with it, and returns their bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         let returned = self.return_unused_memory();
-        returned.saturating_add(release_from(self.all().iter(), bytes.saturating_sub(returned)))
+        let (mut heaps, relatives) = (self.all(), self.relatives());
+        heaps.extend(relatives.iter().flat_map(|relative| relative.own()).map(|heaps| Arc::clone(heaps)));
+        returned.saturating_add(release_from(heaps.iter(), bytes.saturating_sub(returned)))
     }
 
-    /// Returns the memory of empty backing buffers and slabs to the heaps. Heaps that are then empty and not kept are released: returns
-    /// their bytes, which those that other threads create or release meanwhile change.
+    /// Returns the memory of empty backing buffers and slabs to the heaps, also of allocators that are nested with this one. Heaps that
+    /// are then empty and not kept are released: returns their bytes, which those that other threads create or release meanwhile change.
     pub(crate) fn return_unused_memory(&self) -> ByteSize {
         let reserved = || {
             let totals = self.of_family().into_iter().map(|heaps| heaps.totals().reserved);
             totals.fold(ByteSize::ZERO, ByteSize::saturating_add)
         };
         let before = reserved();
-        if let Some(owner) = self.source.owner.upgrade() {
+        let owners = self.relatives().into_iter().map(|relative| relative.source.owner.upgrade());
+        for owner in owners.chain([self.source.owner.upgrade()]).flatten() {
             owner.release_unused_buffers();
         }
         for heaps in self.of_family() {

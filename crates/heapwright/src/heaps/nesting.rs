@@ -58,16 +58,11 @@ impl Nesting {
         others.filter_map(|(_, heaps)| heaps.upgrade()).collect()
     }
 
-    /// Returns the heaps of all other members, including those of their pools.
-    pub(crate) fn heaps_of_others(&self, but: &HeapKinds) -> Vec<Arc<TypedHeaps>> {
-        let others: Vec<_> = {
-            let members = self.members();
-            let others = members.iter().filter(|member| !is(&member.heaps, but));
-            others.filter_map(|member| member.heaps.upgrade()).collect()
-        };
-        let mut heaps = Vec::new();
-        others.iter().for_each(|member| heaps.extend(member.all()));
-        heaps
+    /// Returns all members except `but`.
+    pub(crate) fn others(&self, but: &HeapKinds) -> Vec<Arc<HeapKinds>> {
+        let members = self.members();
+        let others = members.iter().filter(|member| !is(&member.heaps, but));
+        others.filter_map(|member| member.heaps.upgrade()).collect()
     }
 }
 

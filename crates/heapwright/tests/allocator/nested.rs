@@ -100,6 +100,37 @@ fn flags_and_statistics_are_each_allocators_own() {
     assert_eq!((keeps_none.reserved(), nested.reserved()), (ByteSize::ZERO, ByteSize::from_mib(1)));
 }
 
+/// GPGMM counts the empty heaps that nested allocators exchange in the `FreeHeapUsage` of each, and releases them from any of them. A
+/// pool's are its own.
+#[test]
+fn each_knows_and_releases_the_empty_heaps_of_the_others() {
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    for algorithm in [SuballocationAlgorithm::Default, SuballocationAlgorithm::Dedicated] {
+        for flags in [ResourceAllocationFlags::empty(), within] {
+            let gpu = any_device();
+            let desc = || keeping_empty_heaps(with_algorithm(algorithm));
+            let parent = allocator(&gpu, desc());
+            let child = parent.create_nested(desc()).expect("sound");
+            let pool = child.create_pool(PoolDesc {
+                min_heap_count: 1,
+                heap_size: Some(ByteSize::from_mib(1)),
+                ..Default::default()
+            });
+            let pool = pool.expect("there is room");
+            drop(buffer(&child, &place(HeapType::Upload, flags), 1000));
+            let [of_parent, of_child] = [&parent, &child].map(|allocator| allocator.stats());
+            let kept = of_child.free_heap_usage.saturating_sub(pool.totals().empty);
+            assert!(!kept.is_zero());
+            assert_eq!((of_parent.free_heap_usage, of_parent.shared_free_heap_usage), (ByteSize::ZERO, kept));
+            assert_eq!(of_child.shared_free_heap_usage, ByteSize::ZERO);
+            assert_eq!(of_parent.reserved, ByteSize::ZERO);
+            assert_eq!(parent.release_empty_heaps(), kept);
+            assert_eq!(parent.stats().shared_free_heap_usage, ByteSize::ZERO);
+            assert_eq!(child.reserved(), pool.totals().reserved);
+        }
+    }
+}
+
 #[test]
 fn either_may_go_first() {
     for parent_first in [true, false] {
