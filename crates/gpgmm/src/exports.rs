@@ -36,9 +36,12 @@ unsafe fn create<B: Body>(
     })
 }
 
-/// Returns what to record of a new object: nothing if the call only checks, so that it changes no file.
+/// Returns what to record of a new object: nothing if the call only checks, so that it changes no file, nor another object's.
 fn recording_of(out: Out, options: RecordOptions) -> RecordOptions {
-    if out.is_null() { RecordOptions::default() } else { options }
+    match out.is_null() {
+        true => RecordOptions { scope: RecordScope::PerInstance, ..RecordOptions::default() },
+        false => options,
+    }
 }
 
 /// Converts the description of an allocator, and sets the level of the log.

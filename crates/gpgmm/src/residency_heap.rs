@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyHeap, ResidencyHeapDesc};
+use heapwright::residency::ResidencyHeap;
 use heapwright::{Error, MemoryReference, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
@@ -50,7 +50,7 @@ impl Heap {
             Some(heap) => heap.clone().into(),
             None => allocation.resource().clone().into(),
         };
-        let heap = ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &pageable)?;
+        let heap = ResidencyHeap::of_memory(&pageable)?;
         Ok(Self::of(Source::Unmanaged(heap)))
     }
 

@@ -106,6 +106,32 @@ static void test_counters(const environment &env) {
     EXPECT(count(contents(paths[2]), "\"reserved\":") == 0);
 }
 
+/* What GPGMM's capture replay repeats: allocators with each algorithm, of which only the first has options, and a manager with
+ * submissions. The program that starts this one replays it. */
+static void record_played(const environment &env) {
+    std::remove("played.json");
+    RESIDENCY_MANAGER_DESC manager_desc = {};
+    RESOURCE_ALLOCATOR_DESC desc = {};
+    manager_desc.RecordOptions = {RECORD_FLAG_CAPTURE, RECORD_SCOPE_PER_PROCESS, false, "played.json"};
+    held<IResidencyManager> manager;
+    REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+    for (auto algorithm : {RESOURCE_ALLOCATION_ALGORITHM_DEFAULT, RESOURCE_ALLOCATION_ALGORITHM_SLAB,
+             RESOURCE_ALLOCATION_ALGORITHM_BUDDY_SYSTEM, RESOURCE_ALLOCATION_ALGORITHM_DEDICATED}) {
+        desc.SubAllocationAlgorithm = algorithm;
+        held<IResourceAllocator> allocator;
+        REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), manager.self, &allocator.self) == S_OK);
+        held<IResourceAllocation> buffers[5];
+        for (size_t i = 0; i < 5; i++) {
+            const auto type = i == 3 ? D3D12_HEAP_TYPE_UPLOAD : D3D12_HEAP_TYPE_DEFAULT;
+            const auto flags = i == 4 ? RESOURCE_ALLOCATION_FLAG_ALWAYS_COMMITTED : RESOURCE_ALLOCATION_FLAG_NONE;
+            REQUIRE(create_buffer(allocator, type, 65536 << i, &buffers[i].self, flags) == S_OK);
+        }
+        EXPECT(FAILED(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, 0, nullptr)));
+        for (size_t i = 0; i < 2; i++) submit(env, manager, buffers[i]);
+    }
+    manager.release();
+}
+
 /* Calls that only test change no file. */
 static void test_calls(const environment &env) {
     const char *path = "tested.json";
@@ -137,6 +163,7 @@ void test_recording(const environment &env) {
     EXPECT((RECORD_FLAG_API_OBJECTS | RECORD_FLAG_API_CALLS) == RECORD_FLAG_CAPTURE);
     test_calls(env);
     test_counters(env);
+    record_played(env);
 
     /* All instances of the process in one file, to which a manager that the allocator creates belongs. */
     for (const char *path : {"process.hws", "process.json"}) {

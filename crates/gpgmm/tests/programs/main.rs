@@ -8,6 +8,8 @@
 #![allow(unused_crate_dependencies, reason = "cargo builds the libraries for the programs")]
 
 mod packages;
+mod played;
+mod player;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -89,6 +91,12 @@ fn a_cpp_program_uses_every_member() {
         command.current_dir(directory.path());
         let (stdout, stderr) = run(command);
         assert!(stdout.contains("COM rules: ok"), "{profile}: {stdout}");
+        for (trace, allocations) in
+            [("played", 20), ("alone", 1), ("allocator", 1), ("manager", 0), ("process", 1)]
+        {
+            let played = player::play(profile, &directory.path().join(format!("{trace}.json")));
+            assert_eq!(played.allocations, allocations, "{trace}, {profile}");
+        }
         // The leak is reported by name, and nothing that the level of the log excludes.
         let leaks: Vec<&str> = stderr.lines().filter(|line| line.contains("outlives")).collect();
         assert_eq!(leaks.len(), 1, "{profile}: {stderr}");

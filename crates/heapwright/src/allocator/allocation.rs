@@ -176,7 +176,7 @@ impl ResourceAllocation {
     }
 
     /// Returns the allocation in the arguments of a recorded call.
-    fn recorded_args(&self) -> String {
+    pub(crate) fn recorded_args(&self) -> String {
         self.recorded().map_or_else(String::new, |it| format!("\"allocation\":\"{:#x}\",", it.id()))
     }
 

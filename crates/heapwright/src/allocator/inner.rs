@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heapwright_core::placement::HeapRetention;
 use heapwright_d3d12::*;
@@ -56,6 +56,11 @@ impl Inner {
         Recording::traced(self.heaps.source.recording.as_deref(), name, args, call)
     }
 
+    /// Makes a call whose duration is recorded. What it does is recorded as it happens.
+    pub(crate) fn timed<T>(&self, name: &'static str, call: impl FnOnce() -> T) -> T {
+        Recording::timed(self.heaps.source.recording.as_deref(), name, call)
+    }
+
     /// Creates the state for a device. With a `parent`, the allocator is nested in another one of the same device and
     /// must use the parent's manager.
     pub(crate) fn new(
@@ -65,6 +70,7 @@ impl Inner {
         parent: Option<&Self>,
         residency: Option<&ResidencyManager>,
     ) -> Result<Arc<Self>, Error> {
+        let start = Instant::now();
         let caps = DeviceCaps::query(device)?;
         let has = |flag| desc.flags.contains(flag);
         let unified = has(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
@@ -94,7 +100,7 @@ impl Inner {
         let effective_caps = DeviceCaps { resource_heap_tier, alignment_beside_tight, ..caps };
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());
-        Ok(Arc::new_cyclic(|this: &Weak<Self>| {
+        let inner = Arc::new_cyclic(|this: &Weak<Self>| {
             let source = Arc::new(HeapSource { owner: Weak::clone(this) as Weak<dyn Owner>, ..source });
             source.timers.set_owner(&source.owner);
             Self {
@@ -116,7 +122,12 @@ impl Inner {
                 told_frame: AtomicBool::default(),
                 looked_after: AtomicU64::default(),
             }
-        }))
+        });
+        if let Some(recording) = &inner.heaps.source.recording {
+            let args = || format!("\"allocator\":\"{:#x}\"", recording.instance());
+            recording.made("ResourceAllocator.CreateResourceAllocator", args, start);
+        }
+        Ok(inner)
     }
 
     /// Returns the allocator of a source, unless its last handle was dropped.

@@ -8,6 +8,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use crate::Error;
+use crate::recording::RecordedMapping;
 use crate::source::KeptResident;
 
 /// A mapped buffer. Dropping it unmaps the buffer and tells the device which bytes were written (`pWrittenRange`): from
@@ -33,6 +34,8 @@ pub struct Mapping<'a> {
     /// The range that may be read, as passed to the device, and the smallest range that covers all written bytes.
     readable: Range<u64>,
     written: Option<Range<u64>>,
+    /// The mapping in the allocator's recording.
+    recorded: Option<Box<RecordedMapping>>,
     /// Borrows the allocation mutably: one mapping at a time.
     _exclusive: PhantomData<&'a mut ()>,
     /// Dropped after `Drop::drop`, so that the memory is resident while it is unmapped.
@@ -51,7 +54,16 @@ impl<'a> Mapping<'a> {
         let start = map_buffer(resource, range.as_ref())?;
         let readable = readable.unwrap_or(0..len.get());
         let resource = Some(resource);
-        Ok(Self { resource, start, len, readable, written: None, _exclusive: PhantomData, _kept: kept })
+        Ok(Self {
+            resource,
+            start,
+            len,
+            readable,
+            written: None,
+            recorded: None,
+            _exclusive: PhantomData,
+            _kept: kept,
+        })
     }
 
     /// Creates a mapping of a buffer that is already mapped and stays so.
@@ -66,7 +78,22 @@ impl<'a> Mapping<'a> {
         kept: Option<KeptResident<'a>>,
     ) -> Self {
         let readable = readable.unwrap_or(0..len.get());
-        Self { resource: None, start, len, readable, written: None, _exclusive: PhantomData, _kept: kept }
+        Self {
+            resource: None,
+            start,
+            len,
+            readable,
+            written: None,
+            recorded: None,
+            _exclusive: PhantomData,
+            _kept: kept,
+        }
+    }
+
+    /// Sets the mapping in the allocator's recording.
+    pub(crate) fn recorded(mut self, recorded: Option<RecordedMapping>) -> Self {
+        self.recorded = recorded.map(Box::new);
+        self
     }
 
     /// Returns the number of mapped bytes.
@@ -180,14 +207,16 @@ impl<'a> Mapping<'a> {
 
 impl Drop for Mapping<'_> {
     fn drop(&mut self) {
-        if let Some(resource) = self.resource {
+        let unmap = || {
+            let Some(resource) = self.resource else { return };
             // An empty range: nothing was written.
             let written = self.written.take().unwrap_or(0..0);
             // A mapped range fits into the address space. Otherwise `None` reports everything as written.
             let range = d3d12_range(&written).ok();
             // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
             unsafe { resource.Unmap(0, range.as_ref().map(std::ptr::from_ref)) };
-        }
+        };
+        RecordedMapping::unmap(self.recorded.as_deref(), unmap);
     }
 }
 

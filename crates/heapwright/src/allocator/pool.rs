@@ -11,7 +11,7 @@ use super::inner::Inner;
 use super::request::ResourceAllocationDesc;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
 use crate::heaps::{Striped, TypedHeaps, TypedHeapsDesc};
-use crate::recording::RecordedPool;
+use crate::recording::{RecordedPool, Recording};
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::{HeapSource, next_number};
 use crate::{Error, HeapType};
@@ -83,7 +83,8 @@ impl Pool {
         if let Some(recorded) = &self.recorded {
             recorded.release();
         }
-        self.heaps.release(ByteSize::MAX)
+        let recording = self.heaps.source.recording.as_deref();
+        Recording::timed(recording, "Pool.ReleaseEmptyHeaps", || self.heaps.release(ByteSize::MAX))
     }
 
     pub(crate) fn is_of(&self, source: &Arc<HeapSource>) -> bool {

@@ -4,6 +4,7 @@ use heapwright_core::{Alignment, ByteSize};
 
 use super::create::WITHIN;
 use super::inner::Inner;
+use super::recorded::call_args;
 use super::request::{ResourceAllocationDesc, ResourceRequest, part_of};
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
@@ -70,12 +71,14 @@ impl ResourceAllocator {
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<Prediction, Error> {
         let (inner, resource) = (self.inner(), resource.into());
-        inner.in_custom_heaps(allocation, &resource, |allocation| {
+        let probe = |allocation: &ResourceAllocationDesc<'_>| {
             let request = inner.request(allocation, &resource)?;
             inner
                 .probe_in(&request)
                 .or_else(|refusal| inner.in_other_heaps(&request, refusal, |request| inner.probe_in(request)))
-        })
+        };
+        let args = || call_args(allocation, &resource);
+        inner.traced("ResourceAllocator.Probe", args, || inner.in_custom_heaps(allocation, &resource, probe))
     }
 }
 

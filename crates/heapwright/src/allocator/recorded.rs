@@ -14,8 +14,10 @@ use super::pool::Pool;
 use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
 use crate::heaps::{Sharing, Striped, TypedHeaps};
-use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};
-use crate::request::Placement;
+use crate::recording::{
+    Allocated, CREATE_RESOURCE, Event, HeapMemory, Recording, failure_args, resource_call,
+};
+use crate::request::{Placement, implicit_heap_flags};
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
 
 impl Inner {
@@ -32,7 +34,7 @@ impl Inner {
         // The thread that releases by time would do it at a moment that cannot be repeated.
         self.pass_time();
         let made = recording.time(CREATE_RESOURCE, create);
-        let mut made = made.inspect_err(|_| note_call(recording, allocation, resource))?;
+        let mut made = made.inspect_err(|error| note_call(recording, allocation, resource, Some(error)))?;
         record(recording, &mut made, allocation, resource);
         recording.count(|| self.counters());
         Ok(made)
@@ -110,22 +112,18 @@ fn record(
     allocation: &ResourceAllocationDesc<'_>,
     resource: &ResourceDesc<'_>,
 ) {
+    let place = made.recorded_place(recording);
+    let is_own = place.is_none() && made.info().decision.placement == Placement::Committed;
+    let own = if is_own { recording.heap(&implicit_heap(made, resource)) } else { None };
     if !recording.records(RecordFlags::API_OBJECTS) {
-        return note_call(recording, allocation, resource);
+        return note_call(recording, allocation, resource, None);
     }
     let taken = made.size().get();
     let is_buffer = resource.is_buffer();
     let size = if is_buffer { resource.desc.Width } else { taken };
     let mut recorded = recording.new_allocation(size);
-    let place = match made.recorded_place(recording) {
-        None if made.info().decision.placement == Placement::Committed => {
-            let own = recording.heap(&implicit_heap(made));
-            let place = own.as_ref().map(|heap| (heap.id(), 0));
-            recorded.own(own);
-            place
-        }
-        place => place,
-    };
+    let place = own.as_ref().map_or(place, |own| Some((own.id(), 0)));
+    recorded.own(own);
     let id = recorded.id();
     let description = recording
         .records(RecordFlags::API_CALLS)
@@ -148,24 +146,31 @@ fn record(
 }
 
 /// Returns the implicit heap of a committed resource.
-fn implicit_heap(made: &ResourceAllocation) -> HeapMemory {
+fn implicit_heap(made: &ResourceAllocation, resource: &ResourceDesc<'_>) -> HeapMemory {
     let (mut properties, mut flags) = (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
     // SAFETY: a live COM object, and two results of the right types. If the call fails, they are zeros, which stand for unknown.
     let _ = unsafe { made.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
+    flags |= implicit_heap_flags(&resource.desc);
     let (size, alignment) = (made.size().get(), made.alignment().get());
     HeapMemory { size, alignment, properties, flags }
 }
 
-const CREATE_RESOURCE: &str = "ResourceAllocator.CreateResource";
-
 /// Records a call without an allocation: one that failed, or of which only calls are recorded.
-fn note_call(recording: &Recording, allocation: &ResourceAllocationDesc<'_>, resource: &ResourceDesc<'_>) {
-    recording.note(CREATE_RESOURCE, || {
-        let asked = allocation.heap_type.and_then(|asked| asked.heap_types().first().copied());
-        let heap_type = asked.map_or(0, |heap_type| u8::try_from(heap_type.to_d3d12()).unwrap_or(0));
-        let description = describe_call(allocation, resource);
-        resource_call(&description, heap_type, resource.desc.Flags, resource.clear_value.as_ref())
-    });
+fn note_call(
+    recording: &Recording,
+    allocation: &ResourceAllocationDesc<'_>,
+    resource: &ResourceDesc<'_>,
+    error: Option<&Error>,
+) {
+    recording.note(CREATE_RESOURCE, || call_args(allocation, resource) + &failure_args(error));
+}
+
+/// Returns the arguments of a call whose result is not known.
+pub(crate) fn call_args(allocation: &ResourceAllocationDesc<'_>, resource: &ResourceDesc<'_>) -> String {
+    let asked = allocation.heap_type.and_then(|asked| asked.heap_types().first().copied());
+    let heap_type = asked.map_or(0, |heap_type| u8::try_from(heap_type.to_d3d12()).unwrap_or(0));
+    let description = describe_call(allocation, resource);
+    resource_call(&description, heap_type, resource.desc.Flags, resource.clear_value.as_ref())
 }
 
 fn describe(

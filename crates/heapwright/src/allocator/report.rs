@@ -36,6 +36,10 @@ impl ResourceAllocator {
     /// ```
     #[must_use]
     pub fn report(&self) -> AllocatorReport {
+        self.inner().traced("ResourceAllocator.GetReport", String::new, || self.report_untraced())
+    }
+
+    fn report_untraced(&self) -> AllocatorReport {
         let inner = self.inner();
         let source = &inner.heaps.source;
         let adapter = source.adapter.as_ref().and_then(|adapter| AdapterDesc::query(adapter).ok());

@@ -17,7 +17,7 @@ use super::pool::Pool;
 use super::request::ResourceAllocationDesc;
 use super::stats::ResourceAllocatorStats;
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
-use crate::recording::name_args;
+use crate::recording::{CREATE_RESOURCE, name_args};
 use crate::residency::ResidencyManager;
 #[cfg(feature = "residency")]
 use crate::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
@@ -189,7 +189,7 @@ impl ResourceAllocator {
     /// for the heaps that are created with the pool.
     #[inline]
     pub fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
-        self.inner.create_pool(desc)
+        self.inner.timed("ResourceAllocator.CreatePool", || self.inner.create_pool(desc))
     }
 
     /// Frees an allocation once `fence` has reached `value`, which the GPU signals after its last use.
@@ -233,7 +233,13 @@ impl ResourceAllocator {
         if !std::ptr::eq(allocation.source(), &*self.inner.heaps.source) {
             return Err(NotFreed { allocation: Box::new(allocation) });
         }
-        self.inner.deferred.add(allocation, fence, value);
+        let args = || format!("{}\"FenceValue\":{}", allocation.recorded_args(), value.get());
+        let args = self.inner.heaps.source.recording.as_ref().map(|_| args()).unwrap_or_default();
+        self.inner.traced(
+            "ResourceAllocator.FreeAfter",
+            || args,
+            || self.inner.deferred.add(allocation, fence, value),
+        );
         Ok(())
     }
 
@@ -244,7 +250,7 @@ impl ResourceAllocator {
     /// O(fences + freed log n). On a removed device, all fence values count as reached.
     #[inline]
     pub fn collect(&self) -> usize {
-        self.inner.deferred.collect()
+        self.inner.traced("ResourceAllocator.Collect", String::new, || self.inner.deferred.collect())
     }
 
     /// Tells the allocator and those that are nested in it that a frame passed. Call it once per frame.
@@ -256,7 +262,7 @@ impl ResourceAllocator {
     ///
     /// Cost: O(kinds of heaps and custom pools), the queries of the two budgets, and the release of the heaps.
     pub fn end_frame(&self) {
-        self.inner.pass_frame();
+        self.inner.timed("ResourceAllocator.Frame", || self.inner.pass_frame());
     }
 
     /// Tells the allocator the time since any fixed moment, instead of the clock, which is not read from then on.
@@ -317,6 +323,8 @@ impl ResourceAllocator {
     /// Releases whole empty heaps until at least `bytes` are released, and returns the number of bytes. It is less than
     /// `bytes` if there are not enough empty heaps. O(released heaps).
     ///
+    /// After its own heaps come those of allocators that are [nested](Self::create_nested) with this one, except their pools'.
+    ///
     /// The allocator keeps some empty heaps for later requests, as [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says. It
     /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
     /// memory.
@@ -327,11 +335,7 @@ impl ResourceAllocator {
             let bytes = bytes.get();
             recording.call(|| Action::ReleaseHeaps { bytes });
         }
-        let release = || self.inner.heaps.release(bytes);
-        match &self.inner.heaps.source.recording {
-            Some(recording) => recording.time("ResourceAllocator.ReleaseResourceHeaps", release),
-            None => release(),
-        }
+        self.inner.timed("ResourceAllocator.ReleaseResourceHeaps", || self.inner.heaps.release(bytes))
     }
 
     /// Releases all empty heaps, and returns their size in bytes.
@@ -381,9 +385,12 @@ impl ResourceAllocator {
     #[must_use]
     #[doc(hidden)]
     pub fn resource_allocation_support(&self) -> ResourceAllocationSupport {
-        ResourceAllocationSupport {
-            is_resource_allocation_within_coherent: self.inner.vendor_id == Some(INTEL),
-        }
+        let is_resource_allocation_within_coherent = self.inner.vendor_id == Some(INTEL);
+        // RESOURCE_ALLOCATOR_FEATURE_RESOURCE_ALLOCATION_SUPPORT is 0.
+        let feature = || "\"Feature\":0".to_owned();
+        self.inner.traced("ResourceAllocator.CheckFeatureSupport", feature, || ResourceAllocationSupport {
+            is_resource_allocation_within_coherent,
+        })
     }
 
     /// Sets the name in logs and reports.
@@ -572,7 +579,7 @@ impl ResourceAllocator {
         resource: &ID3D12Resource,
     ) -> Result<ResourceAllocation, Error> {
         // SAFETY: the caller's promise.
-        unsafe { self.inner.import(allocation, resource) }
+        self.inner.timed(CREATE_RESOURCE, || unsafe { self.inner.import(allocation, resource) })
     }
 
     /// Checks the consistency of the allocator's bookkeeping. Waits for heaps that are being prefetched. O(heaps +

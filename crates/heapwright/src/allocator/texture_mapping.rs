@@ -7,6 +7,7 @@ use heapwright_d3d12::*;
 
 use super::mapping::map_subresource;
 use crate::Error;
+use crate::recording::RecordedMapping;
 use crate::request::{Block, texel_block};
 use crate::source::KeptResident;
 
@@ -28,6 +29,8 @@ pub struct TextureMapping<'a> {
     subresource: u32,
     extent: Extent,
     has_written: bool,
+    /// The mapping in the allocator's recording.
+    recorded: Option<Box<RecordedMapping>>,
     /// Borrows the allocation mutably: one mapping at a time.
     _exclusive: PhantomData<&'a mut ()>,
     /// Dropped after `Drop::drop`, so that the memory is resident while it is unmapped.
@@ -65,7 +68,22 @@ impl<'a> TextureMapping<'a> {
         let extent = Extent::of(resource, subresource)?;
         // A texture may be mapped without an address.
         map_subresource(resource, subresource, None, false)?;
-        Ok(Self { resource, subresource, extent, has_written: false, _exclusive: PhantomData, _kept: kept })
+        Ok(Self {
+            resource,
+            subresource,
+            extent,
+            has_written: false,
+            recorded: None,
+            _exclusive: PhantomData,
+            _kept: kept,
+        })
+    }
+
+    /// Sets the mapping in the allocator's recording.
+    #[inline]
+    pub(crate) fn recorded(mut self, recorded: Option<RecordedMapping>) -> Self {
+        self.recorded = recorded.map(Box::new);
+        self
     }
 
     /// Copies texels from `bytes` to a box of the subresource, or to all of it.
@@ -128,8 +146,10 @@ impl Drop for TextureMapping<'_> {
         // An empty range: nothing was written. No range of bytes describes the texels that were written.
         let nothing = D3D12_RANGE::default();
         let written = if self.has_written { None } else { Some(std::ptr::from_ref(&nothing)) };
-        // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
-        unsafe { self.resource.Unmap(self.subresource, written) };
+        RecordedMapping::unmap(self.recorded.as_deref(), || {
+            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
+            unsafe { self.resource.Unmap(self.subresource, written) };
+        });
     }
 }
 

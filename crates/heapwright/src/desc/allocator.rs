@@ -193,17 +193,18 @@ bitflags! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RecordScope {
-    /// All instances of the process together.
+    /// All instances of the process together: those that name the same file, and while one of these lives, each new one on its device
+    /// whose options are the default. Residency heaps without a manager belong to it, too.
     #[default]
     PerProcess,
-    /// This instance only.
+    /// This instance only. Without flags, the instance belongs to no recording of the process.
     PerInstance,
 }
 
 /// The events to record, and the output file: `RECORD_OPTIONS` of GPGMM.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordOptions {
-    /// The events to record; none by default. Then the [environment](crate::recording) may select some.
+    /// The events to record; none by default. Then the [environment](crate::recording) or a recording of the process may select some.
     pub flags: RecordFlags,
     /// The scope of the recording.
     pub scope: RecordScope,

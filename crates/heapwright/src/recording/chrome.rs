@@ -14,7 +14,13 @@ use super::event::{Allocated, Entry, Event, InstanceKind, Settings};
 use super::instance::HeapMemory;
 use super::recorder::thread_name;
 use crate::desc::HEAP_GRANULARITY;
-use crate::{ClearValue, EmptyHeapPolicy, ResourceAllocatorDesc, SuballocationAlgorithm};
+use crate::{ClearValue, EmptyHeapPolicy, Error, ResourceAllocatorDesc, SuballocationAlgorithm};
+
+/// The call that creates a resource.
+pub(crate) const CREATE_RESOURCE: &str = "ResourceAllocator.CreateResource";
+
+/// The call that creates a heap.
+pub(crate) const CREATE_HEAP: &str = "Heap.CreateResidencyHeap";
 
 /// A trace that is being written. Between two checkpoints, only the end is missing in the file.
 pub(super) struct ChromeEvents<W: Write> {
@@ -62,12 +68,14 @@ impl<W: Write + Seek> ChromeEvents<W> {
                 let args = format!("\"allocation\":\"{allocation:#x}\",\"SizeInBytes\":{size}");
                 trace.call(at, "ResourceAllocation.RecordContents", &args)
             }
-            Event::CreateHeap(heap, call) => {
-                if let Some(args) = call {
-                    trace.call(at, "Heap.CreateResidencyHeap", &args)?;
+            Event::CreateHeap(new) => {
+                if let Some(args) = &new.call {
+                    // Directly before the object, which is how GPGMM's replay knows its id.
+                    trace.call(at, CREATE_HEAP, args)?;
                 }
-                trace.new_heap(at, &heap)
+                if new.is_object { trace.new_heap(at, &new.heap) } else { Ok(()) }
             }
+            Event::Object { name, phase, id } => trace.object(at, name, phase, id),
             Event::Submit { queue, fence_value, lists } => trace.submission(at, queue, fence_value, &lists),
             Event::MakeResident { heaps } => trace.made_resident(at, &heaps),
             Event::Evict { heaps } => trace.evicted(at, &heaps),
@@ -83,7 +91,7 @@ impl<W: Write + Seek> ChromeEvents<W> {
         if let Some((description, _)) = &allocated.description {
             let Allocated { heap_type, resource_flags, clear_value, .. } = allocated;
             let args = resource_call(description, *heap_type, *resource_flags, clear_value.as_ref());
-            self.trace.call(at, "ResourceAllocator.CreateResource", &args)?;
+            self.trace.call(at, CREATE_RESOURCE, &args)?;
         }
         let mut fields = format!("\"SizeInBytes\":{}", allocated.taken);
         if let Some((heap, offset)) = allocated.place {
@@ -143,6 +151,11 @@ const ALLOCATOR_FLAGS: u32 = 0xff;
 /// Returns a name in the arguments of a call.
 pub(crate) fn name_args(name: &str) -> String {
     format!("\"Name\":{}", Text(name))
+}
+
+/// Returns what is appended to the arguments of a call that failed: GPGMM's replay takes it for a message and does not repeat it.
+pub(crate) fn failure_args(error: Option<&Error>) -> String {
+    error.map_or_else(String::new, |error| format!(",\"Description\":{},\"ID\":0", Text(&error.to_string())))
 }
 
 /// Returns the fields of GPGMM's snapshot of an allocator. Zero is a default.

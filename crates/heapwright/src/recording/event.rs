@@ -43,8 +43,13 @@ pub(crate) enum Event {
         allocation: u64,
         size: u64,
     },
-    /// With the arguments of `CreateResidencyHeap`, in a Chrome trace with calls.
-    CreateHeap(Box<Heap>, Option<String>),
+    CreateHeap(Box<NewHeap>),
+    /// An object that only Chrome traces have is created (`N`) or destroyed (`D`).
+    Object {
+        name: &'static str,
+        phase: char,
+        id: u64,
+    },
     /// The heaps of each list.
     Submit {
         queue: u64,
@@ -99,6 +104,15 @@ pub(crate) struct Settings {
 pub(crate) enum InstanceKind {
     Allocator,
     ResidencyManager,
+}
+
+/// A new heap.
+pub(crate) struct NewHeap {
+    pub(crate) heap: Heap,
+    /// Whether objects are recorded, and not only calls.
+    pub(crate) is_object: bool,
+    /// The arguments of `CreateResidencyHeap`, in a Chrome trace.
+    pub(crate) call: Option<String>,
 }
 
 /// A new allocation.

@@ -1,19 +1,30 @@
 //! The part of an allocator or residency manager in a recording.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
 use heapwright_trace::session::{Action, Counter, Heap, HeapType, MAX_CONTENTS_LEN};
 
-use super::event::{Event, InstanceKind, Settings};
+use windows_core::{IUnknown, Interface};
+
+use super::event::{Event, InstanceKind, NewHeap, Settings};
 use super::recorder::Recorder;
 use super::{chrome, environment};
-use crate::{Error, RecordFlags, RecordOptions};
+use crate::{Error, RecordFlags, RecordOptions, RecordScope};
 
 /// How often counters are read.
 const COUNTER_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Recordings with the scope of the process, with the devices of their instances, which they keep alive.
+static OF_DEVICES: Mutex<Vec<(usize, Weak<Recording>)>> = Mutex::new(Vec::new());
+
+/// Returns a number that is equal for all interfaces of a device.
+fn identity(device: &ID3D12Device) -> usize {
+    device.cast::<IUnknown>().map_or(0, |device| device.as_raw().addr())
+}
 
 /// The recording of one allocator or residency manager. What it has created keeps it alive.
 pub(crate) struct Recording {
@@ -27,36 +38,44 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Begins the recording of an instance if its options or the environment select events. A nested allocator has a parent.
+    /// Begins the recording of an instance of a device, if its options, the environment or another instance of the device select
+    /// events. A nested allocator has a parent.
     pub(crate) fn begin(
         options: &RecordOptions,
         kind: InstanceKind,
+        device: &ID3D12Device,
         parent: Option<&Self>,
         settings: impl FnOnce() -> Settings,
     ) -> Result<Option<Arc<Self>>, Error> {
-        let is_of_environment = options.flags.is_empty();
-        let options = match environment::options() {
-            Ok(Some(of_environment)) if is_of_environment => of_environment,
-            _ if is_of_environment => return Ok(None),
-            _ => options,
+        let is_named = !options.flags.is_empty();
+        let of_environment = if is_named { None } else { environment::options().as_ref().ok() };
+        let selected = if is_named { Some(options) } else { of_environment.and_then(Option::as_ref) };
+        let opened = match selected {
+            Some(options) => match Recorder::open(options.trace_file.as_deref(), options.scope) {
+                Ok(recorder) => Some((recorder, options.flags, options.use_detailed_timing_events)),
+                // The environment must not make a program fail.
+                Err(error) if !is_named => {
+                    tracing::error!("HEAPWRIGHT_RECORD: nothing is recorded: {error}");
+                    None
+                }
+                Err(error) => return Err(error),
+            },
+            None if options.scope == RecordScope::PerProcess => Self::of_device(device)
+                .map(|other| (other.recorder.joined(), other.flags, other.counts_each_allocation)),
+            None => None,
         };
-        let recorder = match Recorder::open(options.trace_file.as_deref(), options.scope) {
-            Ok(recorder) => recorder,
-            // The environment must not make a program fail.
-            Err(error) if is_of_environment => {
-                tracing::error!("HEAPWRIGHT_RECORD: nothing is recorded: {error}");
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        let recording = Self {
+        let Some((recorder, flags, counts_each_allocation)) = opened else { return Ok(None) };
+        let recording = Arc::new(Self {
             instance: recorder.next_id(),
             recorder,
-            flags: options.flags,
+            flags,
             kind,
-            counts_each_allocation: options.use_detailed_timing_events,
+            counts_each_allocation,
             next_count: AtomicU64::new(0),
-        };
+        });
+        if is_named && options.scope == RecordScope::PerProcess {
+            recording.let_others_join(device);
+        }
         if recording.records(RecordFlags::API_OBJECTS) {
             let (instance, settings) = (recording.instance, settings());
             // A parent whose beginning is not in the file cannot be named there.
@@ -66,7 +85,24 @@ impl Recording {
             let parent = parent.filter(is_known).map(Self::instance);
             recording.push(Event::Begin { instance, kind, parent, settings });
         }
-        Ok(Some(Arc::new(recording)))
+        Ok(Some(recording))
+    }
+
+    /// Lets instances of the device without options of their own join the recording.
+    fn let_others_join(self: &Arc<Self>, device: &ID3D12Device) {
+        let mut recordings = OF_DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+        recordings.retain(|(_, recording)| recording.strong_count() > 0);
+        recordings.push((identity(device), Arc::downgrade(self)));
+    }
+
+    /// Returns the recording of an instance of the device that others join: the first of those that live.
+    pub(crate) fn of_device(device: &ID3D12Device) -> Option<Arc<Self>> {
+        let recordings = OF_DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+        if recordings.is_empty() {
+            return None;
+        }
+        let device = identity(device);
+        recordings.iter().filter(|(of, _)| *of == device).find_map(|(_, recording)| recording.upgrade())
     }
 
     pub(crate) fn instance(&self) -> u64 {
@@ -110,6 +146,27 @@ impl Recording {
         }
     }
 
+    /// Records a call that began at a time and has ended.
+    pub(crate) fn made(&self, name: &'static str, args: impl FnOnce() -> String, start: Instant) {
+        self.note(name, args);
+        self.ended(name, start);
+    }
+
+    /// Records the duration of a call that began at a time and has ended, if timings are recorded.
+    pub(crate) fn ended(&self, name: &'static str, start: Instant) {
+        if self.records(RecordFlags::API_TIMINGS) {
+            self.push(Event::Timing { call: name, duration_ns: nanoseconds(start.elapsed()) });
+        }
+    }
+
+    /// Makes a call whose duration is recorded, if a recording is made. What it does is recorded as it happens.
+    pub(crate) fn timed<T>(this: Option<&Self>, name: &'static str, call: impl FnOnce() -> T) -> T {
+        match this {
+            Some(this) => this.time(name, call),
+            None => call(),
+        }
+    }
+
     /// Makes a call, which is recorded with its duration.
     pub(crate) fn traced<T>(
         this: Option<&Self>,
@@ -129,8 +186,7 @@ impl Recording {
         }
         let start = Instant::now();
         let result = call();
-        let duration_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.push(Event::Timing { call: name, duration_ns });
+        self.ended(name, start);
         result
     }
 
@@ -146,7 +202,6 @@ impl Recording {
         if !self.records(RecordFlags::COUNTERS) {
             return;
         }
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (now, next) = (nanoseconds(self.recorder.elapsed()), self.next_count.load(Ordering::Relaxed));
         if !self.counts_each_allocation {
             let then = now.saturating_add(nanoseconds(COUNTER_INTERVAL));
@@ -159,9 +214,11 @@ impl Recording {
         self.count_now(values);
     }
 
-    /// Records a new heap, if objects are recorded.
+    /// Records a new heap, if objects or calls are recorded.
     pub(crate) fn heap(self: &Arc<Self>, memory: &HeapMemory) -> Option<RecordedHeap> {
-        if !self.records(RecordFlags::API_OBJECTS) {
+        let is_object = self.records(RecordFlags::API_OBJECTS);
+        let is_call = !self.recorder.is_session() && (is_object || self.records(RecordFlags::API_CALLS));
+        if !is_object && !is_call {
             return None;
         }
         let id = self.recorder.next_id();
@@ -169,12 +226,16 @@ impl Recording {
         let heap_type = u8::try_from(properties.Type).ok().and_then(HeapType::from_d3d12);
         let heap_type = heap_type.unwrap_or(HeapType::Unknown);
         let heap = Heap { id, size, alignment, heap_type, flags, name: None };
-        // Without a manager in the file, GPGMM's replay could not create the heap.
-        let has_call = self.kind == InstanceKind::ResidencyManager
-            && self.records(RecordFlags::API_CALLS)
-            && !self.recorder.is_session();
-        self.push(Event::CreateHeap(Box::new(heap), has_call.then(|| chrome::heap_call(memory))));
-        Some(RecordedHeap { recording: Arc::clone(self), id })
+        let call = is_call.then(|| chrome::heap_call(memory));
+        self.push(Event::CreateHeap(Box::new(NewHeap { heap, is_object, call })));
+        Some(RecordedHeap { recording: Arc::clone(self), id, is_object })
+    }
+
+    /// Records a new object that only Chrome traces have.
+    pub(crate) fn object(self: &Arc<Self>, name: &'static str) -> RecordedObject {
+        let object = RecordedObject { recording: Arc::clone(self), name, id: self.recorder.next_id() };
+        object.push('N');
+        object
     }
 
     /// Records a new pool, if calls are recorded.
@@ -217,6 +278,10 @@ impl Recording {
     }
 }
 
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Drop for Recording {
     fn drop(&mut self) {
         if self.records(RecordFlags::API_OBJECTS) {
@@ -239,6 +304,8 @@ pub(crate) struct HeapMemory {
 pub(crate) struct RecordedHeap {
     recording: Arc<Recording>,
     id: u64,
+    /// Whether its lifetime is recorded, and not only the call that created it.
+    is_object: bool,
 }
 
 impl RecordedHeap {
@@ -254,7 +321,44 @@ impl RecordedHeap {
 
 impl Drop for RecordedHeap {
     fn drop(&mut self) {
-        self.recording.act(Action::DestroyHeap { heap: self.id });
+        if self.is_object {
+            self.recording.act(Action::DestroyHeap { heap: self.id });
+        }
+    }
+}
+
+/// An object that only Chrome traces have. Dropping it records that it is destroyed.
+pub(crate) struct RecordedObject {
+    recording: Arc<Recording>,
+    name: &'static str,
+    id: u64,
+}
+
+impl RecordedObject {
+    pub(crate) fn recording(&self) -> &Arc<Recording> {
+        &self.recording
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn push(&self, phase: char) {
+        if self.recording.records(RecordFlags::API_OBJECTS) && !self.recording.recorder.is_session() {
+            self.recording.push(Event::Object { name: self.name, phase, id: self.id });
+        }
+    }
+}
+
+impl Drop for RecordedObject {
+    fn drop(&mut self) {
+        self.push('D');
+    }
+}
+
+impl fmt::Debug for RecordedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(self.name).field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -278,6 +382,41 @@ impl RecordedPool {
 impl Drop for RecordedPool {
     fn drop(&mut self) {
         self.recording.act(Action::DropPool { pool: self.id });
+    }
+}
+
+/// A mapping in a recording: the call that begins it, and the one that ends it.
+pub(crate) struct RecordedMapping {
+    recording: Arc<Recording>,
+    args: String,
+}
+
+impl RecordedMapping {
+    pub(crate) fn new(recording: &Arc<Recording>, args: String) -> Self {
+        Self { recording: Arc::clone(recording), args }
+    }
+
+    /// Makes the call that maps, which is recorded with its duration.
+    pub(crate) fn map<T>(this: Option<&Self>, map: impl FnOnce() -> T) -> T {
+        Self::traced(this, "ResourceAllocation.Map", map)
+    }
+
+    /// Makes the call that unmaps, which is recorded with its duration.
+    pub(crate) fn unmap<T>(this: Option<&Self>, unmap: impl FnOnce() -> T) -> T {
+        Self::traced(this, "ResourceAllocation.Unmap", unmap)
+    }
+
+    fn traced<T>(this: Option<&Self>, name: &'static str, call: impl FnOnce() -> T) -> T {
+        match this {
+            None => call(),
+            Some(this) => Recording::traced(Some(&*this.recording), name, || this.args.clone(), call),
+        }
+    }
+}
+
+impl fmt::Debug for RecordedMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordedMapping").field("args", &self.args).finish_non_exhaustive()
     }
 }
 

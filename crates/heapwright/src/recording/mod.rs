@@ -20,15 +20,22 @@
 //! program `heapwright` reads both; only a session has everything that an exact replay needs.
 //!
 //! With [`RecordScope::PerProcess`](crate::RecordScope::PerProcess), all instances that name the same file write to it together,
-//! until the process ends. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one instance, and naming one
+//! until the process ends. So do, with the flags of the first of them, instances without options that are created on its device while it
+//! lives. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one instance, and naming one
 //! that is being written is an error; without a name, each instance has a new file.
 //!
 //! | flag | what is recorded |
 //! |---|---|
-//! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name |
-//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, dropped allocators, submissions and paging, contents; in Chrome traces also calls that failed, and those of the other methods of GPGMM |
+//! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name; in Chrome traces also residency lists, and how each heap was created |
+//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, dropped allocators, submissions and paging, contents; in Chrome traces each call, also if it failed |
 //! | `API_TIMINGS` | the duration of these calls (Chrome traces only) |
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |
+//!
+//! Calls have GPGMM's names, such as `ResourceAllocator.CreateResource`, `ResourceAllocation.Unmap` or
+//! `ResidencyManager.SetVideoMemoryReservation`. Those that only return what an object holds are not recorded (`GetInfo`, `GetResource`,
+//! `GetGPUVirtualAddress`, `GetMemory`, `GetDebugName` and their like), nor are application data and callbacks. A call that failed has the
+//! error as its `Description`, and GPGMM's replay passes over it. A residency list is recorded with its first heap, by which its manager
+//! is known; the destruction of a pool, of an allocator's last handle, and paging have no duration.
 //!
 //! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer that the CPU can
 //! access, and [`record_bytes`](crate::ResourceAllocation::record_bytes) those of any other.
@@ -69,7 +76,11 @@ mod instance;
 mod recorder;
 mod session;
 
-pub(crate) use self::chrome::{allocator_fields, name_args, resource_call};
+pub(crate) use self::chrome::{
+    CREATE_HEAP, CREATE_RESOURCE, allocator_fields, failure_args, name_args, resource_call,
+};
 pub use self::environment::check_environment;
 pub(crate) use self::event::{Allocated, Event, InstanceKind, Settings};
-pub(crate) use self::instance::{HeapMemory, RecordedAllocation, RecordedHeap, RecordedPool, Recording};
+pub(crate) use self::instance::{
+    HeapMemory, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedObject, RecordedPool, Recording,
+};

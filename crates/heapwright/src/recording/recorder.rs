@@ -192,6 +192,14 @@ impl Recorder {
         Ok(())
     }
 
+    /// Adds a user beside one that exists.
+    pub(super) fn joined(self: &Arc<Self>) -> Arc<Self> {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(users.count > 0, "the other one keeps the thread");
+        users.count += 1;
+        Arc::clone(self)
+    }
+
     /// Writes everything to the file. The last user waits for the end of the thread.
     pub(super) fn remove_user(&self) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
@@ -452,10 +460,15 @@ mod tests {
     use heapwright_trace::RecordReader;
     use heapwright_trace::session::{Action, Heap, HeapType, MAX_LIVE};
 
+    use super::super::event::NewHeap;
     use super::*;
 
     fn action(action: Action) -> Event {
         Event::Action { allocator: None, action }
+    }
+
+    fn new_heap(heap: Heap) -> Event {
+        Event::CreateHeap(Box::new(NewHeap { heap, is_object: true, call: None }))
     }
 
     /// A recording that reaches a limit of its format stops, and readers accept the file.
@@ -467,7 +480,7 @@ mod tests {
         for id in 0..=u64::from(MAX_LIVE) {
             let heap_type = HeapType::Default;
             let heap = Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None };
-            recorder.push(Event::CreateHeap(Box::new(heap), None));
+            recorder.push(new_heap(heap));
         }
         recorder.flush();
         recorder.push(action(Action::DestroyHeap { heap: 0 }));
@@ -497,7 +510,7 @@ mod tests {
             let heap_type = HeapType::Default;
             let id = first.next_id();
             let heap = Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None };
-            first.push(Event::CreateHeap(Box::new(heap), None));
+            first.push(new_heap(heap));
             first.remove_user();
             assert!(has_writer(&first));
             second.push(action(Action::DestroyHeap { heap: id }));

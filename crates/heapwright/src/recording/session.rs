@@ -66,6 +66,7 @@ impl<W: Write + Seek> Session<W> {
             Event::Begin { .. }
             | Event::End { .. }
             | Event::RecordContents { .. }
+            | Event::Object { .. }
             | Event::Call { .. }
             | Event::Timing { .. } => Ok(()),
             Event::Action { allocator, action } => {
@@ -85,9 +86,9 @@ impl<W: Write + Seek> Session<W> {
                 self.record(Action::Place { allocation, heap, offset })?;
                 self.address(allocation, address)
             }
-            Event::CreateHeap(heap, _) => {
-                self.live_heaps.insert(heap.id);
-                self.record(Action::CreateHeap(*heap))
+            Event::CreateHeap(new) => {
+                self.live_heaps.insert(new.heap.id);
+                self.record(Action::CreateHeap(new.heap))
             }
             Event::Submit { queue, fence_value, lists } => self.submit(queue, fence_value, lists),
             Event::MakeResident { heaps } => self.for_live(heaps, |heap| Action::MakeResident { heap }),
@@ -203,6 +204,7 @@ mod tests {
     use heapwright_trace::RecordReader;
     use heapwright_trace::session::{Counter, Heap, ResourceKind};
 
+    use super::super::event::NewHeap;
     use super::*;
 
     /// Returns the records of these events, whose references a reader has checked.
@@ -218,8 +220,8 @@ mod tests {
     }
 
     fn new_heap(id: u64) -> Event {
-        let heap_type = HeapType::Default;
-        Event::CreateHeap(Box::new(Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None }), None)
+        let heap = Heap { id, size: 1, alignment: 1, heap_type: HeapType::Default, flags: 0, name: None };
+        Event::CreateHeap(Box::new(NewHeap { heap, is_object: true, call: None }))
     }
 
     /// Other threads drop heaps while a call pages or submits them, and the event of the call comes later.

@@ -251,6 +251,17 @@ impl ResourceClass {
     }
 }
 
+/// Returns the flags that say which resources an implicit heap is for. `GetHeapProperties` does not return them, and on resource heap
+/// tier 1 no heap can be created without.
+pub(crate) fn implicit_heap_flags(resource: &D3D12_RESOURCE_DESC) -> D3D12_HEAP_FLAGS {
+    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+    match resource.Dimension {
+        D3D12_RESOURCE_DIMENSION_BUFFER => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+        _ if resource.Flags & target != 0 => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
+        _ => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
+    }
+}
+
 /// The initial state of a resource, or its initial layout for enhanced barriers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

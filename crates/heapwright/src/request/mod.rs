@@ -21,7 +21,7 @@ mod standard_tiles;
 pub use self::alignment::BufferUses;
 pub use self::granted_heaps::InitialState;
 pub(crate) use self::granted_heaps::{
-    GrantedHeaps, HeapFamilies, ResourceClass, check_initial_state, infer_heap_type,
+    GrantedHeaps, HeapFamilies, ResourceClass, check_initial_state, implicit_heap_flags, infer_heap_type,
 };
 pub(crate) use self::heap_family::HeapFamily;
 pub use self::heap_family::NodeMasks;

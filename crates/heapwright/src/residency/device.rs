@@ -7,7 +7,7 @@ use windows_core::{HRESULT, IUnknown, Interface};
 
 use super::desc::ResidencyHeapDesc;
 use crate::caps::committed_info;
-use crate::request::HeapFamily;
+use crate::request::{HeapFamily, implicit_heap_flags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The device of a residency manager.
@@ -206,7 +206,7 @@ impl ManagedDevice {
             let desc = unsafe { resource.GetDesc() };
             // `D3D12_RESOURCE_DESC` does not describe every resource completely, for example sampler feedback.
             let size_and_alignment = committed_info(&self.device, &desc);
-            let memory = Some((properties, flags));
+            let memory = Some((properties, flags | implicit_heap_flags(&desc)));
             return Ok(Found { kind: "committed resource", size_and_alignment, memory });
         }
         if let Ok(heap) = pageable.cast::<ID3D12DescriptorHeap>() {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use heapwright_core::residency::{ManagedHeapId, NewManagedHeap, Status};
 use heapwright_core::{Alignment, ByteSize};
@@ -11,8 +12,8 @@ use windows_core::Interface;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, level};
 use super::device::{ManagedDevice, PageableInfo, PagedObject, device_of};
 use super::pager::{Pager, PendingBytes};
-use super::recorded::ManagerRecording;
-use crate::recording::{RecordedHeap, name_args};
+use super::recorded::{ManagerRecording, memory_of};
+use crate::recording::{CREATE_HEAP, RecordedHeap, Recording, name_args};
 use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// An object that can be resident or evicted: `IResidencyHeap` of GPGMM. It is a heap, a committed resource, a
@@ -51,7 +52,18 @@ impl ResidencyHeap {
             tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
         }
         check_unmanaged(desc, desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT))?;
-        adopt_unmanaged(desc, pageable)
+        adopt_unmanaged(desc, pageable, true)
+    }
+
+    /// As [`unmanaged`](Self::unmanaged) with a default description, for memory of an allocator, which has recorded it.
+    ///
+    /// # Errors
+    ///
+    /// As [`unmanaged`](Self::unmanaged).
+    #[doc(hidden)]
+    #[inline]
+    pub fn of_memory(pageable: &ID3D12Pageable) -> Result<Self, Error> {
+        adopt_unmanaged(&ResidencyHeapDesc::default(), pageable, false)
     }
 
     /// Creates a residency heap without a manager for an object that `create` creates. The description is checked first, so that
@@ -65,7 +77,7 @@ impl ResidencyHeap {
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<Self, Error> {
         check_unmanaged(desc, desc.flags)?;
-        adopt_unmanaged(desc, &create().map_err(callback_failed)?)
+        adopt_unmanaged(desc, &create().map_err(callback_failed)?, true)
     }
 
     fn new(
@@ -155,9 +167,12 @@ impl ResidencyHeap {
                 format!("{priority:#x} is not a D3D12_RESIDENCY_PRIORITY value"),
             )
         })?;
-        manager.books.set_level(id, level)?;
-        manager.device.set_priority(self.pageable(), priority);
-        Ok(())
+        let args = || format!("{},\"Priority\":{priority}", self.recorded_args());
+        manager.traced("ResidencyHeap.SetResidencyPriority", args, || {
+            manager.books.set_level(id, level)?;
+            manager.device.set_priority(self.pageable(), priority);
+            Ok(())
+        })
     }
 
     /// Sets the name of the heap and of its object: `SetDebugName`.
@@ -169,7 +184,7 @@ impl ResidencyHeap {
     }
 
     /// Returns the heap in the arguments of a recorded call.
-    fn recorded_args(&self) -> String {
+    pub(super) fn recorded_args(&self) -> String {
         format!(
             "\"Heap\":{{\"id_ref\":\"{:#x}\"}}",
             self.recorded.as_ref().map_or(u64::MAX, RecordedHeap::id)
@@ -252,12 +267,24 @@ fn check_unmanaged(desc: &ResidencyHeapDesc, flags: ResidencyHeapFlags) -> Resul
 }
 
 #[inline]
-fn adopt_unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
-    let device =
+fn adopt_unmanaged(
+    desc: &ResidencyHeapDesc,
+    pageable: &ID3D12Pageable,
+    is_recorded: bool,
+) -> Result<ResidencyHeap, Error> {
+    let start = Instant::now();
+    let interface =
         device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
-    let device = ManagedDevice::new(&device, DeviceCaps::query(&device)?, true, pageable);
+    let device = ManagedDevice::new(&interface, DeviceCaps::query(&interface)?, true, pageable);
     let (object, info) = device.inspect(pageable, desc)?;
-    Ok(ResidencyHeap::new(object, &info, None, None))
+    // It belongs to no instance of its own.
+    let recording = if is_recorded { Recording::of_device(&interface) } else { None };
+    let recorded = recording.and_then(|recording| {
+        let recorded = recording.heap(&memory_of(&info));
+        recording.ended(CREATE_HEAP, start);
+        recorded
+    });
+    Ok(ResidencyHeap::new(object, &info, None, recorded))
 }
 
 fn callback_failed(error: windows_core::Error) -> Error {

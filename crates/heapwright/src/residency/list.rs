@@ -1,12 +1,16 @@
 //! Lists of the heaps that a command list uses.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
+use std::sync::{
+    OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult,
+};
 
 use heapwright_core::residency::ManagedHeapId;
 use heapwright_d3d12::ID3D12CommandList;
 
 use super::heap::ResidencyHeap;
+use super::recorded::list_args;
 use crate::Error;
+use crate::recording::{RecordedObject, Recording};
 
 /// The heaps that a command list uses: `IResidencyList` of GPGMM.
 ///
@@ -36,6 +40,8 @@ use crate::Error;
 #[derive(Debug, Default)]
 pub struct ResidencyList {
     entries: RwLock<Entries>,
+    /// The list in the recording of the manager of the first heap that was added.
+    recorded: OnceLock<RecordedObject>,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +57,7 @@ struct Entries {
 /// A list that is being recorded. Dropping it closes the list.
 #[derive(Debug)]
 pub struct OpenResidencyList<'a> {
+    list: &'a ResidencyList,
     entries: RwLockWriteGuard<'a, Entries>,
 }
 
@@ -77,7 +84,7 @@ impl ResidencyList {
     /// Invalid argument while it is already open, or being executed.
     #[inline]
     pub fn open(&self) -> Result<OpenResidencyList<'_>, Error> {
-        self.recording().map(|entries| OpenResidencyList { entries })
+        self.recording().map(|entries| OpenResidencyList { list: self, entries })
     }
 
     /// Adds a heap: `IResidencyList::Add`. Adding a heap a second time changes nothing. O(1), amortized.
@@ -90,7 +97,7 @@ impl ResidencyList {
     /// heaps.
     #[inline]
     pub fn add(&self, heap: &ResidencyHeap) -> Result<(), Error> {
-        self.recording()?.add(heap)
+        self.traced_add(heap, || self.recording()?.add(heap))
     }
 
     /// Removes all heaps: `IResidencyList::Reset`. O(1); the list keeps its memory.
@@ -100,8 +107,30 @@ impl ResidencyList {
     /// Invalid argument while it is already open, or being executed.
     #[inline]
     pub fn reset(&self) -> Result<(), Error> {
-        self.recording()?.reset();
-        Ok(())
+        self.traced_reset(|| {
+            self.recording()?.reset();
+            Ok(())
+        })
+    }
+
+    /// Adds a heap, which is recorded.
+    #[inline]
+    fn traced_add<T>(&self, heap: &ResidencyHeap, add: impl FnOnce() -> T) -> T {
+        match heap.pager().and_then(|manager| manager.recording.as_ref()) {
+            None => add(),
+            Some(recording) => recording.traced_list(&self.recorded, heap, add),
+        }
+    }
+
+    /// Removes all heaps, which is recorded.
+    #[inline]
+    fn traced_reset<T>(&self, reset: impl FnOnce() -> T) -> T {
+        match self.recorded.get() {
+            None => reset(),
+            Some(list) => {
+                Recording::traced(Some(&**list.recording()), "ResidencyList.Reset", || list_args(list), reset)
+            }
+        }
     }
 
     /// Returns the number of heaps.
@@ -167,13 +196,13 @@ impl OpenResidencyList<'_> {
     /// Invalid argument for a heap of a different manager than the list's heaps.
     #[inline]
     pub fn add(&mut self, heap: &ResidencyHeap) -> Result<(), Error> {
-        self.entries.add(heap)
+        self.list.traced_add(heap, || self.entries.add(heap))
     }
 
     /// Removes all heaps.
     #[inline]
     pub fn reset(&mut self) {
-        self.entries.reset();
+        self.list.traced_reset(|| self.entries.reset());
     }
 
     /// Closes the list, like dropping this value.

@@ -17,7 +17,7 @@ use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
 use super::pager::Pager;
 use super::{heap, submit};
-use crate::recording::name_args;
+use crate::recording::{CREATE_HEAP, name_args};
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
 /// Keeps the memory that the GPU uses resident, and evicts other memory when memory is short: `IResidencyManager` of
@@ -164,7 +164,7 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         pageable: &ID3D12Pageable,
     ) -> Result<ResidencyHeap, Error> {
-        heap::adopt(desc, &self.pager, pageable)
+        self.pager.timed(CREATE_HEAP, || heap::adopt(desc, &self.pager, pageable))
     }
 
     /// Makes memory available, calls `create` to create an object, and manages it: `CreateResidencyHeap` with a
@@ -184,7 +184,7 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<ResidencyHeap, Error> {
-        heap::create(desc, &self.pager, Box::new(create))
+        self.pager.timed(CREATE_HEAP, || heap::create(desc, &self.pager, Box::new(create)))
     }
 
     /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`.
@@ -252,7 +252,11 @@ impl ResidencyManager {
     /// Out of memory if the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
     #[inline]
     pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
-        submit::prefetch(&self.pager, list)
+        let prefetch = || submit::prefetch(&self.pager, list);
+        match &self.pager.recording {
+            None => prefetch(),
+            Some(recording) => recording.prefetch(self.pager.number, list, prefetch),
+        }
     }
 
     /// Returns the fence of a queue, which the manager signals after each submission. No other code may signal it,
@@ -281,32 +285,37 @@ impl ResidencyManager {
         heap: &ResidencyHeap,
         status: ResidencyHeapStatus,
     ) -> Result<(), Error> {
-        let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.pager.number) else {
-            return Err(Error::invalid_argument("heap", "the heap is not managed by this residency manager"));
-        };
-        let is_resident = match status {
-            ResidencyHeapStatus::Resident => true,
-            ResidencyHeapStatus::Evicted => false,
-            ResidencyHeapStatus::Unknown => {
-                return Err(Error::invalid_argument(
-                    "status",
-                    "the status must be Evicted or Resident, not Unknown",
-                ));
-            }
-        };
-        self.pager.set_resident(id, is_resident)
+        let args = || format!("{},\"Status\":{}", heap.recorded_args(), status as u32);
+        self.pager.traced("ResidencyManager.SetResidencyStatus", args, || {
+            let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.pager.number) else {
+                let rule = "the heap is not managed by this residency manager";
+                return Err(Error::invalid_argument("heap", rule));
+            };
+            let is_resident = match status {
+                ResidencyHeapStatus::Resident => true,
+                ResidencyHeapStatus::Evicted => false,
+                ResidencyHeapStatus::Unknown => {
+                    let rule = "the status must be Evicted or Resident, not Unknown";
+                    return Err(Error::invalid_argument("status", rule));
+                }
+            };
+            self.pager.set_resident(id, is_resident)
+        })
     }
 
     /// Queries the operating system, and returns budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`.
     #[must_use]
     #[inline]
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
-        let books = &self.pager.books;
-        let current = self.pager.lock();
-        self.pager.refresh();
-        drop(current);
-        let managed = books.lock().planner.totals(group).resident;
-        books.budgets.video_memory_info(group, managed)
+        let query = || {
+            let books = &self.pager.books;
+            let current = self.pager.lock();
+            self.pager.refresh();
+            drop(current);
+            let managed = books.lock().planner.totals(group).resident;
+            books.budgets.video_memory_info(group, managed)
+        };
+        self.pager.traced("ResidencyManager.QueryVideoMemoryInfo", || group_args(group), query)
     }
 
     /// Reserves memory that the manager does not manage, also with the operating system, and returns the reserved
@@ -322,8 +331,11 @@ impl ResidencyManager {
         bytes: ByteSize,
     ) -> Result<ByteSize, Error> {
         let pager = &self.pager;
-        let _current = pager.lock();
-        pager.books.set_reservation(group, bytes, pager.paging_completed())
+        let args = || format!("{},\"Reservation\":{}", group_args(group), bytes.get());
+        pager.traced("ResidencyManager.SetVideoMemoryReservation", args, || {
+            let _current = pager.lock();
+            pager.books.set_reservation(group, bytes, pager.paging_completed())
+        })
     }
 
     /// Returns the memory pressure of a segment group. O(1), no lock.
@@ -345,7 +357,7 @@ impl ResidencyManager {
     /// becomes idle, or learns that memory is short.
     #[inline]
     pub fn trim(&self) {
-        self.pager.trim();
+        self.pager.traced("ResidencyManager.Trim", String::new, || self.pager.trim());
     }
 
     /// Evicts at least `bytes` bytes of idle heaps, or all of them if they are fewer, and returns the number of evicted
@@ -354,7 +366,8 @@ impl ResidencyManager {
     pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut wanted = [ByteSize::ZERO; 2];
         wanted[group.index()] = bytes;
-        self.pager.evict_at_least(wanted)
+        let args = || format!("{},\"SizeInBytes\":{}", group_args(group), bytes.get());
+        self.pager.traced("ResidencyManager.EvictAtLeast", args, || self.pager.evict_at_least(wanted))
     }
 
     /// Returns the statistics: `QueryStats`. O(1), under a lock.
@@ -412,6 +425,12 @@ impl ResidencyManager {
     pub fn audit(&self) -> Result<(), String> {
         self.pager.books.lock().planner.audit()
     }
+}
+
+/// Returns a segment group in the arguments of a recorded call, with DXGI's number.
+#[inline]
+fn group_args(group: SegmentGroup) -> String {
+    format!("\"MemorySegmentGroup\":{}", group.index())
 }
 
 /// The functions that an allocator calls. Without the feature `residency`, `absent.rs` has them.

@@ -1,6 +1,7 @@
 //! The recording of a residency manager.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use heapwright_core::FenceValue;
 use heapwright_core::residency::ManagedHeapId;
@@ -12,8 +13,11 @@ use windows_core::Interface;
 use super::books::Books;
 use super::desc::ResidencyManagerDesc;
 use super::device::PageableInfo;
+use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
-use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording, Settings};
+use crate::recording::{
+    Event, HeapMemory, InstanceKind, RecordedHeap, RecordedObject, Recording, Settings, failure_args,
+};
 use crate::{Error, SegmentGroup};
 
 /// The recording of a residency manager.
@@ -55,13 +59,17 @@ impl Numbers {
 
 impl ManagerRecording {
     #[inline]
-    pub(super) fn begin(desc: &ResidencyManagerDesc, is_uma: bool) -> Result<Option<Self>, Error> {
+    pub(super) fn begin(
+        desc: &ResidencyManagerDesc,
+        device: &ID3D12Device,
+        is_uma: bool,
+    ) -> Result<Option<Self>, Error> {
         let settings = || Settings {
             options: vec![("policy", desc.policy.name().to_owned())],
             fields: manager_fields(desc, is_uma),
         };
         let recording =
-            Recording::begin(&desc.record_options, InstanceKind::ResidencyManager, None, settings)?;
+            Recording::begin(&desc.record_options, InstanceKind::ResidencyManager, device, None, settings)?;
         Ok(recording.map(|recording| Self { recording, numbers: Mutex::default() }))
     }
 
@@ -70,12 +78,17 @@ impl ManagerRecording {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Records that the manager was created in a call that began at a time.
+    #[inline]
+    pub(super) fn created(&self, start: Instant) {
+        let args = || format!("\"manager\":\"{:#x}\"", self.recording.instance());
+        self.recording.made("ResidencyManager.CreateResidencyManager", args, start);
+    }
+
     /// Records a new heap.
     #[inline]
     pub(super) fn heap(&self, id: ManagedHeapId, info: &PageableInfo) -> Option<RecordedHeap> {
-        let (properties, flags) = info.memory.unwrap_or_default();
-        let (size, alignment) = (info.size.get(), info.alignment.get());
-        let recorded = self.recording.heap(&HeapMemory { size, alignment, properties, flags });
+        let recorded = self.recording.heap(&memory_of(info));
         self.numbers().set(id, recorded.as_ref().map(RecordedHeap::id));
         recorded
     }
@@ -95,6 +108,28 @@ impl ManagerRecording {
         self.numbers().of(heaps)
     }
 
+    /// Makes a call with a residency list, which is recorded from its first heap on.
+    #[inline]
+    pub(super) fn traced_list<T>(
+        &self,
+        list: &OnceLock<RecordedObject>,
+        heap: &ResidencyHeap,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        let recorded = list.get_or_init(|| {
+            let (start, recorded) = (Instant::now(), self.recording.object(LIST));
+            self.recording.made("ResidencyList.CreateResidencyList", || list_args(&recorded), start);
+            recorded
+        });
+        let args = || {
+            // The list may be in the file of another manager, whose ids mean nothing here.
+            let is_here = recorded.recording().shares_file_with(&self.recording);
+            let list = if is_here { list_args(recorded) + "," } else { String::new() };
+            list + &heap.recorded_args()
+        };
+        Recording::traced(Some(&*self.recording), "ResidencyList.Add", args, call)
+    }
+
     /// Makes a call, which is recorded with its duration.
     pub(super) fn traced<T>(
         this: Option<&Self>,
@@ -103,6 +138,11 @@ impl ManagerRecording {
         call: impl FnOnce() -> T,
     ) -> T {
         Recording::traced(this.map(|this| &*this.recording), name, args, call)
+    }
+
+    /// Makes a call whose duration is recorded. What it does is recorded as it happens.
+    pub(super) fn timed<T>(this: Option<&Self>, name: &'static str, call: impl FnOnce() -> T) -> T {
+        Recording::timed(this.map(|this| &*this.recording), name, call)
     }
 
     /// Makes a call that submits command lists, and records it if it succeeds.
@@ -119,9 +159,9 @@ impl ManagerRecording {
             .iter()
             .map(|(_, list)| list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default())
             .collect();
-        let executed = self.recording.time("ResidencyManager.ExecuteCommandLists", execute);
-        let fence_value = executed.inspect_err(|_| {
-            self.recording.note("ResidencyManager.ExecuteCommandLists", || submit_args(&heaps));
+        let executed = self.recording.time(EXECUTE, execute);
+        let fence_value = executed.inspect_err(|error| {
+            self.recording.note(EXECUTE, || submit_args(&heaps) + &failure_args(Some(error)));
         })?;
         let pointer = queue.as_raw().addr();
         self.recording.event(|| {
@@ -136,11 +176,44 @@ impl ManagerRecording {
         Ok(fence_value)
     }
 
+    /// Makes a call that makes the heaps of a list resident, without a queue.
+    #[inline]
+    pub(super) fn prefetch(
+        &self,
+        manager: u64,
+        list: &ResidencyList,
+        prefetch: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // Read before the call, as in `submit`.
+        let heaps = list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default();
+        let made = self.recording.time(EXECUTE, prefetch);
+        self.recording.note(EXECUTE, || submit_args(&[heaps]) + &failure_args(made.as_ref().err()));
+        made
+    }
+
     /// Records the counters, if counters are recorded.
     #[inline]
     pub(super) fn count_now(&self, books: &Books) {
         self.recording.count_now(|| counters(books));
     }
+}
+
+const EXECUTE: &str = "ResidencyManager.ExecuteCommandLists";
+
+/// The name of residency lists in GPGMM's traces.
+const LIST: &str = "ResidencyList";
+
+/// Returns a list in the arguments of a recorded call.
+#[inline]
+pub(super) fn list_args(list: &RecordedObject) -> String {
+    format!("\"list\":\"{:#x}\"", list.id())
+}
+
+/// Returns the memory of an object, as recordings have it.
+#[inline]
+pub(super) fn memory_of(info: &PageableInfo) -> HeapMemory {
+    let (properties, flags) = info.memory.unwrap_or_default();
+    HeapMemory { size: info.size.get(), alignment: info.alignment.get(), properties, flags }
 }
 
 #[inline]

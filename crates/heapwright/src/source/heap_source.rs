@@ -117,9 +117,14 @@ impl HeapSource {
         let devices = Devices::of(device);
         let of_parent = parent.and_then(|parent| parent.recording.as_deref());
         let recording =
-            Recording::begin(&desc.record_options, InstanceKind::Allocator, of_parent, || Settings {
-                options: desc.options(),
-                fields: allocator_fields(&desc, desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier)),
+            Recording::begin(&desc.record_options, InstanceKind::Allocator, device, of_parent, || {
+                Settings {
+                    options: desc.options(),
+                    fields: allocator_fields(
+                        &desc,
+                        desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier),
+                    ),
+                }
             })?;
         let video_memory = VideoMemory { adapter: adapter.cloned(), residency: residency.cloned() };
         let accounts = Accounts::new(desc.limits, video_memory);

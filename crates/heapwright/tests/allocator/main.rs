@@ -21,7 +21,6 @@ mod faulty_device;
 #[path = "../gpu/mod.rs"]
 mod gpu;
 
-mod gpgmm_replay;
 mod hostile;
 mod import;
 mod learned_prices;
@@ -35,6 +34,7 @@ mod pools;
 mod probe;
 mod programs;
 mod random_input;
+mod recorded_calls;
 mod recording;
 mod retention_model;
 mod stats;

@@ -1,298 +1,230 @@
-//! A Chrome trace can be replayed by GPGMM's capture replay of January 2024: names, fields, types and order.
-//!
-//! [`Replay`] walks the events as that replay does: it makes each object anew and panics where the replay fails.
-
-use std::collections::HashMap;
-use std::path::Path;
+//! Which events a Chrome trace has: each call of the API, by each of the flags.
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
-    ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyList, ResidencyManager,
+    ResidencyManagerDesc,
 };
 use heapwright::*;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
 use windows_core::Interface as _;
 
 use crate::gpu::*;
-
-/// Returns a number as JsonCpp does: nothing is 0, a Boolean is 0 or 1, and anything else is an error.
-fn number(value: &Value, name: &str) -> u64 {
-    match &value[name] {
-        Value::Null => 0,
-        Value::Bool(bool) => u64::from(*bool),
-        Value::Number(number) => number.as_u64().unwrap_or_else(|| panic!("{name} is {number}")),
-        other => panic!("{name} is {other}, which is no number"),
-    }
-}
-
-/// As [`number`], of 32 bits with a sign.
-fn int(value: &Value, name: &str) -> i32 {
-    i32::try_from(number(value, name)).unwrap_or_else(|_| panic!("{name} has more than 31 bits"))
-}
-
-fn uint(value: &Value, name: &str) -> u32 {
-    u32::try_from(number(value, name)).unwrap_or_else(|_| panic!("{name} has more than 32 bits"))
-}
-
-fn fraction(value: &Value, name: &str) -> Option<f64> {
-    match &value[name] {
-        Value::Null => None,
-        found => Some(found.as_f64().unwrap_or_else(|| panic!("{name} is {found}"))).filter(|it| *it != 0.0),
-    }
-}
-
-/// The objects of a replay.
-struct Replay<'a, G> {
-    gpu: &'a G,
-    managers: HashMap<String, ResidencyManager>,
-    allocators: HashMap<String, ResourceAllocator>,
-    allocations: HashMap<String, ResourceAllocation>,
-    heaps: HashMap<String, ResidencyHeap>,
-    current_manager: String,
-    current_allocator: String,
-    allocation_without_id: Option<ResourceAllocation>,
-    heap_without_id: Option<ResidencyHeap>,
-    /// Number of replayed allocations, heaps, and heaps of submissions.
-    counts: [usize; 3],
-}
-
-impl<G: Opened> Replay<'_, G> {
-    fn event(&mut self, event: &Value) {
-        let id = || event["id"].as_str().expect("an id is text").to_owned();
-        let args = &event["args"];
-        let snapshot = &args["snapshot"];
-        match (event["name"].as_str().expect("a name"), event["ph"].as_str().expect("a phase")) {
-            ("IResidencyManager", "N") => self.current_manager = id(),
-            ("IResidencyManager", "O") if !self.managers.contains_key(&id()) => {
-                assert!(snapshot.as_object().is_some_and(|fields| !fields.is_empty()));
-                let _ = (int(snapshot, "IsUMA"), int(snapshot, "Flags"));
-                let desc = ResidencyManagerDesc {
-                    max_pct_of_video_memory_to_budget: fraction(snapshot, "MaxPctOfVideoMemoryToBudget"),
-                    min_pct_of_budget_to_reserve: fraction(snapshot, "MinPctOfBudgetToReserve"),
-                    max_budget: ByteSize::new(number(snapshot, "MaxBudgetInBytes")),
-                    evict_size: ByteSize::new(number(snapshot, "EvictSizeInBytes")),
-                    initial_fence_value: FenceValue::new(number(snapshot, "InitialFenceValue")),
-                    ..Default::default()
-                };
-                let manager = ResidencyManager::new(self.gpu.device(), self.gpu.adapter(), desc);
-                self.managers.insert(id(), manager.expect("a manager"));
-            }
-            ("IResidencyManager", "D") => drop(self.managers.remove(&id())),
-            ("IResourceAllocator", "N") => self.current_allocator = id(),
-            ("IResourceAllocator", "O") if !self.allocators.contains_key(&id()) => {
-                assert!(snapshot.as_object().is_some_and(|fields| !fields.is_empty()));
-                assert!(
-                    int(snapshot, "Flags") <= 0xff && (1..=2).contains(&int(snapshot, "ResourceHeapTier"))
-                );
-                assert!([0, 1, 2, 5].contains(&int(snapshot, "SubAllocationAlgorithm")));
-                assert!([0, 3, 4].contains(&int(snapshot, "PoolAlgorithm")));
-                let size = |name| Some(ByteSize::new(number(snapshot, name))).filter(|size| !size.is_zero());
-                let desc = ResourceAllocatorDesc {
-                    preferred_heap_size: size("PreferredResourceHeapSize"),
-                    max_heap_size: size("MaxResourceHeapSize"),
-                    heap_fragmentation_limit: fraction(snapshot, "ResourceHeapFragmentationLimit"),
-                    heap_growth_factor: fraction(snapshot, "ResourceHeapGrowthFactor"),
-                    ..Default::default()
-                };
-                let (device, adapter) = (self.gpu.device(), self.gpu.adapter());
-                let allocator = match self.managers.get(&self.current_manager) {
-                    Some(manager) => ResourceAllocator::with_residency(device, adapter, desc, manager),
-                    None => ResourceAllocator::new(device, adapter, desc),
-                };
-                self.allocators.insert(id(), allocator.expect("an allocator"));
-            }
-            ("IResourceAllocator", "D") => drop(self.allocators.remove(&id())),
-            ("ResourceAllocator.CreateResource", "i") => self.create_resource(args),
-            ("IResourceAllocation", "N") => {
-                if let Some(made) = self.allocation_without_id.take() {
-                    assert!(self.allocations.insert(id(), made).is_none(), "an id is used twice");
-                    self.counts[0] += 1;
-                }
-            }
-            ("IResourceAllocation", "D") => drop(self.allocations.remove(&id())),
-            ("Heap.CreateResidencyHeap", "i") => self.create_heap(args),
-            ("IResidencyHeap", "N") => {
-                if let Some(made) = self.heap_without_id.take() {
-                    assert!(self.heaps.insert(id(), made).is_none(), "an id is used twice");
-                    self.counts[1] += 1;
-                }
-            }
-            ("IResidencyHeap", "D") => drop(self.heaps.remove(&id())),
-            ("ResidencyManager.ExecuteCommandLists", "i") => {
-                let lists = args["ResidencyLists"].as_array().expect("lists");
-                assert_eq!(lists.len(), 1, "GPGMM has one list for each call");
-                let list = ResidencyList::new();
-                for heap in lists[0]["Heaps"].as_array().expect("heaps") {
-                    let Some(heap) = self.heaps.get(heap["id_ref"].as_str().expect("an id")) else { break };
-                    list.add(heap).expect("added");
-                    self.counts[2] += 1;
-                }
-                self.managers[&self.current_manager].prefetch(&list).expect("resident");
-            }
-            _ => {}
-        }
-    }
-
-    fn create_resource(&mut self, args: &Value) {
-        assert!(args.as_object().is_some_and(|args| !args.is_empty()));
-        let asked = &args["allocationDescriptor"];
-        if asked.as_object().is_none_or(serde_json::Map::is_empty) {
-            return;
-        }
-        assert!(int(asked, "Flags") <= 0x3ff && number(asked, "ExtraRequiredResourcePadding") == 0);
-        let heap_type = HeapType::ALL
-            .into_iter()
-            .find(|it| it.to_d3d12() == int(asked, "HeapType"))
-            .expect("a heap type");
-        let (desc, sample) = (&args["resourceDescriptor"], &args["resourceDescriptor"]["SampleDesc"]);
-        let small = |name| u16::try_from(uint(desc, name)).expect("16 bits");
-        let resource = D3D12_RESOURCE_DESC {
-            Dimension: int(desc, "Dimension"),
-            Alignment: number(desc, "Alignment"),
-            Width: number(desc, "Width"),
-            Height: uint(desc, "Height"),
-            DepthOrArraySize: small("DepthOrArraySize"),
-            MipLevels: small("MipLevels"),
-            Format: int(desc, "Format"),
-            SampleDesc: DXGI_SAMPLE_DESC { Count: uint(sample, "Count"), Quality: uint(sample, "Quality") },
-            Layout: int(desc, "Layout"),
-            Flags: uint(desc, "Flags"),
-        };
-        let clear = &args["clearValue"];
-        let clear = clear.as_object().is_some_and(|fields| !fields.is_empty()).then(|| {
-            let part =
-                |name: &str| serde_json::from_value::<f32>(clear["Color"][name].clone()).expect("a color");
-            ClearValue::Color { format: int(clear, "Format"), color: ["R", "G", "B", "A"].map(part) }
-        });
-        let allocation = ResourceAllocationDesc {
-            flags: ResourceAllocationFlags::from_bits_retain(uint(asked, "Flags")),
-            extra_required_heap_flags: uint(asked, "ExtraRequiredHeapFlags"),
-            ..ResourceAllocationDesc::new(heap_type)
-        };
-        let state = uint(args, "initialResourceState");
-        let made =
-            self.allocators[&self.current_allocator].create_resource(&allocation, &resource, state, clear);
-        self.allocation_without_id = Some(made.expect("the resource is created again"));
-    }
-
-    fn create_heap(&mut self, args: &Value) {
-        assert!(args.as_object().is_some_and(|args| !args.is_empty()));
-        let heap = &args["Heap"];
-        if heap.as_object().is_none_or(serde_json::Map::is_empty) {
-            return;
-        }
-        let properties = &heap["Properties"];
-        let desc = D3D12_HEAP_DESC {
-            SizeInBytes: number(heap, "SizeInBytes"),
-            Properties: D3D12_HEAP_PROPERTIES {
-                Type: int(properties, "Type"),
-                CPUPageProperty: int(properties, "CPUPageProperty"),
-                MemoryPoolPreference: int(properties, "MemoryPoolPreference"),
-                ..Default::default()
-            },
-            Alignment: number(heap, "Alignment"),
-            Flags: uint(heap, "Flags"),
-        };
-        let manager = self.managers.get(&self.current_manager).expect("the replay requires a manager");
-        let residency = ResidencyHeapDesc { size: ByteSize::new(desc.SizeInBytes), ..Default::default() };
-        let made = manager.create_heap(&residency, || {
-            let mut heap: Option<ID3D12Heap> = None;
-            // SAFETY: a live device; the description outlives the call, and the result is of this interface.
-            unsafe { self.gpu.device().CreateHeap(&desc, &mut heap) }?;
-            heap.expect("S_OK implies a heap").cast()
-        });
-        self.heap_without_id = Some(made.expect("the heap is created again"));
-    }
-}
-
-/// Replays a trace, and returns the counts.
-fn replay(gpu: &impl Opened, file: &Path) -> [usize; 3] {
-    let root: Value = serde_json::from_slice(&std::fs::read(file).expect("written")).expect("JSON");
-    let mut replay = Replay {
-        gpu,
-        managers: HashMap::new(),
-        allocators: HashMap::new(),
-        allocations: HashMap::new(),
-        heaps: HashMap::new(),
-        current_manager: String::new(),
-        current_allocator: String::new(),
-        allocation_without_id: None,
-        heap_without_id: None,
-        counts: [0; 3],
-    };
-    let events = root["traceEvents"].as_array().expect("events");
-    assert!(!events.is_empty());
-    events.iter().for_each(|event| replay.event(event));
-    assert!(replay.allocations.is_empty() && replay.allocators.is_empty() && replay.managers.is_empty());
-    assert!(replay.heaps.is_empty(), "each heap is deleted");
-    replay.counts
-}
 
 fn record_options(file: &Path, flags: RecordFlags) -> RecordOptions {
     RecordOptions { flags, trace_file: Some(file.to_owned()), ..Default::default() }
 }
 
-/// Buffers and textures of each placement, with a clear value, imported, moved out of the way, and freed.
-fn use_allocator(gpu: &impl Opened, allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
-    let none = ResourceAllocationFlags::empty();
-    let mut made = vec![
-        buffer(allocator, &place(HeapType::Default, none), 1000),
-        buffer(allocator, &place(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP), MIB),
-        buffer(allocator, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000),
-        buffer(
-            allocator,
-            &place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE),
-            100,
-        ),
-    ];
-    let mut target = texture(64, 32);
-    target.Flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-    let clear = ClearValue::Color { format: target.Format, color: [0.5, 0.25, 0.0, 1.0] };
-    for flags in [none, ResourceAllocationFlags::ALWAYS_COMMITTED] {
-        let place = place(HeapType::Default, flags);
-        let texture = allocator.create_resource(&place, &target, COMMON, Some(clear));
-        made.push(texture.expect("there is room"));
-        made.push(allocator.create_resource(&place, &texture_of(16), COMMON, None).expect("there is room"));
-    }
-    let committed = made[2].resource().clone();
+/// The calls that [`use_everything`] makes, and how many of each have an instant, and how many a duration.
+///
+/// Missing are the methods that only return what an object holds: `GetInfo`, `GetResource`, `GetGPUVirtualAddress`,
+/// `GetOffsetFromResource`, `GetMemory`, `GetResourceAllocator`, `GetResidencyManager`, `GetDebugName` and their like.
+const CALLS: [(&str, usize, usize); 34] = [
+    ("ResidencyManager.CreateResidencyManager", 1, 1),
+    ("ResidencyManager.ExecuteCommandLists", 2, 2),
+    ("ResidencyManager.SetVideoMemoryReservation", 1, 1),
+    ("ResidencyManager.QueryVideoMemoryInfo", 1, 1),
+    ("ResidencyManager.SetResidencyStatus", 1, 1),
+    ("ResidencyManager.QueryStats", 1, 1),
+    ("ResidencyManager.SetDebugName", 1, 1),
+    ("ResidencyManager.Trim", 1, 1),
+    ("ResidencyManager.EvictAtLeast", 1, 1),
+    ("ResidencyList.CreateResidencyList", 1, 1),
+    ("ResidencyList.Add", 2, 2),
+    ("ResidencyList.Reset", 1, 1),
+    ("ResidencyHeap.Lock", 2, 2),
+    ("ResidencyHeap.Unlock", 2, 2),
+    ("ResidencyHeap.SetDebugName", 1, 1),
+    ("ResidencyHeap.SetResidencyPriority", 1, 1),
+    ("ResourceAllocator.CreateResourceAllocator", 3, 3),
+    ("ResourceAllocator.CreateResource", 6, 6),
+    ("ResourceAllocator.Probe", 1, 1),
+    ("ResourceAllocator.CreatePool", 1, 1),
+    ("Pool.ReleaseEmptyHeaps", 1, 1),
+    ("Pool.Release", 1, 0),
+    ("ResourceAllocator.FreeAfter", 1, 1),
+    ("ResourceAllocator.Collect", 1, 1),
+    ("ResourceAllocator.Frame", 1, 1),
+    ("ResourceAllocator.ReleaseResourceHeaps", 1, 1),
+    ("ResourceAllocator.QueryStats", 1, 1),
+    ("ResourceAllocator.GetReport", 1, 1),
+    ("ResourceAllocator.CheckFeatureSupport", 1, 1),
+    ("ResourceAllocator.SetDebugName", 1, 1),
+    ("ResourceAllocator.Release", 3, 0),
+    ("ResourceAllocation.Map", 1, 1),
+    ("ResourceAllocation.Unmap", 1, 1),
+    ("ResourceAllocation.SetDebugName", 1, 1),
+];
+
+/// Makes each call of the API. An allocator without options of its own belongs to the recording of the process, and so does one that is
+/// nested in it.
+fn use_everything(gpu: &impl Opened, options: RecordOptions) {
+    let desc = ResidencyManagerDesc { record_options: options.clone(), ..Default::default() };
+    let manager = ResidencyManager::new(gpu.device(), gpu.adapter(), desc).expect("a manager");
+    let desc = ResourceAllocatorDesc { record_options: options, ..Default::default() };
+    let managed = ResourceAllocator::with_residency(gpu.device(), gpu.adapter(), desc, &manager);
+    let managed = managed.expect("an allocator");
+    let plain = usual(gpu);
+    let nested = plain.create_nested(Default::default()).expect("an allocator");
+
+    let upload = place(HeapType::Upload, NONE);
+    let mut mapped = buffer(&managed, &upload, 1000);
+    drop(mapped.map().expect("mapped"));
+    mapped.set_debug_name("a name").expect("named");
+    let committed = buffer(&plain, &place(HeapType::Default, COMMITTED), 1000);
     // SAFETY: nothing maps the resource.
-    made.push(unsafe { allocator.import(&ResourceAllocationDesc::default(), &committed) }.expect("imported"));
-    made[0].set_debug_name("a name").expect("named");
-    let _ = (allocator.stats(), gpu.device());
-    made.remove(1);
-    made
+    drop(unsafe { plain.import(&Default::default(), committed.resource()) }.expect("imported"));
+    let none = D3D12_RESOURCE_DESC { Width: 0, ..buffer_desc(ByteSize::new(1)) };
+    plain.create_resource(&Default::default(), &none, COMMON, None).expect_err("no size");
+    drop(local(&nested, 1000));
+    plain.probe(&Default::default(), buffer_desc(ByteSize::new(1000))).expect("there is room");
+    let pool = plain.create_pool(PoolDesc::default()).expect("a pool");
+    pool.release_empty_heaps();
+    drop(pool);
+    // SAFETY: a live device.
+    let fence: ID3D12Fence = unsafe { gpu.device().CreateFence(1, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+    plain.free_after(local(&plain, 1000), &fence, FenceValue::new(1)).expect("its own");
+    assert_eq!(plain.collect(), 1);
+    plain.end_frame();
+    plain.release_empty_heaps();
+    let _ = (plain.stats(), plain.report(), plain.resource_allocation_support());
+    plain.record_counters();
+    plain.set_debug_name("an allocator");
+
+    let heap = mapped.memory().expect("it is managed");
+    heap.lock().and_then(|()| heap.unlock()).expect("locked");
+    heap.set_debug_name("a heap");
+    heap.set_residency_priority(D3D12_RESIDENCY_PRIORITY_HIGH).expect("a priority");
+    let list = ResidencyList::new();
+    list.add(heap).expect("added");
+    submit(gpu, &manager, &[&list]);
+    manager.prefetch(&list).expect("resident");
+    list.reset().expect("closed");
+    list.open().expect("closed").add(heap).expect("added");
+    manager.set_residency_status(heap, ResidencyHeapStatus::Resident).expect("its own");
+    let _ = (manager.query_video_memory_info(SegmentGroup::Local), manager.stats());
+    manager.set_video_memory_reservation(SegmentGroup::Local, ByteSize::ZERO).expect("reserved");
+    manager.record_counters();
+    manager.trim();
+    manager.evict_at_least(SegmentGroup::Local, ByteSize::ZERO);
+    manager.set_debug_name("a manager");
+    // Heaps of the program itself, of which one has no manager.
+    let heaps = [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_READBACK].map(|heap_type| own_heap(gpu, heap_type));
+    let own = manager.manage(&ResidencyHeapDesc::default(), &heaps[0]).expect("managed");
+    let unmanaged = ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &heaps[1]).expect("known");
+    drop((own, unmanaged, list, mapped, committed, nested, plain, managed, manager));
 }
 
-fn texture_of(size: u32) -> D3D12_RESOURCE_DESC {
-    texture(u64::from(size), size)
+fn own_heap(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE) -> ID3D12Pageable {
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: MIB,
+        Properties: D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() },
+        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+        ..Default::default()
+    };
+    let mut heap: Option<ID3D12Heap> = None;
+    // SAFETY: a live device; the description outlives the call, and the result is of this interface.
+    unsafe { gpu.device().CreateHeap(&desc, &mut heap) }.expect("there is room");
+    heap.expect("S_OK implies a heap").into()
+}
+
+/// Numbers of events, by name and phase.
+fn counts(file: &Path) -> HashMap<(String, String), usize> {
+    let root: Value = serde_json::from_slice(&std::fs::read(file).expect("written")).expect("JSON");
+    let mut counts = HashMap::new();
+    for event in root["traceEvents"].as_array().expect("events") {
+        let text = |key: &str| event[key].as_str().expect("text").to_owned();
+        *counts.entry((text("name"), text("ph"))).or_default() += 1;
+    }
+    counts
 }
 
 #[test]
-fn gpgmms_replay_repeats_a_trace() {
+fn each_call_is_recorded_by_its_flags() {
     let folder = tempfile::tempdir().expect("a folder");
-    for profile in ["discrete", "uma"] {
-        let gpu = open(profile);
-        let file = folder.path().join(format!("{profile}.json"));
-        let options = || record_options(&file, RecordFlags::CAPTURE);
-        let manager = ResidencyManagerDesc { record_options: options(), ..Default::default() };
-        let manager = ResidencyManager::new(gpu.device(), gpu.adapter(), manager).expect("a manager");
-        let desc = ResourceAllocatorDesc { record_options: options(), ..Default::default() };
-        let allocator = ResourceAllocator::with_residency(gpu.device(), gpu.adapter(), desc, &manager);
-        let allocator = allocator.expect("an allocator");
-        let made = use_allocator(&gpu, &allocator);
-        let (first, second) = (ResidencyList::new(), ResidencyList::new());
-        first.add_allocation(&made[0]).expect("added");
-        second.add_allocation(&made[1]).expect("added");
-        submit(&gpu, &manager, &[&first, &second]);
-        let heaps: std::collections::HashSet<_> =
-            made.iter().filter_map(|it| it.memory()).map(std::ptr::from_ref).collect();
-        let (live, heap_count) = (made.len(), heaps.len());
-        drop((made, first, second, allocator, manager));
-        let [allocations, replayed_heaps, submitted] = replay(&gpu, &file);
-        // All but the imported one, and one that was freed.
-        assert_eq!(allocations, live, "{profile}");
-        assert!(replayed_heaps >= heap_count && submitted == 2, "{profile}: {replayed_heaps} {submitted}");
+    for flags in [
+        RecordFlags::API_OBJECTS,
+        RecordFlags::API_CALLS,
+        RecordFlags::API_TIMINGS,
+        RecordFlags::COUNTERS,
+        RecordFlags::CAPTURE,
+        RecordFlags::ALL,
+    ] {
+        let file = folder.path().join(format!("{}.json", flags.bits()));
+        use_everything(&open("discrete"), record_options(&file, flags));
+        let counts = counts(&file);
+        let count = |name: &str, phase: &str| {
+            counts.get(&(name.to_owned(), phase.to_owned())).copied().unwrap_or_default()
+        };
+        let has = |flag| flags.contains(flag);
+        let (objects, calls, timings) =
+            (has(RecordFlags::API_OBJECTS), has(RecordFlags::API_CALLS), has(RecordFlags::API_TIMINGS));
+        for (name, instants, durations) in CALLS {
+            let expected = (if calls { instants } else { 0 }, if timings { durations } else { 0 });
+            assert_eq!((count(name, "i"), count(name, "X")), expected, "{name} with {flags:?}");
+        }
+        // The creation of a heap is a call, and how GPGMM's replay creates the object: those of the allocators, of a committed resource,
+        // and of the program.
+        let heaps = if objects || calls { 5 } else { 0 };
+        assert_eq!(count("Heap.CreateResidencyHeap", "i"), heaps, "{flags:?}");
+        assert_eq!(count("Heap.CreateResidencyHeap", "X"), if timings { 3 } else { 0 }, "{flags:?}");
+        for (name, number) in [
+            ("IResidencyManager", 1),
+            ("IResourceAllocator", 3),
+            ("IResourceAllocation", 5),
+            ("IResidencyHeap", 5),
+            ("ResidencyList", 1),
+        ] {
+            let expected = if objects { [number; 2] } else { [0; 2] };
+            assert_eq!([count(name, "N"), count(name, "D")], expected, "{name} with {flags:?}");
+        }
+        assert_eq!(count("Heaps", "C") > 0, has(RecordFlags::COUNTERS), "{flags:?}");
+        let known: Vec<&str> = CALLS.iter().map(|(name, ..)| *name).collect();
+        for (name, phase) in counts.keys() {
+            let is_call = matches!(&**phase, "i" | "X");
+            let others =
+                ["Heap.CreateResidencyHeap", "ResidencyManager.Evict", "ResidencyManager.MakeResident"];
+            assert!(
+                !is_call || known.contains(&&**name) || others.contains(&&**name),
+                "{name} is not in the table"
+            );
+        }
     }
+}
+
+/// Only instances that are created while one that names the file lives, and on its device, belong to the recording of the process.
+#[test]
+fn a_recording_of_the_process_has_the_instances_of_its_device() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (gpu, other) = (open("discrete"), open("discrete"));
+    let count = |name: &str, scope, of: &dyn Fn(&Path)| {
+        let file = folder.path().join(name);
+        let options = RecordOptions { scope, ..record_options(&file, RecordFlags::API_OBJECTS) };
+        let before = usual(&gpu);
+        let named = allocator(&gpu, ResourceAllocatorDesc { record_options: options, ..Default::default() });
+        of(&file);
+        drop(named);
+        drop((usual(&gpu), before));
+        counts(&file)[&("IResourceAllocator".to_owned(), "N".to_owned())]
+    };
+    assert_eq!(count("none.json", RecordScope::PerProcess, &|_| ()), 1);
+    assert_eq!(count("one.json", RecordScope::PerProcess, &|_| drop(usual(&gpu))), 2);
+    assert_eq!(count("other.json", RecordScope::PerProcess, &|_| drop(usual(&other))), 1);
+    assert_eq!(count("instance.json", RecordScope::PerInstance, &|_| drop(usual(&gpu))), 1);
+    // Who has no flags and names itself alone wants no recording.
+    let alone = || ResourceAllocatorDesc {
+        record_options: RecordOptions { scope: RecordScope::PerInstance, ..Default::default() },
+        ..Default::default()
+    };
+    assert_eq!(count("alone.json", RecordScope::PerProcess, &|_| drop(allocator(&gpu, alone()))), 1);
+    // Its own file comes first.
+    let own = |file: &Path| {
+        let options = record_options(&file.with_extension("own.json"), RecordFlags::API_OBJECTS);
+        drop(allocator(&gpu, ResourceAllocatorDesc { record_options: options, ..Default::default() }));
+    };
+    assert_eq!(count("two.json", RecordScope::PerProcess, &own), 1);
 }
 
 /// Executes an empty command list for each residency list.
@@ -320,39 +252,6 @@ fn submit(gpu: &impl Opened, manager: &ResidencyManager, lists: &[&ResidencyList
         queue.Signal(&fence, 1).ok().expect("signalled");
         wait_until(|| fence.GetCompletedValue() >= 1);
     }
-}
-
-/// Calls are recorded without objects, also if they fail, and each has a duration.
-#[test]
-fn calls_are_recorded_whether_they_succeed_or_not() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let gpu = open("discrete");
-    let count = |flags, phase: &str| {
-        let file = folder.path().join("calls.json");
-        let record_options =
-            RecordOptions { scope: RecordScope::PerInstance, ..record_options(&file, flags) };
-        let allocator = allocator(&gpu, ResourceAllocatorDesc { record_options, ..Default::default() });
-        let mut made = buffer(&allocator, &place(HeapType::Upload, ResourceAllocationFlags::empty()), 100);
-        let place = place(HeapType::Default, ResourceAllocationFlags::empty());
-        let none = D3D12_RESOURCE_DESC { Width: 0, ..buffer_desc(ByteSize::new(1)) };
-        allocator.create_resource(&place, &none, COMMON, None).expect_err("no size");
-        drop(made.map().expect("mapped"));
-        made.set_debug_name("a name").expect("named");
-        let _ = allocator.stats();
-        drop((made, allocator));
-        let root: Value = serde_json::from_slice(&std::fs::read(&file).expect("written")).expect("JSON");
-        ["CreateResource", "Map", "SetDebugName", "QueryStats"].map(|name| {
-            let is = |event: &&Value| {
-                event["ph"] == phase
-                    && event["name"].as_str().is_some_and(|it| it.rsplit('.').next() == Some(name))
-            };
-            root["traceEvents"].as_array().expect("events").iter().filter(is).count()
-        })
-    };
-    assert_eq!(count(RecordFlags::API_CALLS, "i"), [2, 1, 1, 1]);
-    assert_eq!(count(RecordFlags::CAPTURE, "i"), [2, 1, 1, 1]);
-    assert_eq!(count(RecordFlags::API_TIMINGS, "X"), [2, 1, 1, 1]);
-    assert_eq!(count(RecordFlags::API_OBJECTS, "i"), [0; 4]);
 }
 
 /// A file is one file whatever its path, and its extension is its format.

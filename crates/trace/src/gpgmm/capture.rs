@@ -204,8 +204,10 @@ impl State {
 
     fn create_resource(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         let Some(args) = event.args::<CreateResource>()? else { return Ok(()) };
-        // A message with this name has no description.
-        let Some(resource) = args.resource_descriptor else { return Ok(()) };
+        // A message with this name, or a call that failed, whose description may be impossible.
+        let Some(resource) = args.resource_descriptor.filter(|_| args.description.is_none()) else {
+            return Ok(());
+        };
         let allocation = Allocation {
             id: 0,
             size: resource.size().map_err(|rule| format!("resourceDescriptor: {rule}"))?,

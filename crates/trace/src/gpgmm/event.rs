@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::de::Error as _;
+use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, from_str};
@@ -78,10 +78,12 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// Arguments of `CreateResource`. A message with the same name has neither.
+/// Arguments of `CreateResource`. A message with the same name has neither descriptor, and a call that failed has a description.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CreateResource {
+    #[serde(rename = "Description")]
+    pub(super) description: Option<IgnoredAny>,
     pub(super) allocation_descriptor: Option<AllocationDescriptor>,
     pub(super) resource_descriptor: Option<ResourceDescriptor>,
 }

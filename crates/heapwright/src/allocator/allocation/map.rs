@@ -10,11 +10,9 @@ use heapwright_d3d12::*;
 use super::{KeptMapped, MappedAddress, ResourceAllocation};
 use crate::allocator::mapping::{Mapping, map_buffer, map_subresource};
 use crate::allocator::texture_mapping::TextureMapping;
-use crate::recording::Recording;
+use crate::recording::{RecordedMapping, Recording};
 use crate::source::KeptResident;
 use crate::{Error, RecordFlags};
-
-const MAP: &str = "ResourceAllocation.Map";
 
 impl ResourceAllocation {
     /// Maps the buffer for the CPU until the mapping is dropped. For a part of a resource, the mapping begins at the
@@ -101,13 +99,16 @@ impl ResourceAllocation {
         if self.width == 0 {
             return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
         }
-        let kept = self.keep_mappable()?;
-        let start = match self.part() {
-            Some(range) => range.mapped(),
-            None => map_buffer(self.resource(), None)?,
-        };
-        // The lock is kept until `unmap_kept`.
-        std::mem::forget(kept);
+        let start = RecordedMapping::map(self.recorded_mapping(0).as_ref(), || {
+            let kept = self.keep_mappable()?;
+            let start = match self.part() {
+                Some(range) => range.mapped(),
+                None => map_buffer(self.resource(), None)?,
+            };
+            // The lock is kept until `unmap_kept`.
+            std::mem::forget(kept);
+            Ok::<_, Error>(start)
+        })?;
         self.extras_mut().kept_mapped = KeptMapped::At(MappedAddress(start));
         Ok(())
     }
@@ -121,22 +122,26 @@ impl ResourceAllocation {
         let Some(extras) = self.extras.as_deref_mut() else { return };
         let KeptMapped::At(_) = extras.kept_mapped else { return };
         extras.kept_mapped = KeptMapped::Requested;
-        if self.part().is_none() {
-            // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been written.
-            unsafe { self.resource().Unmap(0, None) };
-        }
-        drop(self.memory().map(KeptResident::of_locked));
+        RecordedMapping::unmap(self.recorded_mapping(0).as_ref(), || {
+            if self.part().is_none() {
+                // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been written.
+                unsafe { self.resource().Unmap(0, None) };
+            }
+            drop(self.memory().map(KeptResident::of_locked));
+        });
     }
 
     fn map_bytes(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
-        let recording = self.source().recording.clone();
-        let args = recording.as_ref().map(|_| self.map_args(0)).unwrap_or_default();
-        Recording::traced(recording.as_deref(), MAP, || args, move || self.map_unrecorded(readable))
+        let recorded = self.recorded_mapping(0);
+        let mapped = RecordedMapping::map(recorded.as_ref(), || self.map_unrecorded(readable));
+        mapped.map(|mapping| mapping.recorded(recorded))
     }
 
-    /// Returns the arguments of a recorded `Map`.
-    fn map_args(&self, subresource: u32) -> String {
-        format!("{}\"Subresource\":{subresource}", self.recorded_args())
+    /// Returns a mapping in the allocator's recording, if one is made.
+    fn recorded_mapping(&self, subresource: u32) -> Option<RecordedMapping> {
+        let recording = self.source().recording.as_ref()?;
+        let args = format!("{}\"Subresource\":{subresource}", self.recorded_args());
+        Some(RecordedMapping::new(recording, args))
     }
 
     fn map_unrecorded(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
@@ -176,16 +181,12 @@ impl ResourceAllocation {
         if self.width != 0 {
             return Err(Error::invalid_argument("resource", "is a buffer; use map"));
         }
-        let recording = self.source().recording.as_deref();
-        Recording::traced(
-            recording,
-            MAP,
-            || self.map_args(subresource),
-            || {
-                let kept = self.keep_mappable()?;
-                TextureMapping::new(self.resource(), subresource, kept)
-            },
-        )
+        let recorded = self.recorded_mapping(subresource);
+        let mapped = RecordedMapping::map(recorded.as_ref(), || {
+            let kept = self.keep_mappable()?;
+            TextureMapping::new(self.resource(), subresource, kept)
+        });
+        mapped.map(|mapping| mapping.recorded(recorded))
     }
 
     /// Maps a subresource as `ID3D12Resource::Map` does, and returns the address of its first byte. [`map`](Self::map) and
@@ -212,13 +213,10 @@ impl ResourceAllocation {
         read_range: Option<D3D12_RANGE>,
         wants_address: bool,
     ) -> Result<Option<NonNull<u8>>, Error> {
-        let recording = self.source().recording.as_deref();
-        Recording::traced(
-            recording,
-            MAP,
-            || self.map_args(subresource),
-            || self.map_subresource_unrecorded(subresource, read_range, wants_address),
-        )
+        let recorded = self.recorded_mapping(subresource);
+        RecordedMapping::map(recorded.as_ref(), || {
+            self.map_subresource_unrecorded(subresource, read_range, wants_address)
+        })
     }
 
     #[inline]
@@ -251,11 +249,13 @@ impl ResourceAllocation {
     /// This subresource was mapped by `map_subresource`, once for each call.
     #[inline]
     pub unsafe fn unmap_subresource(&self, subresource: u32, written_range: Option<D3D12_RANGE>) {
-        if self.part().is_none() {
-            // SAFETY: the resource is a live COM object, and the caller's promise. The range outlives the call.
-            unsafe { self.resource().Unmap(subresource, written_range.as_ref().map(std::ptr::from_ref)) };
-        }
-        drop(self.memory().map(KeptResident::of_locked));
+        RecordedMapping::unmap(self.recorded_mapping(subresource).as_ref(), || {
+            if self.part().is_none() {
+                // SAFETY: the resource is a live COM object, and the caller's promise. The range outlives the call.
+                unsafe { self.resource().Unmap(subresource, written_range.as_ref().map(std::ptr::from_ref)) };
+            }
+            drop(self.memory().map(KeptResident::of_locked));
+        });
     }
 
     /// Keeps memory resident that the CPU can access.

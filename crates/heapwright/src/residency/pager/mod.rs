@@ -10,7 +10,7 @@ mod upkeep;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heapwright_core::residency::{ManagedHeapId, OverBudget, Plan, PlanRequest, QueueSlot, ResidencyPlanner};
 use heapwright_core::{ByteSize, FenceValue};
@@ -88,9 +88,10 @@ impl Pager {
         desc: &ResidencyManagerDesc,
     ) -> Result<Arc<Self>, Error> {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+        let start = Instant::now();
         desc.check()?;
         let caps = DeviceCaps::query(device)?;
-        let recording = ManagerRecording::begin(desc, caps.architecture != Architecture::Discrete)?;
+        let recording = ManagerRecording::begin(desc, device, caps.architecture != Architecture::Discrete)?;
         let is_unified = unifies_memory(&caps, desc.flags);
         adapter.map_or(Ok(()), |adapter| check_adapter(device, adapter))?;
         let budgets = Budgets::new(adapter, is_unified, desc)?;
@@ -121,6 +122,9 @@ impl Pager {
                 pager.books.budgets.query_after_each_submission();
             }
         }
+        if let Some(recording) = &pager.recording {
+            recording.created(start);
+        }
         Ok(pager)
     }
 
@@ -132,6 +136,11 @@ impl Pager {
         call: impl FnOnce() -> T,
     ) -> T {
         ManagerRecording::traced(self.recording.as_ref(), name, args, call)
+    }
+
+    /// Makes a call whose duration is recorded. What it does is recorded as it happens.
+    pub(super) fn timed<T>(&self, name: &'static str, call: impl FnOnce() -> T) -> T {
+        ManagerRecording::timed(self.recording.as_ref(), name, call)
     }
 
     pub(super) fn lock(&self) -> PlanGuard<'_> {
