@@ -34,7 +34,8 @@
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`] | properties of a device and its adapter, as plain values |
 //! | [`suballoc`], [`aliasing`] | the algorithms without a device: suballocators over offsets of your own ([`Tlsf`](suballoc::Tlsf), D3D12MA's virtual block, and [`Linear`](suballoc::Linear) for upload rings), and the planner of aliased memory |
 //! | [`windows_interop!`], [`on_windows`] | conversions from and to any version of the crate `windows`; Windows, the Agility SDK and the debug layer |
-//! | [`gpgmm`] | the equivalent of each name of GPGMM |
+//! | [`usage_patterns`] | which settings for which resources |
+//! | [`from_d3d12ma`], [`gpgmm`], [gpu-allocator](on_windows#coming-from-gpu-allocator) | the equivalent of each name of another library |
 //!
 //! Reserved resources are not implemented.
 //!
@@ -102,6 +103,8 @@ mod caps;
 pub mod defragmentation;
 mod desc;
 mod error;
+#[doc = include_str!("../docs/from_d3d12ma.md")]
+pub mod from_d3d12ma {}
 #[doc = include_str!("../docs/gpgmm.md")]
 pub mod gpgmm {}
 mod heaps;
@@ -113,6 +116,8 @@ mod request;
 mod source;
 #[cfg(feature = "transient")]
 pub mod transient;
+#[doc = include_str!("../docs/usage_patterns.md")]
+pub mod usage_patterns {}
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
