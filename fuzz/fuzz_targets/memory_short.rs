@@ -28,7 +28,8 @@ const POLICIES: [EmptyHeapPolicy; 5] = [
     EmptyHeapPolicy::SegmentedPool,
     EmptyHeapPolicy::FixedPool,
 ];
-const KINDS: [Kind; 5] = [Kind::Shared, Kind::Shared, Kind::Held, Kind::Own, Kind::Part];
+const KINDS: [Kind; 6] =
+    [Kind::Shared, Kind::Shared, Kind::Held, Kind::Own, Kind::Preferred, Kind::Part];
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Unstructured::new(bytes);
@@ -52,10 +53,14 @@ fn setup(input: &mut Unstructured<'_>) -> Result<Setup> {
         let is_limited: bool = input.arbitrary()?;
         Ok(if is_limited { Some(input.int_in_range(1..=160)?) } else { None })
     };
+    let percent = |input: &mut Unstructured<'_>| {
+        Ok(if input.ratio(1_u8, 4)? { Some(input.int_in_range(1..=100)?) } else { None })
+    };
     Ok(Setup {
         flags: [*input.choose(&FLAGS)?, *input.choose(&FLAGS)?],
         policies: [*input.choose(&POLICIES)?, *input.choose(&POLICIES)?],
         limits: [(limit(input)?, limit(input)?), (limit(input)?, limit(input)?)],
+        shares: [percent(input)?, percent(input)?],
         pools: [
             (input.int_in_range(0..=40)?, input.int_in_range(0..=2)?, input.int_in_range(0..=3)?),
             (input.int_in_range(0..=40)?, input.int_in_range(0..=2)?, input.int_in_range(0..=3)?),
@@ -72,7 +77,11 @@ fn step(input: &mut Unstructured<'_>) -> Result<Step> {
         0..=6 => {
             let magnitude: u32 = input.int_in_range(0..=24)?;
             let kind = *input.choose(&KINDS)?;
-            let place: u8 = if kind == Kind::Part { 1 } else { input.int_in_range(0..=4)? };
+            let place: u8 = match kind {
+                Kind::Part => 1,
+                Kind::Preferred => input.int_in_range(1..=2)?,
+                _ => input.int_in_range(0..=4)?,
+            };
             Step::Create(Request {
                 of: of(input)?,
                 in_pool: matches!(place, 0 | 3),

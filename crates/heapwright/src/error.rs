@@ -139,6 +139,31 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// Returns whether every obstacle was a limit, which may permit the memory after others released theirs. `of_budget` says whether the
+    /// budget counts as one.
+    pub(crate) fn is_by_limit(&self, of_budget: bool) -> bool {
+        let is_limit = |attempt: &Attempt| match attempt.obstacle {
+            Obstacle::Limit { .. } | Obstacle::BudgetShare { .. } | Obstacle::HeapCount { .. } => true,
+            Obstacle::Budget { .. } => of_budget,
+            Obstacle::Device(_) | Obstacle::HeapSize { .. } | Obstacle::NoRoom => false,
+        };
+        self.fatal.is_none() && self.attempts.iter().all(is_limit)
+    }
+
+    /// Returns the smallest new memory for which the device had none.
+    pub(crate) fn bytes_refused_by_device(&self) -> Option<ByteSize> {
+        let of_attempt = |attempt: &Attempt| match (attempt.source, attempt.obstacle) {
+            (
+                MemorySource::NewHeap(size) | MemorySource::Committed(size),
+                Obstacle::Device(E_OUTOFMEMORY),
+            ) => Some(size),
+            _ => None,
+        };
+        self.attempts.iter().filter(|_| self.fatal.is_none()).filter_map(of_attempt).min()
+    }
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self { attempts: Vec::new(), fatal: Some(error) }

@@ -8,6 +8,7 @@ mod ranges;
 use std::num::NonZeroU32;
 
 pub(super) use self::choice::HeapChoice;
+pub use self::choice::VacatedHeap;
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
 use self::idle::{IdleLinks, IdleOrder};

@@ -117,6 +117,12 @@ impl<H: Clone> Lane<H> {
         self.slabs.as_mut().is_some_and(|slabs| give_up_empty(slabs, further_ranges, heaps))
     }
 
+    /// Iterates over the ranges of the slabs without used slots. O(classes), and O(1) each.
+    pub(super) fn unused(&self) -> impl Iterator<Item = PlacementId> {
+        let empty = self.slabs.iter().flat_map(|slabs| slabs.empty_parents());
+        empty.flat_map(|memory| memory.ranges().ids())
+    }
+
     /// Returns the shape of the next slab of the class. O(1).
     pub(super) fn shape(&self, class: SizeClass) -> SlabShape {
         self.slabs.as_ref().map_or_else(|| SlabShape::of_first(class), |slabs| slabs.shape(class))

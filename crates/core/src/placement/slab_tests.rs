@@ -105,3 +105,38 @@ fn heaps_in_which_nothing_but_an_empty_slab_lies_are_empty() {
     left.append(&mut take_all_empty(&set));
     assert_eq!((left, set.totals()), (vec![1], Default::default()));
 }
+
+#[test]
+fn heaps_without_what_is_unused_are_listed() {
+    let set: SharedHeapSet<u32> = SharedHeapSet::default();
+    let (slot, range, size) = (ByteSize::new(3000), ByteSize::from_kib(20), ByteSize::from_kib(64));
+    let request = |size| PlacementRequest::new(size, Alignment::ONE);
+    let used = set.allocate_in_new(size, 1, &request(range)).unwrap();
+    let unused = set.allocate(&request(range)).unwrap().unwrap();
+    let alone = set.allocate_in_new(size, 2, &request(range)).unwrap();
+    let listed = |unused: &[SharedPlaced<u32>]| {
+        let ids: Vec<_> = unused.iter().map(|placed| placed.id).collect();
+        let mut heaps = set.vacated(&ids, |&heap| heap);
+        heaps.sort_unstable_by_key(|heap| heap.heap);
+        heaps.iter().map(|heap| (heap.heap, heap.free, heap.is_empty)).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&[]), []);
+    let after_unused = ByteSize::from_kib(44);
+    assert_eq!(listed(&[unused, alone]), [(1, after_unused, false), (2, size, true)]);
+    // A slab of eight slots in a heap of its own, which the lane keeps, and another one.
+    let kept = set.allocate_in_new(size, 3, &request(slot)).unwrap();
+    let slots: Vec<_> = (0..8).map_while(|_| set.allocate(&request(slot)).unwrap()).collect();
+    for placed in slots {
+        set.free(placed.id).unwrap();
+    }
+    set.free(kept.id).unwrap();
+    let before = set.totals();
+    let emptied: Vec<_> = listed(&[]).iter().filter(|heap| heap.2).map(|heap| heap.0).collect();
+    assert_eq!(set.totals(), before, "nothing changes");
+    // What is listed as empty can be taken, and nothing else.
+    assert_eq!(take_all_empty(&set), emptied);
+    for placed in [used, unused, alone] {
+        set.free(placed.id).unwrap();
+    }
+    set.audit().unwrap();
+}

@@ -9,6 +9,7 @@ use super::request::{Placements, ResourceAllocationDesc, ResourceRequest, part_o
 use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::{Refusal, Shortage};
+use crate::heaps::HeapKind;
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
@@ -106,7 +107,9 @@ impl Inner {
         request: &ResourceRequest<'_>,
         (size, alignment): (ByteSize, Alignment),
     ) -> Option<Result<ResourceAllocation, Refusal>> {
-        match self.buffers.of(&request.granted).take(size, alignment, &self.backing(request)) {
+        let permitted = self.check_asked(request, size);
+        let buffers = self.buffers.of(&request.granted);
+        match permitted.and_then(|()| buffers.take(size, alignment, &self.backing(request))) {
             Err(refusal) if refusal.fatal.is_none() => None,
             taken => Some(taken.map(|range| {
                 let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
@@ -156,7 +159,15 @@ impl Inner {
                 }
                 _ => self.place(request, placements, decision),
             };
-            self.retried(|| first.take().map_or_else(attempt, Err))
+            let mut tried = || self.retried(|| first.take().map_or_else(attempt, Err));
+            // What a fallback or a mere preference releases could have served the other placements.
+            let is_optional = decision.placement == Placement::Committed
+                && (decision.reason == PlacementReason::OutOfMemory
+                    || request.allocation.flags.contains(ResourceAllocationFlags::PREFER_COMMITTED));
+            if is_optional {
+                return tried();
+            }
+            self.heaps.with_device_room(placements.heaps.desc.account(), tried)
         })
     }
 
@@ -168,7 +179,8 @@ impl Inner {
         }
     }
 
-    /// Creates a resource after deferred allocations were freed, or in heaps that were not granted first, or returns the error.
+    /// Creates a resource after deferred allocations were freed, in heaps that were not granted first, or after empty heaps were released
+    /// because the device has no memory; or returns the error.
     #[cold]
     fn create_elsewhere(
         &self,
@@ -176,14 +188,18 @@ impl Inner {
         refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
         let mut first = Some(refusal);
-        let refusal = match self.retried(|| first.take().map_or_else(|| self.create_later(request), Err)) {
-            Ok(made) => return Ok(made),
-            Err(refusal) => refusal,
+        let account = match request.allocation.pool {
+            Some(pool) => pool.heaps.desc.account(),
+            None => HeapKind::account_of(&request.granted, &self.heaps.families),
         };
-        match self.create_attributed(request, &refusal) {
-            Some(made) => Ok(made),
-            None => self.in_other_heaps(request, refusal, |request| self.create_later(request)),
-        }
+        let made = self.heaps.with_any_room(account, || {
+            let made = self.retried(|| first.take().map_or_else(|| self.create_later(request), Err));
+            made.or_else(|refusal| match self.create_attributed(request, &refusal) {
+                Some(made) => Ok(made),
+                None => self.in_other_heaps(request, refusal, |request| self.create_later(request)),
+            })
+        });
+        made.map_err(|refusal| self.error_of(request, refusal))
     }
 
     /// Calls `attempt` with the placements and their requirements, in order, until one succeeds.
@@ -236,14 +252,14 @@ impl Inner {
         BackingSource { heaps: &self.heaps, requirements: &self.requirements, granted, constraints }
     }
 
-    /// Calls `attempt` with the other granted heaps after the first had no memory. Returns the error if none succeeds.
+    /// Calls `attempt` with the other granted heaps after the first had no memory.
     #[cold]
     pub(crate) fn in_other_heaps<T>(
         &self,
         first: &ResourceRequest<'_>,
         mut refusal: Refusal,
         attempt: impl Fn(&ResourceRequest<'_>) -> Result<T, Refusal>,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Refusal> {
         if refusal.is_shortage() && first.allocation.pool.is_none() {
             let preference = self.heap_types_of(first.allocation, first.resource);
             let attributes = self.attributes(first.allocation, first.resource);
@@ -260,14 +276,20 @@ impl Inner {
                 }
             }
         }
+        Err(refusal)
+    }
+
+    /// Converts the refusal of a request to an error.
+    #[cold]
+    pub(crate) fn error_of(&self, request: &ResourceRequest<'_>, refusal: Refusal) -> Error {
         let requested = || {
-            let ResourceRequest { allocation, resource, .. } = first;
+            let ResourceRequest { allocation, resource, .. } = request;
             let placed = self.requirements.requirements(resource, allocation.uses, Creation::Placed);
-            placed.map_or(ByteSize::new(first.resource.desc.Width), |placed| placed.size)
+            placed.map_or(ByteSize::new(resource.desc.Width), |placed| placed.size)
         };
         let requested = if refusal.fatal.is_some() { ByteSize::ZERO } else { requested() };
-        let never_fallback = first.allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
-        Err(self.refused(first.granted.heap_type, requested, refusal, never_fallback))
+        let never_fallback = request.allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
+        self.refused(request.granted.heap_type, requested, refusal, never_fallback)
     }
 
     /// Returns whether a new allocation is counted, listed or charged.

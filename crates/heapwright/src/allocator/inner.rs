@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use heapwright_core::placement::HeapRetention;
+use heapwright_core::placement::{HeapRetention, SharedPlacementId};
 use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
@@ -210,8 +210,12 @@ impl Inner {
 }
 
 impl Owner for Inner {
-    fn release_unused_buffers(&self) {
-        self.buffers.release_empty();
+    fn unused_buffers(&self) -> Vec<(u64, SharedPlacementId)> {
+        self.buffers.unused()
+    }
+
+    fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) {
+        self.buffers.release_unused(is_in, keeps_heaps);
     }
 
     fn pass_frame_of_parent(&self) {

@@ -237,10 +237,14 @@ impl Inner {
             algorithm: desc.algorithm,
         };
         let heaps = Striped::new(TypedHeaps::new(typed, None, Arc::clone(source)));
+        let size = heaps.desc.heap_size;
+        let refused = |refusal| self.refused(desc.heap_type, size, refusal, false);
+        self.retried(|| self.heaps.may_create_heaps(&heaps, desc.min_heap_count)).map_err(refused)?;
         for _ in 0..desc.min_heap_count {
-            let size = heaps.desc.heap_size;
-            let made = self.retried(|| self.heaps.create_empty_heap(&heaps, size, source.own_constraints()));
-            made.map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
+            let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
+            let account = heaps.desc.account();
+            let near = || self.heaps.with_device_room(account, || self.retried(create));
+            self.heaps.with_any_room(account, near).map_err(refused)?;
         }
         self.heaps.add_pool(&heaps);
         let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));

@@ -37,8 +37,8 @@ impl ResourceAllocator {
     /// If nothing else uses the allocator in between, the next `create` with the same arguments does what `probe`
     /// predicted, with four exceptions:
     ///
-    /// * The memory of unused slabs and backing buffers, and free ranges that only an exhaustive search finds, are not
-    ///   counted: near a limit, `create` may use them where `probe` predicted a new heap or fails.
+    /// * The memory of unused slabs and backing buffers, and free ranges that only an exhaustive search finds, do not count as held: near a
+    ///   limit, `create` may use them where `probe` predicted a new heap or fails.
     /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
     /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap or, near a
     ///   limit, another placement. Before it adds a backing buffer, it releases unused ones, whose memory may suffice for the
@@ -73,9 +73,10 @@ impl ResourceAllocator {
         let (inner, resource) = (self.inner(), resource.into());
         let probe = |allocation: &ResourceAllocationDesc<'_>| {
             let request = inner.request(allocation, &resource)?;
-            inner
-                .probe_in(&request)
-                .or_else(|refusal| inner.in_other_heaps(&request, refusal, |request| inner.probe_in(request)))
+            let probed = inner.probe_in(&request).or_else(|refusal| {
+                inner.in_other_heaps(&request, refusal, |request| inner.probe_in(request))
+            });
+            probed.map_err(|refusal| inner.error_of(&request, refusal))
         };
         let args = || call_args(allocation, &resource);
         inner.traced("ResourceAllocator.Probe", args, || inner.in_custom_heaps(allocation, &resource, probe))
@@ -97,11 +98,9 @@ impl Inner {
         };
         if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
             let buffers = self.buffers.of(granted);
-            match buffers.probe(size, alignment, &self.backing(request)) {
-                Ok(memory) => {
-                    self.check_asked(request, size)?;
-                    return Ok(probe(WITHIN, size, alignment, memory));
-                }
+            let permitted = self.check_asked(request, size);
+            match permitted.and_then(|()| buffers.probe(size, alignment, &self.backing(request))) {
+                Ok(memory) => return Ok(probe(WITHIN, size, alignment, memory)),
                 Err(refusal) if refusal.fatal.is_none() => {}
                 Err(refusal) => return Err(refusal),
             }
@@ -110,7 +109,8 @@ impl Inner {
         self.in_order(request, &placements, |decision, &ResourceRequirements { size, alignment, .. }| {
             let (heaps, constraints) = (placements.heaps, request.constraints);
             if decision.placement == Placement::Committed {
-                self.heaps.may_commit(heaps, size, constraints)?;
+                let flags = request.allocation.extra_required_heap_flags;
+                self.heaps.may_commit(heaps, size, flags, constraints)?;
                 return Ok(probe(decision, size, alignment, PredictedMemory::NewHeap(size)));
             }
             let asked = self.heap_request(request, &placements, decision)?;

@@ -297,9 +297,24 @@ impl BackingBuffers {
         })
     }
 
-    /// Releases the empty backing buffers.
-    pub(crate) fn release_empty(&self) {
-        release(self.set.take_empty(ByteSize::MAX).into_iter().map(|(_, buffer)| buffer));
+    /// Returns the ranges of the empty backing buffers, each with the number of the heaps that it is in.
+    fn unused(&self) -> Vec<(u64, SharedPlacementId)> {
+        self.set.map_empty(|buffer| {
+            // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
+            let BackingBuffer { range, .. } = unsafe { buffer.0.as_ref() };
+            (range.heaps().desc.number, range.placement())
+        })
+    }
+
+    /// Releases the empty backing buffers. `keeps_heaps` keeps heaps that are empty then.
+    fn release_empty(&self, keeps_heaps: bool) {
+        for (_, buffer) in self.set.take_empty(ByteSize::MAX) {
+            // SAFETY: the set just returned it as one that left.
+            let mut buffer = unsafe { buffer.into_buffer() };
+            if keeps_heaps {
+                buffer.range.keep_heap();
+            }
+        }
     }
 
     /// Releases buffers that are not worth keeping any more.
@@ -320,7 +335,7 @@ impl BackingBuffers {
 impl Drop for BackingBuffers {
     fn drop(&mut self) {
         // No range is live, because each holds a reference to the set.
-        self.release_empty();
+        self.release_empty(false);
     }
 }
 
@@ -507,9 +522,19 @@ impl BufferSets {
         self.sets.iter().filter_map(OnceLock::get)
     }
 
-    /// Releases the empty backing buffers.
-    pub(crate) fn release_empty(&self) {
-        self.all().for_each(|buffers| buffers.release_empty());
+    /// Returns the ranges of the empty backing buffers, each with the number of the heaps that it is in.
+    pub(crate) fn unused(&self) -> Vec<(u64, SharedPlacementId)> {
+        self.all().flat_map(|buffers| buffers.unused()).collect()
+    }
+
+    /// Releases the empty backing buffers in heaps of certain numbers. `keeps_heaps` keeps heaps that are empty then.
+    pub(crate) fn release_unused(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) {
+        for buffers in self.all() {
+            // Those of a kind are in heaps of one kind.
+            if buffers.unused().first().is_some_and(|&(number, _)| is_in(number)) {
+                buffers.release_empty(keeps_heaps);
+            }
+        }
     }
 
     /// Returns type and size of the heaps that contain only empty backing buffers. O(n log n) for n empty backing

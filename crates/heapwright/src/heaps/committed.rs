@@ -36,16 +36,28 @@ impl HeapKinds {
         Err(Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
+    /// Returns the flags with which the implicit heap of a committed resource is created.
+    fn committed_flags(&self, extra_flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
+        let flags = self.source.devices.known_heap_flags(extra_flags) | self.source.extra_heap_flags;
+        if flags & D3D12_HEAP_FLAG_SHARED == 0 {
+            return flags;
+        }
+        // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
+        flags & !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
+    }
+
     /// Checks whether a committed resource of a given size may be created, in addition to `heaps` of the same memory.
     pub(crate) fn may_commit(
         &self,
         heaps: &TypedHeaps,
         size: ByteSize,
+        extra_flags: D3D12_HEAP_FLAGS,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         self.check_committed(size, constraints)?;
-        let permitted = heaps.limits(constraints).check(size, &self.given_back(heaps));
-        permitted.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
+        let limits = self.source.limits(heaps.desc.account(), self.committed_flags(extra_flags), constraints);
+        let refuse = |obstacle| Refusal::of(MemorySource::Committed(size), obstacle);
+        self.check_room(heaps, size, &limits).map(drop).map_err(refuse)
     }
 
     /// Creates a committed resource, charged like `heaps` of the same memory.
@@ -64,21 +76,17 @@ impl HeapKinds {
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
         let properties = heaps.desc.heap.Properties;
-        let mut flags = source.devices.known_heap_flags(extra_flags) | source.extra_heap_flags;
-        if flags & D3D12_HEAP_FLAG_SHARED != 0 {
-            // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
-            flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
-        }
+        let flags = self.committed_flags(extra_flags);
         let new = NewMemory { account, what: Charged::Committed, size, flags, priority: None, exists: false };
-        let attempt = || {
+        let create = || {
             source.make(&new, constraints, || {
                 let call = || create_committed(&source.devices, &properties, flags, resource, &desc);
                 let made = source.timers.of(heap_type).time(call);
                 made.map(|(made, _)| made).map_err(|refused| refused.into_refusal(committed))
             })
         };
-        self.give_back_for(size, &source.limits(account, flags, constraints));
-        let (resource, residency, charge) = self.with_room(heaps, size, attempt)?;
+        let limits = source.limits(account, flags, constraints);
+        let (resource, residency, charge) = self.with_room(heaps, committed, size, &limits, create)?;
         let residency = residency.map(|heap| source.own_memory.enter(&resource, heap)).transpose()?;
         let source = Arc::clone(source);
         Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source })

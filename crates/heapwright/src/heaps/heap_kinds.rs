@@ -13,9 +13,9 @@ use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::Refusal;
-use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Constraints, GivenBack, Heap, HeapSource, Limits, Owner, next_number};
+use crate::error::{MemorySource, Refusal};
+use crate::request::{GrantedHeaps, HeapFamilies, HeapFamily, ResourceClass};
+use crate::source::{Account, Constraints, Heap, HeapSource, Limits, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -170,58 +170,10 @@ impl HeapKinds {
         shares
     }
 
-    /// Returns the empty heaps that may be released for more memory of the type and segment group of `heaps`. O(pools),
-    /// also of allocators that are nested with it.
-    ///
-    /// With `NEVER_OVER_ALLOCATE` nothing is released.
-    pub(crate) fn given_back(&self, heaps: &TypedHeaps) -> GivenBack {
-        if self.source.never_over_allocates() {
-            return GivenBack::default();
-        }
-        let (mut bytes, Account { heap_type, group }) = (<[ByteSize; 3]>::default(), heaps.desc.account());
-        for other in self.of_family() {
-            let (desc, is_own) = (&other.desc, Arc::ptr_eq(&other.source, &self.source));
-            let is_in_group = desc.segment_group == group;
-            let counts = [is_in_group, is_own && desc.heap_type == heap_type, is_own && is_in_group];
-            let empty = other.releasable_bytes();
-            for (bytes, _) in bytes.iter_mut().zip(counts).filter(|&(_, counts)| counts) {
-                *bytes = bytes.saturating_add(empty);
-            }
-        }
-        GivenBack { bytes, heap_count: heaps.releasable_and_kept().0 }
-    }
-
-    /// Releases empty heaps that would exceed the limits and the budget after `size` more bytes are allocated: for the
-    /// limits, this allocator's heaps of the type and of the segment group; for the budget, any heaps of the segment group,
-    /// including those of pools and nested allocators.
-    ///
-    /// With `NEVER_OVER_ALLOCATE` nothing is released.
-    pub(crate) fn give_back_for(&self, size: ByteSize, limits: &Limits<'_>) {
-        if self.source.never_over_allocates() {
-            return;
-        }
-        let [over_budget, over_limit, over_share] = limits.bytes_over(size);
-        let Account { heap_type, group } = limits.account;
-        let mut released = ByteSize::ZERO;
-        let mut give_back = |over: ByteSize, heaps: fn(&Self) -> Vec<Arc<TypedHeaps>>, is_type: bool| {
-            if over <= released {
-                return;
-            }
-            released = released.saturating_add(self.return_unused_memory());
-            let heaps = heaps(self);
-            let is_of = |heaps: &&Arc<TypedHeaps>| match is_type {
-                true => heaps.desc.heap_type == heap_type,
-                false => heaps.desc.segment_group == group,
-            };
-            let bytes = over.saturating_sub(released).max(self.source.desc.release_size);
-            released = released.saturating_add(release_from(heaps.iter().filter(is_of), bytes));
-        };
-        give_back(over_limit, Self::all, true);
-        give_back(over_share, Self::all, false);
-        give_back(over_budget, Self::of_family, false);
-        if !released.is_zero() {
-            tracing::debug!(%size, %released, "released empty heaps before allocating more memory");
-        }
+    /// Returns this allocator and those that are nested with it, unless their last handles were dropped.
+    pub(super) fn owners_of_family(&self) -> Vec<Arc<dyn Owner>> {
+        let relatives = self.relatives().into_iter().map(|relative| relative.source.owner.upgrade());
+        relatives.chain([self.source.owner.upgrade()]).flatten().collect()
     }
 
     /// Returns the allocators that are nested in this one, except those that are nested deeper.
@@ -258,73 +210,15 @@ impl HeapKinds {
         }
     }
 
-    /// Releases empty heaps because the device has no memory for `size` bytes beside `heaps`. Returns whether there were
-    /// any. Heaps of the segment group come first, because memory belongs to a segment group.
-    ///
-    /// With `NEVER_OVER_ALLOCATE` nothing is released.
-    pub(crate) fn make_room(&self, heaps: &TypedHeaps, size: ByteSize) -> bool {
-        if self.source.never_over_allocates() {
-            return false;
-        }
-        let returned = self.return_unused_memory();
-        let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
-        let all = self.of_family();
-        // A stable sort of the standard library would be 7 KB of code in every program.
-        let mut nearest_first = Vec::with_capacity(all.len());
-        for wanted in [(true, true), (true, false), (false, true), (false, false)] {
-            let nearness = |desc: &TypedHeapsDesc| (desc.segment_group == group, desc.heap_type == heap_type);
-            nearest_first.extend(all.iter().filter(|heaps| nearness(&heaps.desc) == wanted).cloned());
-        }
-        let released = release_from(nearest_first.iter(), size.max(self.source.desc.release_size));
-        let released = returned.saturating_add(released);
-        tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
-        !released.is_zero()
-    }
-
-    /// Calls `create`, and again after empty heaps were released if the device has no memory for `size` bytes beside `heaps`.
-    pub(super) fn with_room<T>(
-        &self,
-        heaps: &TypedHeaps,
-        size: ByteSize,
-        create: impl Fn() -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        match create() {
-            Err(refusal) if refusal.is_shortage() && self.make_room(heaps, size) => create(),
-            made => made,
-        }
-    }
-
     /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, then those of the own kinds of
     /// allocators that are nested with it, and returns their bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
-        let returned = self.return_unused_memory();
-        let (mut heaps, relatives) = (self.all(), self.relatives());
-        heaps.extend(relatives.iter().flat_map(|relative| relative.own()).map(|heaps| Arc::clone(heaps)));
-        returned.saturating_add(release_from(heaps.iter(), bytes.saturating_sub(returned)))
+        let is_of =
+            |heaps: &TypedHeaps| Arc::ptr_eq(&heaps.source, &self.source) || heaps.desc.pool.is_none();
+        self.release_of(&is_of, bytes)
     }
 
-    /// Returns the memory of empty backing buffers and slabs to the heaps, also of allocators that are nested with this one. Heaps that
-    /// are then empty and not kept are released: returns their bytes, which those that other threads create or release meanwhile change.
-    pub(crate) fn return_unused_memory(&self) -> ByteSize {
-        let reserved = || {
-            let totals = self.of_family().into_iter().map(|heaps| heaps.totals().reserved);
-            totals.fold(ByteSize::ZERO, ByteSize::saturating_add)
-        };
-        let before = reserved();
-        let owners = self.relatives().into_iter().map(|relative| relative.source.owner.upgrade());
-        for owner in owners.chain([self.source.owner.upgrade()]).flatten() {
-            owner.release_unused_buffers();
-        }
-        for heaps in self.of_family() {
-            if let Some(set) = heaps.shared.as_default() {
-                set.give_up_unused_slabs();
-            }
-        }
-        before.saturating_sub(reserved())
-    }
-
-    /// Creates a heap, after releasing the empty heaps that limit, budget and pool require. A residency manager makes memory available
-    /// for it.
+    /// Creates a heap, after releasing the empty heaps that limit, budget and pool require.
     pub(crate) fn create_heap(
         &self,
         heaps: &TypedHeaps,
@@ -332,13 +226,31 @@ impl HeapKinds {
         constraints: Constraints,
         limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
-        self.give_back_for(size, limits);
-        let permit = heaps.add_to_pool(size, true)?;
+        let create = || self.create_permitted_heap(heaps, size, constraints);
+        self.with_room(heaps, MemorySource::NewHeap(size), size, limits, create)
+    }
+
+    /// Creates a heap, if limits, pool and device permit it. A residency manager makes memory available for it.
+    pub(super) fn create_permitted_heap(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<Arc<Heap>, Refusal> {
+        let permit = heaps.add_to_pool(size)?;
         let heap = heaps.account_heap(size, constraints, permit, None)?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &heaps.desc.heap);
         }
         Ok(heap)
+    }
+
+    /// Checks whether limits and budget permit the initial heaps of a pool.
+    pub(crate) fn may_create_heaps(&self, heaps: &TypedHeaps, count: u32) -> Result<(), Refusal> {
+        let size = heaps.desc.heap_size;
+        let all = size.checked_mul(count.into()).unwrap_or(ByteSize::MAX);
+        let room = self.check_room(heaps, all, &heaps.limits(self.source.own_constraints()));
+        room.map(drop).map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 
     /// Creates one of the initial heaps of a pool.
@@ -348,8 +260,7 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
-        let create = || self.create_heap(heaps, size, constraints, &heaps.limits(constraints));
-        let heap = self.with_room(heaps, size, create)?;
+        let heap = self.create_heap(heaps, size, constraints, &heaps.limits(constraints))?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
@@ -387,7 +298,11 @@ impl HeapKinds {
     }
 }
 
-fn release_from<'a>(heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>, bytes: ByteSize) -> ByteSize {
+/// Releases empty heaps of at least `bytes` bytes, or all of them, and returns their bytes.
+pub(super) fn release_from<'a>(
+    heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>,
+    bytes: ByteSize,
+) -> ByteSize {
     let mut released = ByteSize::ZERO;
     for heaps in heaps {
         if released >= bytes {
@@ -423,6 +338,15 @@ impl HeapKind {
                 class,
             },
         }
+    }
+
+    /// Returns the limits that apply to granted heaps.
+    pub(crate) fn account_of(granted: &GrantedHeaps, families: &HeapFamilies) -> Account {
+        let heap_type = match granted.family {
+            HeapFamily::Type(heap_type) => heap_type,
+            HeapFamily::Custom(_) => Self::account_of_custom(families),
+        };
+        Account { heap_type, group: granted.segment_group }
     }
 
     /// Returns the heap type to which CUSTOM heaps are charged.

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `take` | the steps by which a request gets a range of a heap; the range, and the resource that is placed in it |
 //! | `committed` | a resource with memory of its own |
-//! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
+//! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator |
+//! | `room` | which empty heaps are released for new memory, and when |
 //! | `typed_heaps`, `engine_desc` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `nesting` | the state that nested allocators share |
 //! | `prefetch` | heaps that are created in advance |
@@ -15,6 +16,7 @@ mod engine_desc;
 mod heap_kinds;
 mod nesting;
 mod prefetch;
+mod room;
 mod striped;
 mod take;
 mod typed_heaps;

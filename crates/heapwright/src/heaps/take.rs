@@ -6,12 +6,13 @@
 //! | spare | an empty heap of a suitable size that is kept, or held by a nested allocator or the parent |
 //! | permitted | a new heap that limit, budget and pool permit without releasing anything |
 //! | any | a free range that only an exhaustive search finds, including free slots of slabs |
-//! | reclaimed | the same, after unused slabs and backing buffers returned their memory |
+//! | reclaimed | the same, after unused slabs and backing buffers of these heaps returned their memory, if that may suffice |
 //! | released | a new heap for which empty heaps are released, or beyond the budget; if it is refused, the smallest possible one |
 //! | reopened | the same, after heaps that a defragmentation is emptying were reopened |
 //! | largest | an empty heap of any sufficient size |
 //!
-//! So a request fails only if no free range of its possible heaps is large enough, and no new heap is permitted.
+//! So a request fails only if no free range of its possible heaps is large enough, and no new heap is permitted. Where the device has no
+//! memory for one, the caller [repeats](HeapKinds::with_device_room) all of this after empty heaps were released.
 //!
 //! No lock is held while the device creates or destroys a heap. With a residency manager, idle heaps are evicted to
 //! keep a new heap within the budget, after empty heaps are released. `NEVER_RESIDENT` allocations never use a heap
@@ -22,16 +23,18 @@ use std::sync::Arc;
 
 use heapwright_core::placement::{
     PlacementAlgorithm, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced, SharedPlacementId,
+    VacatedHeap,
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
 use super::heap_kinds::HeapKinds;
+use super::room::NeededRelease;
 use super::striped::{Stripe, Striped};
-use super::typed_heaps::{Sharing, TypedHeaps};
+use super::typed_heaps::{Passed, Sharing, TypedHeaps};
 use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::source::{AllocationId, Constraints, GivenBack, Heap, Limits, create_placed};
+use crate::source::{AllocationId, Constraints, Heap, LimitKind, Limits, create_placed};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -68,8 +71,10 @@ struct Shortage<'a> {
     sizes: HeapSizes,
     /// Whether a new heap is possible, apart from what is held.
     may_create: bool,
-    /// Whether a heap of the wanted size was permitted and then refused.
+    /// Whether the device refused a heap of the wanted size.
     is_refused: bool,
+    /// Whether the memory of unused slabs and backing buffers was returned.
+    is_reclaimed: bool,
     limits: Limits<'a>,
     refusal: Refusal,
 }
@@ -125,12 +130,13 @@ impl<'a> HeapRequest<'a> {
         }
         self.heaps.prefetch.count_miss();
         let mut shortage = self.shortage()?;
-        for step in steps {
-            if let Some(range) = step(self, &mut shortage)? {
-                return Ok(range);
-            }
+        let mut steps = steps.into_iter();
+        let found = steps.find_map(|step| step(self, &mut shortage).transpose());
+        if shortage.is_reclaimed {
+            // Heaps that became empty for this request may not be worth keeping.
+            self.heaps.pass(Passed::Operations);
         }
-        Err(shortage.refusal)
+        found.unwrap_or(Err(shortage.refusal))
     }
 
     /// Predicts the source of the memory, without the memory of unused slabs and backing buffers, and what
@@ -146,10 +152,9 @@ impl<'a> HeapRequest<'a> {
             return Ok(PredictedMemory::Held);
         }
         for size in sizes.distinct().filter(|_| may_create) {
-            let now = self.may_create(size, &limits, &GivenBack::default());
-            match now.or_else(|_| self.may_create(size, &limits, &self.given_back())) {
-                Ok(()) => return Ok(PredictedMemory::NewHeap(size)),
-                Err(other) => refusal.append(other),
+            match self.kinds.check_room(self.heaps, size, &limits) {
+                Ok(_) => return Ok(PredictedMemory::NewHeap(size)),
+                Err(obstacle) => refusal.append(Refusal::of(MemorySource::NewHeap(size), obstacle)),
             }
         }
         let is_held = self.may_be_held() && self.heaps.has_spare(self.sharing, least, ByteSize::MAX, &limits);
@@ -158,16 +163,17 @@ impl<'a> HeapRequest<'a> {
 
     fn permitted(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         let size = shortage.sizes.wanted;
-        if !shortage.may_create
-            || self.may_create(size, &shortage.limits, &GivenBack::default()).is_err()
-            || !shortage.limits.bytes_over(size)[0].is_zero()
-        {
+        let room = self.kinds.check_room(self.heaps, size, &shortage.limits);
+        let is_beyond_budget = || !shortage.limits.bytes_over(LimitKind::Budget, size).is_zero();
+        if !shortage.may_create || room != Ok(NeededRelease::Nothing) || is_beyond_budget() {
             return Ok(None);
         }
-        if !self.never_releases() {
+        if !self.kinds.source.never_over_allocates() {
             self.heaps.make_way(self.sharing, size);
         }
-        self.create(size, shortage)
+        let made = self.kinds.create_permitted_heap(self.heaps, size, self.constraints);
+        shortage.is_refused = made.as_ref().is_err_and(|refusal| refusal.bytes_refused_by_device().is_some());
+        self.in_created(made, shortage)
     }
 
     fn any(&self, _: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
@@ -179,34 +185,30 @@ impl<'a> HeapRequest<'a> {
     }
 
     fn reclaimed(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        if !self.kinds.return_unused_memory().is_zero() {
-            shortage.limits = self.heaps.limits(self.constraints);
+        let serves = |heap: &VacatedHeap<ByteSize>| match self.sharing {
+            Sharing::Shared => heap.free >= self.placement.size,
+            Sharing::Own => heap.is_empty && heap.heap >= shortage.sizes.least,
+            Sharing::Unmanaged => false,
+        };
+        if !self.kinds.reclaim(self.heaps, serves) {
+            return Ok(None);
         }
+        shortage.is_reclaimed = true;
+        shortage.limits = self.heaps.limits(self.constraints);
         self.found_again(shortage)
     }
 
     fn released(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        if !shortage.may_create {
-            return Ok(None);
-        }
-        for size in shortage.sizes.distinct() {
-            if let Err(refusal) = self.may_create(size, &shortage.limits, &self.given_back()) {
-                shortage.refusal.append(refusal);
+        let (sizes, may_create) = (shortage.sizes, shortage.may_create);
+        for size in sizes.distinct().filter(|_| may_create) {
+            // What the device refused is only requested again after more is released.
+            if size == sizes.wanted && shortage.is_refused {
                 continue;
             }
-            // A heap that was refused is only requested again after more is released.
-            let mut made = None;
-            if !std::mem::take(&mut shortage.is_refused) {
-                made = self.create(size, shortage)?;
+            let made = self.kinds.create_heap(self.heaps, size, self.constraints, &shortage.limits);
+            if let Some(range) = self.in_created(made, shortage)? {
+                return Ok(Some(range));
             }
-            if made.is_none() && self.kinds.make_room(self.heaps, size) {
-                shortage.limits = self.heaps.limits(self.constraints);
-                made = self.create(size, shortage)?;
-            }
-            if made.is_some() {
-                return Ok(made);
-            }
-            shortage.is_refused = false;
         }
         Ok(None)
     }
@@ -246,14 +248,17 @@ impl<'a> HeapRequest<'a> {
         spare.map(|heap| self.in_new(heap)).transpose()
     }
 
-    /// Creates a heap, unless limit, manager or device refuse it.
-    fn create(&self, size: ByteSize, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        match self.kinds.create_heap(self.heaps, size, self.constraints, &shortage.limits) {
+    /// Allocates a range in a heap that was created, unless limit, manager or device refused it.
+    fn in_created(
+        &self,
+        made: Result<Arc<Heap>, Refusal>,
+        shortage: &mut Shortage<'a>,
+    ) -> Result<Option<PlacedRange>, Refusal> {
+        match made {
             Ok(heap) => self.in_new(heap).map(Some),
             Err(refusal) if refusal.fatal.is_some() => Err(refusal),
             Err(refusal) => {
                 shortage.refusal.append(refusal);
-                shortage.is_refused = true;
                 // Empty heaps may have been released for it.
                 shortage.limits = self.heaps.limits(self.constraints);
                 Ok(None)
@@ -265,10 +270,6 @@ impl<'a> HeapRequest<'a> {
         self.sharing != Sharing::Unmanaged
     }
 
-    fn never_releases(&self) -> bool {
-        self.kinds.source.never_over_allocates()
-    }
-
     /// Returns the possible sizes of a new heap.
     fn shortage(&self) -> Result<Shortage<'a>, Refusal> {
         let least = self.heaps.engine(self.sharing).least_heap_size(&self.placement);
@@ -277,18 +278,25 @@ impl<'a> HeapRequest<'a> {
         let planned = self.heaps.new_heap_size(self.sharing, &self.placement)?.min(largest);
         let sizes = HeapSizes { wanted: least, least };
         let limits = self.heaps.limits(self.constraints);
-        let refused =
-            |limits, refusal| Ok(Shortage { sizes, may_create: false, is_refused: false, limits, refusal });
+        let new = |sizes, may_create, limits, refusal| Shortage {
+            sizes,
+            may_create,
+            is_refused: false,
+            is_reclaimed: false,
+            limits,
+            refusal,
+        };
         if planned < least {
             // The request exceeds the limit, or the one size of the pool's heaps.
             let limit = if least > largest { largest } else { planned };
-            return refused(limits, Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit }));
+            let refusal = Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit });
+            return Ok(new(sizes, false, limits, refusal));
         }
         if !self.constraints.may_create_heap {
-            return refused(limits, Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom));
+            return Ok(new(sizes, false, limits, Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom)));
         }
         let sizes = self.sizes(planned, least, &limits);
-        Ok(Shortage { sizes, may_create: true, is_refused: false, limits, refusal: Refusal::default() })
+        Ok(new(sizes, true, limits, Refusal::default()))
     }
 
     /// Returns the possible sizes of a new heap of `planned` bytes, of which the request needs `least`.
@@ -319,26 +327,13 @@ impl<'a> HeapRequest<'a> {
 
     /// Returns how much of `size` bytes budget and limits permit, after empty heaps are released.
     fn bytes_left(&self, size: ByteSize, limits: &Limits<'_>) -> ByteSize {
-        let over = limits.bytes_over(size);
+        let over = LimitKind::ALL.map(|kind| limits.bytes_over(kind, size));
         if over == <[ByteSize; 3]>::default() {
             return size;
         }
-        let given_back = self.given_back().bytes;
+        let given_back = self.kinds.given_back(self.heaps, false).bytes;
         let over = over.iter().zip(given_back).map(|(over, given_back)| over.saturating_sub(given_back));
         size.saturating_sub(over.max().unwrap_or_default())
-    }
-
-    fn given_back(&self) -> GivenBack {
-        self.kinds.given_back(self.heaps)
-    }
-
-    /// Checks whether a heap of `size` bytes may be created after some memory is released, apart from the device's
-    /// decision.
-    fn may_create(&self, size: ByteSize, limits: &Limits<'_>, given_back: &GivenBack) -> Result<(), Refusal> {
-        let permitted = limits.check(size, given_back);
-        let may_have =
-            |()| self.heaps.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(given_back.heap_count));
-        permitted.and_then(may_have).map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 }
 
@@ -394,6 +389,8 @@ pub(crate) struct PlacedRange {
     alignment_log2: u8,
     /// Whether dropping it frees the range.
     is_held: bool,
+    /// Whether the heap is kept when dropping this leaves it empty.
+    keeps_heap: bool,
 }
 
 // SAFETY: the pointer stands for an `Arc` of a type that is `Send` and `Sync`, and all other fields are both.
@@ -416,7 +413,8 @@ impl PlacedRange {
     ) -> Self {
         let SharedPlaced { id, range, heap } = placed;
         let alignment_log2 = u8::try_from(alignment.log2()).unwrap_or(0);
-        let placed = Self { heaps, heap, id, range, sharing, alignment_log2, is_held: true };
+        let placed =
+            Self { heaps, heap, id, range, sharing, alignment_log2, is_held: true, keeps_heap: false };
         if placed.heap().take_prefetched() {
             placed.heaps.prefetch.count_eliminated();
         }
@@ -428,8 +426,17 @@ impl PlacedRange {
         self.is_held = false;
     }
 
+    /// Keeps the heap in the engine when dropping this leaves it empty.
+    pub(crate) fn keep_heap(&mut self) {
+        self.keeps_heap = true;
+    }
+
     pub(crate) fn range(&self) -> HeapRange {
         self.range
+    }
+
+    pub(crate) fn placement(&self) -> SharedPlacementId {
+        self.id
     }
 
     pub(crate) fn alignment(&self) -> Alignment {
@@ -476,7 +483,12 @@ impl Drop for PlacedRange {
         if !self.is_held {
             return;
         }
-        match self.heaps.engine(self.sharing).free(self.id) {
+        let engine = self.heaps.engine(self.sharing);
+        let freed = match engine.as_default().filter(|_| self.keeps_heap) {
+            None => engine.free(self.id),
+            Some(set) => set.free_and_keep(self.id).map(|()| Vec::new()),
+        };
+        match freed {
             Ok(left) if left.is_empty() => {}
             Ok(left) => self.heaps.recycle_own(left, self.sharing),
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, PlacementRule,
+    PlacementRequest, PlacementRule, SharedPlacementId,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -15,7 +15,7 @@ use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Nesting;
 use super::prefetch::{CreatedHeap, Prefetch};
 use crate::desc::SuballocationAlgorithm;
-use crate::error::{MemorySource, Refusal};
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
@@ -210,39 +210,41 @@ impl TypedHeaps {
         self.siblings().iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
-    /// Returns how many heaps of a pool may be released, and how many of its empty ones may not. O(n) for n empty heaps.
-    pub(crate) fn releasable_and_kept(&self) -> (u64, u64) {
-        let Some(pool) = &self.pool_heaps else { return (0, 0) };
-        let is_regular = |heap: &Arc<Heap>| heap.size() == self.desc.heap_size;
-        let mut empty = self.shared.map_empty(is_regular);
-        empty.extend(self.dedicated.map_empty(is_regular));
-        let regular = empty.iter().filter(|&&is_regular| is_regular).count();
-        let releasable = pool.releasable(regular as u64, (empty.len() - regular) as u64);
-        (releasable, empty.len() as u64 - releasable)
-    }
-
-    /// Returns the bytes of the empty heaps that may be released. O(1), and for a pool that keeps some O(n) for n empty heaps.
-    pub(crate) fn releasable_bytes(&self) -> ByteSize {
-        let empty = self.totals().empty;
-        if self.desc.min_heap_count == 0 {
-            return empty;
-        }
-        let (_, kept) = self.releasable_and_kept();
-        empty.saturating_sub(self.desc.heap_size.checked_mul(kept).unwrap_or(empty))
-    }
-
-    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released if the new one `replaces`
-    /// it.
-    pub(super) fn add_to_pool(&self, size: ByteSize, replaces: bool) -> Result<Option<HeapPermit>, Refusal> {
-        let Some(pool) = &self.pool_heaps else { return Ok(None) };
-        let add = || pool.add(size == self.desc.heap_size).map(Some);
-        let added = match add() {
-            Err(_) if replaces && !self.source.never_over_allocates() => {
-                drop(self.take_leaving(ByteSize::new(1)));
-                add()
-            }
-            added => added,
+    /// Returns the number and the bytes of the empty heaps that may be released: of those that are empty, and with `unused` also of those
+    /// in which only slabs without used slots and these backing buffers are. O(1), with `unused` or for a pool O(n) for n of them.
+    pub(crate) fn releasable(&self, unused: Option<&[SharedPlacementId]>) -> (u64, ByteSize) {
+        let vacated =
+            unused.and_then(|unused| Some(self.shared.as_default()?.vacated(unused, Self::size_of)));
+        let vacated = vacated.into_iter().flatten().filter(|heap| heap.is_empty).map(|heap| heap.heap);
+        let Some(pool) = &self.pool_heaps else {
+            let totals = self.totals();
+            return vacated.fold((totals.empty_heap_count, totals.empty), |(count, bytes), size| {
+                (count + 1, bytes.saturating_add(size))
+            });
         };
+        let mut sizes = self.shared.map_empty(Self::size_of);
+        sizes.extend(self.dedicated.map_empty(Self::size_of));
+        sizes.extend(vacated);
+        let (regular, others): (Vec<_>, Vec<_>) =
+            sizes.into_iter().partition(|&size| size == self.desc.heap_size);
+        let count = pool.releasable(regular.len() as u64);
+        let regular = self.desc.heap_size.checked_mul(count).unwrap_or(ByteSize::MAX);
+        (count + others.len() as u64, others.into_iter().fold(regular, ByteSize::saturating_add))
+    }
+
+    fn size_of(heap: &Arc<Heap>) -> ByteSize {
+        heap.size()
+    }
+
+    /// Checks whether a pool may have one more heap after `released` of its heaps are released.
+    pub(super) fn check_heap_count(&self, released: u64) -> Result<(), Obstacle> {
+        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
+    }
+
+    /// Counts a new heap of a pool.
+    pub(super) fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+        let Some(pool) = &self.pool_heaps else { return Ok(None) };
+        let added = pool.add(size == self.desc.heap_size).map(Some);
         added.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 
@@ -330,7 +332,7 @@ impl TypedHeaps {
         constraints: Constraints,
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, self.add_to_pool(size, false)?, existing)?;
+        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, existing)?;
         heap.mark_prefetched();
         if let Some(recording) = &self.source.recording {
             let pool = match self.recorded_pool.get().map(Weak::upgrade) {

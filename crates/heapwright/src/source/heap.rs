@@ -156,10 +156,9 @@ impl PoolHeaps {
         Ok(())
     }
 
-    /// Returns how many empty heaps may be released, of which `regular` have the pool's heap size and `others` have not.
-    pub(crate) fn releasable(&self, regular: u64, others: u64) -> u64 {
-        let surplus = self.regular_count.load(Ordering::Relaxed).saturating_sub(self.least);
-        others.saturating_add(regular.min(surplus))
+    /// Returns how many of the `empty` heaps that have the pool's heap size may be released.
+    pub(crate) fn releasable(&self, empty: u64) -> u64 {
+        empty.min(self.regular_count.load(Ordering::Relaxed).saturating_sub(self.least))
     }
 
     /// Counts one more heap, if the limit permits it.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapRetention, HeapTally};
+use heapwright_core::placement::{HeapRetention, HeapTally, SharedPlacementId};
 use heapwright_d3d12::*;
 
 use super::accounts::{Account, Accounts, Charge, Charged, Limited, VideoMemory};
@@ -23,8 +23,12 @@ use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// The allocator, as its heaps see it: the only way by which they call what is above them.
 pub(crate) trait Owner: Any + Send + Sync {
-    /// Returns the memory of empty backing buffers to the heaps.
-    fn release_unused_buffers(&self);
+    /// Returns the ranges of the unused backing buffers, each with the number of the heaps that it is in.
+    fn unused_buffers(&self) -> Vec<(u64, SharedPlacementId)>;
+
+    /// Returns the memory of the unused backing buffers in the heaps of certain numbers to these heaps. `keeps_heaps` says whether heaps
+    /// that are empty then stay even if they are not worth keeping.
+    fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool);
 
     /// Counts a frame of the allocator that this one is nested in.
     fn pass_frame_of_parent(&self);
@@ -210,6 +214,12 @@ impl HeapSource {
         known.map_or(ByteSize::ZERO, |(demand, budget)| demand.saturating_sub(budget))
     }
 
+    /// Returns whether `size` more bytes would exceed the budget of a segment group, if it is known.
+    pub(crate) fn exceeds_budget(&self, group: SegmentGroup, size: ByteSize) -> Option<bool> {
+        let (usage, budget) = self.accounts.video_memory.usage_and_budget(group)?;
+        Some(usage.saturating_add(size) > budget)
+    }
+
     /// Returns what limits more memory with these heap flags. The budgets are those of now.
     pub(crate) fn limits(
         &self,
@@ -219,10 +229,17 @@ impl HeapSource {
     ) -> Limits<'_> {
         Limits {
             account,
+            flags,
+            constraints,
             budget: self.budget(account.group, flags, constraints),
             of_type: self.accounts.of_type(account.heap_type),
             of_group: self.accounts.of_group(account.group),
         }
+    }
+
+    /// Returns the same limits with the budgets of now.
+    pub(crate) fn limits_of_now(&self, limits: &Limits<'_>) -> Limits<'_> {
+        self.limits(limits.account, limits.flags, limits.constraints)
     }
 
     fn budget(&self, group: SegmentGroup, flags: D3D12_HEAP_FLAGS, constraints: Constraints) -> Budget {
@@ -298,10 +315,12 @@ impl HeapSource {
         match (made, managed) {
             (Some(Err(refusal)), _) => Err(refusal),
             (Some(Ok(object)), Ok(managed)) => Ok((object, Some(managed), charge)),
-            (_, Err(error)) if error.is_out_of_memory() => {
+            (_, Err(error)) if error.is_over_budget() => {
                 let (usage, budget) = manager.usage_and_budget(group);
                 Err(refuse(Obstacle::Budget { group, budget, usage }))
             }
+            // The device could not page.
+            (_, Err(error)) if error.is_out_of_memory() => Err(refuse(Obstacle::Device(error.hresult()))),
             (_, Err(error)) => Err(error.into()),
             (None, Ok(_)) => Err(Error::device("ResidencyManager::create_heap", E_FAIL).into()),
         }
@@ -324,6 +343,8 @@ impl HeapSource {
 /// released memory.
 pub(crate) struct Limits<'a> {
     pub(crate) account: Account,
+    flags: D3D12_HEAP_FLAGS,
+    constraints: Constraints,
     budget: Budget,
     /// The allocator's limit for the heap type.
     of_type: Limited<'a>,
@@ -331,29 +352,56 @@ pub(crate) struct Limits<'a> {
     of_group: Limited<'a>,
 }
 
+/// What limits memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitKind {
+    /// The allocator's limit for the heap type.
+    HeapType,
+    /// The allocator's limit for the segment group, a share of the budget.
+    SegmentGroup,
+    /// The operating system's budget, towards which the heaps of all nested allocators count.
+    Budget,
+}
+
+impl LimitKind {
+    pub(crate) const ALL: [Self; 3] = [Self::HeapType, Self::SegmentGroup, Self::Budget];
+}
+
 /// The memory that may be released before new memory is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct GivenBack {
-    /// Bytes that count towards the budget, the limit of the heap type, and that of the segment group.
+    /// Bytes that count towards each limit, in the order of [`LimitKind::ALL`].
     pub(crate) bytes: [ByteSize; 3],
     /// Heaps of the kind, if it is a pool's.
     pub(crate) heap_count: u64,
 }
 
+impl GivenBack {
+    /// Returns the bytes that count towards a limit.
+    pub(crate) fn bytes_of(&self, kind: LimitKind) -> ByteSize {
+        self.bytes[kind as usize]
+    }
+}
+
 impl Limits<'_> {
     /// Checks whether `size` more bytes are permitted after some memory is released.
     pub(crate) fn check(&self, size: ByteSize, given_back: &GivenBack) -> Result<(), Obstacle> {
-        let [of_budget, of_type, of_group] = given_back.bytes;
+        let [of_type, of_group, of_budget] = given_back.bytes;
         self.budget.check(size, of_budget)?;
         self.of_type.check(size, of_type)?;
         self.of_group.check(size, of_group)
     }
 
-    /// Returns the bytes by which `size` more bytes would exceed the budget, the limit of the heap type, and that of the segment group.
-    pub(crate) fn bytes_over(&self, size: ByteSize) -> [ByteSize; 3] {
-        let over_budget =
-            self.budget.known.map(|(used, budget)| used.saturating_add(size).saturating_sub(budget));
-        [over_budget.unwrap_or_default(), self.of_type.bytes_over(size), self.of_group.bytes_over(size)]
+    /// Returns the bytes by which `size` more bytes would exceed a limit. The budget counts also where it may be exceeded.
+    pub(crate) fn bytes_over(&self, kind: LimitKind, size: ByteSize) -> ByteSize {
+        match kind {
+            LimitKind::HeapType => self.of_type.bytes_over(size),
+            LimitKind::SegmentGroup => self.of_group.bytes_over(size),
+            LimitKind::Budget => self
+                .budget
+                .known
+                .map_or(ByteSize::ZERO, |(used, budget)| used.saturating_add(size).saturating_sub(budget)),
+        }
     }
 
     /// Returns the bytes that the allocator's limits leave.

@@ -195,7 +195,10 @@ impl TransientHeaps {
         let (heaps, constraints) = (&self.pools[pool].1.heaps, inner.heaps.source.own_constraints());
         let placement = PlacementRequest::new(size, alignment);
         let request = HeapRequest::new(&inner.heaps, heaps, placement, constraints);
-        let range = request.take().map_err(|refusal| self.refused(size, refusal))?;
+        let account = heaps.desc.account();
+        let near = || inner.heaps.with_device_room(account, || inner.retried(|| request.take()));
+        let range = inner.heaps.with_any_room(account, near);
+        let range = range.map_err(|refusal| self.refused(size, refusal))?;
         Ok(Heap { kind, range: Arc::new(range) })
     }
 

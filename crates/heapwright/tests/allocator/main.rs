@@ -9,6 +9,7 @@ mod allocator_desc;
 mod allocator_flags;
 mod basics;
 mod committed;
+#[allow(clippy::undocumented_unsafe_blocks, reason = "every call there is one of D3D12's, on live objects")]
 #[path = "../defragmentation/copying_queue.rs"]
 mod copying_queue;
 #[path = "../counting_allocator/mod.rs"]

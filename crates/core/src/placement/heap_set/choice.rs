@@ -1,7 +1,7 @@
 //! The choice of a heap for requests that ask for more than any good place, and of empty heaps to take away.
 
 use super::super::heap_index::IndexedHeaps as _;
-use super::{FoundRange, HeapSet, HeapUse, Placed, PlacementError, Slot, check_size};
+use super::{FoundRange, HeapSet, HeapUse, Placed, PlacementError, PlacementId, Slot, check_size};
 use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
@@ -15,6 +15,17 @@ pub(crate) enum HeapChoice {
     /// A heap of its own. It comes from the same set as all others and returns to it, so that heaps are reused in both
     /// directions.
     Own,
+}
+
+/// A heap as it would be if nothing unused were in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VacatedHeap<T> {
+    /// The value for the heap.
+    pub heap: T,
+    /// The number of free bytes; zero if the heap is being emptied and something would be left in it.
+    pub free: ByteSize,
+    /// Whether nothing would be left in the heap.
+    pub is_empty: bool,
 }
 
 /// The number of heaps, from the lowest number on, that are examined for the lowest offset before the request is placed
@@ -166,6 +177,29 @@ impl<H> HeapSet<H> {
         self.reopen_all(true);
         let (slot, size) = self.find_empty_fitting(at_least, at_most)?;
         Some((size, self.remove(slot)))
+    }
+
+    /// See [`SharedHeapSet::vacated`](crate::placement::SharedHeapSet::vacated). `unused` are live allocations, each once.
+    pub(crate) fn vacated<T>(
+        &self,
+        mut unused: Vec<PlacementId>,
+        mut of: impl FnMut(&H) -> T,
+    ) -> Vec<VacatedHeap<T>> {
+        unused.sort_unstable_by_key(|id| id.heap());
+        let of_heap = |ids: &[PlacementId]| {
+            let entry = self.table.entries.get(ids.first()?.heap() as usize)?;
+            let heap = entry.heap.as_ref()?;
+            let ranges = ids.iter().filter_map(|id| heap.suballocator.range_of(id.suballocation()).ok());
+            let (mut free, mut count) = (heap.suballocator.free_size(), 0);
+            for range in ranges {
+                (free, count) = (free.saturating_add(range.size()), count + 1);
+            }
+            let is_empty = count == heap.suballocator.allocation_count();
+            // Nothing is placed in a closed heap that is not empty.
+            let free = if heap.class == HeapUse::Closed && !is_empty { ByteSize::ZERO } else { free };
+            Some(VacatedHeap { heap: of(&heap.payload), free, is_empty })
+        };
+        unused.chunk_by(|one, next| one.heap() == next.heap()).filter_map(of_heap).collect()
     }
 
     /// Returns the heap that [`take_empty_fitting`](Self::take_empty_fitting) would remove, and its size. O(1).

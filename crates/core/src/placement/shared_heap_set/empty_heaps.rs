@@ -3,6 +3,7 @@
 use super::{SharedHeapSet, SharedPlacementId};
 use crate::ByteSize;
 use crate::placement::PlacementError;
+use crate::placement::heap_set::VacatedHeap;
 use crate::sync::lock;
 
 impl<H: Clone> SharedHeapSet<H> {
@@ -65,6 +66,28 @@ impl<H: Clone> SharedHeapSet<H> {
         let (heaps, mut mapped) = (lock(&self.heaps.0), Vec::new());
         heaps.empty_heaps().for_each(|heap| mapped.push(of(heap)));
         mapped
+    }
+
+    /// Frees an allocation that is in no slab, and keeps its heap even if that is empty then. Heaps that are not worth keeping leave with
+    /// [`pass_operations`](Self::pass_operations). O(1).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the id is not live in a heap of this set.
+    pub fn free_and_keep(&self, id: SharedPlacementId) -> Result<(), PlacementError> {
+        lock(&self.heaps.0).free_and_keep(id.0)
+    }
+
+    /// Returns what the heaps would be if slabs without used slots returned their memory and the allocations `unused`, which are in no
+    /// slab, were freed. Heaps that would not change are left out. `of` is called with the owner's handle of each. O(n log n) for n slabs
+    /// without used slots and `unused` allocations, and O(lanes).
+    pub fn vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<VacatedHeap<T>> {
+        let mut ids: Vec<_> = unused.iter().map(|id| id.0).collect();
+        self.used_lanes().for_each(|lane| ids.extend(lock(&lane.0).unused()));
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        lock(&self.heaps.0).vacated(ids, of)
     }
 
     /// Returns the number of allocations in the heap of a live allocation, where a slab counts as one.

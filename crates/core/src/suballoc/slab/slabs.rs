@@ -215,6 +215,13 @@ impl SlabRings {
         std::iter::successors(or_none(self.first(class)), move |&index| or_none(self[index].next))
     }
 
+    /// Iterates over the slabs of a class without a used slot, which are the last of its ring. O(1) each.
+    pub(super) fn empty_in(&self, class: SizeClass) -> impl Iterator<Item = SlabIndex> {
+        let head = SlabIndex::head(class);
+        let or_none = move |index: SlabIndex| (index != head && self[index].is_empty()).then_some(index);
+        std::iter::successors(or_none(self.last(class)), move |&index| or_none(self[index].previous))
+    }
+
     /// Inserts a slab that is in no ring at the front of the ring of its class.
     pub(super) fn link_first(&mut self, index: SlabIndex) {
         let head = SlabIndex::head(self[index].class);

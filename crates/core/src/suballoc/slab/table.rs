@@ -312,6 +312,12 @@ impl<P> SlabTable<P> {
         self.take_empty_of(class)
     }
 
+    /// Iterates over the memory of the slabs without a used slot. O(classes), and O(1) each.
+    pub(crate) fn empty_parents(&self) -> impl Iterator<Item = &P> {
+        let empty = SizeClass::rings().flat_map(|class| self.slabs.empty_in(class));
+        empty.filter_map(|index| self.parent(index.number()))
+    }
+
     fn take_empty_of(&mut self, class: SizeClass) -> Option<P> {
         let index = self.slabs.last(class);
         self.slabs.unlink(index);

@@ -1,6 +1,7 @@
 //! When memory is short, free ranges are used before a request is refused, and empty heaps are released.
 
 mod budget_share;
+mod fallbacks;
 mod near_limits;
 
 use crate::gpu::*;

@@ -42,6 +42,7 @@ fn request(size: BoxedStrategy<u64>, imported: u32) -> impl Strategy<Value = Req
         2 => Just(Kind::Held),
         2 => Just(Kind::Own),
         1 => Just(Kind::Committed),
+        2 => Just(Kind::Preferred),
         2 => Just(Kind::Part),
         imported => Just(Kind::Imported),
     ];
@@ -58,7 +59,7 @@ fn request(size: BoxedStrategy<u64>, imported: u32) -> impl Strategy<Value = Req
             // A part is of a buffer that the CPU writes, and is in no pool.
             let (in_pool, is_upload, is_texture) =
                 if kind == Kind::Part { (false, true, false) } else { (in_pool, is_upload, is_texture) };
-            let in_pool = in_pool && !matches!(kind, Kind::Committed | Kind::Imported);
+            let in_pool = in_pool && !matches!(kind, Kind::Committed | Kind::Preferred | Kind::Imported);
             let is_upload = is_upload && kind != Kind::Imported;
             Request { of, in_pool, is_upload, is_texture, kind, within_budget, is_tight, size }
         },
@@ -101,12 +102,14 @@ fn setup() -> impl Strategy<Value = Setup> {
         1 => Just(EmptyHeapPolicy::FixedPool),
     ];
     let limit = || prop_oneof![Just(None), (1_u16..160).prop_map(Some), (100_u16..4000).prop_map(Some)];
-    let of_one = (flags, policy, (limit(), limit()), (0_u16..80, 0_u32..3, 0_u32..4));
+    let share = prop_oneof![3 => Just(None), 1 => (1_u8..=100).prop_map(Some)];
+    let of_one = (flags, policy, (limit(), limit(), share), (0_u16..80, 0_u32..3, 0_u32..4));
     let pools_hold = prop::sample::select(vec![ResourceKind::Buffers, ResourceKind::Any]);
     (prop::array::uniform2(of_one), pools_hold).prop_map(|([a, b], pools_hold)| Setup {
         flags: [a.0, b.0],
         policies: [a.1, b.1],
-        limits: [a.2, b.2],
+        limits: [(a.2.0, a.2.1), (b.2.0, b.2.1)],
+        shares: [a.2.2, b.2.2],
         pools: [a.3, b.3],
         pools_hold,
         algorithm: SuballocationAlgorithm::Default,

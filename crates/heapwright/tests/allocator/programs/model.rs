@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Held,
     Own,
     Committed,
+    /// Committed, or else in a shared heap.
+    Preferred,
     /// Possibly a part of a buffer.
     Part,
     /// A resource with memory of its own that the application created, imported.
@@ -81,6 +83,8 @@ pub(crate) struct Setup {
     pub(crate) policies: [EmptyHeapPolicy; 2],
     /// Limits of DEFAULT and UPLOAD in units of 64 KiB, for each allocator.
     pub(crate) limits: [(Option<u16>, Option<u16>); 2],
+    /// Limit of each segment group, in percent of its budget, for each allocator.
+    pub(crate) shares: [Option<u8>; 2],
     /// Heap size in units of 64 KiB, minimum and maximum number of heaps, for each allocator's pool.
     pub(crate) pools: [(u16, u32, u32); 2],
     /// What the pools hold: `Any` where the device allows it.
@@ -145,6 +149,7 @@ impl Program {
             limits: HeapLimits {
                 default: units(setup.limits[of].0),
                 upload: units(setup.limits[of].1),
+                share_of_budget: setup.shares[of].map(|percent| f64::from(percent) / 100.0),
                 ..Default::default()
             },
             ..Default::default()
@@ -304,6 +309,7 @@ impl Program {
                 ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_FALLBACK
             }
             Kind::Committed => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            Kind::Preferred => ResourceAllocationFlags::PREFER_COMMITTED,
             Kind::Part => {
                 ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
                     | ResourceAllocationFlags::NEVER_FALLBACK
@@ -343,7 +349,7 @@ impl Program {
         let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { D3D12_RESOURCE_STATE_COMMON };
         let resource = ResourceDesc::in_state(&desc, state);
         let probed = self.allocators[of].probe(&place, resource);
-        let held_before = self.reserved();
+        let (held_before, deferred_before) = (self.reserved(), self.deferred_count());
         match self.allocators[of].create(&place, resource) {
             Ok(allocation) => {
                 if let (Ok(Prediction { decision, size, memory, .. }), true) =
@@ -373,8 +379,20 @@ impl Program {
                 assert!(error.is_out_of_memory() || error.is_over_budget(), "{error}");
                 assert!(probed.is_err(), "{request:?}: {probed:?}, and then {error}");
                 self.check_refusal(&request, &resource, &error);
+                // Operations that release what was not used for long are more than a program has.
+                let is_quiet = self.next <= 100 && self.deferred_count() == deferred_before;
+                let is_by_device = error.to_string().contains("E_OUTOFMEMORY");
+                assert!(
+                    !is_quiet || is_by_device || self.reserved() == held_before,
+                    "{request:?}: {} of {held_before} B are held after {error}",
+                    self.reserved()
+                );
             }
         }
+    }
+
+    fn deferred_count(&self) -> u64 {
+        self.allocators.iter().map(|allocator| allocator.stats().deferred_count).sum()
     }
 
     /// Imports a committed resource, if the device has memory for one.
@@ -468,9 +486,21 @@ impl Program {
         let limit = if is_upload && !in_pool { limits.1 } else { limits.0 };
         let type_name = if in_pool { HeapTypeName::Default } else { name };
         let reserved = held_in(&reports[of], type_name);
+        let is_unified = self.unlimited.caps().architecture != Architecture::Discrete;
+        let is_local = type_name == HeapTypeName::Default || is_unified;
+        let types = [HeapTypeName::Default, HeapTypeName::Upload];
+        let types = types.into_iter().filter(|&name| is_unified || name == type_name);
+        let in_group: u64 = types.map(|name| held_in(&reports[of], name)).sum();
+        let share = self.setup.shares[of].map(|percent| {
+            let group = if is_local { SegmentGroup::Local } else { SegmentGroup::NonLocal };
+            let budget = VideoMemoryInfo::query(&self.gpu.adapter, group).expect("answered").budget.get();
+            // Rounded down, with what a product of fractions may lose.
+            (budget * u64::from(percent) / 100).saturating_sub(1)
+        });
         if kind != Kind::Committed && !in_pool {
             // Empty heaps of the other allocator are used, too, if the limit permits it.
             let rest = limit.map_or(u64::MAX, |limit| (u64::from(limit) * UNIT).saturating_sub(reserved));
+            let rest = rest.min(share.map_or(u64::MAX, |share| share.saturating_sub(in_group)));
             let others = reports[1 - of].heaps.iter().filter(is_of_kind);
             for heap in others.filter(|heap| heap.allocations.is_empty() && heap.size.get() <= rest) {
                 assert!(heap.size.get() < size, "{request:?}: {size} B in {heap:?} of the other: {error}");
@@ -491,13 +521,13 @@ impl Program {
             let heaps = reports[of].heaps.iter();
             heaps.filter(|heap| is_releasable(of, heap) && is_counted(heap)).map(|heap| heap.size.get()).sum()
         };
-        let of_type = if in_pool { HeapType::Default } else { heap_type };
         let is_over_limit = limit.is_some_and(|limit| {
             reserved - empty(of, &|heap| heap.heap_type == type_name) + least > u64::from(limit) * UNIT
         });
         let group = VideoMemoryInfo::query(&self.gpu.adapter, SegmentGroup::Local).expect("answered");
-        let is_unified = self.unlimited.caps().architecture != Architecture::Discrete;
-        let is_local = of_type == HeapType::Default || is_unified;
+        let is_over_share = share.is_some_and(|share| {
+            in_group - empty(of, &|heap| is_unified || heap.heap_type == type_name) + least > share
+        });
         let needs_budget =
             within_budget || self.setup.flags[of].contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
         let empty_in_group: u64 =
@@ -511,7 +541,7 @@ impl Program {
             in_pool && pool_most.max(pool_least) > 0 && in_use >= pool_most.max(pool_least) as usize;
         let is_too_large = shares_pool && pool_size != 0 && size > pool_size;
         assert!(
-            is_over_limit || is_over_budget || is_pool_full || is_too_large,
+            is_over_limit || is_over_share || is_over_budget || is_pool_full || is_too_large,
             "{request:?}: {size} B, {reserved} reserved of {limit:?} units, {} used of {}: {error}",
             group.current_usage,
             group.budget,
