@@ -91,7 +91,7 @@ unsafe extern "system" fn execute_command_lists(
                     execute(manager, queue, command_lists, &lists)?;
                 }
                 // Without a queue or lists, the heaps are made resident alone.
-                _ => lists.into_iter().try_for_each(|list| manager.prefetch(list))?,
+                _ => lists.into_iter().try_for_each(|list| prefetch(manager, list))?,
             }
             Ok(S_OK)
         })
@@ -120,6 +120,17 @@ unsafe fn residency_lists_of<'a>(
         })
     };
     lists.iter().enumerate().map(list_of).collect()
+}
+
+/// Makes the heaps of a list resident. Heaps that exceed the budget by themselves are an error only where a submission would be one.
+fn prefetch(manager: &ResidencyManager, list: &ResidencyList) -> Result<(), Error> {
+    match manager.prefetch(list) {
+        Err(error) if error.is_over_budget() && !manager.is_always_in_budget() => {
+            tracing::warn!("IResidencyManager::ExecuteCommandLists: {error}");
+            Ok(())
+        }
+        prefetched => prefetched,
+    }
 }
 
 /// Executes command lists, each with the residency list beside it.

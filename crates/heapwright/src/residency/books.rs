@@ -247,6 +247,18 @@ impl Books {
         }
     }
 
+    /// Returns whether the budgets suffice for heaps, whatever else is in use now.
+    #[inline]
+    pub(super) fn may_hold(&self, heaps: &[ManagedHeapId]) -> bool {
+        let state = self.lock_updated();
+        SegmentGroup::ALL.into_iter().all(|group| {
+            let of_group =
+                heaps.iter().filter_map(|&id| state.planner.heap(id)).filter(|heap| heap.group == group);
+            let sum = of_group.fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size));
+            sum.is_zero() || sum <= state.planner.memory(group).budget
+        })
+    }
+
     /// Returns whether the usage of a segment group exceeds its budget.
     #[inline]
     pub(super) fn is_over_budget(&self) -> bool {

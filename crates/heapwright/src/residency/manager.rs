@@ -243,13 +243,15 @@ impl ResidencyManager {
         }
     }
 
-    /// Makes the heaps of a list resident before they are used, if that is possible without waiting.
+    /// Makes the heaps of a list resident before they are used, if that is possible within the budget and without
+    /// waiting. Otherwise does nothing: until the GPU has finished with other heaps, or until they have arrived, they cannot be evicted.
     ///
-    /// They may be evicted again before they are used; [`ResidencyHeap::lock`] prevents that.
+    /// The heaps may be evicted again before they are used; [`ResidencyHeap::lock`] prevents that.
     ///
     /// # Errors
     ///
-    /// Out of memory if the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
+    /// Out of memory if the heaps exceed the budget by themselves, or if the device has no memory for them; invalid
+    /// argument as [`execute_command_lists`](Self::execute_command_lists).
     #[inline]
     pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
         let prefetch = || submit::prefetch(&self.pager, list);
@@ -462,8 +464,10 @@ impl ResidencyManager {
     }
 
     /// Returns whether usage must never exceed the budget.
+    #[must_use]
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn is_always_in_budget(&self) -> bool {
+    pub fn is_always_in_budget(&self) -> bool {
         self.pager.always_in_budget
     }
 

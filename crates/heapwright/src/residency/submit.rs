@@ -209,13 +209,17 @@ unsafe fn hand_over(
     Ok(())
 }
 
-/// Makes the heaps of a list resident, without a submission and without waiting.
+/// Makes the heaps of a list resident, without a submission, if that is possible without waiting and within the budget. If there is
+/// no room for them yet, does nothing.
 #[inline]
 pub(super) fn prefetch(pager: &Pager, list: &ResidencyList) -> Result<(), Error> {
     let heaps = list.read(pager.number, <[_]>::to_vec)?;
     let list_ends = [heaps.len()];
-    let request = PlanRequest { may_wait: false, may_exceed: false, ..pager.request(&heaps, &list_ends) };
-    pager.page_now(request).map(drop)
+    let request = PlanRequest { hurries: true, may_exceed: false, ..pager.request(&heaps, &list_ends) };
+    let paged = pager.page_if_possible(request);
+    paged.or_else(
+        |error| if error.is_over_budget() && pager.books.may_hold(&heaps) { Ok(()) } else { Err(error) },
+    )
 }
 
 /// Submits the command lists to a queue in one call.

@@ -230,7 +230,8 @@ fn a_prefetch_waits_for_nothing() {
     let gate = scene.block(&queue);
     let used = scene.work(&things[..3]);
     let value = scene.execute(&queue, &[&used]).expect("executed");
-    refused(scene.manager.prefetch(&wanted.list), Error::is_over_budget);
+    scene.manager.prefetch(&wanted.list).expect("there is no room yet");
+    assert!(!things[3].is_resident(), "nothing was done");
     scene.check_books(&things);
     gate.open();
     scene.wait(&queue, value);
@@ -239,6 +240,38 @@ fn a_prefetch_waits_for_nothing() {
     let paged_in = scene.manager.stats().local.bytes_paged_in;
     scene.run(&queue, &[&wanted]);
     assert_eq!(scene.manager.stats().local.bytes_paged_in, paged_in, "it was there already");
+    scene.finish(things);
+}
+
+/// One prefetch after another, each within the budget: the later ones do nothing until the heaps of the first have arrived.
+#[test]
+fn prefetches_may_follow_each_other_directly() {
+    let front = Front::Newest;
+    let faults = Faults::new(None, E_FAIL);
+    let (scene, queue, things) = Scene::on(open("discrete"), front, faults, budget(2)).with_things(6);
+    scene.manager.evict_at_least(LOCAL, mib(6));
+    let works: Vec<_> = things.chunks(2).map(|things| scene.work(things)).collect();
+    scene.faults.hold_paging();
+    scene.manager.prefetch(&works[0].list).expect("there is room");
+    for _ in 0..2 {
+        for work in &works {
+            scene.manager.prefetch(&work.list).expect("there is no room yet");
+        }
+    }
+    let resident: Vec<_> = things.iter().map(Thing::is_resident).collect();
+    assert_eq!(resident, [true, true, false, false, false, false]);
+    scene.faults.release_paging();
+    scene.run(&queue, &[&works[0]]);
+    // What was prefetched may go.
+    scene.manager.prefetch(&works[1].list).expect("the others are idle");
+    assert!(!things[0].is_resident() && things[2].is_resident());
+    scene.run(&queue, &[&works[1]]);
+    // Locked heaps leave no room for now. What never fits is an error.
+    things[2].heap.lock().expect("resident");
+    scene.manager.prefetch(&works[2].list).expect("there is no room yet");
+    assert!(!things[4].is_resident());
+    things[2].heap.unlock().expect("locked");
+    refused(scene.manager.prefetch(&scene.work(&things[..3]).list), Error::is_over_budget);
     scene.finish(things);
 }
 

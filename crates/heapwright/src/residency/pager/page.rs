@@ -181,6 +181,19 @@ impl Pager {
         }
     }
 
+    /// Carries out a request without a submission, unless memory that it needs is in use, for which it might wait.
+    #[inline]
+    pub(in crate::residency) fn page_if_possible(&self, request: PlanRequest<'_>) -> Result<(), Error> {
+        let mut attempts = Attempts::new(self, request);
+        loop {
+            let mut current = self.lock();
+            match self.step(&mut current, None, &SubmittedHeaps::default(), &mut attempts)? {
+                Step::Done { .. } | Step::Obstacle(Obstacle::InUse(_)) => return Ok(()),
+                Step::Obstacle(obstacle) => attempts.overcome(self, current, obstacle)?,
+            }
+        }
+    }
+
     /// Plans, and carries out the plan. The lists of the submission have these `heaps`.
     fn step(
         &self,
