@@ -550,13 +550,18 @@ impl ResourceAllocator {
     /// A reference is added to the resource. Importing a resource twice creates two allocations of one resource and of
     /// one residency heap; they must not be mapped at the same time. With a residency manager the resource must be a
     /// committed one. A placed resource cannot be recognized as such, and D3D12 refuses to page it: import it as
-    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and manage its heap.
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and manage its heap. Otherwise the first refused
+    /// eviction is logged as a warning, and the memory is locked from then on.
+    ///
+    /// When the last allocation of the resource is dropped, the resource is resident, as
+    /// [`ResidencyHeap`](crate::residency::ResidencyHeap) documents, so that the application can go on using it.
     ///
     /// # Errors
     ///
     /// Invalid argument, with the field: a resource of another device or without a heap, a different heap type or heap
     /// flags than the resource has, flags other than
-    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), padding, a pool.
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), padding, a pool, a resource that is managed
+    /// already, but not for this allocator or one that is nested with it.
     ///
     /// # Safety
     ///

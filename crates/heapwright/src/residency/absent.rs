@@ -63,6 +63,10 @@ impl ResidencyHeap {
         match *self {}
     }
 
+    pub(crate) fn end(&mut self) {
+        match *self {}
+    }
+
     pub(crate) fn recorded(&self) -> Option<&RecordedHeap> {
         match *self {}
     }

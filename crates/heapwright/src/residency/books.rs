@@ -1,20 +1,17 @@
 //! The books: the planner, the objects that it plans for, and the memory that others use.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use heapwright_core::residency::{
-    GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, PriorityLevel, ResidencyPlanner, Status,
-};
-use heapwright_core::{ByteSize, FenceValue};
-use heapwright_d3d12::*;
-use windows_core::{IUnknown, Interface};
 
 use super::budget::Budgets;
 use super::desc::{ResidencyGroupStats, ResidencyManagerStats};
 use super::device::PagedObject;
 use crate::{Error, SegmentGroup};
+use heapwright_core::residency::{
+    GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, PriorityLevel, ResidencyPlanner, Status,
+};
+use heapwright_core::{ByteSize, FenceValue};
 
 /// The books of a manager, under one lock, and the budgets that they are checked against.
 pub(super) struct Books {
@@ -29,8 +26,6 @@ pub(super) struct BooksState {
     pub(super) planner: ResidencyPlanner,
     /// The object of each heap, by slot.
     objects: Vec<Option<PagedObject>>,
-    /// The identities of `objects`.
-    identities: HashSet<usize>,
     /// External usage as of the last report, without pending bytes and without bytes that turned out to be the
     /// manager's since.
     external: [ByteSize; 2],
@@ -71,7 +66,6 @@ impl Books {
         let state = BooksState {
             planner,
             objects: Vec::new(),
-            identities: HashSet::new(),
             external: zero,
             external_given: zero,
             pending: zero,
@@ -106,17 +100,8 @@ impl Books {
         object: &PagedObject,
         pending: Option<(SegmentGroup, &mut ByteSize)>,
     ) -> Result<ManagedHeapId, Error> {
-        let identity = identity(object.pageable());
         let mut state = self.lock();
-        if state.identities.contains(&identity) {
-            // The books would count it twice, and could evict it while it is in use as another heap.
-            return Err(Error::invalid_argument(
-                "pageable",
-                "the object is already managed by another residency heap",
-            ));
-        }
         let id = state.planner.add(new).map_err(heap_error)?;
-        state.identities.insert(identity);
         let slot = id.slot().index();
         if state.objects.len() <= slot {
             state.objects.resize(slot + 1, None);
@@ -129,8 +114,8 @@ impl Books {
         Ok(id)
     }
 
-    /// Removes a heap. Returns the bytes that stay pending until the device has released them.
-    pub(super) fn remove_heap(&self, id: ManagedHeapId) -> (SegmentGroup, ByteSize) {
+    /// Removes a heap. Returns its status, and the bytes that stay pending until the device has released them.
+    pub(super) fn remove_heap(&self, id: ManagedHeapId) -> (Option<Status>, SegmentGroup, ByteSize) {
         let mut state = self.lock();
         let heap = state.planner.heap(id);
         let removed = state.planner.remove(id);
@@ -141,13 +126,10 @@ impl Books {
         state.add_pending(group, bytes);
         state.update_memory(&self.budgets);
         let object = state.objects.get_mut(id.slot().index()).and_then(Option::take);
-        if let Some(object) = &object {
-            state.identities.remove(&identity(object.pageable()));
-        }
         drop(state);
         // Without the lock: this may be the last reference.
         drop(object);
-        (group, bytes)
+        (heap.map(|heap| heap.status), group, bytes)
     }
 
     /// Sets bytes aside for a heap that is to be created. `state` is the locked books.
@@ -369,11 +351,6 @@ impl BooksState {
     pub(super) fn objects(&self, ids: &[ManagedHeapId]) -> impl Iterator<Item = PagedObject> {
         ids.iter().filter_map(|id| self.objects.get(id.slot().index())?.clone())
     }
-}
-
-/// Returns an address that is the same for all interfaces of an object, and unique while the object lives.
-fn identity(pageable: &ID3D12Pageable) -> usize {
-    pageable.cast::<IUnknown>().map_or(pageable.as_raw() as usize, |identity| identity.as_raw() as usize)
 }
 
 /// Returns the error for a call that the state of a heap does not allow.

@@ -2,6 +2,7 @@
 //! and why any thread may page them.
 
 use heapwright_core::{Alignment, ByteSize, FenceValue};
+use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, IUnknown, Interface};
 
@@ -66,6 +67,25 @@ impl PagedObject {
     pub(super) fn pageable(&self) -> &ID3D12Pageable {
         &self.0
     }
+
+    /// Returns the number of references to the object.
+    pub(super) fn references(&self) -> u32 {
+        let object = self.0.clone();
+        let (release, raw) = (object.vtable().base__.base__.base__.Release, object.into_raw());
+        // SAFETY: releases the reference that was just added; `Release` returns the number of references that are left.
+        unsafe { release(raw) }
+    }
+}
+
+/// Returns the name that an object has in D3D12, if it has one that is not too long for a message.
+pub(super) fn name_of(object: &ID3D12Object) -> Option<String> {
+    const LEN: u32 = 128;
+    let (mut units, mut size) = ([0_u16; LEN as usize], LEN * (u16::BITS / 8));
+    let units_out = Some(units.as_mut_ptr().cast());
+    // SAFETY: a live COM object; the pointers are to a GUID, a size, and as many writable bytes.
+    let found = unsafe { object.GetPrivateData(&WKPDID_D3DDebugObjectNameW, &mut size, units_out) };
+    let name = units.split(|&unit| unit == 0).next().filter(|name| found.is_ok() && !name.is_empty())?;
+    Some(String::from_utf16_lossy(name))
 }
 
 /// Objects for one call of `MakeResident`, `EnqueueMakeResident` or `Evict`.
@@ -265,9 +285,9 @@ impl ManagedDevice {
     }
 
     /// Evicts objects that the GPU no longer uses. Each was made resident once more often than evicted.
-    pub(super) fn evict(&self, objects: &PagedObjects) -> HRESULT {
+    pub(super) fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> HRESULT {
         // SAFETY: live COM objects; the caller ensures that the GPU does not use them.
-        unsafe { self.device.Evict(objects.as_slice()) }
+        unsafe { self.device.Evict(objects) }
     }
 
     /// Makes objects resident and then signals `value` on a fence. A device without `ID3D12Device3` does both before the call returns.

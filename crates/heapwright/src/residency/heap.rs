@@ -9,8 +9,9 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
+use super::claim::HeldObject;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, level};
-use super::device::{ManagedDevice, PageableInfo, PagedObject, device_of};
+use super::device::{ManagedDevice, PageableInfo, device_of};
 use super::pager::{Pager, PendingBytes};
 use super::recorded::{ManagerRecording, memory_of};
 use crate::recording::{CREATE_HEAP, RecordedHeap, Recording, name_args};
@@ -24,8 +25,17 @@ use crate::{DeviceCaps, Error, SegmentGroup};
 /// must have finished with the object when its last reference is released.
 ///
 /// Without a manager, the object keeps the residency that D3D12 gave it.
+/// If there are other references, dropping it leaves the object resident: one that the manager has evicted is made resident
+/// again, beyond the budget if need be, and the calling thread waits for that, but not for the GPU. Release them first to
+/// spare this. Two objects stay evicted: one that D3D12 created so (CREATE_NOT_RESIDENT), if the manager has not made it
+/// resident; and one for which the device has no memory, or, with
+/// [`ALWAYS_IN_BUDGET`](super::ResidencyManagerFlags::ALWAYS_IN_BUDGET), the budget does not suffice: then a warning is logged. A
+/// manager that manages the object again knows how it was left.
+///
 pub struct ResidencyHeap {
-    object: PagedObject,
+    object: HeldObject,
+    /// Whether D3D12 created the object resident; `None` if unknown.
+    created_resident: Option<bool>,
     size: ByteSize,
     alignment: Alignment,
     group: SegmentGroup,
@@ -81,20 +91,31 @@ impl ResidencyHeap {
     }
 
     fn new(
-        object: PagedObject,
+        object: HeldObject,
         info: &PageableInfo,
         manager: Option<(Arc<Pager>, ManagedHeapId)>,
         recorded: Option<RecordedHeap>,
     ) -> Self {
         let PageableInfo { size, alignment, segment_group: group, .. } = *info;
+        let created_resident = info.was_created_resident();
         let debug_name = Mutex::default();
-        Self { object, size, alignment, group, manager, debug_name, recorded, released: None }
+        Self {
+            object,
+            created_resident,
+            size,
+            alignment,
+            group,
+            manager,
+            debug_name,
+            recorded,
+            released: None,
+        }
     }
 
     /// Returns the object.
     #[must_use]
     pub fn pageable(&self) -> &ID3D12Pageable {
-        self.object.pageable()
+        self.object.object().pageable()
     }
 
     /// Returns the size, in bytes.
@@ -232,14 +253,44 @@ impl ResidencyHeap {
     }
 }
 
-impl Drop for ResidencyHeap {
-    fn drop(&mut self) {
+impl ResidencyHeap {
+    /// Ends the management of the object.
+    pub(crate) fn end(&mut self) {
+        /// The references of this and of the books.
+        const OWN_REFERENCES: u32 = 2;
+        let Some((manager, id)) = self.manager.take() else { return };
+        if self.object.object().references() > OWN_REFERENCES {
+            self.give_back(&manager, id);
+        }
         // Removed from the books first, then released. The bytes count until then, so that usage is never
         // underestimated.
-        self.released = self.manager.take().map(|(manager, id)| {
-            let (group, bytes) = manager.books.remove_heap(id);
-            PendingBytes { pager: manager, group, bytes }
-        });
+        let (status, group, bytes) = manager.books.remove_heap(id);
+        self.object.leave(status, self.created_resident);
+        self.released = Some(PendingBytes { pager: manager, group, bytes });
+    }
+
+    /// Makes the object resident again for those who use it without the manager, unless D3D12 created it evicted.
+    #[cold]
+    fn give_back(&self, manager: &Pager, id: ManagedHeapId) {
+        // The object counts as external usage from now on.
+        manager.refresh_soon();
+        let status = manager.books.lock().planner.heap(id).map(|heap| heap.status);
+        let stays = match status {
+            None | Some(Status::Unknown) => true,
+            Some(Status::Evicted) => self.created_resident == Some(false),
+            Some(Status::Arriving | Status::Resident) => false,
+        };
+        if !stays {
+            if let Err(error) = manager.give_back(id) {
+                tracing::warn!(%error, "an object that is not managed any more stays evicted");
+            }
+        }
+    }
+}
+
+impl Drop for ResidencyHeap {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -284,7 +335,7 @@ fn adopt_unmanaged(
         recording.ended(CREATE_HEAP, start);
         recorded
     });
-    Ok(ResidencyHeap::new(object, &info, None, recorded))
+    Ok(ResidencyHeap::new(HeldObject::unclaimed(object), &info, None, recorded))
 }
 
 fn callback_failed(error: windows_core::Error) -> Error {
@@ -303,10 +354,10 @@ pub(super) fn adopt(
         let rule = "CREATE_IN_BUDGET is not allowed for an existing object";
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
-    let (object, info) = manager.device.inspect(pageable, desc)?;
+    let adopted = Adopted::new(desc, manager, pageable)?;
     // The object counts as external usage until the operating system is queried again.
     manager.refresh_soon();
-    finish(desc, manager, object, &info, None)
+    finish(desc, manager, adopted, None)
 }
 
 /// Creates an object. Boxed, so that [`create`] exists once.
@@ -324,16 +375,17 @@ pub(super) fn create(
     let known = desc.segment_group.filter(|_| !desc.size.is_zero());
     // Held until the heap is in the books, so that two concurrent creations do not share the memory.
     let mut room = known.map(|group| manager.make_room(group, desc.size, is_bound)).transpose()?;
-    let (object, info) = manager.device.inspect(&create().map_err(callback_failed)?, desc)?;
-    let is_resident = info.was_created_resident() != Some(false);
+    let adopted = Adopted::new(desc, manager, &create().map_err(callback_failed)?)?;
+    let Adopted { info, status, .. } = adopted;
+    let is_resident = status != Status::Evicted;
     let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
     if is_resident && !was_foreseen {
         drop(room.take());
-        if info.was_created_resident().is_some() {
+        if status == Status::Resident {
             // The object exists already. Count it as the manager's, so that the operating system's report does not
             // count it a second time, and lock it, so that it is not evicted for itself.
             let unlocked = ResidencyHeapDesc { flags: ResidencyHeapFlags::empty(), ..*desc };
-            let heap = finish(&unlocked, manager, object, &info, None)?;
+            let heap = finish(&unlocked, manager, adopted, None)?;
             heap.lock()?;
             drop(manager.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
             if !desc.flags.contains(ResidencyHeapFlags::CREATE_LOCKED) {
@@ -343,30 +395,39 @@ pub(super) fn create(
         }
         room = Some(manager.make_room(info.segment_group, info.size, is_bound)?);
     }
-    if info.was_created_resident().is_none() {
+    if status == Status::Unknown {
         // The object counts as external usage until it is used.
         manager.refresh_soon();
     }
-    finish(desc, manager, object, &info, room)
+    finish(desc, manager, adopted, room)
+}
+
+/// An object that a manager is given.
+struct Adopted {
+    object: HeldObject,
+    info: PageableInfo,
+    status: Status,
+}
+
+impl Adopted {
+    fn new(desc: &ResidencyHeapDesc, manager: &Pager, pageable: &ID3D12Pageable) -> Result<Self, Error> {
+        let (object, info) = manager.device.inspect(pageable, desc)?;
+        let (object, status) = HeldObject::claimed(object, info.was_created_resident())?;
+        Ok(Self { object, info, status })
+    }
 }
 
 fn finish(
     desc: &ResidencyHeapDesc,
     manager: &Arc<Pager>,
-    object: PagedObject,
-    info: &PageableInfo,
+    Adopted { object, info, status }: Adopted,
     mut room: Option<PendingBytes>,
 ) -> Result<ResidencyHeap, Error> {
-    let status = match info.was_created_resident() {
-        Some(true) => Status::Resident,
-        Some(false) => Status::Evicted,
-        None => Status::Unknown,
-    };
     let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
     let pending = room.as_mut().map(|room| (room.group, &mut room.bytes));
-    let id = manager.books.add_heap(new, &object, pending)?;
-    let recorded = manager.recording.as_ref().and_then(|to| to.heap(id, info));
-    let heap = ResidencyHeap::new(object, info, Some((Arc::clone(manager), id)), recorded);
+    let id = manager.books.add_heap(new, object.object(), pending)?;
+    let recorded = manager.recording.as_ref().and_then(|to| to.heap(id, &info));
+    let heap = ResidencyHeap::new(object, &info, Some((Arc::clone(manager), id)), recorded);
     if let Some(priority) = desc.priority {
         heap.set_residency_priority(priority)?;
     }

@@ -150,14 +150,21 @@ impl ResidencyManager {
     /// Manages an existing object: a heap, a committed resource, a descriptor heap or a query heap.
     /// `CreateResidencyHeap`.
     ///
-    /// From then on, only the manager may make it resident or evict it.
+    /// Until the residency heap is dropped, only the manager may make the object resident or evict it. The manager knows
+    /// whether the object is resident, also if a manager has managed it before: the object notes it in its private data.
+    /// It does not know whether the application itself has made it resident or evicted it:
+    /// see [`set_residency_status`](Self::set_residency_status).
+    ///
+    /// A *placed* resource is paged with its heap, which must be managed instead. It is not refused, because D3D12 reports
+    /// nothing that distinguishes it from a committed one. The device refuses to evict it; then a warning is logged, and
+    /// the residency heap is locked from then on.
     ///
     /// # Errors
     ///
-    /// Invalid argument: an object of another device, one that is never paged (a reserved resource: the heaps behind it
-    /// are), a description that contradicts it,
-    /// [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that are created locked
-    /// or resident, also the errors of [`ResidencyHeap::lock`].
+    /// Invalid argument: an object of another device, one that a manager already manages (this or another one of the
+    /// process), one that is never paged (a reserved resource: the heaps behind it are), a description that contradicts
+    /// it, [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that are created
+    /// locked or resident, also the errors of [`ResidencyHeap::lock`].
     #[inline]
     pub fn manage(
         &self,

@@ -43,6 +43,7 @@
 // - `recorded`: recording of heaps, submissions and paging.
 // - `books`: the planner and the objects that it plans for, under one lock.
 // - `budget`: available memory: the operating system's budgets, overrides, pressure.
+// - `claim`: which objects are managed, and what residency they were left in.
 // - `device`: the calls of the device; the objects that can be resident, and why any thread may page them.
 //
 // heapwright-core (`residency`) decides which heaps to evict and to make resident, and returns the decision as values that `pager`
@@ -51,6 +52,7 @@
 
 mod books;
 mod budget;
+mod claim;
 mod desc;
 mod device;
 mod heap;

@@ -56,8 +56,7 @@ impl OwnMemory {
 
     /// Returns the residency heap of a resource. `manage` creates it if there is none.
     ///
-    /// The lock is held meanwhile, so that two threads create only one. Nothing waits under it: `manage` only inspects
-    /// the object.
+    /// The lock is held meanwhile, so that two threads create only one.
     pub(crate) fn find_or_manage(
         self: &Arc<Self>,
         resource: &ID3D12Resource,
@@ -119,10 +118,11 @@ impl Drop for OwnHeap {
         // Dropped without the lock.
         let _last = {
             let mut known = self.registry.lock();
-            // Under the lock, so that no other thread finds it while it is being dropped.
-            let last = Arc::into_inner(heap);
-            if last.is_some() {
+            // Under the lock, so that no other thread finds it while it is being dropped, or finds the resource still managed.
+            let mut last = Arc::into_inner(heap);
+            if let Some(last) = &mut last {
                 known.remove(&self.key);
+                last.end();
             }
             last
         };

@@ -43,6 +43,7 @@
 #![deny(unused_unsafe)]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
+mod adoption;
 mod allocator;
 mod budgets;
 #[path = "../counting_allocator/mod.rs"]

@@ -12,7 +12,7 @@ use crate::scene::{Front, Scene, budget, committed, mib};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
-fn descriptor_heap(device: &ID3D12Device) -> ID3D12Pageable {
+pub(crate) fn descriptor_heap(device: &ID3D12Device) -> ID3D12Pageable {
     let desc = D3D12_DESCRIPTOR_HEAP_DESC {
         Type: D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
         NumDescriptors: 1000,

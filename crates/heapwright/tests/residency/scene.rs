@@ -249,7 +249,7 @@ impl Scene {
     }
 
     /// Fills the buffer without the manager, and waits for the GPU.
-    fn fill(&self, buffer: &ID3D12Resource, key: u8) {
+    pub(crate) fn fill(&self, buffer: &ID3D12Resource, key: u8) {
         let (_allocator, list) = self.recorder();
         let done = self.fence();
         unsafe {
@@ -496,7 +496,7 @@ pub(crate) fn raw_heap(
     Ok(heap.expect("S_OK comes with a heap"))
 }
 
-fn placed(device: &ID3D12Device, heap: &ID3D12Heap, heap_type: D3D12_HEAP_TYPE) -> ID3D12Resource {
+pub(crate) fn placed(device: &ID3D12Device, heap: &ID3D12Heap, heap_type: D3D12_HEAP_TYPE) -> ID3D12Resource {
     let desc = buffer_desc(ByteSize::new(BYTES));
     let mut buffer: Option<ID3D12Resource> = None;
     unsafe { device.CreatePlacedResource(heap, 0, &desc, state_in(heap_type), None, &mut buffer) }

@@ -112,10 +112,8 @@ macro_rules! implement_object {
                 pdatasize: *mut u32,
                 pdata: *mut std::ffi::c_void,
             ) -> windows_core::Result<()> {
-                $crate::api::call::run(self.log(), "GetPrivateData", || {
-                    // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-                    unsafe { self.$($data).+.get(guid, pdatasize, pdata) }
-                })
+                // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
+                unsafe { self.$($data).+.get(self.log(), guid, pdatasize, pdata) }
             }
 
             fn SetPrivateData(
@@ -185,10 +183,8 @@ macro_rules! implement_dxgi_object {
             }
 
             fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
-                call::run(MessageLog::unattached(), "GetPrivateData", || {
-                    // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-                    unsafe { self.private_data.get(name, pdatasize, pdata) }
-                })
+                // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
+                unsafe { self.private_data.get(MessageLog::unattached(), name, pdatasize, pdata) }
             }
 
             $parent

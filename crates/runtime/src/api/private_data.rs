@@ -116,16 +116,30 @@ impl PrivateData {
         Some(String::from_utf16_lossy(&units))
     }
 
+    /// Implements `GetPrivateData` and reports errors to `log`. Data that was never set is no error: D3D12 has no message for it.
+    ///
     /// # Safety
     ///
     /// `guid` is null or points to a GUID; `size` is null or points to a writable number; `data` is null or points to
     /// as many writable bytes as `*size`.
     pub(super) unsafe fn get(
         &self,
+        log: &MessageLog,
         guid: *const GUID,
         size: *mut u32,
         data: *mut c_void,
-    ) -> Result<(), Refusal> {
+    ) -> windows_core::Result<()> {
+        // SAFETY: guaranteed by the caller.
+        let is_found = call::run(log, "GetPrivateData", || unsafe { self.copy_to(guid, size, data) })?;
+        if is_found { Ok(()) } else { Err(windows_core::Error::from_hresult(DXGI_ERROR_NOT_FOUND)) }
+    }
+
+    /// Copies data. Returns false if there is none.
+    ///
+    /// # Safety
+    ///
+    /// Same as for [`get`](Self::get).
+    unsafe fn copy_to(&self, guid: *const GUID, size: *mut u32, data: *mut c_void) -> Result<bool, Refusal> {
         // SAFETY: by the COM contract, guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;
         // SAFETY: by the COM contract, pDataSize is null or points to a writable number.
@@ -133,16 +147,13 @@ impl PrivateData {
         let entries = self.lock();
         let Some((_, datum)) = entries.iter().find(|(key, _)| *key == guid) else {
             *size = 0;
-            return Err(Refusal::new(
-                DXGI_ERROR_NOT_FOUND,
-                "the object has no private data for the given GUID",
-            ));
+            return Ok(false);
         };
         let available = usize::try_from(*size).unwrap_or(usize::MAX);
         let needed = datum.len();
         *size = u32::try_from(needed).unwrap_or(u32::MAX);
         if data.is_null() {
-            return Ok(());
+            return Ok(true);
         }
         if available < needed {
             let message = format!("the buffer is too small; the private data has {needed} bytes");
@@ -162,7 +173,7 @@ impl PrivateData {
                 data.cast::<*mut c_void>().write_unaligned(raw);
             },
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Replaces the data of `guid` with `datum`. Returns whether there is data now or was before.

@@ -4,8 +4,10 @@ use std::sync::atomic::AtomicU64;
 
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_core::residency::{Plan, PlanOutcome, PlanRequest};
+use heapwright_d3d12::*;
 use heapwright_intercept::{intercept, method};
 use heapwright_runtime::{HostProfile, Instance};
+use windows_core::Interface;
 
 use super::*;
 use crate::residency::desc::ResidencyManagerDesc;
@@ -65,7 +67,7 @@ fn heaps_that_are_released_during_a_query_are_not_external() {
         let heap = add(books, 4, Status::Resident);
         report.usage.store(4 * MIB, Ordering::Relaxed);
         let release = move || {
-            let (group, bytes) = books.remove_heap(heap);
+            let (_, group, bytes) = books.remove_heap(heap);
             books.release_pending(group, bytes);
         };
         *report.afterwards.lock().expect("no panic") = Some(Box::new(release));

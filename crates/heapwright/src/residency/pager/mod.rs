@@ -23,7 +23,7 @@ use self::upkeep::Upkeep;
 use super::books::{Books, BooksState, heap_error};
 use super::budget::{Budgets, unifies_memory};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
-use super::device::{ManagedDevice, PagedObjects, completed, create_fence, next_value};
+use super::device::{ManagedDevice, PagedObjects, completed, create_fence, name_of, next_value};
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::recorded::ManagerRecording;
 use crate::adapter::check_adapter;
@@ -180,14 +180,18 @@ impl Pager {
         self.cpu_stalls.load(Ordering::Relaxed)
     }
 
-    /// Evicts the heaps that the plan selected.
-    fn evict(&self, current: &mut CurrentPlan) -> Result<(), Error> {
+    /// Evicts the heaps that the plan selected. Returns whether all of them could be evicted; the plan has no others afterwards.
+    fn evict(&self, current: &mut CurrentPlan) -> Result<bool, Error> {
         if current.to_evict.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
-        let hresult = self.device.evict(&current.to_evict);
+        let hresult = self.device.evict(current.to_evict.as_slice());
+        let are_all_evicted = hresult.is_ok();
+        if hresult == E_INVALIDARG {
+            self.evict_one_by_one(current);
+        }
         current.to_evict.clear();
-        if hresult.is_err() {
+        if hresult.is_err() && hresult != E_INVALIDARG {
             return Err(Error::device("ID3D12Device::Evict", hresult));
         }
         if let Some(recording) = &self.recording {
@@ -196,7 +200,38 @@ impl Pager {
         let mut state = self.books.lock();
         state.counters.operations += 1;
         add(&mut state.counters.bytes_out, &current.plan.bytes_out);
-        Ok(())
+        Ok(are_all_evicted)
+    }
+
+    /// Evicts the heaps of the plan that the device accepts. The others are resident, and locked from now on.
+    #[cold]
+    #[inline]
+    fn evict_one_by_one(&self, current: &mut CurrentPlan) {
+        let CurrentPlan { plan, to_evict, .. } = current;
+        let mut objects = to_evict.as_slice().iter();
+        // While the pager is locked, the objects are those of the plan, in its order.
+        plan.evict.retain(|&id| {
+            let Some(object) = objects.next() else { return false };
+            let hresult = self.device.evict(std::slice::from_ref(object));
+            if hresult.is_ok() {
+                return true;
+            }
+            let mut state = self.books.lock();
+            if let Some(heap) = state.planner.heap(id) {
+                let group = heap.group.index();
+                plan.bytes_out[group] = plan.bytes_out[group].saturating_sub(heap.size);
+                tracing::warn!(
+                    name = object.as_ref().and_then(|object| name_of(object)),
+                    size = %heap.size,
+                    "the device refuses to evict a managed object: {:#}; it stays locked. A placed resource is paged with \
+                     its heap, which must be managed instead",
+                    hresult::Named(hresult)
+                );
+                // Neither fails for a heap that is in the books and was not locked.
+                let _ = state.planner.set_resident(id, true).and_then(|()| state.planner.lock(id));
+            }
+            false
+        });
     }
 
     /// Makes the plan's heaps resident, and returns the value of the paging fence at which they are.
@@ -263,13 +298,21 @@ impl Pager {
 
     /// Counts a lock on a heap, and waits until it is resident.
     pub(super) fn lock_heap(&self, id: ManagedHeapId) -> Result<(), Error> {
+        self.lock_heap_by(id, self.request(&[id], &[1]))
+    }
+
+    /// Makes a heap resident for others, and keeps it so until it is removed from the books. Does not wait for the GPU.
+    pub(super) fn give_back(&self, id: ManagedHeapId) -> Result<(), Error> {
+        self.lock_heap_by(id, PlanRequest { may_wait: false, ..self.request(&[id], &[1]) })
+    }
+
+    fn lock_heap_by(&self, id: ManagedHeapId, request: PlanRequest<'_>) -> Result<(), Error> {
         let outcome = {
             let mut state = self.books.lock();
             state.planner.complete_paging(self.paging_completed());
             state.planner.lock(id).map_err(heap_error)?
         };
-        let resident =
-            if outcome.is_missing { self.page_now(self.request(&[id], &[1])) } else { Ok(outcome.arrives) };
+        let resident = if outcome.is_missing { self.page_now(request) } else { Ok(outcome.arrives) };
         resident.and_then(|arrives| self.wait_until_paged(arrives)).inspect_err(|_| {
             // Undo the count. The heap may have been removed.
             let _ = self.books.unlock_heap(id);

@@ -44,6 +44,8 @@ enum Obstacle {
     /// Waiting is better than evicting the available candidates.
     UsedSoon(Awaited),
     OverBudget(OverBudget),
+    /// The device has refused to evict some heaps, which are locked now.
+    Refused,
     /// The device is out of memory after `evicted` bytes were evicted; `wanted` bytes were requested.
     OutOfMemory {
         call: &'static str,
@@ -115,6 +117,7 @@ impl<'a> Attempts<'a> {
                 self.request.may_exceed = self.may_exceed;
             }
             Obstacle::OverBudget(over) => return Err(Error::over_budget(&over)),
+            Obstacle::Refused => {}
             Obstacle::OutOfMemory { call, evicted, wanted } => {
                 let is_repeated = self.request.at_least != [ByteSize::ZERO; 2];
                 if is_repeated && evicted == [ByteSize::ZERO; 2] {
@@ -241,11 +244,18 @@ impl Pager {
             let rule = "its paging fence value has reached the maximum";
             Err(Error::invalid_argument("residency manager", rule))
         };
-        if let Err(error) = evicted {
-            let mut state = self.books.lock();
-            state.planner.page_in_failed(&current.plan);
-            state.planner.evict_failed(&current.plan);
-            return Err(error);
+        match evicted {
+            Ok(true) => {}
+            Ok(false) => {
+                self.books.lock().planner.page_in_failed(&current.plan);
+                return Ok(Step::Obstacle(Obstacle::Refused));
+            }
+            Err(error) => {
+                let mut state = self.books.lock();
+                state.planner.page_in_failed(&current.plan);
+                state.planner.evict_failed(&current.plan);
+                return Err(error);
+            }
         }
         let arrives = match self.make_resident(current) {
             Ok(arrives) => arrives,

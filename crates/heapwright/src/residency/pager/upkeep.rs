@@ -146,7 +146,7 @@ impl Pager {
         if request.restarts {
             self.books.lock().planner.begin_period();
         } else if request.is_periodic {
-            let [local, non_local] = self.evict_planned(&mut current, ResidencyPlanner::plan_unused);
+            let ([local, non_local], _) = self.evict_planned(&mut current, ResidencyPlanner::plan_unused);
             left = left.saturating_sub(local).saturating_sub(non_local);
         }
         for group in 0..2 {
@@ -177,13 +177,23 @@ impl Pager {
 
     /// Evicts idle heaps above the budget, and at least `bytes` bytes.
     #[inline]
-    fn evict_bytes(&self, current: &mut CurrentPlan, bytes: [ByteSize; 2]) -> ByteSize {
-        let [local, non_local] = self.evict_planned(current, |planner, plan| {
-            let request = PlanRequest { at_least: bytes, may_exceed: true, ..Default::default() };
-            // The request has no heaps, so none can be unknown.
-            let _ = planner.plan(&request, plan);
-        });
-        local.saturating_add(non_local)
+    fn evict_bytes(&self, current: &mut CurrentPlan, mut bytes: [ByteSize; 2]) -> ByteSize {
+        let mut sum = ByteSize::ZERO;
+        loop {
+            let (evicted, is_done) = self.evict_planned(current, |planner, plan| {
+                let request = PlanRequest { at_least: bytes, may_exceed: true, ..Default::default() };
+                // The request has no heaps, so none can be unknown.
+                let _ = planner.plan(&request, plan);
+            });
+            for (left, evicted) in bytes.iter_mut().zip(evicted) {
+                *left = left.saturating_sub(evicted);
+                sum = sum.saturating_add(evicted);
+            }
+            // Those that the device refused to evict are no candidates any more.
+            if is_done {
+                return sum;
+            }
+        }
     }
 
     /// Evicts idle heaps that the policy does not want to keep.
@@ -193,26 +203,30 @@ impl Pager {
         self.evict_planned(current, |planner, plan| planner.plan_ahead(limit, plan));
     }
 
-    /// Carries out a plan that only evicts, and returns the evicted bytes of each segment group.
+    /// Carries out a plan that only evicts. Returns the evicted bytes of each segment group, and whether that were all of the
+    /// plan that can be evicted.
     fn evict_planned(
         &self,
         current: &mut CurrentPlan,
         plan: impl FnOnce(&mut ResidencyPlanner, &mut Plan),
-    ) -> [ByteSize; 2] {
+    ) -> ([ByteSize; 2], bool) {
+        const NOTHING: ([ByteSize; 2], bool) = ([ByteSize::ZERO; 2], true);
         if self.poll(current).is_err() {
-            return [ByteSize::ZERO; 2];
+            return NOTHING;
         }
         {
             let mut state = self.books.lock_updated();
             plan(&mut state.planner, &mut current.plan);
             current.collect_objects(&state);
         }
-        if let Err(error) = self.evict(current) {
-            tracing::warn!(%error, "Evict failed");
-            self.books.lock().planner.evict_failed(&current.plan);
-            return [ByteSize::ZERO; 2];
+        match self.evict(current) {
+            Ok(is_done) => (current.plan.bytes_out, is_done),
+            Err(error) => {
+                tracing::warn!(%error, "Evict failed");
+                self.books.lock().planner.evict_failed(&current.plan);
+                NOTHING
+            }
         }
-        current.plan.bytes_out
     }
 
     /// Calls the callbacks if the pressure level of a segment group has changed. No lock is held during the calls.

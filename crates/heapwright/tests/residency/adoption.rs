@@ -1,0 +1,372 @@
+//! Objects that a manager is given, whoever managed them before, and what it leaves when their residency heap is dropped.
+
+use heapwright::d3d12::*;
+use heapwright::residency::{
+    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyList,
+    ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags,
+};
+use heapwright::*;
+use windows_core::Interface;
+
+use crate::faulty_device::{Call, Faults};
+use crate::gpu::open;
+use crate::pageables::{descriptor_heap, query_heap};
+use crate::scene::{Front, Scene, budget, committed, mib, placed};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+/// Keeps an object managed until it is dropped.
+trait Managed {
+    fn heap(&self) -> &ResidencyHeap;
+}
+
+impl Managed for ResidencyHeap {
+    fn heap(&self) -> &ResidencyHeap {
+        self
+    }
+}
+
+/// An imported resource, with its allocator.
+struct Imported(ResourceAllocation, #[expect(dead_code, reason = "kept alive")] ResourceAllocator);
+
+impl Managed for Imported {
+    fn heap(&self) -> &ResidencyHeap {
+        self.0.memory().expect("managed")
+    }
+}
+
+type Way = fn(&Scene, &ResidencyManager, &ID3D12Pageable) -> Result<Box<dyn Managed>, Error>;
+
+fn desc() -> ResidencyHeapDesc {
+    ResidencyHeapDesc { segment_group: Some(LOCAL), size: mib(1), ..Default::default() }
+}
+
+fn manage(_: &Scene, manager: &ResidencyManager, object: &ID3D12Pageable) -> Result<Box<dyn Managed>, Error> {
+    Ok(Box::new(manager.manage(&desc(), object)?))
+}
+
+fn create(_: &Scene, manager: &ResidencyManager, object: &ID3D12Pageable) -> Result<Box<dyn Managed>, Error> {
+    Ok(Box::new(manager.create_heap(&desc(), || Ok(object.clone()))?))
+}
+
+/// The caller has made the room: the object is an existing one.
+fn create_unforeseen(
+    _: &Scene,
+    manager: &ResidencyManager,
+    object: &ID3D12Pageable,
+) -> Result<Box<dyn Managed>, Error> {
+    let desc = ResidencyHeapDesc { size: ByteSize::ZERO, ..desc() };
+    let of_queries = object.cast::<ID3D12QueryHeap>().is_ok();
+    let desc = if of_queries { self::desc() } else { desc };
+    Ok(Box::new(manager.create_heap(&desc, || Ok(object.clone()))?))
+}
+
+fn import(
+    scene: &Scene,
+    manager: &ResidencyManager,
+    object: &ID3D12Pageable,
+) -> Result<Box<dyn Managed>, Error> {
+    let allocator = ResourceAllocator::with_residency(&scene.device, None, Default::default(), manager)?;
+    let resource = object.cast::<ID3D12Resource>().expect("a resource");
+    let made = unsafe { allocator.import(&Default::default(), &resource) }?;
+    Ok(Box::new(Imported(made, allocator)))
+}
+
+/// Each way of adoption that an object has.
+fn ways(object: &ID3D12Pageable) -> Vec<Way> {
+    let mut ways: Vec<Way> = vec![manage, create, create_unforeseen];
+    if object.cast::<ID3D12Resource>().is_ok() {
+        ways.push(import);
+    }
+    ways
+}
+
+/// An object of each kind, of at most 1 MiB of local memory.
+fn objects(scene: &Scene) -> Vec<ID3D12Pageable> {
+    let device = &scene.instance.device;
+    let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    vec![
+        heap.into(),
+        committed(device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20).into(),
+        descriptor_heap(device),
+        query_heap(device),
+    ]
+}
+
+fn status(managed: &dyn Managed) -> ResidencyHeapStatus {
+    managed.heap().info().status
+}
+
+/// Uses an object on a queue of the manager.
+fn use_once(scene: &Scene, manager: &ResidencyManager, managed: &dyn Managed) {
+    let list = ResidencyList::new();
+    list.add(managed.heap()).expect("of this manager");
+    let queue = scene.queue();
+    let work = scene.work(&[]);
+    let value = unsafe { manager.execute_command_lists(&queue, &[(&work.commands, &list)]) };
+    let fence = manager.queue_fence(&queue).expect("of this device");
+    unsafe { fence.SetEventOnCompletion(value.expect("executed").get(), HANDLE::default()) }.ok().expect("");
+    scene.assert_alive();
+}
+
+/// Whatever way an object is adopted again after a manager evicted it and its handle was dropped, it is made resident as often as it
+/// is evicted, and a use finds it resident.
+#[test]
+fn an_object_may_be_adopted_again() {
+    let scene = Scene::new(budget(8));
+    let other =
+        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    for object in objects(&scene) {
+        for first in ways(&object) {
+            for again in ways(&object) {
+                for manager in [&scene.manager, &other] {
+                    let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
+                    use_once(&scene, &scene.manager, &*managed);
+                    scene.manager.evict_at_least(LOCAL, mib(8));
+                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+                    drop(managed);
+                    assert_eq!(scene.instance.residency().alive_with_zero, 0, "the owner may use it");
+                    let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+                    use_once(&scene, manager, &*managed);
+                    assert_eq!(status(&*managed), ResidencyHeapStatus::Resident);
+                    assert_eq!(scene.instance.residency().alive_with_zero, 0);
+                    scene.instance.residency().check_balance().expect("resident once");
+                    manager.evict_at_least(LOCAL, mib(8));
+                    assert_eq!(scene.instance.residency().alive_with_zero, 1, "one eviction suffices");
+                }
+            }
+        }
+    }
+    scene.end(Vec::new());
+}
+
+/// What was created evicted and made resident by a manager is resident for the next one, and one eviction frees its memory.
+#[test]
+fn what_was_created_evicted_may_be_adopted_again() {
+    let scene = Scene::new(budget(8));
+    let other =
+        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    let flags = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
+    let heap: ID3D12Pageable =
+        scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, flags).expect("it takes no memory").into();
+    let resource = committed_with(&scene.instance.device, flags).into();
+    for object in [heap, resource] {
+        for first in ways(&object) {
+            for again in ways(&object) {
+                for manager in [&scene.manager, &other] {
+                    let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
+                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+                    use_once(&scene, &scene.manager, &*managed);
+                    drop(managed);
+                    for _ in 0..3 {
+                        let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+                        assert_eq!(status(&*managed), ResidencyHeapStatus::Resident);
+                        use_once(&scene, manager, &*managed);
+                    }
+                    scene.instance.residency().check_balance().expect("resident once");
+                    let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+                    manager.evict_at_least(LOCAL, mib(8));
+                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+                    drop(managed);
+                    let managed = first(&scene, &scene.manager, &object).expect("nobody manages it any more");
+                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted, "as it was created");
+                }
+            }
+        }
+    }
+    scene.instance.residency().check_balance().expect("balanced");
+    scene.end(Vec::new());
+}
+
+fn committed_with(device: &ID3D12Device, flags: D3D12_HEAP_FLAGS) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let (desc, mut made) = (buffer_desc(mib(1)), None::<ID3D12Resource>);
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut made) }
+        .expect("it takes no memory");
+    made.expect("S_OK comes with a resource")
+}
+
+/// The owner of an object uses it without a manager once its handle was dropped, however the manager left it.
+#[test]
+fn a_drop_leaves_the_object_resident() {
+    for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
+        let desc = ResidencyManagerDesc { flags, ..budget(8) };
+        let scene = Scene::new(desc);
+        let resource = committed(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);
+        let object: ID3D12Pageable = resource.clone().into();
+        for way in ways(&object) {
+            let managed = way(&scene, &scene.manager, &object).expect("nobody manages it");
+            scene.manager.evict_at_least(LOCAL, mib(8));
+            assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+            drop(managed);
+            scene.fill(&resource, 3);
+        }
+        // While it is being paged in.
+        let managed =
+            scene.manager.manage(&ResidencyHeapDesc::default(), &object).expect("nobody manages it");
+        scene.manager.evict_at_least(LOCAL, mib(8));
+        let list = ResidencyList::new();
+        list.add(&managed).expect("of this manager");
+        scene.manager.prefetch(&list).expect("there is room");
+        drop(managed);
+        scene.fill(&resource, 4);
+        drop((resource, object));
+        scene.end(Vec::new());
+    }
+}
+
+/// The last reference to an evicted object is released without paging it in.
+#[test]
+fn what_nobody_else_has_is_not_paged_in() {
+    let scene = Scene::new(budget(8));
+    for object in objects(&scene) {
+        let managed = scene.manager.manage(&desc(), &object).expect("nobody manages it");
+        use_once(&scene, &scene.manager, &managed);
+        scene.manager.evict_at_least(LOCAL, mib(8));
+        let before = scene.instance.residency().paged_in;
+        drop(object);
+        drop(managed);
+        assert_eq!(scene.instance.residency().paged_in, before);
+    }
+    scene.end(Vec::new());
+}
+
+/// If the memory of an object cannot be made resident again, the object notes it, and the next manager knows.
+#[test]
+fn what_stays_evicted_is_known_to_be() {
+    for front in [Front::Newest, Front::First] {
+        let call = if front == Front::First { Call::MakeResident } else { Call::EnqueueMakeResident };
+        let faults = Faults::new(Some(call), E_OUTOFMEMORY);
+        let scene = Scene::on(open("discrete"), front, faults, budget(8));
+        let other =
+            ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+        for object in objects(&scene) {
+            for again in ways(&object) {
+                for manager in [&scene.manager, &other] {
+                    let managed = scene.manager.manage(&desc(), &object).expect("nobody manages it");
+                    use_once(&scene, &scene.manager, &managed);
+                    scene.manager.evict_at_least(LOCAL, mib(8));
+                    scene.faults.fail_all();
+                    drop(managed);
+                    scene.faults.disarm();
+                    assert_eq!(scene.instance.residency().alive_with_zero, 1, "it is still evicted");
+                    let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+                    use_once(&scene, manager, &*managed);
+                    scene.instance.residency().check_balance().expect("resident once");
+                }
+            }
+        }
+        scene.end(Vec::new());
+    }
+}
+
+/// Whatever way an object is managed, nobody else can manage it at the same time.
+#[test]
+fn an_object_has_one_manager_at_a_time() {
+    let scene = Scene::new(budget(8));
+    let other =
+        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    for object in objects(&scene) {
+        for first in ways(&object) {
+            let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
+            for second in ways(&object) {
+                for manager in [&scene.manager, &other] {
+                    let error = second(&scene, manager, &object).err().expect("it is managed");
+                    assert!(error.is_invalid_argument(), "{error}");
+                    let rule = "pageable: the object is already managed by another residency heap";
+                    assert_eq!(error.to_string(), rule);
+                }
+            }
+            use_once(&scene, &scene.manager, &*managed);
+            scene.manager.audit().expect("sound");
+            assert_eq!(other.stats().current_heap_count, 0);
+        }
+    }
+    // The memory of allocations is an allocator's.
+    let allocator =
+        ResourceAllocator::with_residency(&scene.device, None, Default::default(), &scene.manager);
+    let allocator = allocator.expect("sound");
+    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        let place = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+        let made = allocator.create(&place, buffer_desc(mib(1))).expect("there is room");
+        let object = made.memory().expect("managed").pageable().clone();
+        for way in ways(&object) {
+            let error = way(&scene, &other, &object).err().expect("it is managed");
+            assert!(error.is_invalid_argument(), "{error}");
+        }
+        drop(made);
+        allocator.release_empty_heaps();
+    }
+    drop(allocator);
+    scene.end(Vec::new());
+}
+
+/// Threads that import one resource and drop it do not disturb each other.
+#[test]
+fn imports_of_one_resource_may_come_and_go() {
+    let scene = Scene::new(budget(8));
+    let resource = committed(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);
+    let allocator =
+        ResourceAllocator::with_residency(&scene.device, None, Default::default(), &scene.manager);
+    let allocator = allocator.expect("sound");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    let imported = unsafe { allocator.import(&Default::default(), &resource) };
+                    drop(imported.expect("it is one residency heap, or managed by nobody"));
+                    scene.manager.evict_at_least(LOCAL, mib(8));
+                }
+            });
+        }
+    });
+    assert_eq!(scene.instance.residency().alive_with_zero, 0);
+    drop((allocator, resource));
+    scene.end(Vec::new());
+}
+
+/// A refused adoption leaves nothing behind.
+#[test]
+fn a_refused_adoption_claims_nothing() {
+    let scene = Scene::new(budget(8));
+    let object = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    let object: ID3D12Pageable = object.into();
+    let small = ResidencyHeapDesc { size: ByteSize::new(1), ..Default::default() };
+    scene.manager.manage(&small, &object).expect_err("it is larger");
+    let priority = Some(7);
+    scene.manager.manage(&ResidencyHeapDesc { priority, ..desc() }, &object).expect_err("no level");
+    let flags = ResidencyHeapFlags::CREATE_IN_BUDGET;
+    scene.manager.manage(&ResidencyHeapDesc { flags, ..desc() }, &object).expect_err("it exists");
+    drop(scene.manager.manage(&desc(), &object).expect("nobody manages it"));
+    drop(ResidencyHeap::unmanaged(&Default::default(), &object).expect("nobody pages it"));
+    drop(scene.manager.manage(&desc(), &object).expect("nobody manages it"));
+    drop(object);
+    scene.end(Vec::new());
+}
+
+/// A placed resource looks like a committed one. The device refuses to evict it, which is reported; others are evicted instead.
+#[test]
+fn a_placed_resource_stays_and_hinders_nobody() {
+    let scene = Scene::new(budget(8));
+    let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    let resource = placed(&scene.instance.device, &heap, D3D12_HEAP_TYPE_DEFAULT);
+    let object: ID3D12Pageable = resource.into();
+    for way in ways(&object) {
+        let managed = way(&scene, &scene.manager, &object).expect("it cannot be recognized");
+        let things = scene.things(3);
+        let queue = scene.queue();
+        scene.run(&queue, &[&scene.work(&things)]);
+        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2), "others go instead");
+        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(8)), mib(1));
+        assert_eq!(status(&*managed), ResidencyHeapStatus::Resident);
+        assert!(managed.heap().info().is_locked, "it never goes");
+        scene.run(&queue, &[&scene.work(&things)]);
+        use_once(&scene, &scene.manager, &*managed);
+        scene.manager.audit().expect("sound");
+        drop(managed);
+        drop(things);
+        assert_eq!(scene.manager.stats().current_heap_count, 0);
+    }
+}
