@@ -128,20 +128,13 @@ impl Drop for Allocation {
         if let Some(extras) = self.extras.get_mut() {
             let mapped = *extras.mapped.get_mut();
             if mapped != 0 {
-                release_mapped(self.allocation.0.get_mut(), mapped);
+                tracing::warn!(
+                    "IResourceAllocation: released while mapped; Unmap calls that are missing: {mapped}"
+                );
+                self.allocation.0.get_mut().release_mappings(mapped);
             }
-        }
-    }
-}
-
-/// Releases what `Map` keeps resident.
-#[cold]
-fn release_mapped(allocation: &ResourceAllocation, mapped: u32) {
-    tracing::warn!("IResourceAllocation: released while mapped; Unmap calls that are missing: {mapped}");
-    let Some(heap) = allocation.memory() else { return };
-    for _ in 0..mapped {
-        if let Err(error) = heap.unlock() {
-            tracing::error!("IResourceAllocation: {error}");
+            // Before the memory becomes available to others.
+            *extras.memory.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 }

@@ -309,6 +309,8 @@ impl Defragmentation {
                 }
                 sum.moves += 1;
                 sum.bytes = sum.bytes.saturating_add(planned.source_range.size());
+                // Until it ends, as its holder has the memory.
+                planned.target.heap.add_user();
                 moves.push(Move { run: run.clone(), planned: Some(planned), id, label, target: None });
             }
             let Some(size) = step.create else { return sum };
@@ -498,8 +500,10 @@ impl Move {
             let _refused = set_debug_name(&resource, name);
         }
         let Some((old_resource, old_range)) = allocation.exchange(resource, range) else {
+            planned.target.heap.remove_user();
             return Err(ended());
         };
+        planned.target.heap.remove_user();
         drop(old_resource);
         // The run frees the range, because it counts what is left in the heap.
         old_range.forget();
@@ -537,6 +541,7 @@ impl Drop for Move {
         // The resource is released before its range is freed.
         drop(self.target.take());
         if let Some(planned) = self.planned.take() {
+            planned.target.heap.remove_user();
             self.run.abandon(&planned);
         }
     }

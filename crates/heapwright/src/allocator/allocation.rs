@@ -18,7 +18,7 @@ use crate::residency::ResidencyHeap;
 #[cfg(feature = "residency")]
 use crate::residency::{OpenResidencyList, ResidencyList};
 use crate::source::{
-    AllocationId, Charge, HeapSource, Label, LabelSlot, Listed, MemoryReference, set_debug_name,
+    AllocationId, Charge, Heap, HeapSource, Label, LabelSlot, Listed, MemoryReference, set_debug_name,
 };
 use crate::{Error, HeapType};
 
@@ -106,7 +106,7 @@ impl ResourceAllocation {
         granted: &GrantedHeaps,
         decision: PlacementDecision,
     ) -> Self {
-        Self {
+        let made = Self {
             memory,
             heap_type: granted.heap_type,
             decision,
@@ -116,7 +116,23 @@ impl ResourceAllocation {
             name: None,
             label: None,
             extras: None,
+        };
+        if let Some(heap) = made.managed_heap() {
+            heap.add_user();
         }
+        made
+    }
+
+    /// Returns the heap that it is in, if a residency manager manages the heaps of its allocator.
+    #[inline]
+    fn managed_heap(&self) -> Option<&Heap> {
+        // Without a manager, the heap is not read.
+        let (source, range) = match &self.memory {
+            Memory::Placed { range, .. } => (&*range.heaps().source, range),
+            Memory::Within(part) => (part.source(), part.backing()),
+            Memory::Standalone(_) => return None,
+        };
+        source.residency.is_some().then(|| range.heap())
     }
 
     /// Returns the range of a heap in which the resource, or the buffer that contains it, is placed; or the resource that has
@@ -213,8 +229,14 @@ impl ResourceAllocation {
         }
         self.forget_label();
         self.unmap_kept();
+        if let Some(heap) = self.managed_heap() {
+            heap.remove_user();
+        }
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
+        if let Some(heap) = self.managed_heap() {
+            heap.add_user();
+        }
         self.list_label();
         if let Some(recorded) = self.recorded() {
             if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
@@ -255,7 +277,8 @@ impl ResourceAllocation {
     /// imported resource.
     ///
     /// The allocator hands out the ranges of the heap. Code that places a resource of its own in it, by an `unsafe fn`
-    /// of D3D12, must hold an allocation of the range.
+    /// of D3D12, must hold an allocation of the range. What is set on the heap by D3D12's own functions (name, private
+    /// data, priority) stays when the allocation ends.
     #[must_use]
     pub fn heap(&self) -> Option<&ID3D12Heap> {
         Some(self.place().ok()?.heap().d3d12())
@@ -414,6 +437,9 @@ impl Drop for ResourceAllocation {
             self.unmap_kept();
             // Before the memory becomes available to others.
             self.extras_mut().recorded = None;
+        }
+        if let Some(heap) = self.managed_heap() {
+            heap.remove_user();
         }
     }
 }

@@ -165,6 +165,10 @@ impl BufferRange {
         &self.buffer().resource
     }
 
+    pub(crate) fn source(&self) -> &HeapSource {
+        &self.buffers.source
+    }
+
     /// Returns the range in which the backing buffer is placed.
     pub(crate) fn backing(&self) -> &PlacedRange {
         &self.buffer().range

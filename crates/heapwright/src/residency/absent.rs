@@ -51,11 +51,19 @@ impl ResidencyManager {
 }
 
 impl ResidencyHeap {
-    pub(crate) fn lock(&self) -> Result<(), Error> {
+    pub(crate) fn keep_resident(&self) -> Result<(), Error> {
         match *self {}
     }
 
-    pub(crate) fn unlock(&self) -> Result<u32, Error> {
+    pub(crate) fn let_go(&self) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn add_user(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn remove_user(&self) {
         match *self {}
     }
 

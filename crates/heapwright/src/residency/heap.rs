@@ -1,7 +1,8 @@
 //! Objects that can be resident or evicted.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use heapwright_core::residency::{ManagedHeapId, NewManagedHeap, Status};
@@ -24,7 +25,6 @@ use crate::{DeviceCaps, Error, SegmentGroup};
 /// the entry and releases the reference; lists that contain it can no longer be executed. As always in D3D12, the GPU
 /// must have finished with the object when its last reference is released.
 ///
-/// Without a manager, the object keeps the residency that D3D12 gave it.
 /// If there are other references, dropping it leaves the object resident: one that the manager has evicted is made resident
 /// again, beyond the budget if need be, and the calling thread waits for that, but not for the GPU. Release them first to
 /// spare this. Two objects stay evicted: one that D3D12 created so (CREATE_NOT_RESIDENT), if the manager has not made it
@@ -32,6 +32,10 @@ use crate::{DeviceCaps, Error, SegmentGroup};
 /// [`ALWAYS_IN_BUDGET`](super::ResidencyManagerFlags::ALWAYS_IN_BUDGET), the budget does not suffice: then a warning is logged. A
 /// manager that manages the object again knows how it was left.
 ///
+/// What the users of an allocator's heap set on it (locks, priority, name) ends with the last allocation in it and the
+/// last reference to it.
+///
+/// Without a manager, the object keeps the residency that D3D12 gave it.
 pub struct ResidencyHeap {
     object: HeldObject,
     /// Whether D3D12 created the object resident; `None` if unknown.
@@ -40,11 +44,23 @@ pub struct ResidencyHeap {
     alignment: Alignment,
     group: SegmentGroup,
     manager: Option<(Arc<Pager>, ManagedHeapId)>,
-    debug_name: Mutex<Option<Arc<str>>>,
+    /// The priority that it was created with.
+    priority: Option<D3D12_RESIDENCY_PRIORITY>,
+    /// Number of allocations and others that use the memory of an allocator's heap.
+    users: AtomicUsize,
+    set_by_users: Mutex<SetByUsers>,
     /// The heap in the manager's recording.
     recorded: Option<RecordedHeap>,
     /// The last field, so that it is dropped after the reference to the object.
     released: Option<PendingBytes>,
+}
+
+/// What the users of a heap have set, which ends with the last of them.
+#[derive(Default)]
+struct SetByUsers {
+    locks: u64,
+    debug_name: Option<Arc<str>>,
+    has_priority: bool,
 }
 
 impl ResidencyHeap {
@@ -98,7 +114,6 @@ impl ResidencyHeap {
     ) -> Self {
         let PageableInfo { size, alignment, segment_group: group, .. } = *info;
         let created_resident = info.was_created_resident();
-        let debug_name = Mutex::default();
         Self {
             object,
             created_resident,
@@ -106,10 +121,16 @@ impl ResidencyHeap {
             alignment,
             group,
             manager,
-            debug_name,
+            priority: None,
+            users: AtomicUsize::new(0),
+            set_by_users: Mutex::default(),
             recorded,
             released: None,
         }
+    }
+
+    fn set_by_users(&self) -> MutexGuard<'_, SetByUsers> {
+        self.set_by_users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the object.
@@ -162,7 +183,9 @@ impl ResidencyHeap {
     /// Invalid argument without a manager; out of memory; otherwise the device's error. Nothing is locked then.
     pub fn lock(&self) -> Result<(), Error> {
         let (manager, id) = self.require_manager()?;
-        manager.traced("ResidencyHeap.Lock", || self.recorded_args(), || manager.lock_heap(id))
+        manager.traced("ResidencyHeap.Lock", || self.recorded_args(), || manager.lock_heap(id))?;
+        self.set_by_users().locks += 1;
+        Ok(())
     }
 
     /// Removes one lock, and returns how many are left: `Unlock`. O(1), under the manager's lock.
@@ -172,7 +195,60 @@ impl ResidencyHeap {
     /// Invalid argument without a lock, or without a manager.
     pub fn unlock(&self) -> Result<u32, Error> {
         let (manager, id) = self.require_manager()?;
-        manager.traced("ResidencyHeap.Unlock", || self.recorded_args(), || manager.books.unlock_heap(id))
+        let unlock = || manager.books.unlock_heap(id);
+        let left = manager.traced("ResidencyHeap.Unlock", || self.recorded_args(), unlock)?;
+        let mut set = self.set_by_users();
+        set.locks = set.locks.saturating_sub(1);
+        Ok(left)
+    }
+
+    /// Locks the heap like [`lock`](Self::lock), for the library: the lock does not end with the users of the heap.
+    pub(crate) fn keep_resident(&self) -> Result<(), Error> {
+        let (manager, id) = self.require_manager()?;
+        manager.lock_heap(id)
+    }
+
+    /// Undoes [`keep_resident`](Self::keep_resident).
+    pub(crate) fn let_go(&self) -> Result<(), Error> {
+        let (manager, id) = self.require_manager()?;
+        manager.books.unlock_heap(id).map(drop)
+    }
+
+    /// Counts one more user of the memory.
+    #[inline]
+    pub(crate) fn add_user(&self) {
+        // Whoever adds a user has the memory from another thread already, or nobody else has it.
+        self.users.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one user less. Without users, the heap loses the locks, the priority and the name that they set, so that those who get
+    /// the memory next find it as new.
+    #[inline]
+    pub(crate) fn remove_user(&self) {
+        if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.forget_users();
+        }
+    }
+
+    fn forget_users(&self) {
+        let mut set = self.set_by_users();
+        if self.users.load(Ordering::Acquire) != 0 {
+            // Another user came meanwhile, and may have set something.
+            return;
+        }
+        let SetByUsers { locks, debug_name, has_priority } = std::mem::take(&mut *set);
+        for _ in 0..locks {
+            if self.let_go().is_err() {
+                break;
+            }
+        }
+        if has_priority {
+            // It is one of D3D12's, and the heap has a manager.
+            let _ = self.apply_priority(self.priority.unwrap_or(D3D12_RESIDENCY_PRIORITY_NORMAL));
+        }
+        if debug_name.is_some() {
+            self.name_object("");
+        }
     }
 
     /// Sets the priority, one of D3D12's five levels, for the manager and, if the device has `ID3D12Device1`, for D3D12.
@@ -181,6 +257,13 @@ impl ResidencyHeap {
     ///
     /// Invalid argument for any other number, or without a manager.
     pub fn set_residency_priority(&self, priority: D3D12_RESIDENCY_PRIORITY) -> Result<(), Error> {
+        let mut set = self.set_by_users();
+        self.apply_priority(priority)?;
+        set.has_priority = true;
+        Ok(())
+    }
+
+    fn apply_priority(&self, priority: D3D12_RESIDENCY_PRIORITY) -> Result<(), Error> {
         let (manager, id) = self.require_manager()?;
         let level = level(priority).ok_or_else(|| {
             Error::invalid_argument(
@@ -214,7 +297,11 @@ impl ResidencyHeap {
 
     #[inline]
     fn name(&self, name: &str) {
-        *self.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+        self.set_by_users().debug_name = Some(Arc::from(name));
+        self.name_object(name);
+    }
+
+    fn name_object(&self, name: &str) {
         if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
             let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();
             // SAFETY: a live COM object, and a terminated string that outlives the call. Whether it takes the name changes nothing.
@@ -226,7 +313,7 @@ impl ResidencyHeap {
     #[must_use]
     #[inline]
     pub fn debug_name(&self) -> Option<Arc<str>> {
-        self.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.set_by_users().debug_name.clone()
     }
 
     /// Returns the heap in the manager's recording.
@@ -427,9 +514,10 @@ fn finish(
     let pending = room.as_mut().map(|room| (room.group, &mut room.bytes));
     let id = manager.books.add_heap(new, object.object(), pending)?;
     let recorded = manager.recording.as_ref().and_then(|to| to.heap(id, &info));
-    let heap = ResidencyHeap::new(object, &info, Some((Arc::clone(manager), id)), recorded);
+    let mut heap = ResidencyHeap::new(object, &info, Some((Arc::clone(manager), id)), recorded);
     if let Some(priority) = desc.priority {
-        heap.set_residency_priority(priority)?;
+        heap.apply_priority(priority)?;
+        heap.priority = Some(priority);
     }
     let wants = |flag| desc.flags.contains(flag);
     if wants(ResidencyHeapFlags::CREATE_LOCKED) {

@@ -102,6 +102,22 @@ impl Heap {
         self.parts().1.as_deref()
     }
 
+    /// Counts one more user of the heap: an allocation in it, or a move to it.
+    #[inline]
+    pub(crate) fn add_user(&self) {
+        if let Some(residency) = self.residency() {
+            residency.add_user();
+        }
+    }
+
+    /// Counts one user of the heap less.
+    #[inline]
+    pub(crate) fn remove_user(&self) {
+        if let Some(residency) = self.residency() {
+            residency.remove_user();
+        }
+    }
+
     /// Returns a reference that keeps the object alive, and with it the memory.
     pub(crate) fn residency_reference(&self) -> Option<MemoryReference> {
         self.parts().1.clone().map(MemoryReference::of_heap)

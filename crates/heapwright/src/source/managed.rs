@@ -83,7 +83,7 @@ impl OwnHeap {
     }
 
     pub(crate) fn reference(&self) -> Option<MemoryReference> {
-        Some(MemoryReference { heap: self.heap.clone()?, _own: Some(self.clone()) })
+        Some(MemoryReference { heap: self.heap.clone()?, own: Some(self.clone()) })
     }
 }
 
@@ -91,16 +91,35 @@ impl OwnHeap {
 ///
 /// While one exists, the heap stays in the manager's books and is not released to the device, even after the allocation and its
 /// allocator were dropped. The allocator no longer counts it then.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct MemoryReference {
     /// Dropped first, so that the last `OwnHeap` finds itself to be the last.
     heap: Arc<ResidencyHeap>,
-    _own: Option<OwnHeap>,
+    own: Option<OwnHeap>,
 }
 
 impl MemoryReference {
+    /// Creates a reference to a heap, which is a user of it.
     pub(crate) fn of_heap(heap: Arc<ResidencyHeap>) -> Self {
-        Self { heap, _own: None }
+        heap.add_user();
+        Self { heap, own: None }
+    }
+}
+
+impl Clone for MemoryReference {
+    fn clone(&self) -> Self {
+        match &self.own {
+            None => Self::of_heap(Arc::clone(&self.heap)),
+            Some(_) => Self { heap: Arc::clone(&self.heap), own: self.own.clone() },
+        }
+    }
+}
+
+impl Drop for MemoryReference {
+    fn drop(&mut self) {
+        if self.own.is_none() {
+            self.heap.remove_user();
+        }
     }
 }
 
@@ -136,7 +155,7 @@ pub(crate) struct KeptResident<'a>(&'a ResidencyHeap);
 impl<'a> KeptResident<'a> {
     /// Makes the memory resident if it is not.
     pub(crate) fn new(heap: &'a ResidencyHeap) -> Result<Self, Error> {
-        heap.lock()?;
+        heap.keep_resident()?;
         Ok(Self(heap))
     }
 
@@ -148,7 +167,7 @@ impl<'a> KeptResident<'a> {
 
 impl Drop for KeptResident<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.0.unlock() {
+        if let Err(error) = self.0.let_go() {
             // Every holder of the heap may unlock it.
             tracing::warn!(%error, "residency heap unlocked more often than it was locked");
         }

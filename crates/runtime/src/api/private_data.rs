@@ -106,14 +106,14 @@ impl PrivateData {
         Ok(())
     }
 
-    /// Returns the name set with `SetName`, for messages.
+    /// Returns the name set with `SetName`, for messages. An empty one is none.
     pub(super) fn name(&self) -> Option<String> {
         let entries = self.lock();
         let (_, datum) = entries.iter().find(|(key, _)| *key == WKPDID_D3DDebugObjectNameW)?;
         let Datum::Bytes(bytes) = datum else { return None };
         let units = bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]]));
         let units: Vec<u16> = units.take_while(|&unit| unit != 0).collect();
-        Some(String::from_utf16_lossy(&units))
+        (!units.is_empty()).then(|| String::from_utf16_lossy(&units))
     }
 
     /// Implements `GetPrivateData` and reports errors to `log`. Data that was never set is no error: D3D12 has no message for it.

@@ -258,6 +258,16 @@ impl ResourceAllocation {
         });
     }
 
+    /// Makes up for `count` calls of [`unmap_subresource`](Self::unmap_subresource) that will not follow, because the resource is
+    /// being released.
+    #[doc(hidden)]
+    #[inline]
+    pub fn release_mappings(&self, count: u32) {
+        for _ in 0..count {
+            drop(self.memory().map(KeptResident::of_locked));
+        }
+    }
+
     /// Keeps memory resident that the CPU can access.
     fn keep_mappable(&self) -> Result<Option<KeptResident<'_>>, Error> {
         if !self.is_cpu_accessible {

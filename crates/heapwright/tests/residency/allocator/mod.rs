@@ -8,6 +8,7 @@
 mod budget;
 mod evicted;
 mod faults;
+mod former_owner;
 mod mapping;
 mod memory;
 mod scene;
