@@ -48,10 +48,12 @@ impl Message {
 /// Returns the severity of a refusal.
 ///
 /// A broken rule is an error, and a missing feature of this runtime a warning. Applications expect the out-of-memory
-/// error and failed look-ups of private data, so these are informational.
+/// error, failed look-ups, and that `CheckFeatureSupport` answers E_FAIL for what is not supported, so these are
+/// informational.
 pub(crate) fn severity(refusal: &Refusal) -> D3D12_MESSAGE_SEVERITY {
     match refusal.hresult() {
         E_NOTIMPL => D3D12_MESSAGE_SEVERITY_WARNING,
+        E_FAIL if refusal.id() == D3D12_MESSAGE_ID_UNKNOWN => D3D12_MESSAGE_SEVERITY_INFO,
         E_OUTOFMEMORY | DXGI_ERROR_NOT_FOUND | DXGI_ERROR_MORE_DATA => D3D12_MESSAGE_SEVERITY_INFO,
         _ => D3D12_MESSAGE_SEVERITY_ERROR,
     }

@@ -28,6 +28,8 @@ fn severities_follow_from_the_result() {
     log.refused("Call", &Refusal::call_not_implemented());
     log.refused("Call", &Refusal::out_of_memory("1 byte"));
     log.refused("Call", &Refusal::new(DXGI_ERROR_NOT_FOUND, "no such data"));
+    log.refused("Call", &Refusal::new(E_FAIL, "not supported"));
+    log.refused("Call", &Refusal::new(E_FAIL, "closed").with_id(D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED));
     log.panicked("Call");
     let mut notices = Notices::default();
     notices.push(Notice::warning(D3D12_MESSAGE_ID_UNKNOWN, "odd"));
@@ -39,6 +41,8 @@ fn severities_follow_from_the_result() {
         (D3D12_MESSAGE_SEVERITY_WARNING, "Call: not implemented by this runtime yet"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: 1 byte"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: no such data"),
+        (D3D12_MESSAGE_SEVERITY_INFO, "Call: not supported"),
+        (D3D12_MESSAGE_SEVERITY_ERROR, "Call: closed"),
         (D3D12_MESSAGE_SEVERITY_CORRUPTION, "Call: the call panicked; this is a bug in heapwright-runtime"),
         (D3D12_MESSAGE_SEVERITY_WARNING, "Call: odd"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: good to know"),
