@@ -236,6 +236,7 @@ fn profiles_and_options_change_the_settings() {
         ("colour=red", "--set: option: \"colour\" is unknown; available: flags, "),
         ("release_size=much", "--set: option: release_size must be a size"),
         ("max_heap_size=0", "--set: ResourceAllocatorDesc::max_heap_size: must not be zero"),
+        ("max_heap_size=4KiB", "--set: ResourceAllocatorDesc::max_heap_size: 4.00 KiB is too small"),
         ("colour", "must be OPTION=VALUE"),
     ] {
         let outcome = heapwright(["replay", "--set", setting, path]);

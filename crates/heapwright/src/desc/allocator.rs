@@ -37,8 +37,8 @@ pub struct ResourceAllocatorDesc {
     /// [`Slab`](SuballocationAlgorithm::Slab) and [`BuddySystem`](SuballocationAlgorithm::BuddySystem), `None` is 64
     /// KiB (4 MiB for multisampled textures), as in GPGMM.
     pub preferred_heap_size: Option<ByteSize>,
-    /// Maximum size of a heap; a request that needs a larger one is out of memory. `None` is what the process can
-    /// address.
+    /// Maximum size of a heap, at least 64 KiB; a request that needs a larger one is out of memory. `None` is what the
+    /// process can address.
     pub max_heap_size: Option<ByteSize>,
     /// With [`Slab`](SuballocationAlgorithm::Slab): maximum fraction of a heap that may be wasted by rounding a request
     /// up, above 0 and up to 1. `None` is an eighth.
@@ -146,6 +146,10 @@ impl ResourceAllocatorDesc {
             if size.is_some_and(ByteSize::is_zero) {
                 return error(field, "must not be zero; None selects the default".to_owned());
             }
+        }
+        if let Some(largest) = self.max_heap_size.filter(|size| size.get() < HEAP_GRANULARITY.get()) {
+            let rule = format!("{largest} is too small; every heap has a multiple of 64 KiB");
+            return error("ResourceAllocatorDesc::max_heap_size", rule);
         }
         if let (Some(preferred), Some(largest)) = (self.preferred_heap_size, self.max_heap_size) {
             if preferred > largest {
