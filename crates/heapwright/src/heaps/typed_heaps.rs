@@ -302,7 +302,7 @@ impl TypedHeaps {
         };
         let timer = self.source.timers.of(self.desc.heap_type);
         let made = timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
-        let refused = |hresult| Refused { call: CREATE_HEAP, hresult };
+        let refused = |hresult| Refused { call: CREATE_HEAP, hresult, suspects: None };
         let (heap, time) =
             made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
         // A manager sets the priority itself.

@@ -92,12 +92,59 @@ pub(crate) const CREATE_HEAP: &str = "ID3D12Device::CreateHeap";
 pub(crate) struct Refused {
     pub(crate) call: &'static str,
     pub(crate) hresult: HRESULT,
+    /// The fields of which E_INVALIDARG is about one; `None` for a heap.
+    pub(crate) suspects: Option<Suspects>,
+}
+
+/// The field of a resource that the device refuses after it has accepted the description, as far as it can be told, and what is
+/// known about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Suspects {
+    field: &'static str,
+    note: &'static str,
+}
+
+impl Suspects {
+    fn of(heap_type: D3D12_HEAP_TYPE, heap_flags: D3D12_HEAP_FLAGS, resource: &ResourceDesc<'_>) -> Self {
+        /// Implementations of D3D12 may refuse larger buffers in memory of the CPU.
+        const LARGE: u64 = 0xffff_0000;
+        let canonical = match heap_type {
+            D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
+            D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
+            _ => D3D12_RESOURCE_STATE_COMMON,
+        };
+        if canonical != D3D12_RESOURCE_STATE_COMMON && resource.desc.Width > LARGE {
+            let note =
+                "; some versions of D3D12 refuse UPLOAD and READBACK buffers of more than 0xffff0000 bytes";
+            return Self { field: "D3D12_RESOURCE_DESC::Width", note };
+        }
+        // Every resource may begin in the others.
+        let has_state = match resource.initial_state {
+            InitialState::State(state) => state != canonical && state != D3D12_RESOURCE_STATE_COMMON,
+            InitialState::Layout(layout) => {
+                ![D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COMMON].contains(&layout)
+            }
+        };
+        let has_flags = heap_flags & !D3D12_HEAP_FLAG_CREATE_NOT_ZEROED != 0;
+        let field = match (has_state, resource.clear_value.is_some(), has_flags) {
+            (true, true, true) => "initial_state, clear_value or extra_required_heap_flags",
+            (true, true, false) => "initial_state or clear_value",
+            (true, false, true) => "initial_state or extra_required_heap_flags",
+            (true, false, false) => "initial_state",
+            (false, true, true) => "clear_value or extra_required_heap_flags",
+            (false, true, false) => "clear_value",
+            (false, false, true) => "extra_required_heap_flags",
+            (false, false, false) => "D3D12_RESOURCE_DESC",
+        };
+        Self { field, note: "" }
+    }
 }
 
 impl Refused {
-    fn of(call: &'static str, created: windows_core::Result<()>) -> Self {
+    fn of(call: &'static str, created: windows_core::Result<()>, suspects: Suspects) -> Self {
         // Success without an object.
-        Self { call, hresult: created.err().map_or(E_POINTER, |error| error.code()) }
+        let hresult = created.err().map_or(E_POINTER, |error| error.code());
+        Self { call, hresult, suspects: Some(suspects) }
     }
 
     /// Converts to a refusal of a source of memory.
@@ -111,16 +158,12 @@ impl Refused {
     /// Converts to an error. For a resource, E_INVALIDARG names the fields that can still be wrong after the device accepted the
     /// description.
     pub(crate) fn into_error(self) -> Error {
-        let Self { call, hresult } = self;
-        if hresult == E_INVALIDARG && call != CREATE_HEAP {
-            let field = if call.contains("Committed") {
-                "initial_state, clear_value or extra_required_heap_flags"
-            } else {
-                "initial_state or clear_value"
-            };
-            Error::invalid_argument(field, format!("{call} failed with E_INVALIDARG"))
-        } else {
-            Error::device(call, hresult)
+        let Self { call, hresult, suspects } = self;
+        match suspects {
+            Some(Suspects { field, note }) if hresult == E_INVALIDARG => {
+                Error::invalid_argument(field, format!("{call} failed with E_INVALIDARG{note}"))
+            }
+            _ => Error::device(call, hresult),
         }
     }
 }
@@ -219,7 +262,8 @@ pub(crate) fn create_placed(
     if let (Ok(()), Some(placed)) = (&created, placed) {
         return Ok(placed);
     }
-    let refused = Refused::of(call, created);
+    let suspects = Suspects::of(heap_type, D3D12_HEAP_FLAG_NONE, resource);
+    let refused = Refused::of(call, created, suspects);
     let is_evicted = |memory: &&ResidencyHeap| !memory.is_resident();
     let evicted = heap.residency().filter(|_| refused.hresult == E_INVALIDARG).filter(is_evicted);
     match evicted.map(KeptResident::new) {
@@ -241,7 +285,8 @@ pub(crate) fn create_committed(
     let clear_value = clear_value.as_ref().map(std::ptr::from_ref);
     let session = resource.protected_session;
     let usual = "ID3D12Device::CreateCommittedResource";
-    let missing = |call| Refused { call, hresult: E_NOINTERFACE };
+    let suspects = Suspects::of(properties.Type, heap_flags, resource);
+    let missing = |call| Refused { call, hresult: E_NOINTERFACE, suspects: Some(suspects) };
     let (flags, clear) = (heap_flags, clear_value);
     let creation = Creation::of(devices, properties.Type, resource, desc).ok_or(missing(usual))?;
     let (call, created) = match (creation, session) {
@@ -279,7 +324,7 @@ pub(crate) fn create_committed(
             ("ID3D12Device10::CreateCommittedResource3", created)
         }
     };
-    made.filter(|_| created.is_ok()).ok_or_else(|| Refused::of(call, created))
+    made.filter(|_| created.is_ok()).ok_or_else(|| Refused::of(call, created, suspects))
 }
 
 /// Returns castable formats as the calls take them.
