@@ -77,6 +77,8 @@ pub struct DeviceCaps {
     pub enhanced_barriers: bool,
     /// `RelaxedFormatCastingSupported`: resources may have castable formats.
     pub relaxed_format_casting: bool,
+    /// `UnalignedBlockTexturesSupported`: block-compressed textures need not have whole blocks.
+    pub(crate) unaligned_block_textures: bool,
     /// The largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// The GPU virtual address space of a process, in bits.
@@ -107,6 +109,8 @@ impl DeviceCaps {
         ask(device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT, &mut addresses);
         let mut options16 = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
         ask(device, D3D12_FEATURE_D3D12_OPTIONS16, &mut options16);
+        let mut options8 = D3D12_FEATURE_DATA_D3D12_OPTIONS8::default();
+        ask(device, D3D12_FEATURE_D3D12_OPTIONS8, &mut options8);
         let mut options12 = D3D12_FEATURE_DATA_D3D12_OPTIONS12::default();
         ask(device, D3D12_FEATURE_D3D12_OPTIONS12, &mut options12);
         let mut tight = D3D12_FEATURE_DATA_TIGHT_ALIGNMENT::default();
@@ -125,6 +129,7 @@ impl DeviceCaps {
             gpu_upload_heaps: options16.GPUUploadHeapSupported.as_bool(),
             enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),
             relaxed_format_casting: options12.RelaxedFormatCastingSupported.as_bool(),
+            unaligned_block_textures: options8.UnalignedBlockTexturesSupported.as_bool(),
             gpu_va_bits_per_resource: address_bits(addresses.MaxGPUVirtualAddressBitsPerResource),
             gpu_va_bits_per_process: address_bits(addresses.MaxGPUVirtualAddressBitsPerProcess),
             // SAFETY: the device is a live COM object.
@@ -201,7 +206,12 @@ pub(crate) fn committed_info(
     Some((size.align_up(alignment)?, alignment))
 }
 
-fn check<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> windows_core::HRESULT {
+/// Calls `CheckFeatureSupport` with a feature's structure.
+pub(crate) fn check_feature<T>(
+    device: &ID3D12Device,
+    feature: D3D12_FEATURE,
+    data: &mut T,
+) -> windows_core::HRESULT {
     let size = u32::try_from(size_of::<T>()).unwrap_or(0);
     // SAFETY: the device is a live COM object; the data is the feature's structure, writable, with its size.
     unsafe { device.CheckFeatureSupport(feature, std::ptr::from_mut(data).cast(), size) }
@@ -209,7 +219,7 @@ fn check<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> wind
 
 /// Fills `data` with a feature that every device must support.
 fn require<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> Result<(), Error> {
-    let hresult = check(device, feature, data);
+    let hresult = check_feature(device, feature, data);
     if hresult.is_err() {
         return Err(Error::device("ID3D12Device::CheckFeatureSupport", hresult));
     }
@@ -219,7 +229,7 @@ fn require<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> Re
 /// Fills `data`, or leaves it unchanged if the device does not know the feature.
 fn ask<T: Copy>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) {
     let before = *data;
-    if check(device, feature, data).is_err() {
+    if check_feature(device, feature, data).is_err() {
         *data = before;
     }
 }

@@ -73,6 +73,7 @@ void test_bad_input(const environment &env) {
         {[](auto &desc) { desc.ResourceHeapFragmentationLimit = -1.0f; }, E_INVALIDARG},
         {[](auto &desc) { desc.ResourceHeapGrowthFactor = -1.0f; }, E_INVALIDARG},
         {[](auto &desc) { desc.PreferredResourceHeapSize = 2; desc.MaxResourceHeapSize = 1; }, E_INVALIDARG},
+        {[](auto &desc) { desc.MaxResourceHeapSize = 4096; }, E_INVALIDARG},
     };
     for (const auto &wrong : wrong_allocators) {
         RESOURCE_ALLOCATOR_DESC changed = {};
@@ -110,6 +111,18 @@ void test_bad_input(const environment &env) {
         EXPECT(manager->SetVideoMemoryReservation(DXGI_MEMORY_SEGMENT_GROUP_LOCAL, size) == S_OK);
     }
     EXPECT(manager->SetVideoMemoryReservation(DXGI_MEMORY_SEGMENT_GROUP_LOCAL, 0) == S_OK);
+
+    /* Textures that no device accepts, and one whose format devices may lack. */
+    D3D12_RESOURCE_DESC wrong_textures[] = {texture_desc(3435973836, 3435973836), texture_desc(17000, 17000), texture_desc(0, 1),
+        texture_desc(64, 0), texture_desc(64, 64), texture_desc(3, 3)};
+    wrong_textures[4].SampleDesc.Count = 3;
+    wrong_textures[5].Format = DXGI_FORMAT_BC1_UNORM;
+    for (const auto &wrong : wrong_textures) {
+        EXPECT(allocator->CreateResource({}, wrong, D3D12_RESOURCE_STATE_COMMON, nullptr, &allocation.self) == E_INVALIDARG && !allocation);
+    }
+    D3D12_RESOURCE_DESC palette = texture_desc(64, 64);
+    palette.Format = DXGI_FORMAT_P8;
+    EXPECT(allocator->CreateResource({}, palette, D3D12_RESOURCE_STATE_COMMON, nullptr, &allocation.self) == E_NOTIMPL && !allocation);
     heap_desc = {};
     heap_desc.Alignment = 3;
     EXPECT(CreateResidencyHeap(heap_desc, nullptr, static_cast<ID3D12Pageable *>(nullptr), nullptr) == E_INVALIDARG);

@@ -110,7 +110,54 @@ void test_residency(const environment &env) {
     EXPECT(manager->SetVideoMemoryReservation(local, 0) == S_OK);
 }
 
+/* Submissions without a queue, one directly after the other, as GPGMM's capture replay makes them. */
+static void test_submissions_without_a_queue(const environment &env) {
+    for (auto flags : {RESIDENCY_MANAGER_FLAG_NONE, RESIDENCY_MANAGER_FLAG_ALWAYS_IN_BUDGET}) {
+        RESIDENCY_MANAGER_DESC manager_desc = {};
+        manager_desc.Flags = flags;
+        manager_desc.MaxBudgetInBytes = 4 << 20;
+        held<IResidencyManager> manager, other;
+        REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+        REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &other.self) == S_OK);
+        heap_creation creation = {env.device, 2 << 20, S_OK, 0};
+        RESIDENCY_HEAP_DESC desc = {};
+        desc.HeapSegment = DXGI_MEMORY_SEGMENT_GROUP_LOCAL;
+        desc.SizeInBytes = 2 << 20;
+        held<IResidencyHeap> heaps[6];
+        for (auto &heap : heaps) {
+            REQUIRE(CreateResidencyHeap(desc, manager, create_heap, &creation, &heap.self) == S_OK);
+        }
+        held<IResidencyList> lists[3], all;
+        REQUIRE(CreateResidencyList(&all.self) == S_OK);
+        for (int index = 0; index < 6; ++index) {
+            held<IResidencyList> &list = lists[index / 2];
+            REQUIRE(list || CreateResidencyList(&list.self) == S_OK);
+            EXPECT(list->Add(heaps[index]) == S_OK && all->Add(heaps[index]) == S_OK);
+        }
+        for (int round = 0; round < 4; ++round) {
+            for (auto &list : lists) {
+                IResidencyList *one[] = {list};
+                EXPECT(manager->ExecuteCommandLists(nullptr, nullptr, one, 1) == S_OK);
+            }
+        }
+        /* What is larger than the budget is never resident within it. */
+        IResidencyList *larger[] = {all};
+        const bool is_refused = flags == RESIDENCY_MANAGER_FLAG_ALWAYS_IN_BUDGET;
+        EXPECT(manager->ExecuteCommandLists(nullptr, nullptr, larger, 1) == (is_refused ? E_OUTOFMEMORY : S_OK));
+
+        /* A heap has one manager at a time. Afterwards another one finds it as it was left. */
+        held<ID3D12Heap> d3d12_heap;
+        REQUIRE(heaps[0]->QueryInterface(d3d12_heap.id(), d3d12_heap.out()) == S_OK);
+        held<IResidencyHeap> again;
+        EXPECT(CreateResidencyHeap(desc, other, d3d12_heap, &again.self) == E_INVALIDARG && !again);
+        heaps[0].release();
+        EXPECT(CreateResidencyHeap(desc, other, d3d12_heap, &again.self) == S_OK);
+        EXPECT(again->GetInfo().Status == RESIDENCY_HEAP_STATUS_RESIDENT || is_refused);
+    }
+}
+
 void test_submission(const environment &env) {
+    test_submissions_without_a_queue(env);
     RESOURCE_ALLOCATOR_DESC allocator_desc = {};
     allocator_desc.Flags = RESOURCE_ALLOCATOR_FLAG_CREATE_NOT_RESIDENT;
     held<IResourceAllocator> allocator;

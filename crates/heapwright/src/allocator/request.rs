@@ -16,7 +16,7 @@ use crate::error::Refusal;
 use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
     Creation, GrantedHeaps, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
-    ResourceRequirements, check_initial_state, infer_heap_type,
+    ResourceRequirements, check_clear_value, check_gpu_writes, check_initial_state, infer_heap_type,
 };
 use crate::source::Constraints;
 use crate::{BufferUses, Error, HeapTypePreference, InitialState};
@@ -200,6 +200,11 @@ impl Inner {
             None => HeapFamily::Type(granted.heap_type),
         };
         check_initial_state(asked, resource.desc.Dimension, resource.initial_state)?;
+        let resource_flags = resource.desc.Flags | self.desc().extra_required_resource_flags;
+        check_gpu_writes(granted.family, resource.desc.Dimension, resource_flags)?;
+        if let Some(clear_value) = &resource.clear_value {
+            check_clear_value(clear_value, resource.desc.Dimension, resource_flags)?;
+        }
         let Some(pool) = allocation.pool else { return Ok(()) };
         if !pool.is_of(&self.heaps.source) {
             let rule = format!("pool \"{}\" belongs to another allocator", pool.name());

@@ -292,6 +292,31 @@ pub(crate) fn infer_heap_type(initial: InitialState) -> HeapType {
     }
 }
 
+/// Checks that the GPU may write a resource with these flags in heaps of a family: buffers in UPLOAD and READBACK heaps
+/// are only copied to or from, and read.
+///
+/// # Errors
+///
+/// Invalid argument.
+#[inline]
+pub(crate) fn check_gpu_writes(
+    family: HeapFamily,
+    dimension: D3D12_RESOURCE_DIMENSION,
+    flags: D3D12_RESOURCE_FLAGS,
+) -> Result<(), Error> {
+    let writes =
+        flags & (D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS | D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
+    match family {
+        HeapFamily::Type(HeapType::Upload | HeapType::Readback)
+            if writes != 0 && dimension == D3D12_RESOURCE_DIMENSION_BUFFER =>
+        {
+            let rule = format!("flags {writes:#x} are not allowed for a buffer in {family} heaps");
+            Err(Error::invalid_argument("D3D12_RESOURCE_DESC::Flags", rule))
+        }
+        HeapFamily::Type(_) | HeapFamily::Custom(_) => Ok(()),
+    }
+}
+
 /// Checks that a resource may be in the requested heaps and have its initial state there. The heaps are those before
 /// unified memory is applied, because the rules depend on the heap type.
 ///

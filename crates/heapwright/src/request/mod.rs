@@ -1,5 +1,5 @@
-//! The requirements of a resource, and the heaps that it may be placed in. Nothing here is locked, and only `requirements_query` calls the
-//! device.
+//! The requirements of a resource, and the heaps that it may be placed in. Nothing here is locked, and only `requirements_query` and
+//! `format_support` call the device.
 //!
 //! | file | contents |
 //! |---|---|
@@ -7,9 +7,13 @@
 //! | `heap_type`, `heap_family` | heap types; D3D12's heap properties |
 //! | `granted_heaps` | the heaps that a device grants for a heap type; classes of resources that share heaps; initial states |
 //! | `requirements`, `requirements_query` | the description that a resource is created with, and its size; the device's results, and a cache of them |
+//! | `description` | the rules of descriptions that hold on every device |
+//! | `format_support` | what a device supports of a texture's format and samples |
 //! | `alignment`, `standard_tiles` | alignments; the sizes of a texture in tiles and in bytes |
 
 mod alignment;
+mod description;
+mod format_support;
 mod granted_heaps;
 mod heap_family;
 mod heap_type;
@@ -19,9 +23,11 @@ mod requirements_query;
 mod standard_tiles;
 
 pub use self::alignment::BufferUses;
+pub(crate) use self::description::check_clear_value;
 pub use self::granted_heaps::InitialState;
 pub(crate) use self::granted_heaps::{
-    GrantedHeaps, HeapFamilies, ResourceClass, check_initial_state, implicit_heap_flags, infer_heap_type,
+    GrantedHeaps, HeapFamilies, ResourceClass, check_gpu_writes, check_initial_state, implicit_heap_flags,
+    infer_heap_type,
 };
 pub(crate) use self::heap_family::HeapFamily;
 pub use self::heap_family::NodeMasks;

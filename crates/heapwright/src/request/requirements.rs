@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 use super::alignment::{
     BufferUses, DEFAULT_ALIGNMENT, d3d12_alignment, default_alignment, least_alignment, small_alignment,
 };
-use super::standard_tiles;
+use super::{description, standard_tiles};
 use crate::caps::COMMITTED_MINIMUM;
 use crate::desc::ResourceDesc;
 use crate::{AlignmentWithTight, DeviceCaps, Error};
@@ -56,6 +56,7 @@ fn effective(
 ) -> Result<(D3D12_RESOURCE_DESC, BufferUses), Error> {
     let mut desc = resource.desc;
     desc.Flags |= options.extra_required_resource_flags;
+    description::check(&desc, resource, caps)?;
     if desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {
         if !uses.is_empty() {
             return Err(Error::invalid_argument("BufferUses", "must be empty for a texture"));
@@ -80,7 +81,7 @@ fn effective(
     Ok((desc, uses))
 }
 
-/// Returns the requirements of a resource on a device with `caps`.
+/// Returns the requirements of a resource on a device with `caps`, or `None` if the device finds the description invalid.
 ///
 /// `ask` is `GetResourceAllocationInfo` for one description; it returns `None` if the device finds it invalid. It is
 /// called
@@ -94,8 +95,8 @@ fn effective(
 ///
 /// # Errors
 ///
-/// Invalid argument, with the field: the device finds the description invalid, `Alignment` is not a power of two or too
-/// large, or uses and castable formats belong to the other kind of resource. Out of memory: the resource is larger than
+/// Invalid argument, with the field: the description is valid on no device, `Alignment` is not a power of two or too
+/// large, or uses and castable formats belong to the other kind of resource. Out of memory: the buffer is larger than
 /// the device can address. Unsupported: the description has the tight alignment flag, and the device does not support
 /// it. Any error of `ask`.
 #[inline]
@@ -106,14 +107,14 @@ pub(crate) fn requirements(
     caps: &DeviceCaps,
     options: &RequirementsOptions,
     mut ask: impl FnMut(&D3D12_RESOURCE_DESC) -> Result<Option<(ByteSize, Alignment)>, Error>,
-) -> Result<ResourceRequirements, Error> {
+) -> Result<Option<ResourceRequirements>, Error> {
     let (desc, uses) = effective(resource, uses, caps, options)?;
     let floor = least_alignment(&desc, uses)?;
     let with = |desc: D3D12_RESOURCE_DESC, (size, alignment): (ByteSize, Alignment)| {
         let own = Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE);
         let alignment = alignment.max(own).max(floor);
-        let size = size.align_up(alignment).ok_or_else(invalid)?;
-        Ok(ResourceRequirements { desc, size, alignment })
+        // Not more than 64 bits, of which the device returns none.
+        Ok(size.align_up(alignment).map(|size| ResourceRequirements { desc, size, alignment }))
     };
     let flags = desc.Flags & !D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
     let tight = tight_alignment(&desc, floor, creation, caps, options.tight_alignment)?;
@@ -123,7 +124,7 @@ pub(crate) fn requirements(
             Flags: flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
             ..desc
         };
-        let (size, reported) = ask(&tight)?.ok_or_else(|| refused(&desc, caps))?;
+        let Some((size, reported)) = ask(&tight)? else { return Ok(None) };
         // The device is asked about placed resources; a heap of its own is aligned to pages.
         let least = if creation == Creation::Committed { COMMITTED_MINIMUM } else { Alignment::ONE };
         return with(tight, (size, reported.max(least)));
@@ -142,24 +143,10 @@ pub(crate) fn requirements(
             return with(asked, found);
         }
     }
-    with(default, ask(&default)?.ok_or_else(|| refused(&desc, caps))?)
-}
-
-/// Returns the reason why the device does not return a size: its result is the same for invalid and too large
-/// resources.
-fn refused(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> Error {
-    let (least, largest) = (standard_tiles::least_bytes(desc), caps.max_resource_size());
-    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER || least <= largest {
-        return invalid();
+    match ask(&default)? {
+        Some(found) => with(default, found),
+        None => Ok(None),
     }
-    Error::too_large(
-        "D3D12_RESOURCE_DESC",
-        format!("the texture needs at least {least}, which exceeds the maximum resource size of {largest}"),
-    )
-}
-
-fn invalid() -> Error {
-    Error::invalid_argument("D3D12_RESOURCE_DESC", "GetResourceAllocationInfo rejected the description")
 }
 
 /// Returns the requirements of a buffer without tight alignment: D3D12 documents that it is aligned to 64 KiB and has

@@ -9,6 +9,7 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::requirements::{Creation, RequirementsOptions, ResourceRequirements, known_buffer, requirements};
+use super::{format_support, standard_tiles};
 use crate::caps::{allocation_info, read_allocation_info};
 use crate::desc::ResourceDesc;
 use crate::{BufferUses, DeviceCaps, Error};
@@ -60,7 +61,7 @@ impl RequirementsQuery {
     ///
     /// # Errors
     ///
-    /// Those of [`requirements`], and unsupported if the device lacks the interface for castable formats
+    /// Those of [`requirements`]; those of a description that the device refuses, with the reason as far as it is known; unsupported if the device lacks the interface for castable formats
     /// (`ID3D12Device12`) or for sampler feedback regions (`ID3D12Device8`).
     #[inline]
     pub(crate) fn requirements(
@@ -84,12 +85,35 @@ impl RequirementsQuery {
         uses: BufferUses,
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
-        requirements(resource, uses, creation, &self.caps, &self.options, |desc| {
+        let found = requirements(resource, uses, creation, &self.caps, &self.options, |desc| {
             if resource.has_mip_region() {
                 return self.ask(desc, resource);
             }
             self.remembered.get_or(desc, || self.ask(desc, resource))
-        })
+        });
+        found?.ok_or_else(|| self.refused(resource))
+    }
+
+    /// Returns the reason why the device does not return a size: its result is the same for all of them.
+    #[cold]
+    fn refused(&self, resource: &ResourceDesc<'_>) -> Error {
+        let flags = resource.desc.Flags | self.options.extra_required_resource_flags;
+        let desc = D3D12_RESOURCE_DESC { Flags: flags, ..resource.desc };
+        let (least, largest) = (standard_tiles::least_bytes(&desc), self.caps.max_resource_size());
+        if !resource.is_buffer() && least > largest {
+            let rule = format!(
+                "the texture needs at least {least}, which exceeds the maximum resource size of {largest}"
+            );
+            return Error::too_large("D3D12_RESOURCE_DESC", rule);
+        }
+        let has_casts = !resource.castable_formats.is_empty();
+        match format_support::explain_refusal(&self.device, &desc, has_casts) {
+            Err(error) => error,
+            Ok(()) => {
+                let rule = "GetResourceAllocationInfo rejected the description";
+                Error::invalid_argument("D3D12_RESOURCE_DESC", rule)
+            }
+        }
     }
 
     /// Returns the result of [`requirements`](Self::requirements) for a plain placed buffer without a query of the
@@ -130,6 +154,7 @@ impl RequirementsQuery {
         desc: &D3D12_RESOURCE_DESC,
         resource: &ResourceDesc<'_>,
     ) -> Result<Option<(ByteSize, Alignment)>, Error> {
+        format_support::check_optional(&self.device, desc)?;
         let formats = resource.castable_formats;
         if formats.is_empty() && !resource.has_mip_region() {
             return Ok(allocation_info(&self.device, desc));

@@ -15,6 +15,7 @@ mod copying_queue;
 #[path = "../counting_allocator/mod.rs"]
 mod counting_allocator;
 mod deferred;
+mod descriptions;
 mod empty_heaps;
 mod faults;
 #[path = "../faulty_device/mod.rs"]
