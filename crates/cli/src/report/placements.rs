@@ -104,6 +104,8 @@ fn with_heaps(history: &SessionHistory, recorded: &Recording) -> Result<SessionH
     }
     let mut replayed = builder.finish();
     replayed.pools.clone_from(&history.pools);
+    replayed.groups.clone_from(&history.groups);
+    replayed.has_unified_memory = history.has_unified_memory;
     // Nothing moved, so that both have the same blocks.
     for (block, original) in replayed.blocks.iter_mut().zip(&history.blocks) {
         (block.kind, block.pool) = (original.kind, original.pool);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use heapwright_report::Visible;
-use heapwright_report::session::{PlacementSource, SessionHistory, SessionSummary};
+use heapwright_report::session::{BudgetSummary, PlacementSource, SessionHistory, SessionSummary};
 use serde::Serialize;
 
 use crate::format;
@@ -17,6 +17,8 @@ pub(super) struct Summary {
     placements: &'static str,
     #[serde(flatten)]
     sums: SessionSummary,
+    /// Of each segment group whose budget is known.
+    budgets: Vec<BudgetSummary>,
     unknown_references: u64,
     pub(super) failures: u64,
 }
@@ -37,6 +39,7 @@ impl Summary {
                 PlacementSource::Report { .. } => "reported",
             },
             sums: history.summary(),
+            budgets: history.budgets(),
             unknown_references: history.unknown_references,
             failures: 0,
         }
@@ -64,18 +67,29 @@ impl fmt::Display for Summary {
             (
                 "heaps",
                 format!(
-                    "{} ({}), at most {} reserved; {} at the end, {:.1} % fragmented",
+                    "{} ({}), at most {} reserved; {} at the end, {} of it free in fragments",
                     format::count(sums.heaps),
                     self.placements,
                     format::size(sums.peak_reserved_bytes),
                     format::size(sums.end_reserved_bytes),
-                    100.0 * sums.end_fragmentation
+                    format::size(sums.end_scattered_bytes)
                 ),
             ),
             ("allocations", format::count(sums.allocations)),
         ];
         for (label, line) in lines {
             writeln!(f, "  {label:<11} {line}")?;
+        }
+        for budget in &self.budgets {
+            let verdict = match budget.first_exceeded_event {
+                None => format!("kept, at least {} left", format::size(budget.least_left_bytes)),
+                Some(event) => format!(
+                    "exceeded by up to {}, first at event {}",
+                    format::size(budget.exceeded_bytes),
+                    format::count(event)
+                ),
+            };
+            writeln!(f, "  {:<11} {}: {verdict}", "budget", budget.segment_group)?;
         }
         write!(f, "\npage: {}", Visible(&self.page))
     }

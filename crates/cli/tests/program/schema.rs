@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use heapwright_trace::session::{Action, HeapType};
+use heapwright_trace::session::{Action, Counter, HeapType};
 use serde_json::Value;
 
 use crate::support::{Folder, buffer, heap, heapwright, report_json, repository, session_at};
@@ -90,6 +90,11 @@ fn the_schema_describes_the_output_of_every_command() {
     // Without allocations, measurements are null.
     checked.lines(&heapwright(["replay", "--json", &folder.trace("empty.csv", "")]).ok(), "replay");
     checked.lines(&heapwright(["residency", "--json", "workload:training:2"]).ok(), "residency");
+    let counted = [(Counter::LocalBudget, 9), (Counter::LocalUsage, 10)];
+    let counted = counted.map(|(counter, value)| (0, Action::Count { counter, value }));
+    let session =
+        folder.file("s.hws", session_at([(0, buffer(1, 16, HeapType::Default))].into_iter().chain(counted)));
+    checked.lines(&heapwright(["report", "--json", &session, "-o", page]).ok(), "report");
     checked.lines(&heapwright(["devices", "--json"]).ok(), "devices");
     checked.lines(&heapwright(["conformance", "--json", "--filter", "tight/"]).ok(), "conformance");
     let gaps = folder.file("gaps", "tight/placed-buffer-alignment-max passes\n");

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use heapwright::report::AllocationKind;
-use heapwright_trace::session::{Action, Allocation, Counter, Heap, Record, ResourceKind};
+use heapwright_trace::session::{Action, Allocation, Heap, Record, ResourceKind};
 
-use super::free_space::{FreeSpace, fragmentation};
+use super::budget::GroupCounters;
+use super::free_space::{FreeBytes, FreeSpace};
 use super::history::{Block, HeapLife, Paging, PagingEvent, SessionHistory, Submission};
 
 /// Builds a [`SessionHistory`] from records in order of time.
@@ -30,9 +31,11 @@ pub struct HistoryBuilder {
     sets: HashMap<u64, ResidencySet>,
     /// Sum of the lengths of the sets of all submissions, of which each counts once in a submission.
     uses: usize,
-    /// Sums over `spaces`.
-    free: u128,
-    largest: u128,
+    counters: GroupCounters,
+    /// Whether each heap is evicted, by its index.
+    is_evicted: Vec<bool>,
+    /// Sum over `spaces`.
+    free: FreeBytes,
 }
 
 /// D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET and D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL.
@@ -74,6 +77,10 @@ impl HistoryBuilder {
     ///
     /// Returns an error if the history exceeds [`MAX_COUNT`](Self::MAX_COUNT).
     pub fn push(&mut self, record: &Record) -> Result<(), HistoryError> {
+        let is_later = record.time_us > self.time_us;
+        if is_later || !matches!(record.action, Action::Count { .. }) {
+            self.settle_counters();
+        }
         self.set_time(record.time_us);
         match &record.action {
             Action::Allocate(allocation) => self.allocate(allocation),
@@ -88,7 +95,10 @@ impl HistoryBuilder {
             Action::Submit { queue, sets, .. } => self.submit(*queue, sets),
             &Action::Evict { heap } => self.page(heap, Paging::Evict),
             &Action::MakeResident { heap } => self.page(heap, Paging::MakeResident),
-            &Action::Count { counter: Counter::LocalBudget, value } => self.set_budget(value),
+            &Action::Count { counter, value } => {
+                self.counters.count(counter, value);
+                Ok(())
+            }
             Action::Name { allocation, name } => {
                 self.name(*allocation, name);
                 Ok(())
@@ -112,7 +122,7 @@ impl HistoryBuilder {
                 self.change(allocation, |block| block.pool = pool);
                 Ok(())
             }
-            // Contents, addresses, options and the other counters do not change what the page shows.
+            // Contents, addresses and options do not change what the page shows.
             _ => Ok(()),
         }
     }
@@ -198,9 +208,8 @@ impl HistoryBuilder {
         self.change_space(heap, |space| space.take(offset, size));
         if is_first {
             // The placement belongs to the moment of the allocation.
-            let fragmentation = fragmentation(self.free, self.largest);
-            if let Some(last) = self.history.fragmentation.last_mut() {
-                *last = fragmentation;
+            if let Some(last) = self.history.scattered.last_mut() {
+                *last = self.free.scattered();
             }
             return Ok(());
         }
@@ -235,6 +244,8 @@ impl HistoryBuilder {
         }
         let name = heap.name.clone().unwrap_or_default();
         let start = self.next_moment();
+        self.counters.add_heap(heap_type, size);
+        self.is_evicted.push(false);
         self.used_by.push(0);
         self.history.heaps.push(HeapLife {
             id,
@@ -246,8 +257,7 @@ impl HistoryBuilder {
             detail: "".into(),
         });
         let space = FreeSpace::new(size);
-        self.free += u128::from(space.free());
-        self.largest += u128::from(space.largest());
+        self.free.add(&space);
         self.spaces.insert(index, space);
         Ok(())
     }
@@ -340,27 +350,21 @@ impl HistoryBuilder {
             self.history.unknown_references += 1;
             return Ok(());
         };
+        let HeapLife { heap_type, size, .. } = self.history.heaps[heap as usize];
+        let was_evicted = std::mem::replace(&mut self.is_evicted[heap as usize], paging == Paging::Evict);
+        match (was_evicted, paging) {
+            (false, Paging::Evict) => self.counters.remove_heap(heap_type, size),
+            (true, Paging::MakeResident) => self.counters.add_heap(heap_type, size),
+            _ => {}
+        }
         self.history.paging.push(PagingEvent { moment: self.next_moment(), heap, paging });
         self.add_moment()
-    }
-
-    /// Sets the budget from the next moment on, in bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](Self::push).
-    pub fn set_budget(&mut self, bytes: u64) -> Result<(), HistoryError> {
-        if self.history.budgets.last().is_some_and(|&(_, last)| last == bytes) {
-            return Ok(());
-        }
-        check_count("budgets", self.history.budgets.len())?;
-        self.history.budgets.push((self.next_moment(), bytes));
-        Ok(())
     }
 
     /// Returns the history.
     #[must_use]
     pub fn finish(mut self) -> SessionHistory {
+        self.settle_counters();
         // What happened after the last event gets a moment of its own, unless the limit is reached.
         let next = self.next_moment();
         let heaps = self.history.heaps.iter();
@@ -371,7 +375,14 @@ impl HistoryBuilder {
         let SessionHistory { blocks, heaps, .. } = &mut self.history;
         blocks.iter_mut().for_each(|block| block.end = block.end.min(end));
         heaps.iter_mut().for_each(|heap| (heap.start, heap.end) = (heap.start.min(end), heap.end.min(end)));
+        self.history.end_fragmentation = self.free.fragmentation();
+        self.counters.finish(&mut self.history);
         self.history
+    }
+
+    /// Ends a query of counters, which tells the state after the last event.
+    fn settle_counters(&mut self) {
+        self.counters.settle(self.next_moment().saturating_sub(1));
     }
 
     fn next_moment(&self) -> u32 {
@@ -381,7 +392,7 @@ impl HistoryBuilder {
     fn add_moment(&mut self) -> Result<(), HistoryError> {
         check_count("events", self.history.times_us.len())?;
         self.history.times_us.push(self.time_us);
-        self.history.fragmentation.push(fragmentation(self.free, self.largest));
+        self.history.scattered.push(self.free.scattered());
         Ok(())
     }
 
@@ -403,20 +414,23 @@ impl HistoryBuilder {
     }
 
     fn end_heap(&mut self, index: u32) {
-        self.history.heaps[index as usize].end = self.next_moment();
+        let end = self.next_moment();
+        let heap = &mut self.history.heaps[index as usize];
+        heap.end = end;
+        if !self.is_evicted[index as usize] {
+            self.counters.remove_heap(heap.heap_type, heap.size);
+        }
         if let Some(space) = self.spaces.remove(&index) {
-            self.free -= u128::from(space.free());
-            self.largest -= u128::from(space.largest());
+            self.free.remove(&space);
         }
     }
 
     /// Changes the free ranges of a heap, if it still exists, and the sums.
     fn change_space(&mut self, heap: u32, change: impl FnOnce(&mut FreeSpace)) {
         let Some(space) = self.spaces.get_mut(&heap) else { return };
-        let before = (u128::from(space.free()), u128::from(space.largest()));
+        self.free.remove(space);
         change(space);
-        self.free = self.free - before.0 + u128::from(space.free());
-        self.largest = self.largest - before.1 + u128::from(space.largest());
+        self.free.add(space);
     }
 }
 

@@ -121,11 +121,35 @@ impl FreeSpace {
     }
 }
 
-/// Returns the external fragmentation of heaps in hundredths of a percent: the part of their free bytes that is not in the largest
-/// free range of each. One request cannot have it.
-pub(super) fn fragmentation(free: u128, largest: u128) -> u16 {
-    let outside = (free - largest) * 10_000;
-    u16::try_from(outside.checked_div(free).unwrap_or(0)).unwrap_or(10_000)
+/// Sums of the free ranges of heaps, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FreeBytes {
+    free: u128,
+    /// Sum of the largest free range of each heap.
+    largest: u128,
+}
+
+impl FreeBytes {
+    pub(super) fn add(&mut self, space: &FreeSpace) {
+        self.free += u128::from(space.free());
+        self.largest += u128::from(space.largest());
+    }
+
+    pub(super) fn remove(&mut self, space: &FreeSpace) {
+        self.free -= u128::from(space.free());
+        self.largest -= u128::from(space.largest());
+    }
+
+    /// Returns the free bytes that are outside of the largest free range of each heap.
+    pub(super) fn scattered(self) -> u64 {
+        u64::try_from(self.free - self.largest).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the external fragmentation: those bytes as a fraction of the free bytes, in steps of a hundredth of a percent.
+    pub(super) fn fragmentation(self) -> f64 {
+        let hundredths = ((self.free - self.largest) * 10_000).checked_div(self.free).unwrap_or(0);
+        f64::from(u16::try_from(hundredths).unwrap_or(10_000)) / 1e4
+    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@
 //! [`SessionHistory`]: every heap and every allocation with its place and its lifetime. [`write_session_html`] writes its page.
 //!
 //! * `builder`: from records to a history.
+//! * `budget`: usage and budget of the segment groups.
 //! * `history`: the history, and sums over time.
 //! * `of_report`: the report of an allocator as a session of one moment.
 //! * `free_space`: free ranges of a heap, for fragmentation.
 //! * `columns`: lists of numbers as compact text.
 //! * `page`: the HTML page; its folder has the scripts.
 
+mod budget;
 mod builder;
 mod columns;
 mod free_space;
@@ -19,7 +21,8 @@ pub(crate) mod page;
 
 pub use builder::{HistoryBuilder, HistoryError};
 pub use history::{
-    Block, HeapLife, Paging, PagingEvent, PlacementSource, SessionHistory, SessionSummary, Submission,
+    Block, BudgetSummary, BudgetVerdict, GroupHistory, GroupName, HeapLife, Paging, PagingEvent,
+    PlacementSource, SessionHistory, SessionSummary, Submission,
 };
 pub use of_report::{history_of, write_html};
 pub use page::{Fact, SessionTitle, write_session_html};

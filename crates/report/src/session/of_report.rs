@@ -8,7 +8,7 @@ use heapwright::report::{
 };
 use heapwright_trace::session::HeapType;
 
-use super::free_space::{FreeSpace, fragmentation};
+use super::free_space::{FreeBytes, FreeSpace};
 use super::history::{Block, HeapLife, PlacementSource, SessionHistory};
 use super::page::{Fact, SessionTitle, write_session_html};
 
@@ -60,7 +60,8 @@ pub fn history_of(report: &AllocatorReport) -> SessionHistory {
     let blocks = blocks(report);
     SessionHistory {
         times_us: vec![0],
-        fragmentation: vec![fragmentation_of(report)],
+        scattered: vec![free_bytes(report).scattered()],
+        end_fragmentation: free_bytes(report).fragmentation(),
         allocation_count: blocks.len() as u64,
         has_placements: true,
         blocks,
@@ -144,15 +145,14 @@ fn shown_name(name: &Option<String>, user_data: &Option<String>) -> String {
     }
 }
 
-fn fragmentation_of(report: &AllocatorReport) -> u16 {
-    let (mut free, mut largest) = (0, 0);
+fn free_bytes(report: &AllocatorReport) -> FreeBytes {
+    let mut sum = FreeBytes::default();
     for heap in &report.heaps {
         let mut space = FreeSpace::new(heap.size.get());
         heap.allocations.iter().for_each(|used| space.take(used.offset.get(), used.size.get()));
-        free += u128::from(space.free());
-        largest += u128::from(space.largest());
+        sum.add(&space);
     }
-    fragmentation(free, largest)
+    sum
 }
 
 fn heap_type_of(name: HeapTypeName) -> HeapType {
@@ -206,7 +206,7 @@ fn facts(report: &AllocatorReport) -> Vec<Fact> {
         fact(
             "free in heaps",
             totals.free.to_string(),
-            format!("{:.1} % fragmented", f64::from(fragmentation_of(report)) / 100.0),
+            format!("{} of it in fragments", ByteSize::new(free_bytes(report).scattered())),
         ),
     ];
     let tallies = [

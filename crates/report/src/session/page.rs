@@ -19,7 +19,9 @@ use serde::ser::{SerializeSeq as _, Serializer};
 use super::columns::Column;
 use heapwright::report::AllocationKind;
 
-use super::history::{Paging, PlacementSource, SessionHistory};
+use super::history::{
+    Block, BudgetSummary, GroupHistory, GroupName, Paging, PlacementSource, SessionHistory,
+};
 use crate::Visible;
 use crate::html_text::{HtmlText, ScriptJson};
 
@@ -36,7 +38,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// SHA-256 hash of the script in base64. The page's Content-Security-Policy allows only this script, and no external resources.
-const SCRIPT_HASH: &str = "KLKwfOVji/NpaOqCSTZzr6UAguZfMP67htyOCX6WPWo=";
+const SCRIPT_HASH: &str = "XPKUF/p8fue2IShopFNb+uHNBjA1n1ctvzN2ntNgQOI=";
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]
@@ -137,7 +139,8 @@ impl fmt::Display for Origin<'_> {
                 return f.write_str("The state of an allocator, as its report lists it.");
             }
         }
-        match (history.budgets.is_empty(), history.paging.is_empty()) {
+        let is_without_budget = history.groups.iter().all(|group| group.verdict.is_none());
+        match (is_without_budget, history.paging.is_empty()) {
             (true, true) => f.write_str(" Budgets and residency were not recorded.")?,
             (true, false) => f.write_str(" Budgets were not recorded.")?,
             (false, true) => f.write_str(" Residency was not recorded.")?,
@@ -164,14 +167,61 @@ impl fmt::Display for Origin<'_> {
 struct Data<'a> {
     counts: Counts,
     times: Column,
-    fragmentation: Column,
+    scattered: Column,
     blocks: Blocks<'a>,
     heaps: Heaps<'a>,
     pools: Names<'a>,
     submissions: [Column; 3],
     /// Moments, heaps, and 1 for each eviction.
     paging: [Column; 3],
-    budgets: [Column; 2],
+    groups: Vec<Group>,
+}
+
+/// A segment group with a budget.
+#[derive(Serialize)]
+struct Group {
+    name: String,
+    /// Whether heaps of each group are in this one: the local, and the non-local.
+    includes: [bool; 2],
+    budget: Changes,
+    usage: Changes,
+    own: Changes,
+    /// Numbers of bytes above 2^53 are approximate in the scripts.
+    verdict: BudgetSummary,
+}
+
+/// Values of a counter, each with the moment from which on it is valid.
+#[derive(Serialize)]
+struct Changes {
+    count: usize,
+    moments: Column,
+    values: Column,
+}
+
+impl Changes {
+    fn of(changes: &[(u32, u64)]) -> Self {
+        Self {
+            count: changes.len(),
+            moments: Column::differences(changes.iter().map(|&(moment, _)| moment.into())),
+            values: Column::plain(changes.iter().map(|&(_, value)| value)),
+        }
+    }
+}
+
+impl Group {
+    fn of((verdict, group): (BudgetSummary, &GroupHistory)) -> Self {
+        Self {
+            name: verdict.segment_group.to_string(),
+            includes: [
+                verdict.segment_group != GroupName::NonLocal,
+                verdict.segment_group != GroupName::Local,
+            ],
+            budget: Changes::of(&group.budget),
+            usage: Changes::of(&group.usage),
+            own: Changes::of(&group.own),
+            verdict,
+        }
+    }
 }
 
 /// Lengths of the columns.
@@ -182,13 +232,13 @@ struct Counts {
     heaps: usize,
     submissions: usize,
     paging: usize,
-    budgets: usize,
     allocations: u64,
 }
 
 #[derive(Serialize)]
 struct Blocks<'a> {
-    id: Column,
+    /// Number of the allocation, from 1, which its blocks share.
+    number: Column,
     requested: Column,
     size: Column,
     /// 0 for none, otherwise the heap's index and 1.
@@ -207,7 +257,6 @@ struct Blocks<'a> {
 
 #[derive(Serialize)]
 struct Heaps<'a> {
-    id: Column,
     size: Column,
     start: Column,
     length: Column,
@@ -244,6 +293,15 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> (Names<'a>, Column) {
     (Names(different), column)
 }
 
+/// Returns the numbers of the blocks' allocations, in the order in which these were created.
+fn numbers(blocks: &[Block]) -> impl Iterator<Item = u64> {
+    let mut known = std::collections::HashMap::new();
+    blocks.iter().map(move |block| {
+        let next = known.len() as u64 + 1;
+        *known.entry(block.id).or_insert(next)
+    })
+}
+
 /// Returns the number of a kind in `text.js`.
 fn number_of(kind: AllocationKind) -> u64 {
     match kind {
@@ -258,7 +316,7 @@ fn number_of(kind: AllocationKind) -> u64 {
 
 impl<'a> Data<'a> {
     fn of(history: &'a SessionHistory) -> Self {
-        let SessionHistory { blocks, heaps, submissions, paging, budgets, .. } = history;
+        let SessionHistory { blocks, heaps, submissions, paging, .. } = history;
         let (block_names, block_name) = names(blocks.iter().map(|block| &*block.name));
         let (heap_names, heap_name) = names(heaps.iter().map(|heap| &*heap.name));
         let (details, detail) = names(heaps.iter().map(|heap| &*heap.detail));
@@ -269,13 +327,12 @@ impl<'a> Data<'a> {
                 heaps: heaps.len(),
                 submissions: submissions.len(),
                 paging: paging.len(),
-                budgets: budgets.len(),
                 allocations: history.allocation_count,
             },
             times: Column::differences(history.times_us.iter().copied()),
-            fragmentation: Column::differences(history.fragmentation.iter().map(|&part| part.into())),
+            scattered: Column::differences(history.scattered.iter().copied()),
             blocks: Blocks {
-                id: Column::differences(blocks.iter().map(|block| block.id)),
+                number: Column::differences(numbers(blocks)),
                 requested: Column::plain(blocks.iter().map(|block| block.requested)),
                 size: Column::plain(blocks.iter().map(|block| block.size)),
                 heap: Column::plain(
@@ -295,7 +352,6 @@ impl<'a> Data<'a> {
                 })),
             },
             heaps: Heaps {
-                id: Column::differences(heaps.iter().map(|heap| heap.id)),
                 size: Column::plain(heaps.iter().map(|heap| heap.size)),
                 start: Column::differences(heaps.iter().map(|heap| heap.start.into())),
                 length: Column::plain(heaps.iter().map(|heap| u64::from(heap.end - heap.start))),
@@ -316,10 +372,7 @@ impl<'a> Data<'a> {
                 Column::plain(paging.iter().map(|event| event.heap.into())),
                 Column::plain(paging.iter().map(|event| (event.paging == Paging::Evict).into())),
             ],
-            budgets: [
-                Column::differences(budgets.iter().map(|&(moment, _)| moment.into())),
-                Column::plain(budgets.iter().map(|&(_, bytes)| bytes)),
-            ],
+            groups: history.judged_groups().map(Group::of).collect(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use heapwright::report::AllocationKind;
 use heapwright_report::session::{
-    HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle, Submission, write_session_html,
+    BudgetSummary, GroupName, HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle,
+    Submission, write_session_html,
 };
 use heapwright_trace::session::{
     Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
@@ -62,7 +63,7 @@ fn a_history_has_every_place_and_lifetime() {
     assert_eq!(history.used(), [20, 20, 20, 25, 5]);
     assert_eq!(history.reserved(), [100, 150, 150, 50, 50]);
     // Free: 10 and 70; with the second heap 50 more; then 100, and 30 and 0; then 30; then 50.
-    assert_eq!(history.fragmentation, [1250, 769, 0, 0, 0]);
+    assert_eq!(history.scattered, [10, 10, 0, 0, 0]);
     assert_eq!((history.allocation_count, history.unknown_references), (2, 0));
     assert!(history.has_placements);
     let sums = history.summary();
@@ -114,8 +115,76 @@ fn names_paging_and_budgets_are_those_of_the_records() {
     let paging: Vec<_> =
         history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
     assert_eq!(paging, [(1, 0, Paging::Evict), (2, 0, Paging::MakeResident)]);
-    assert_eq!(history.budgets, [(0, 500)]);
+    assert_eq!((&*history.groups[0].budget, &*history.groups[0].usage), (&[(0, 500)][..], &[(1, 3)][..]));
     assert_eq!(history.unknown_references, 2);
+}
+
+fn count(counter: Counter, value: u64) -> Action {
+    Action::Count { counter, value }
+}
+
+/// Heaps of both groups together exceed either budget, and each group keeps its own.
+#[test]
+fn each_segment_group_is_compared_with_its_own_budget() {
+    let upload = Heap { heap_type: HeapType::Upload, ..heap(8, 90) };
+    let recorded = |usages: [u64; 2]| {
+        history([
+            Action::CreateHeap(heap(7, 80)),
+            Action::CreateHeap(upload.clone()),
+            Action::Allocate(allocation(1, 20)),
+            count(Counter::LocalBudget, 100),
+            count(Counter::LocalUsage, usages[0]),
+            count(Counter::NonLocalBudget, 120),
+            count(Counter::NonLocalUsage, usages[1]),
+            Action::Evict { heap: 7 },
+        ])
+        .budgets()
+    };
+    use GroupName::{Local, NonLocal};
+    let kept = |segment_group, least_left_bytes, most_others_bytes| BudgetSummary {
+        segment_group,
+        is_kept: true,
+        exceeded_bytes: 0,
+        first_exceeded_event: None,
+        least_left_bytes,
+        most_others_bytes,
+    };
+    assert_eq!(recorded([95, 90]), [kept(Local, 5, 15), kept(NonLocal, 30, 0)]);
+    // An application of which all heaps are UPLOAD.
+    assert_eq!(recorded([0, 90]), [kept(Local, 100, 0), kept(NonLocal, 30, 0)]);
+    let exceeded = BudgetSummary {
+        is_kept: false,
+        exceeded_bytes: 7,
+        first_exceeded_event: Some(1),
+        ..kept(NonLocal, 0, 37)
+    };
+    assert_eq!(recorded([95, 127]), [kept(Local, 5, 15), exceeded]);
+}
+
+/// Without usage, the resident heaps of the group are compared.
+#[test]
+fn a_budget_without_usage_is_that_of_the_groups_heaps() {
+    let upload = Heap { heap_type: HeapType::Upload, ..heap(8, 90) };
+    let budgets = history([
+        Action::CreateHeap(heap(7, 80)),
+        Action::CreateHeap(upload),
+        count(Counter::LocalBudget, 100),
+        Action::Allocate(allocation(1, 20)),
+        Action::CreateHeap(heap(9, 30)),
+        Action::Evict { heap: 7 },
+        Action::MakeResident { heap: 7 },
+        Action::Free { allocation: 1 },
+    ])
+    .budgets();
+    let expected = BudgetSummary {
+        segment_group: GroupName::Local,
+        is_kept: false,
+        exceeded_bytes: 10,
+        first_exceeded_event: Some(3),
+        least_left_bytes: 0,
+        most_others_bytes: 0,
+    };
+    assert_eq!(budgets, [expected]);
 }
 
 #[test]
@@ -185,19 +254,16 @@ fn references_to_nothing_are_counted_and_ignored() {
 }
 
 #[test]
-fn paging_and_budgets_have_moments() {
+fn paging_has_moments() {
     let mut builder = HistoryBuilder::new();
     builder.create_heap(&heap(1, 100)).unwrap();
-    builder.set_budget(1000).unwrap();
     builder.page(1, Paging::Evict).unwrap();
     builder.page(2, Paging::Evict).unwrap();
-    builder.set_budget(500).unwrap();
     builder.page(1, Paging::MakeResident).unwrap();
     let history = builder.finish();
     let paging: Vec<_> =
         history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
     assert_eq!(paging, [(0, 0, Paging::Evict), (1, 0, Paging::MakeResident)]);
-    assert_eq!(history.budgets, [(0, 1000), (1, 500)]);
     assert_eq!(history.unknown_references, 1);
 }
 
@@ -330,8 +396,8 @@ proptest! {
         prop_assert!(history.blocks.iter().all(|block| block.start < block.end && block.end <= end));
         prop_assert!(history.blocks.is_sorted_by_key(|block| block.start));
         prop_assert!(history.heaps.iter().all(|heap| heap.start <= heap.end && heap.end <= end));
-        prop_assert!(history.fragmentation.iter().all(|&part| part <= 10_000));
-        prop_assert_eq!(history.fragmentation.len(), history.times_us.len());
+        prop_assert!((0.0..=1.0).contains(&history.end_fragmentation));
+        prop_assert_eq!(history.scattered.len(), history.times_us.len());
         let mut page = Vec::new();
         let title = SessionTitle { name: "any", format: "session", placements: &PlacementSource::Recorded, is_truncated: false, facts: &[] };
         write_session_html(&title, &history, &mut page).unwrap();

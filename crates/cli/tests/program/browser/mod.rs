@@ -123,7 +123,7 @@ fn the_charts_choose_the_moment_that_the_maps_show() {
     browser.click(&browser.element("#list button"));
     shown(&browser);
     let details = browser.run("return document.querySelector('.picked:not([hidden])').textContent");
-    assert!(details.as_str().unwrap().contains("allocation 3649\n110 MiB"), "{details}");
+    assert!(details.as_str().unwrap().contains("allocation 3650\n110 MiB"), "{details}");
     assert_eq!(browser.errors(), [Value::Null; 0]);
 }
 
@@ -151,7 +151,8 @@ fn names_are_text() {
 #[ignore = "needs chromium-driver"]
 fn budgets_and_evictions_are_shown() {
     let mut builder = HistoryBuilder::new();
-    builder.set_budget(3 << 20).unwrap();
+    let budget = Action::Count { counter: Counter::LocalBudget, value: 3 << 20 };
+    builder.push(&Record { time_us: 0, action: budget }).unwrap();
     for id in 0..4 {
         builder.push(&create_heap(0, id, 1 << 20, None)).unwrap();
         builder.push(&allocate(id, id, 512 << 10, None)).unwrap();
@@ -184,12 +185,20 @@ fn budgets_and_evictions_are_shown() {
     }
     let tiles = browser.run("return document.getElementById('tiles').innerText");
     assert!(
-        tiles.as_str().unwrap().contains("budget\nexceeded\nby up to 1.00 MiB, first at event 4"),
+        tiles
+            .as_str()
+            .unwrap()
+            .contains("budget of local memory\nexceeded\nby up to 1.00 MiB · first at event 4"),
         "{tiles}"
     );
-    browser.click(&browser.element("#tiles > div:last-child button"));
+    browser.run("[...document.querySelectorAll('#tiles button')].find((button) => button.textContent === 'event 4').click()");
     let moment = shown(&browser)["moment"].clone();
     assert!(moment.as_str().unwrap().starts_with("event 4 of "), "{moment}");
+    // What grew from the middle of the first third to that of the last: one texture.
+    assert!(tiles.as_str().unwrap().contains("grew most between thirds\n+512 KiB\ntexture"), "{tiles}");
+    browser.run("[...document.querySelectorAll('#tiles button')].find((button) => button.textContent === 'texture').click()");
+    let grown = cells(&browser, "group-list");
+    assert_eq!((&grown[0][0], &grown[0][3]), (&json!("texture"), &json!("+512 KiB")), "{grown}");
     // Resident bytes at each event: of four heaps, one less with each eviction, and one more at the end.
     let mebibytes = browser.run("return [...resident].map((bytes) => bytes / 2 ** 20)");
     assert_eq!(mebibytes, json!([1, 2, 3, 4, 3, 3, 2, 2, 1, 1, 0, 0, 1]));
@@ -290,13 +299,16 @@ fn choose(browser: &Browser, list: &str, value: &str) {
 #[test]
 #[ignore = "needs chromium-driver"]
 fn the_page_answers_questions() {
-    let budget = Action::Count { counter: Counter::LocalBudget, value: 1 << 40 };
+    let count = |time_us, counter, value| Record { time_us, action: Action::Count { counter, value } };
     let description =
         Description { allocation: 3, placement: Some(Placement::OwnHeap), ..Description::default() };
     let reason = Action::Reason { allocation: 3, reason: PlacementReason::TooLargeToShare };
     let (browser, _folder) = open([
         create_heap(0, 1, 64 << 20, None),
-        Record { time_us: 0, action: budget },
+        count(0, Counter::LocalBudget, 1 << 40),
+        count(0, Counter::LocalUsage, 70 << 20),
+        count(0, Counter::NonLocalBudget, 32 << 20),
+        count(0, Counter::NonLocalUsage, 40 << 20),
         Record { time_us: 0, action: Action::CreatePool { pool: 70, options: Vec::new() } },
         allocate(1000, 2, 1 << 20, Some("mesh 1")),
         place(1000, 2, 1, 0),
@@ -338,7 +350,30 @@ fn the_page_answers_questions() {
         cells(&browser, "group-list"),
         json!([["texture/rock", "4.00 MiB", "100.0 %", "1", "1.00 ms"]])
     );
-    choose(&browser, "list-order", "left");
+    // Each budget is that of its own segment group.
+    let tile = |name: &str| {
+        let tile = browser.run(&format!(
+            "return [...document.querySelectorAll('#tiles > div')].find((tile) => tile.firstChild.textContent === '{name}').innerText"
+        ));
+        tile.as_str().unwrap().split('\n').skip(1).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(
+        tile("budget of local memory"),
+        "kept, at least 1.00 TiB left · at most 6.00 MiB in use by others"
+    );
+    assert_eq!(
+        tile("budget of non-local memory"),
+        "exceeded, by up to 8.00 MiB · at most 40.0 MiB in use by others · first at event 1"
+    );
+    // What is live at the end is one click away.
+    assert_eq!(tile("live at the end"), "4.00 MiB, 1 allocation");
+    let click = |name: &str| {
+        browser.run(&format!(
+            "[...document.querySelectorAll('#tiles > div')].find((tile) => tile.firstChild.textContent === '{name}')
+               .querySelector('button').click()"
+        ))
+    };
+    click("live at the end");
     let left = cells(&browser, "list");
     assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
     assert_eq!(left[0][0], "texture/rock");
@@ -349,7 +384,23 @@ fn the_page_answers_questions() {
     );
     let why = "placed in a heap of its own: it is too large for shared heaps";
     assert!(picked.as_str().unwrap().contains(why), "{picked}");
+    // A drag over the charts compares its two ends.
+    browser.run(
+        "const box = document.getElementById('timeline');
+         box.setPointerCapture = () => {};
+         box.hasPointerCapture = () => true;
+         const { left, width } = box.getBoundingClientRect();
+         const send = (name, x) => box.dispatchEvent(new PointerEvent(name, { clientX: left + x, button: 0 }));
+         send('pointerdown', 75);
+         send('pointermove', width - 15);
+         delete box.hasPointerCapture;",
+    );
+    let dragged = cells(&browser, "group-list");
+    assert_eq!((&dragged[0][0], &dragged[0][3]), (&json!("texture/rock"), &json!("+4.00 MiB")), "{dragged}");
+    let facts = browser.run("return document.getElementById('group-facts').textContent");
+    assert_eq!(facts, "+3.00 MiB from event 1 to 6");
     // Stacked, the charts and the overview have the colours of the groups.
+    choose(&browser, "stack-by", "");
     let total = shown(&browser);
     choose(&browser, "stack-by", "beginning");
     choose(&browser, "colours", "group");
@@ -374,6 +425,6 @@ fn a_report_is_a_session_of_one_moment() {
     assert_eq!(browser.run("return document.getElementById('time').hidden"), true);
     let list = cells(&browser, "list");
     assert_eq!((&list[0][0], &list[0][1]), (&json!("back buffer"), &json!("32.0 MiB")));
-    assert_eq!((&list[1][0], &list[1][5]), (&json!("vertices"), &json!("heap 0 at 0x0")));
+    assert_eq!((&list[1][0], &list[1][5]), (&json!("vertices"), &json!("heap 1 at 0x0")));
     assert_eq!(browser.errors(), [Value::Null; 0]);
 }

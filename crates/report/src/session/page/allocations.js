@@ -2,7 +2,7 @@
 const makeAllocations = (pickBlock) => {
   const body = byId('list');
   const more = byId('more-rows');
-  const PAGE = 100;
+  const PAGE = 25;
   const orders = {
     largest: (block) => blocks.size[block],
     longest: (block) => (isLiveAtEnd(block) ? timeAt(counts.moments) + 1 : timeAt(blocks.end[block])) - timeAt(blocks.start[block]),
@@ -64,14 +64,14 @@ const makeAllocations = (pickBlock) => {
     byId('list-facts').textContent = formatCount(found.length) + ' of ' + formatCount(blocks.count) + (include[order] ? ' · ' + formatSize(bytes) : '');
     const rest = found.length - shown.length;
     more.hidden = rest === 0;
-    more.textContent = 'Show ' + formatCount(Math.min(PAGE, rest)) + ' more of ' + formatCount(rest);
+    more.textContent = 'Show ' + formatCount(Math.min(4 * PAGE, rest)) + ' more of ' + formatCount(rest);
   };
   const restart = () => {
     limit = PAGE;
     draw();
   };
   more.addEventListener('click', () => {
-    limit += PAGE;
+    limit += 4 * PAGE;
     draw();
   });
   byId('list-order').addEventListener('change', restart);
@@ -86,6 +86,13 @@ const makeAllocations = (pickBlock) => {
   }));
   return {
     draw,
+    // Shows the list in an order.
+    open: (order) => {
+      byId('list-order').value = order;
+      byId('search').value = words = '';
+      restart();
+      byId('allocations').scrollIntoView({ block: 'start' });
+    },
     search: (text) => {
       byId('search').value = text;
       words = text.toLowerCase();

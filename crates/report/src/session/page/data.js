@@ -49,10 +49,12 @@ const endsOf = (start, lengths) => lengths.map((length, place) => start[place] +
 
 const { counts } = data;
 const times = differences(data.times, counts.moments, Float64Array);
-const fragmentation = differences(data.fragmentation, counts.moments, Float64Array);
+// Free bytes of the heaps outside of the largest free range of each.
+const scattered = differences(data.scattered, counts.moments, Float64Array);
 const blocks = {
   count: counts.blocks,
-  id: differences(data.blocks.id, counts.blocks, Float64Array),
+  // That of its allocation, which a moved one keeps.
+  number: differences(data.blocks.number, counts.blocks, Uint32Array),
   requested: plain(data.blocks.requested, counts.blocks, Float64Array),
   size: plain(data.blocks.size, counts.blocks, Float64Array),
   // 0 for none, otherwise the heap's index and 1.
@@ -71,7 +73,6 @@ const blocks = {
 blocks.end = endsOf(blocks.start, plain(data.blocks.length, counts.blocks, Uint32Array));
 const heaps = {
   count: counts.heaps,
-  id: differences(data.heaps.id, counts.heaps, Float64Array),
   size: plain(data.heaps.size, counts.heaps, Float64Array),
   start: differences(data.heaps.start, counts.heaps, Uint32Array),
   type: plain(data.heaps.heap_type, counts.heaps, Uint8Array),
@@ -91,11 +92,6 @@ const paging = {
   heap: plain(data.paging[1], counts.paging, Uint32Array),
   isEviction: plain(data.paging[2], counts.paging, Uint8Array),
 };
-const budgets = {
-  moment: differences(data.budgets[0], counts.budgets, Uint32Array),
-  bytes: plain(data.budgets[1], counts.budgets, Float64Array),
-};
-
 // Returns the first index in a sorted list whose number is at least `number`, between `low` and `high`.
 const lowerBound = (list, number, low = 0, high = list.length) => {
   while (low < high) {
@@ -120,8 +116,8 @@ const reserved = sumsOf(heaps, (heap) => heaps.size[heap]);
 const liveCount = sumsOf(blocks, () => 1);
 const heapCount = sumsOf(heaps, () => 1);
 
-// Whether each heap is resident, by its changes. Without any, residency is unknown.
-const resident = counts.paging === 0 ? null : (() => {
+// Bytes of the heaps that are resident at each moment, by their changes: of all heaps, or of those that `include` names.
+const residentOf = (include) => {
   const changes = new Float64Array(counts.moments + 1);
   const isResident = new Uint8Array(heaps.count).fill(1);
   const evictedFrom = new Uint32Array(heaps.count);
@@ -131,7 +127,7 @@ const resident = counts.paging === 0 ? null : (() => {
   };
   for (let event = 0; event < counts.paging; event += 1) {
     const heap = paging.heap[event];
-    if (isResident[heap] === 1 - paging.isEviction[event]) continue;
+    if (!include(heap) || isResident[heap] === 1 - paging.isEviction[event]) continue;
     if (paging.isEviction[event]) evictedFrom[heap] = paging.moment[event];
     else evicted(heap, evictedFrom[heap], paging.moment[event]);
     isResident[heap] = 1 - paging.isEviction[event];
@@ -139,14 +135,16 @@ const resident = counts.paging === 0 ? null : (() => {
   for (let heap = 0; heap < heaps.count; heap += 1) {
     if (!isResident[heap]) evicted(heap, evictedFrom[heap], Math.max(evictedFrom[heap], heaps.end[heap]));
   }
-  const bytes = new Float64Array(counts.moments);
+  const bytes = sumsOf(heaps, (heap) => (include(heap) ? heaps.size[heap] : 0));
   let sum = 0;
   for (let moment = 0; moment < counts.moments; moment += 1) {
     sum += changes[moment];
-    bytes[moment] = reserved[moment] + sum;
+    bytes[moment] += sum;
   }
   return bytes;
-})();
+};
+// Without any change of residency, it is unknown.
+const resident = counts.paging === 0 ? null : residentOf(() => true);
 // Places in `paging` of each heap, in order.
 const pagingOf = new Map();
 for (let event = 0; event < counts.paging; event += 1) {
@@ -160,14 +158,20 @@ const isEvicted = (heap, moment) => {
   const last = events.findLast((event) => paging.moment[event] <= moment);
   return last !== undefined && paging.isEviction[last] === 1;
 };
-// NaN before it is known.
-const budget = counts.budgets === 0 ? null : (() => {
-  const bytes = new Float64Array(counts.moments).fill(NaN);
-  for (let change = 0; change < counts.budgets; change += 1) {
-    bytes.fill(budgets.bytes[change], budgets.moment[change], budgets.moment[change + 1]);
-  }
-  return bytes;
-})();
+// Segment groups with a budget, each with its bytes at each moment: budget, usage of the process, and what of it is the recorded heaps'.
+const isNonLocal = (heap) => heaps.type[heap] === 2 || heaps.type[heap] === 3;
+const segmentGroups = data.groups.map(({ includes, budget, usage, own, ...group }) => {
+  // NaN before it is known.
+  const over = ({ count, moments, values }) => {
+    const bytes = new Float64Array(counts.moments).fill(NaN);
+    const from = differences(moments, count, Uint32Array);
+    plain(values, count, Float64Array).forEach((value, change) => bytes.fill(value, from[change], from[change + 1]));
+    return bytes;
+  };
+  // Without usage, the budget is that of the heaps.
+  const resident = usage.count === 0 && residentOf((heap) => includes[isNonLocal(heap) ? 1 : 0]);
+  return { ...group, budget: over(budget), usage: resident || over(usage), own: resident || over(own) };
+});
 
 // Blocks by heap, those outside of heaps first, and in order of their start. Those of heap h are from firstOf[h + 1] to
 // firstOf[h + 2] in `byHeap`.

@@ -40,6 +40,23 @@ const colouredBy = (by) => {
   return { names, of: (block) => place[of(block)] };
 };
 
+// What tells most; with numbers or equal names, the kinds do.
+const usualGrouping = () => (groupingBy('beginning').labels.length > 2 ? 'beginning' : blocks.kind.some((kind) => kind !== 0) ? 'kind' : 'type');
+
+// The group that grew most from the middle of the first third to the middle of the last one.
+const mostGrown = () => {
+  if (counts.moments < 6) return null;
+  const [from, to] = [1, 5].map((sixths) => Math.floor(counts.moments * sixths / 6));
+  const { labels, of } = groupingBy(usualGrouping());
+  const growth = new Float64Array(labels.length);
+  for (let block = 0; block < blocks.count; block += 1) {
+    const lives = (at) => (blocks.start[block] <= at && at < blocks.end[block] ? blocks.size[block] : 0);
+    growth[of(block)] += lives(to) - lives(from);
+  }
+  const group = growth.reduce((most, bytes, at) => (bytes > growth[most] ? at : most), 0);
+  return growth[group] > 0 ? { label: labels[group], bytes: growth[group], from, to } : null;
+};
+
 const makeGroups = (search) => {
   const head = byId('group-head');
   const body = byId('group-list');
@@ -85,12 +102,12 @@ const makeGroups = (search) => {
       const [was, is] = [lives(block, from), lives(block, to)];
       if (was) add(before, of(block), block);
       if (is) add(now, of(block), block);
-      if (was && !is) moved.set(blocks.id[block], block);
+      if (was && !is) moved.set(blocks.number[block], block);
     }
     for (let block = 0; block < blocks.count; block += 1) {
       if (lives(block, from) || !lives(block, to)) continue;
-      const old = moved.get(blocks.id[block]);
-      if (old !== undefined && blocks.end[old] <= blocks.start[block] && blocks.requested[old] === blocks.requested[block]) moved.delete(blocks.id[block]);
+      const old = moved.get(blocks.number[block]);
+      if (old !== undefined && blocks.end[old] <= blocks.start[block] && blocks.requested[old] === blocks.requested[block]) moved.delete(blocks.number[block]);
       else add(added, of(block), block);
     }
     for (const block of moved.values()) add(gone, of(block), block);
@@ -139,9 +156,7 @@ const makeGroups = (search) => {
     more.hidden = rows.length <= limit;
     more.textContent = 'Show ' + formatCount(Math.min(8 * PAGE, rows.length - limit)) + ' more of ' + formatCount(rows.length - limit);
   };
-  // What tells most; with numbers or equal names, the kinds do.
-  const hasNames = groupingBy('beginning').labels.length > 2;
-  byId('group-by').value = hasNames ? 'beginning' : blocks.kind.some((kind) => kind !== 0) ? 'kind' : 'type';
+  byId('group-by').value = usualGrouping();
   for (const id of ['group-by', 'group-show']) byId(id).addEventListener('change', () => {
     limit = PAGE;
     draw();
@@ -153,6 +168,11 @@ const makeGroups = (search) => {
   let waiting = 0;
   return {
     draw,
+    compare: (by) => {
+      byId('group-by').value = by;
+      byId('group-show').value = 'changes';
+      byId('groups').scrollIntoView({ block: 'start' });
+    },
     show: (next, marked) => {
       if (marked !== mark && marked >= 0) byId('group-show').value = 'changes';
       [moment, mark] = [next, marked];

@@ -99,7 +99,7 @@ const makeHeaps = (pickHeap, pickBlock) => {
     }
     context.globalAlpha = 1;
     const notes = [];
-    if (live.length > 0) notes.push('All heaps at this moment, drawn to scale: the full width is ' + formatSize(row) + '. Hatched parts are free; the other colours are shares, not places.');
+    if (live.length > 0) notes.push('All heaps at this moment, drawn to scale: the full width is ' + formatSize(row) + '. Hatched parts are free; within a heap, colours show proportions, not positions.');
     if (live.length > MOST_CELLS) notes.push('The last ' + formatCount(live.length - MOST_CELLS) + ' heaps are not drawn.');
     if (counts.paging > 0) notes.push('Pale heaps are evicted.');
     byId('scale').textContent = notes.join(' ');
@@ -246,7 +246,7 @@ const makeHeaps = (pickHeap, pickBlock) => {
     const total = drawOverview();
     const inHeaps = used[moment] - usedOf(-1, moment);
     const facts = [plural(live.length, 'heap'), formatSize(total)];
-    if (live.length > 0) facts.push(formatSize(inHeaps) + ' used (' + formatPercent(inHeaps / Math.max(1, total)) + ')', formatPercent(fragmentation[moment] / 10000) + ' fragmented');
+    if (live.length > 0) facts.push(formatSize(inHeaps) + ' used (' + formatPercent(inHeaps / Math.max(1, total)) + ')', formatSize(scattered[moment]) + ' free in fragments');
     if (usedOf(-1, moment) > 0) facts.push(formatSize(usedOf(-1, moment)) + ' outside of heaps');
     byId('heap-facts').textContent = facts.join(' · ');
     drawMaps();

@@ -1,16 +1,9 @@
 // Connects the charts, the heaps and the list.
-// Whether the budget was exceeded since it is known: by what is resident, or else by all heaps.
-const budgetFact = () => {
-  const taken = resident || reserved;
-  let first = -1;
-  let most = -Infinity;
-  for (let moment = budgets.moment[0]; moment < counts.moments; moment += 1) {
-    const over = taken[moment] - budget[moment];
-    if (over > 0 && first < 0) first = moment;
-    if (over > most) most = over;
-  }
-  return first < 0 ? ['budget', 'kept', 'at least ' + formatSize(-most) + ' left']
-    : ['budget', 'exceeded', 'by up to ' + formatSize(most) + ', first at ', first];
+// Whether the budget of a segment group was kept.
+const budgetFact = ({ name, verdict }) => {
+  const others = verdict.most_others_bytes > 0 ? ' · at most ' + formatSize(verdict.most_others_bytes) + ' in use by others' : '';
+  return verdict.is_kept ? ['budget of ' + name, 'kept', 'at least ' + formatSize(verdict.least_left_bytes) + ' left' + others]
+    : ['budget of ' + name, 'exceeded', 'by up to ' + formatSize(verdict.exceeded_bytes) + others + ' · first at ', verdict.first_exceeded_event - 1];
 };
 
 // Returns the first moment with the largest number.
@@ -20,11 +13,13 @@ const peakOf = (numbers) => {
   return peak;
 };
 
-// Shows the facts of the session. A moment in them can be chosen.
-const tiles = (peak, choose) => {
+// Shows the facts of the session. What a fact is about can be shown.
+const tiles = (peak, show) => {
   const [peakReserved, mostLive, mostHeaps] = [reserved, liveCount, heapCount].map((numbers) => numbers[peakOf(numbers)]);
+  const atEvent = (moment) => ['event ' + formatCount(moment + 1), () => show.moment(moment)];
+  const last = counts.moments - 1;
   const facts = [
-    ['peak used', formatSize(used[peak]), 'at ', peak],
+    ['peak used', formatSize(used[peak]), 'at ', atEvent(peak)],
     ['peak reserved', formatSize(peakReserved), heaps.count && used[peak] ? (peakReserved / used[peak]).toFixed(2) + ' of peak used' : 'no heaps'],
     ['allocations', formatCount(counts.allocations), 'at most ' + formatCount(mostLive) + ' at once'],
     ['heaps', formatCount(counts.heaps), 'at most ' + formatCount(mostHeaps) + ' at once'],
@@ -35,14 +30,20 @@ const tiles = (peak, choose) => {
     const evictions = paging.isEviction.reduce((sum, is) => sum + is, 0);
     facts.push(['evictions', formatCount(evictions), formatCount(counts.paging - evictions) + ' made resident']);
   }
-  if (budget) facts.push(budgetFact());
+  for (const group of segmentGroups) {
+    const [name, value, text, moment] = budgetFact(group);
+    facts.push([name, value, text, moment === undefined ? undefined : atEvent(moment)]);
+  }
+  if (last > 0) facts.push(['live at the end', formatSize(used[last]), '', [plural(liveCount[last], 'allocation'), show.left]]);
+  const grown = mostGrown();
+  if (grown) facts.push(['grew most between thirds', '+' + formatSize(grown.bytes), '', [grown.label, () => show.changes(grown)]]);
   // A report has facts of its own.
-  if (!byId('facts')) for (const [name, value, text, moment] of facts) {
+  if (!byId('facts')) for (const [name, value, text, action] of facts) {
     const tile = make('div');
     const note = make('dd', text, { className: 'note' });
-    if (moment !== undefined) {
-      const button = make('button', 'event ' + formatCount(moment + 1), { className: 'link', type: 'button', title: 'Go to this event' });
-      button.addEventListener('click', () => choose(moment));
+    if (action) {
+      const button = make('button', action[0], { className: 'link', type: 'button', title: 'Show this' });
+      button.addEventListener('click', action[1]);
       note.append(button);
     }
     tile.append(make('dt', name), make('dd', value), note);
@@ -85,7 +86,12 @@ const start = () => {
     update();
     if (goesThere) byId('heaps').scrollIntoView({ block: 'start' });
   };
-  const timeline = makeTimeline(choose);
+  const compare = (from, to) => {
+    if (from === state.mark && to === state.moment) return;
+    [state.mark, state.moment] = [from, to];
+    update();
+  };
+  const timeline = makeTimeline(choose, compare);
   const heapView = makeHeaps(pickHeap, pickBlock);
   const list = makeAllocations(pickBlock);
   const groups = makeGroups(list.search);
@@ -93,7 +99,14 @@ const start = () => {
     state.mark = state.mark === state.moment ? -1 : state.moment;
     update();
   };
-  tiles(peak, choose);
+  tiles(peak, {
+    moment: choose,
+    left: () => list.open('left'),
+    changes: ({ from, to }) => {
+      compare(from, to);
+      groups.compare(usualGrouping());
+    },
+  });
   byId('mark').addEventListener('click', mark);
   byId('stack-by').addEventListener('change', () => {
     timeline.setStack();
@@ -111,7 +124,7 @@ const start = () => {
     timeline.draw();
     heapView.draw();
   };
-  timeline.draw();
+  timeline.setStack();
   update();
   list.draw();
   groups.draw();

@@ -41,8 +41,9 @@ const HEAP_TYPES = ['', 'DEFAULT', 'UPLOAD', 'READBACK', 'CUSTOM', 'GPU_UPLOAD']
 const PLACEMENTS = ['', 'a part of a larger buffer', 'placed in a shared heap', 'placed in a heap of its own', 'committed', 'imported'];
 const REASONS = ['', 'the usual placement', 'a flag of the allocation requires it', 'a flag of the allocator requires it',
   'the allocator’s heaps lack heap flags that were requested', 'it is too large for shared heaps', 'the usual placements found no memory'];
-const blockName = (block) => blocks.names[blocks.name[block]] || 'allocation ' + blocks.id[block];
-const heapName = (heap) => heaps.names[heaps.name[heap]] || 'heap ' + heaps.id[heap];
+// Allocations and heaps are numbered from 1, in the order of their creation.
+const blockName = (block) => blocks.names[blocks.name[block]] || 'allocation ' + blocks.number[block];
+const heapName = (heap) => heaps.names[heaps.name[heap]] || 'heap ' + (heap + 1);
 const placeOf = (block) => (blocks.heap[block] === 0 ? 'outside of heaps' : heapName(blocks.heap[block] - 1) + ' at ' + formatHex(blocks.offset[block]));
 const reasonOf = (block) => [PLACEMENTS[blocks.placement[block] % 8], REASONS[blocks.placement[block] >> 3]].filter(Boolean).join(': ');
 const isLiveAtEnd = (block) => blocks.end[block] >= counts.moments;
@@ -79,7 +80,7 @@ let colours = {};
 const readColours = () => {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue('--' + name).trim();
-  const names = ['bg', 'panel', 'line', 'text', 'soft', 'link', 'used', 'reserved', 'resident', 'budget', 'free', 'hatch', 'edge', 'fragmentation', 'submission', 'evict'];
+  const names = ['bg', 'panel', 'line', 'text', 'soft', 'link', 'used', 'reserved', 'resident', 'budget', 'free', 'hatch', 'edge', 'fragmentation', 'submission', 'evict', 'others'];
   colours = Object.fromEntries(names.map((name) => [name, colour(name)]));
   colours.scale = [0, 1, 2, 3, 4, 5].map((step) => colour('scale' + step));
   colours.kinds = KINDS.map((_, kind) => colour('kind' + kind));

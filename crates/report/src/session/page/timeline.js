@@ -32,7 +32,7 @@ const extent = ({ numbers, least, most }, from, to) => {
   return [low, high];
 };
 
-const makeTimeline = (choose) => {
+const makeTimeline = (choose, compare) => {
   const box = byId('timeline');
   const charts = byId('charts');
   const cursor = byId('cursor');
@@ -44,14 +44,20 @@ const makeTimeline = (choose) => {
     { name: 'used by allocations', series: seriesOf(used), colour: 'used' },
   ];
   if (resident) memory.push({ name: 'resident', series: seriesOf(resident), colour: 'resident' });
-  if (budget) memory.push({ name: 'budget', series: seriesOf(budget), colour: 'budget' });
-  const parts = seriesOf(fragmentation);
+  if (scattered.some((bytes) => bytes > 0)) memory.push({ name: 'free, in fragments', series: seriesOf(scattered), colour: 'fragmentation' });
   const hasEvents = counts.submissions + counts.paging > 0;
-  const strips = { memory: 150, fragmentation: 40, events: hasEvents ? 34 : 0 };
-  const GAP = 14;
-  const tops = { memory: 6, fragmentation: 6 + strips.memory + GAP, events: 6 + strips.memory + strips.fragmentation + 2 * GAP };
-  const bottom = hasEvents ? tops.events + strips.events : tops.fragmentation + strips.fragmentation;
+  const GAP = 16;
+  const strips = { memory: 170 };
+  segmentGroups.forEach((_, group) => { strips['group' + group] = 48; });
+  if (hasEvents) strips.events = 34;
+  const tops = {};
+  let bottom = 6 - GAP;
+  for (const [name, tall] of Object.entries(strips)) {
+    tops[name] = bottom + GAP;
+    bottom += GAP + tall;
+  }
   const height = bottom + AXIS;
+  const groups = segmentGroups.map(({ name, budget, usage, own }) => ({ name, budget: seriesOf(budget), usage: seriesOf(usage), own: seriesOf(own) }));
 
   let byTime = false;
   let moment = 0;
@@ -134,13 +140,8 @@ const makeTimeline = (choose) => {
     const extentOf = (series, pixel) => extent(series, Math.max(0, firsts[pixel] - 1), Math.max(firsts[pixel + 1], 1));
     const extents = (series) => Array.from({ length: pixels }, (_, pixel) => extentOf(series, pixel));
     const lines = memory.map((line) => ({ ...line, extents: extents(line.series) }));
-    // A budget far above all memory would flatten the other lines.
-    const isScaled = (line) => line.name !== 'budget';
-    let most = 1;
-    for (const line of lines.filter(isScaled)) for (const [, high] of line.extents) most = Math.max(most, high);
-    const budgetLine = lines.find((line) => !isScaled(line));
-    if (budgetLine) for (const [, high] of budgetLine.extents) if (high <= 2 * most) most = Math.max(most, high);
-    most *= 1.04;
+    const mostOf = (list, least) => list.reduce((most, [, high]) => Math.max(most, high), least);
+    const most = 1.04 * lines.reduce((most, line) => mostOf(line.extents, most), 1);
     const grid = (top, tall, largest, step, label) => {
       context.strokeStyle = colours.line;
       context.lineWidth = 1;
@@ -185,23 +186,27 @@ const makeTimeline = (choose) => {
     if (stack) drawStack(context, yMemory, floor, pixels, firsts); else area(lines[1].extents, yMemory, floor, colours.used);
     grid(tops.memory, strips.memory, most, niceBytes(most, 5), formatTick);
     line(lines[0].extents, yMemory, colours.reserved);
-    for (const { name, extents: list, colour } of lines.slice(2)) line(list, yMemory, colours[colour], name === 'budget' ? [6, 4] : []);
+    for (const { extents: list, colour } of lines.slice(2)) line(list, yMemory, colours[colour]);
 
-    // A budget above the chart is named at its top.
-    const least = budgetLine ? budgetLine.extents.reduce((lowest, [low]) => Math.min(lowest, low), Infinity) : 0;
-    if (budgetLine && least > most) {
-      const text = '↑ budget ' + formatSize(least) + ', beyond this chart';
-      context.fillStyle = colours.bg;
-      context.fillRect(LEFT + 6, tops.memory + 3, context.measureText(text).width + 8, 14);
-      context.fillStyle = colours.budget;
+    // Segment groups, each on a scale of its own: usage, the part of the recorded heaps, and the budget.
+    groups.forEach(({ name, budget, usage, own }, group) => {
+      const [top, tall] = [tops['group' + group], strips['group' + group]];
+      const [budgets, used, owned] = [budget, usage, own].map(extents);
+      // A budget far above the usage would flatten it, and is named instead.
+      const inUse = mostOf(owned, mostOf(used, 1));
+      const least = budgets.reduce((lowest, [low]) => Math.min(lowest, low), Infinity);
+      const isBeyond = least > 4 * inUse && least < Infinity;
+      const largest = 1.04 * (isBeyond ? inUse : mostOf(budgets.filter(([, high]) => high <= 4 * inUse), inUse));
+      const y = yOf(top, tall, largest);
+      area(used, y, top + tall, colours.others);
+      area(owned, y, top + tall, colours.used);
+      grid(top, tall, largest, niceBytes(largest, 2), formatTick);
+      line(used, y, colours.reserved);
+      if (!isBeyond) line(budgets, y, colours.budget, [6, 4]);
       context.textAlign = 'left';
-      context.fillText(text, LEFT + 10, tops.memory + 10);
-    }
-
-    // Fragmentation.
-    const yPart = yOf(tops.fragmentation, strips.fragmentation, 10000);
-    grid(tops.fragmentation, strips.fragmentation, 10000, 5000, (value) => (value === 5000 ? '' : value / 100 + ' %'));
-    line(extents(parts), yPart, colours.fragmentation);
+      context.fillStyle = isBeyond ? colours.budget : colours.soft;
+      context.fillText(name + (isBeyond ? ': the budget, at least ' + formatSize(least) + ', is above this chart' : ''), LEFT, top - 8);
+    });
 
     // Submissions, as bytes that must be resident, and changes of residency.
     if (hasEvents) {
@@ -298,25 +303,29 @@ const makeTimeline = (choose) => {
   box.setAttribute('aria-valuemin', 1);
   box.setAttribute('aria-valuemax', counts.moments);
 
-  // Pointer: a click or a drag chooses a moment.
+  // Pointer: a click chooses a moment, and a drag compares its two ends.
   const xIn = (event) => event.clientX - box.getBoundingClientRect().left;
+  let pressed = 0;
   box.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
     box.setPointerCapture(event.pointerId);
-    choose(momentAt(xIn(event)));
+    pressed = xIn(event);
+    choose(momentAt(pressed));
   });
   box.addEventListener('pointermove', (event) => {
     const at = momentAt(xIn(event));
     if (box.hasPointerCapture(event.pointerId)) {
       hideTip();
-      choose(at);
+      if (Math.abs(xIn(event) - pressed) > 4) compare(momentAt(pressed), at); else choose(at);
       return;
     }
     showTip(event, (element) => {
       const isKnown = ({ series }) => !Number.isNaN(series.numbers[at]);
       const lines = memory.filter(isKnown).map(({ name, series }) => name + ': ' + formatSize(series.numbers[at]));
       if (stack) lines.push(...stack.names.map((name, group) => name + ': ' + formatSize(stack.sums[group][at])).filter((_, group) => stack.sums[group][at] > 0));
-      lines.push('fragmentation: ' + formatPercent(fragmentation[at] / 10000));
+      for (const { name, usage, budget } of segmentGroups) {
+        if (!Number.isNaN(budget[at] + usage[at])) lines.push(name + ': ' + formatSize(usage[at]) + ' in use, budget ' + formatSize(budget[at]));
+      }
       element.replaceChildren(make('b', 'event ' + formatCount(at + 1) + ', ' + formatTime(timeAt(at))), '\n' + lines.join('\n'));
     });
   });
@@ -364,14 +373,20 @@ const makeTimeline = (choose) => {
     draw();
   });
   box.style.height = height + 'px';
+  // What there is more than one of tells most.
+  const kinds = ['kind', 'type', 'pool'].find((by) => colouredBy(by).names.length > 1);
+  byId('stack-by').value = kinds || '';
   const drawLegend = () => {
     const names = memory.filter(({ name }) => !stack || name !== 'used by allocations').map(({ name, colour }) => legendEntry(name, 'var(--' + colour + ')'));
     if (stack) names.push(...stack.names.map((name, group) => legendEntry(name, 'var(--group' + group + ')')));
-    names.push(legendEntry('fragmentation of the heaps', 'var(--fragmentation)'));
+    if (segmentGroups.length > 0) {
+      names.push(legendEntry('budget of a segment group', 'var(--budget)'));
+      if (segmentGroups.some(({ verdict }) => verdict.most_others_bytes > 0)) names.push(legendEntry('in use by others', 'var(--others)'));
+    }
     if (counts.submissions) names.push(legendEntry('bytes that a submission uses', 'var(--submission)'));
     if (counts.paging) names.push(legendEntry('evicted', 'var(--evict)'));
     byId('series').replaceChildren(...names);
   };
-  drawLegend();
+  view = whole();
   return { draw, set, setStack };
 };
