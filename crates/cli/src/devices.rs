@@ -10,6 +10,7 @@ use crate::device::DeviceChoice;
 use crate::exit::{Exit, Failed};
 use crate::format;
 use crate::output::Output;
+use crate::table::{self, Column};
 
 /// List the available devices with their capabilities and memory
 ///
@@ -62,18 +63,18 @@ pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, Faile
             errors.extend(of_system.1);
         }
     }
-    let mut is_first = true;
+    let mut reports = Vec::new();
     for choice in &choices {
         match DeviceReport::query(choice) {
             Ok(report) if args.json => output.json(&report)?,
-            Ok(report) => {
-                if !std::mem::replace(&mut is_first, false) {
-                    output.result(&"")?;
-                }
-                output.result(&report)?;
-            }
+            Ok(report) => reports.push(report),
             Err(failed) => errors.push(failed),
         }
+    }
+    match (&reports[..], &args.device) {
+        ([], _) => {}
+        ([report], Some(_)) => output.result(report)?,
+        (reports, _) => output.result(&table(reports))?,
     }
     Ok(errors.iter().fold(Exit::Success, |exit, failed| exit.and(output.failed(failed))))
 }
@@ -142,6 +143,41 @@ impl DeviceReport {
             adapter: desc.map(|desc| desc.description),
         })
     }
+}
+
+/// Returns a table with a row for each device.
+fn table(reports: &[DeviceReport]) -> String {
+    let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
+    let budget = |segment: Option<Segment>| match segment {
+        Some(Segment { budget_bytes: 0, .. }) => "none".to_owned(),
+        Some(Segment { budget_bytes, .. }) => format::size(budget_bytes),
+        None => "unknown".to_owned(),
+    };
+    let rows = reports.iter().map(|report| {
+        vec![
+            Visible(&report.device).to_string(),
+            report.resource_heap_tier.to_string(),
+            if report.tight_alignment_tier > 0 {
+                report.tight_alignment_tier.to_string()
+            } else {
+                "no".to_owned()
+            },
+            yes(report.gpu_upload_heaps),
+            budget(report.local),
+            budget(report.non_local),
+            format!("{}{}", Visible(&report.description), if report.default { " (default)" } else { "" }),
+        ]
+    });
+    let columns = [
+        Column::text("\ndevice"),
+        Column::number("heap\ntier"),
+        Column::number("tight\nalign").after(1),
+        Column::number("GPU\nupload").after(1),
+        Column::number("budget\nlocal"),
+        Column::number("\nnon-local").after(1),
+        Column::text("\ndescription"),
+    ];
+    table::render(&columns, rows)
 }
 
 /// Returns the error of a device whose properties cannot be queried.

@@ -64,7 +64,7 @@ fn no_args(error: &clap::Error) -> Result<Exit, Failed> {
 fn run(args: &Args, output: &mut Output) -> Result<Exit, Failed> {
     logging::init(args.verbose, logs_refusals(&args.command))?;
     match &args.command {
-        Command::Replay(args) => replay::run(args, output),
+        Command::Replay(command) => replay::run(command, args.verbose > 0, output),
         Command::Convert(args) => convert::run(args, output),
         Command::Devices(args) => devices::run(args, output),
         Command::Conformance(command) => conformance::run(command, args.verbose, output),

@@ -73,6 +73,12 @@ impl Output {
         let _ = writeln!(self.stderr, "{style}error:{style:#} {}", Visible(&error.to_string()));
     }
 
+    /// Prints a line that belongs to the error before it.
+    pub(crate) fn detail(&mut self, detail: &dyn Display) {
+        // If standard error is closed, the line cannot be printed.
+        let _ = writeln!(self.stderr, "    {}", Visible(&detail.to_string()));
+    }
+
     /// Prints a warning as one line, as [`error`](Self::error) does.
     pub(crate) fn warning(&mut self, warning: &dyn Display) {
         let style = anstyle::AnsiColor::Yellow.on_default().bold();

@@ -14,7 +14,8 @@ use crate::exit::Failed;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ReplayArgs {
-    /// CSV files, captures of GPGMM (.json) or sessions (.hws), plain or gzip; - for standard input; or generated workloads
+    /// CSV files, captures of GPGMM (.json), sessions (.hws) or memory snapshots of PyTorch (.pickle, .json), plain or
+    /// gzip; - for standard input; or generated workloads
     ///
     /// The format is recognized by content. docs/formats.md lists the workloads, such as workload:streaming:7.
     #[arg(value_name = "TRACE", required = true)]
@@ -96,7 +97,8 @@ Examples:
   heapwright replay --profile low-memory --set max_heap_size=64MiB session.hws capture.json";
 
 const DETAILS: &str = "\
-docs/formats.md describes the measurements, and docs/output.schema.json the keys of the JSON.
+With -v, three tables have all measurements. docs/formats.md describes them, and
+docs/output.schema.json the keys of the JSON.
 
 Exit codes: 0 success; 1 an allocation or a check failed, or memory was not released; 2 invalid
 input.";

@@ -47,7 +47,20 @@ pub(super) enum Observed<'a> {
 pub(super) struct Replayed {
     pub(super) report: ReplayReport,
     /// The errors found, each on one line; empty if there are none.
-    pub(super) findings: Vec<String>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A failure: a line, and what else is known of it, a line each.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) text: String,
+    pub(super) details: Vec<String>,
+}
+
+impl From<String> for Finding {
+    fn from(text: String) -> Self {
+        Self { text, details: Vec::new() }
+    }
 }
 
 /// Replays `trace` through a new allocator on `gpu`, which nothing else may use during the replay.
@@ -113,8 +126,10 @@ struct Failures {
     /// Location of the first one.
     location: String,
     count: u64,
-    /// The first one, and the state at that time.
-    first: String,
+    /// The request of the first one.
+    request: String,
+    /// The state at that time, and what was tried, a line each.
+    details: Vec<String>,
 }
 
 /// State of a replay.
@@ -227,18 +242,20 @@ impl<'a> Replay<'a> {
         let (live, reserved) = (ByteSize::new(self.live), ByteSize::new(self.allocators.total().reserved));
         let usage = match video_memory.transpose()? {
             Some(VideoMemoryInfo { budget, current_usage, .. }) => {
-                format!(", {reserved} reserved and CurrentUsage at {current_usage} of a budget of {budget}")
+                format!("CurrentUsage at {current_usage} of a budget of {budget}")
             }
-            None => format!(" and {reserved} reserved (usage and budget unknown without an adapter)"),
+            None => "usage and budget unknown without an adapter".to_owned(),
         };
         let id = self.trace.id(event.allocation);
+        let error = error.to_string();
+        let attempts = error.split("; tried ").flat_map(|part| part.split(", then ")).map(str::to_owned);
         self.failures = Some(Failures {
             location: self.trace.location(event_index).to_string(),
             count: 1,
-            first: format!(
-                "{} for id {id} in {heap_type} heaps, with {live} live{usage}: {error}",
-                event.size
-            ),
+            request: format!("{} for id {id} in {heap_type} heaps, {usage}", event.size),
+            details: std::iter::once(format!("with {live} live and {reserved} reserved"))
+                .chain(attempts)
+                .collect(),
         });
         Ok(())
     }
@@ -255,19 +272,22 @@ impl<'a> Replay<'a> {
         let heaps_created = self.allocators.heaps_created();
 
         let path = Location { path: self.trace.path(), position: None };
-        let mut findings = Vec::new();
+        let mut findings: Vec<Finding> = Vec::new();
         let failure_count = self.failures.as_ref().map_or(0, |failures| failures.count);
-        if let Some(Failures { location, count, first }) = self.failures.take() {
+        if let Some(Failures { location, count, request, details }) = self.failures.take() {
             let (count, of) = (format::count(count), self.trace.allocation_count() as u64);
             let of = format::count_of(of, "allocation");
-            findings.push(format!("{location}: {count} of {of} failed; first failure: {first}"));
+            let text = format!("{location}: {count} of {of} failed; first failure: {request}");
+            findings.push(Finding { text, details });
         }
         if let Some(verifier) = self.verifier.take() {
             let Found { faults, unlisted } = verifier.into_found();
             let location = |event_index| self.trace.location(event_index);
-            findings.extend(faults.into_iter().map(|(event, fault)| format!("{}: {fault}", location(event))));
+            findings.extend(
+                faults.into_iter().map(|(event, fault)| format!("{}: {fault}", location(event)).into()),
+            );
             if unlisted > 0 {
-                findings.push(format!("{path}: {}", format::count_of(unlisted, "more error")));
+                findings.push(format!("{path}: {}", format::count_of(unlisted, "more error")).into());
             }
         }
         if !(used.is_zero() && reserved.is_zero()) {
@@ -275,7 +295,7 @@ impl<'a> Replay<'a> {
             findings.push(format!(
                 "{path}: the allocator still has {used} bytes in allocations and {reserved} bytes in heaps after all buffers \
                  were dropped"
-            ));
+            ).into());
         }
         for (group, (before, after)) in usage
             .into_iter()
@@ -287,7 +307,7 @@ impl<'a> Replay<'a> {
                      was released",
                     before.get(),
                     after.get()
-                ));
+                ).into());
             }
         }
         let report = self.report(heaps_created, failure_count);

@@ -42,8 +42,8 @@ use crate::input;
 use crate::output::Output;
 use crate::output_file::check_recording;
 
-/// Runs the command. Returns the most severe result of all traces.
-pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Failed> {
+/// Runs the command. Returns the most severe result of all traces. With `shows_all`, the tables have all measurements.
+pub(crate) fn run(args: &ReplayArgs, shows_all: bool, output: &mut Output) -> Result<Exit, Failed> {
     let paths = input::expand_parts(&args.traces);
     let plan = Plan::new(args, &paths)?;
     let mut exit = Exit::Success;
@@ -75,13 +75,15 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Failed
             output.json(&report)?;
         }
         for finding in &findings {
-            output.error(finding);
+            output.error(&finding.text);
+            finding.details.iter().for_each(|detail| output.detail(detail));
             exit = exit.and(Exit::Failure);
         }
         reports.push(report);
     }
     if !args.json && !reports.is_empty() {
-        output.result(&table::render(&reports, args.compare || args.profile != Configuration::Default))?;
+        let names_configuration = args.compare || args.profile != Configuration::Default;
+        output.result(&table::render(&reports, names_configuration, shows_all))?;
         if !plan.has_adapter {
             output.result(&"\nno adapter: the device's usage and budgets are unknown")?;
         }

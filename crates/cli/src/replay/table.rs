@@ -9,9 +9,9 @@ use crate::table::{self, Column};
 /// A column, and its cell for a report.
 type Cells = (Column<'static>, fn(&ReplayReport) -> String);
 
-/// Returns three tables with a row for each report: memory, the rest of what the heaps cost, and the calls. With
-/// `names_configuration`, their second column is the configuration.
-pub(super) fn render(reports: &[ReplayReport], names_configuration: bool) -> String {
+/// Returns a table with a row for each report; with `shows_all`, three tables: memory, the rest of what the heaps cost, and the calls.
+/// With `names_configuration`, their second column is the configuration.
+pub(super) fn render(reports: &[ReplayReport], names_configuration: bool, shows_all: bool) -> String {
     let table = |cells: &[Cells]| {
         let mut all: Vec<Cells> = vec![(Column::text("\ntrace"), trace)];
         if names_configuration {
@@ -25,8 +25,19 @@ pub(super) fn render(reports: &[ReplayReport], names_configuration: bool) -> Str
             reports.iter().map(|report| all.iter().map(|(_, cell)| cell(report)).collect()),
         )
     };
-    [table(&MEMORY), table(&HEAPS), table(&CALLS)].join("\n\n")
+    if shows_all { [table(&MEMORY), table(&HEAPS), table(&CALLS)].join("\n\n") } else { table(&SHORT) }
 }
+
+/// The overheads are grouped, and so are the times.
+const SHORT: [Cells; 7] = [
+    (Column::number("peak\nlive"), |report| format::size(report.peak_live_bytes)),
+    (Column::number("overhead\nat peak"), |report| overhead(report.overhead)),
+    (Column::number("\nmean"), |report| overhead(report.mean_overhead)),
+    (Column::number("\nheaps"), |report| format::count(report.heaps_created)),
+    (Column::number("alloc\np50"), |report| time(report.alloc_ns.p50)),
+    (Column::number("\np99").after(1), |report| time(report.alloc_ns.p99)),
+    (Column::number("\nfailed"), |report| format::count(report.failures)),
+];
 
 const MEMORY: [Cells; 8] = [
     (Column::number("peak\nlive"), |report| format::size(report.peak_live_bytes)),
@@ -128,7 +139,15 @@ mod tests {
             mean_op_ns: None,
             ..report("empty")
         };
-        let lines = plain(&render(&[report("gpt2_generate"), empty], false));
+        let reports = [report("gpt2_generate"), empty];
+        let short = [
+            "                  peak  overhead                alloc",
+            "trace             live   at peak   mean  heaps    p50   p99  failed",
+            "gpt2_generate  548 MiB     1.026  1.125    312  213ns 1.2µs       0",
+            "empty          548 MiB         -      -    312      -     -       0",
+        ];
+        assert_eq!(plain(&render(&reports, false, false)), short);
+        let lines = plain(&render(&reports, false, true));
         let expected = [
             "                  peak      peak  over-     mean      mean      mean",
             "trace             live  reserved   head     live  reserved  overhead  by time  heaps",
@@ -150,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_of_a_recorded_trace_fits() {
-        for line in plain(&render(&[report("sixteen_letters_")], true)) {
+        for line in plain(&render(&[report("sixteen_letters_")], true, true)) {
             assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
         }
     }
