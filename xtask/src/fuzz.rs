@@ -18,6 +18,7 @@ const TARGETS: &[(&str, u32)] = &[
     ("queues", 20),
     ("residency", 20),
     ("session", 20),
+    ("snapshot", 20),
     ("suballoc", 20),
     ("report", 10),
     ("trace", 20),

@@ -18,8 +18,8 @@ use crate::output_file::OutputFile;
 
 /// Convert traces and sessions between formats
 ///
-/// Reads CSV files, captures of GPGMM (Chrome trace events as JSON) and sessions, plain or gzip, recognized by their
-/// content. Writes CSV files, which hold allocations and frees, and sessions, which also hold heaps, placements, contents,
+/// Reads CSV files, captures of GPGMM (Chrome trace events as JSON), sessions and memory snapshots of PyTorch (pickle or
+/// JSON), plain or gzip, recognized by their content. Writes CSV files, which hold allocations and frees, and sessions, which also hold heaps, placements, contents,
 /// residency sets, submissions and GPU addresses, and Chrome traces for Perfetto, with the events of GPGMM's captures. The
 /// input is checked before the output is changed, unless it is standard input or a pipe, which can be read only once.
 ///
@@ -28,7 +28,8 @@ use crate::output_file::OutputFile;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ConvertArgs {
-    /// CSV file, capture of GPGMM (.json) or session (.hws), plain or gzip; - for standard input; or a generated workload
+    /// CSV file, capture of GPGMM (.json), session (.hws) or memory snapshot of PyTorch (.pickle, .json), plain or gzip; -
+    /// for standard input; or a generated workload
     /// (workload:SHAPE:SEED)
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
@@ -57,6 +58,7 @@ const HELP: &str = "\
 Examples:
   heapwright convert traces/vision_serving.csv.gz vision.hws
   heapwright convert capture.json capture.hws
+  heapwright convert snapshot.pickle trace.csv
   heapwright convert --to csv session.hws allocations
   heapwright convert workload:streaming:7 streaming.csv
   heapwright convert session.hws trace.json

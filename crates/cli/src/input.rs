@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use heapwright_simulation::GeneratedTrace;
-use heapwright_trace::{RecordReader, Trace};
+use heapwright_trace::{FileKind, Input, RecordReader, Trace};
 
 use crate::exit::Failed;
 
@@ -106,44 +106,23 @@ pub(crate) fn prefix<R: Read>(mut input: R) -> io::Result<(Vec<u8>, R)> {
     Ok((prefix, input))
 }
 
-/// Returns whether an input with this beginning is a trace, a capture or a session, and no allocator's report (JSON).
-pub(crate) fn is_trace(prefix: &[u8]) -> bool {
-    let text = first_text(prefix);
-    let is_compressed = prefix.starts_with(b"\x1f\x8b");
-    let is_binary = prefix.starts_with(b"\x89HWS");
-    let is_capture = match text {
-        [b'[', ..] => true,
-        // Of the two kinds of objects, only captures have such a list.
-        [b'{', ..] => memchr::memmem::find(text, b"\"traceEvents\"").is_some(),
-        _ => false,
-    };
-    is_compressed || is_binary || is_csv(prefix) || is_capture
-}
-
-/// Returns whether an input with this beginning is a CSV trace that is not compressed.
-pub(crate) fn is_csv(prefix: &[u8]) -> bool {
-    first_text(prefix).starts_with(b"time_us")
-}
-
-/// Skips a byte order mark and white space.
-fn first_text(prefix: &[u8]) -> &[u8] {
-    prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix).trim_ascii_start()
-}
-
 /// Maximum size of a table, a frame or a list, in bytes. These files are written by hand.
 const MAX_LEN: u64 = 16 << 20;
 
-/// Reads a small file, or standard input, as text without a leading byte order mark.
-pub(crate) fn read_text(path: &Path) -> Result<String, Failed> {
-    let (mut bytes, mut rest) = (Vec::new(), open(path)?.take(MAX_LEN + 1));
-    let read = rest.read_to_end(&mut bytes);
-    let read =
-        read.and_then(|_| if rest.limit() == 0 { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) });
-    read.map_err(|error| cannot_read(path, &error))?;
-    match str::from_utf8(&bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
-        Err(_) => Err(Failed::bad_input("the file is not UTF-8").of(name(path).display())),
+/// Reads a small file, or standard input, as text without a leading byte order mark. A file of another kind is named, instead of what
+/// is expected.
+pub(crate) fn read_text(path: &Path, expected: &str) -> Result<String, Failed> {
+    let input = recognized(path)?;
+    match input.kind() {
+        FileKind::Unknown | FileKind::Frame => {}
+        other => return Err(Failed::bad_input(other.instead_of(expected)).of(name(path).display())),
     }
+    input.into_text(MAX_LEN).map_err(|error| cannot_read(path, &error))
+}
+
+/// Opens a file, or standard input, and recognizes it by its content.
+pub(crate) fn recognized(path: &Path) -> Result<Input<Box<dyn Read>>, Failed> {
+    Ok(Input::new(name(path), open(path)?)?)
 }
 
 /// Returns a short description of an error of the file system.
@@ -155,28 +134,5 @@ pub(crate) fn reason(error: &io::Error, not_found: &str) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::FileTooLarge => format!("file is larger than the limit of {MAX_LEN} bytes"),
         _ => error.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn traces_are_recognized_by_their_beginning() {
-        for (prefix, expected) in [
-            (&b"time_us,event,id,size_bytes\n"[..], true),
-            (b"\xef\xbb\xbftime_us,event", true),
-            (b"\x1f\x8b\x08", true),
-            (b"\x89HWS\r\n\x1a\n", true),
-            (b" \n[", true),
-            (b"[\n {\"name\"", true),
-            (b"{\"displayTimeUnit\":\"ms\", \"traceEvents\": [", true),
-            (b"{\"schema\":\"heapwright.report\"", false),
-            (b"", false),
-            (b"no report", false),
-        ] {
-            assert_eq!(is_trace(prefix), expected, "{}", prefix.escape_ascii());
-        }
     }
 }

@@ -91,7 +91,7 @@ struct Header {
     version: Option<u64>,
 }
 
-fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ReportError> {
+pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ReportError> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     let value = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| ReportError::from_json(&error.path().to_string(), &error.into_inner()))?;

@@ -1,4 +1,5 @@
-//! Reads and checks JSON reports of heapwright's allocators, and converts them to HTML pages.
+//! Reads and checks JSON reports of heapwright's allocators, and converts them to HTML pages. [`from_dump`] converts dumps of other
+//! allocators to reports.
 //!
 //! A report is a [`heapwright::report::AllocatorReport`]. This crate enables heapwright's feature `serde`, with which
 //! any serde serializer can write a report. The JSON form is described below.
@@ -37,12 +38,14 @@
 //! * `heaps_created` is at least the number of heaps.
 
 mod check;
+mod dump;
 mod error;
 mod html_text;
 mod json;
 pub mod session;
 
 pub use check::check;
+pub use dump::from_dump;
 pub use error::ReportError;
 pub use heapwright_trace::Visible;
 pub use json::{JSON_SCHEMA, MAX_JSON_LEN, ReadReportError, from_json, read};

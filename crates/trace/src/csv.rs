@@ -1,14 +1,18 @@
 //! CSV files: lines of limited length, and their fields.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::ops::Range;
 
 use crate::error::Fault;
 use crate::event::EventKind;
+use crate::kind::BYTE_ORDER_MARK;
+use crate::records::too_many_events;
 use crate::source::Source;
 use crate::text::quoted;
+use crate::trace::Trace;
 
-/// The first line of every trace.
+/// The columns of every trace, in the order in which they are written.
 pub(crate) const HEADER: &str = "time_us,event,id,size_bytes";
 
 /// Content of a line.
@@ -22,44 +26,176 @@ pub(crate) struct Row {
     pub(crate) size_bytes: u64,
 }
 
-/// Checks the first line, without its line end.
-pub(crate) fn check_header(line: &[u8]) -> Result<(), Fault> {
-    if line == HEADER.as_bytes() {
-        return Ok(());
+/// The rows of a CSV file.
+pub(crate) struct Rows<R> {
+    lines: Lines<R>,
+    columns: Columns,
+}
+
+impl<R: Read> Rows<R> {
+    /// Reads the header, after a byte order mark if there is one.
+    pub(crate) fn open(source: Source<R>) -> Result<Self, Fault> {
+        let mut lines = Lines::new(source, Trace::MAX_LINE_LEN);
+        let empty = || format!("the file is empty; expected the header \"{HEADER}\"");
+        let header = lines.next_line()?.ok_or_else(empty)?;
+        let columns = Columns::of(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header))?;
+        Ok(Self { lines, columns })
     }
-    let found = quoted(line);
-    Err(not_utf8(line).unwrap_or_else(|| format!("invalid header {found}; expected \"{HEADER}\"").into()))
+
+    /// Returns the next row. Another row is an error if the limit is reached.
+    pub(crate) fn next_row(&mut self, is_limit_reached: bool) -> Result<Option<Row>, Fault> {
+        match self.lines.next_line()? {
+            None => Ok(None),
+            Some(_) if is_limit_reached => Err(too_many_events()),
+            Some(line) => self.columns.parse(line).map(Some),
+        }
+    }
 }
 
-/// Parses a line, without its line end.
-pub(crate) fn parse(line: &[u8]) -> Result<Row, Fault> {
-    // UTF-8 is only checked after an error, because all fields are ASCII.
-    parse_fields(line).map_err(|fault| not_utf8(line).unwrap_or(fault))
+/// The columns of a file.
+#[derive(Debug)]
+struct Columns {
+    /// What each column is.
+    titles: Vec<Title>,
 }
 
-fn parse_fields(line: &[u8]) -> Result<Row, Fault> {
-    let mut fields = line.split(|&byte| byte == b',');
-    let (Some(time_us), Some(event), Some(id), Some(size_bytes), None) =
-        (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
-    else {
-        // An empty line has no field, but `split` returns one.
-        let found = if line.is_empty() { 0 } else { line.split(|&byte| byte == b',').count() };
-        return Err(format!("expected 4 fields ({HEADER}), found {found}: {}", quoted(line)).into());
-    };
-    let row = Row {
-        time_us: parse_number("time_us", time_us)?,
-        kind: match event {
-            b"alloc" => EventKind::Alloc,
-            b"free" => EventKind::Free,
-            _ => {
-                let found = quoted(event);
-                return Err(format!("event must be \"alloc\" or \"free\", found {found}").into());
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Title {
+    TimeUs,
+    Event,
+    Id,
+    SizeBytes,
+    /// The column is skipped.
+    Other,
+}
+
+impl Columns {
+    /// Reads the first line, without its line end.
+    fn of(line: &[u8]) -> Result<Self, Fault> {
+        let found = |rule: &str| {
+            let found = quoted(line);
+            not_utf8(line)
+                .unwrap_or_else(|| format!("invalid header {found}; expected \"{HEADER}\"{rule}").into())
+        };
+        let mut titles = Vec::new();
+        for title in Fields(Some(line)) {
+            let title = match &*title? {
+                b"time_us" => Title::TimeUs,
+                b"event" => Title::Event,
+                b"id" => Title::Id,
+                b"size_bytes" => Title::SizeBytes,
+                _ => Title::Other,
+            };
+            if title != Title::Other && titles.contains(&title) {
+                return Err(found(", each column once"));
             }
-        },
-        id: parse_number("id", id)?,
-        size_bytes: parse_number("size_bytes", size_bytes)?,
-    };
-    if row.size_bytes == 0 { Err(ZERO_SIZE.into()) } else { Ok(row) }
+            titles.push(title);
+        }
+        let all = [Title::TimeUs, Title::Event, Title::Id, Title::SizeBytes];
+        if all.iter().all(|title| titles.contains(title)) { Ok(Self { titles }) } else { Err(found("")) }
+    }
+
+    /// Parses a line, without its line end.
+    fn parse(&self, line: &[u8]) -> Result<Row, Fault> {
+        // UTF-8 is only checked after an error, because all fields that are read are ASCII.
+        self.parse_fields(line)
+            .map_err(|fault| not_utf8(line).or_else(|| self.wrong_count(line)).unwrap_or(fault))
+    }
+
+    fn parse_fields(&self, line: &[u8]) -> Result<Row, Fault> {
+        let mut row = Row { time_us: 0, kind: EventKind::Alloc, id: 0, size_bytes: 0 };
+        let mut fields = Fields(Some(line));
+        for title in &self.titles {
+            let field = fields.next().ok_or(MISSING)?;
+            let field = field?;
+            match title {
+                Title::TimeUs => row.time_us = parse_number("time_us", &field)?,
+                Title::Event => row.kind = parse_event(&field)?,
+                Title::Id => row.id = parse_number("id", &field)?,
+                Title::SizeBytes => row.size_bytes = parse_number("size_bytes", &field)?,
+                Title::Other => {}
+            }
+        }
+        match fields.next() {
+            Some(_) => Err(MISSING.into()),
+            None if row.size_bytes == 0 => Err(ZERO_SIZE.into()),
+            None => Ok(row),
+        }
+    }
+
+    /// Returns the error of a line with another number of fields than columns.
+    fn wrong_count(&self, line: &[u8]) -> Option<Fault> {
+        let (count, found_text) = (self.titles.len(), quoted(line));
+        // An empty line has no field, but would be split into one.
+        let found = if line.is_empty() {
+            0
+        } else {
+            Fields(Some(line)).try_fold(0, |count, field| field.ok().map(|_| count + 1))?
+        };
+        if found == count {
+            return None;
+        }
+        let names = if count == 4 { format!(" ({HEADER})") } else { String::new() };
+        Some(format!("expected {count} fields{names}, found {found}: {found_text}").into())
+    }
+}
+
+/// Replaced by an error with the numbers of fields.
+const MISSING: &str = "fields are missing, or there are too many";
+
+/// The fields of a line, without quotes and without white space around them. `None` after the last one.
+struct Fields<'a>(Option<&'a [u8]>);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Cow<'a, [u8]>, Fault>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.0?.trim_ascii_start();
+        if line.first() == Some(&b'"') {
+            return Some(self.next_quoted(&line[1..]));
+        }
+        let end = line.iter().position(|&byte| byte == b',');
+        self.0 = end.map(|end| &line[end + 1..]);
+        Some(Ok(line[..end.unwrap_or(line.len())].trim_ascii_end().into()))
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Returns a field in quotes, of which the first one was read.
+    fn next_quoted(&mut self, line: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
+        self.0 = None;
+        let mut field = Vec::new();
+        let mut rest = line;
+        loop {
+            let Some(end) = memchr::memchr(b'"', rest) else {
+                return Err(format!("a field has no closing quote: {}", quoted(line)).into());
+            };
+            field.extend_from_slice(&rest[..end]);
+            rest = &rest[end + 1..];
+            match rest.strip_prefix(b"\"") {
+                Some(after) => {
+                    field.push(b'"');
+                    rest = after;
+                }
+                None => break,
+            }
+        }
+        match rest.trim_ascii_start() {
+            [] => {}
+            [b',', after @ ..] => self.0 = Some(after),
+            _ => return Err(format!("a field goes on behind its closing quote: {}", quoted(line)).into()),
+        }
+        Ok(field.into())
+    }
+}
+
+fn parse_event(field: &[u8]) -> Result<EventKind, Fault> {
+    match field {
+        b"alloc" => Ok(EventKind::Alloc),
+        b"free" => Ok(EventKind::Free),
+        _ => Err(format!("event must be \"alloc\" or \"free\", found {}", quoted(field)).into()),
+    }
 }
 
 /// The rule about sizes, also of sessions.
@@ -226,8 +362,35 @@ mod tests {
         assert!(all.iter().enumerate().all(|(number, line)| *line == format!("line {number}")));
     }
 
+    fn parse(line: &[u8]) -> Result<Row, Fault> {
+        Columns::of(HEADER.as_bytes()).unwrap().parse(line)
+    }
+
     fn error(line: &[u8]) -> String {
         parse(line).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn columns_are_in_any_order_and_fields_may_be_quoted() {
+        let expected = Row { time_us: 5, kind: EventKind::Free, id: 7, size_bytes: 16 };
+        for (header, line) in [
+            ("time_us,event,id,size_bytes", "\"5\",\"free\",\"7\",\"16\""),
+            ("size_bytes,id,event,time_us", "16,7,free,5"),
+            ("\"id\", \"time_us\" ,event,size_bytes", " 7 ,5, \"free\" ,\"16\""),
+            ("id,name,time_us,event,size_bytes,", "7,\"a, \"\"b\"\"\",5,free,16,"),
+            ("name,id,time_us,event,size_bytes", ",7,5,free,16"),
+        ] {
+            let columns = Columns::of(header.as_bytes()).unwrap();
+            assert_eq!(columns.parse(line.as_bytes()).unwrap(), expected, "{header}");
+        }
+        let columns = Columns::of(b"id,name,time_us,event,size_bytes").unwrap();
+        let error = |line: &str| columns.parse(line.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error("7,\"a,5,free,16"), "a field has no closing quote: \"a,5,free,16\"");
+        assert_eq!(
+            error("7,\"a\"b,5,free,16"),
+            "a field goes on behind its closing quote: \"a\\\"b,5,free,16\""
+        );
+        assert_eq!(error("7,a,5,free"), "expected 5 fields, found 4: \"7,a,5,free\"");
     }
 
     #[test]
@@ -252,20 +415,23 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_exact() {
-        assert!(check_header(b"time_us,event,id,size_bytes").is_ok());
-        for wrong in
-            ["", "time_us,event,id,size", "time_us,event,id,size_bytes ", "Time_us,event,id,size_bytes"]
-        {
-            let error = check_header(wrong.as_bytes()).unwrap_err().to_string();
-            assert!(error.starts_with("invalid header"), "{error}");
+    fn the_header_has_each_column_once() {
+        let error = |header: &[u8]| Columns::of(header).unwrap_err().to_string();
+        for wrong in ["", "time_us,event,id,size", "Time_us,event,id,size_bytes"] {
+            let error = error(wrong.as_bytes());
+            assert_eq!(error, format!("invalid header \"{wrong}\"; expected \"{HEADER}\""));
         }
         assert_eq!(
-            check_header("\u{feff}time_us,event,id,size_bytes".as_bytes()).unwrap_err().to_string(),
-            "invalid header \"\\u{feff}time_us,event,id,size_bytes\"; expected \"time_us,event,id,size_bytes\""
+            error(b"time_us,event,id,size_bytes,id"),
+            format!(
+                "invalid header \"time_us,event,id,size_bytes,id\"; expected \"{HEADER}\", each column once"
+            )
         );
-        let error = check_header(b"\xff\xfet\0i\0").unwrap_err().to_string();
-        assert!(error.starts_with("the line is not valid UTF-8"), "{error}");
+        assert_eq!(
+            error("\u{feff}time_us,event,id,size_bytes".as_bytes()),
+            format!("invalid header \"\\u{{feff}}time_us,event,id,size_bytes\"; expected \"{HEADER}\"")
+        );
+        assert!(error(b"time_us\xff").starts_with("the line is not valid UTF-8"));
     }
 
     #[test]
@@ -282,7 +448,7 @@ mod tests {
         assert_eq!(error(b"-1,alloc,2,3"), "time_us must be decimal digits, found \"-1\"");
         assert_eq!(error(b"1,realloc,2,3"), "event must be \"alloc\" or \"free\", found \"realloc\"");
         assert_eq!(error(b"1,alloc,+2,3"), "id must be decimal digits, found \"+2\"");
-        assert_eq!(error(b"1,alloc,2, 3"), "size_bytes must be decimal digits, found \" 3\"");
+        assert_eq!(error(b"1,alloc,2,3 4"), "size_bytes must be decimal digits, found \"3 4\"");
         assert_eq!(error(b"1,alloc,2,3.5"), "size_bytes must be decimal digits, found \"3.5\"");
         assert_eq!(error("1,alloc,2,٣".as_bytes()), "size_bytes must be decimal digits, found \"٣\"");
     }

@@ -23,9 +23,9 @@ struct Located {
 }
 
 impl TraceError {
-    /// Creates an error at a position, or without one if the input failed.
+    /// Creates an error at a position, or without one if the fault is that of the whole file.
     pub(crate) fn at(path: &Path, position: Position, fault: Fault) -> Self {
-        let position = (!matches!(fault, Fault::Io(_))).then_some(position);
+        let position = (!matches!(fault, Fault::Io(_) | Fault::File(_))).then_some(position);
         Self(Box::new(Located { path: path.to_owned(), position, fault }))
     }
 
@@ -70,6 +70,8 @@ pub(crate) enum Fault {
     Io(io::Error),
     /// The compressed data are incomplete, which is no error behind a complete block of a session.
     GzipTruncated,
+    /// The input as a whole is not what is expected.
+    File(String),
     /// The input violates a rule of its format.
     Invalid(String),
 }
@@ -98,7 +100,7 @@ impl fmt::Display for Fault {
                 _ => write!(f, "cannot be read: {error}"),
             },
             Self::GzipTruncated => f.write_str("unexpected end of the gzip data; the file may be truncated"),
-            Self::Invalid(rule) => f.write_str(rule),
+            Self::File(rule) | Self::Invalid(rule) => f.write_str(rule),
         }
     }
 }

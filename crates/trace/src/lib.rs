@@ -1,10 +1,11 @@
 //! Reads allocation traces and sessions of GPU workloads.
 //!
-//! A trace records the allocations and frees of an application in order. This crate reads it from three formats, plain or compressed
-//! with gzip, and recognizes them by content:
+//! A trace records the allocations and frees of an application in order. This crate reads it from four formats, plain or compressed
+//! with gzip, and recognizes them by content. A file of another kind is named in the error ([`FileKind`]).
 //!
 //! - CSV files, whose format is defined below;
 //! - captures of GPGMM ([`gpgmm`]);
+//! - memory snapshots of PyTorch ([`snapshot`]);
 //! - sessions ([`session`]), a binary format for more than a trace: heaps, placements, contents, residency sets, submissions and GPU
 //!   addresses. [`session::SessionWriter`] writes them, and [`RecordReader`] reads these records from captures, too.
 //!
@@ -22,8 +23,10 @@
 //! 537,free,0,2359296
 //! ```
 //!
-//! - The first line is exactly this header, optionally after a UTF-8 byte order mark. Every other line is an event.
-//!   There are no empty lines, quotes, spaces or comments. Lines end with LF or CR LF, which the last line may lack.
+//! - The first line is this header, optionally after a UTF-8 byte order mark. The columns may be in any order, and there may be
+//!   others, which are skipped. Every other line is an event. Fields may be in double quotes, in which `""` stands for one quote,
+//!   and have spaces around them. There are no empty lines and no comments. Lines end with LF or CR LF, which the last line may
+//!   lack.
 //! - `time_us`, `id` and `size_bytes` are decimal digits whose value fits in 64 bits.
 //! - `time_us` is the time since the start of the recording, in microseconds. It must not decrease.
 //! - `event` is `alloc` or `free`.
@@ -84,10 +87,18 @@ pub mod gpgmm;
 #[cfg(feature = "read")]
 mod ids;
 #[cfg(feature = "read")]
+mod input;
+#[cfg(feature = "read")]
+mod json_keys;
+#[cfg(feature = "read")]
+mod kind;
+#[cfg(feature = "read")]
 mod records;
 #[cfg(feature = "read")]
 mod rules;
 pub mod session;
+#[cfg(feature = "read")]
+pub mod snapshot;
 #[cfg(feature = "read")]
 mod source;
 #[cfg(feature = "read")]
@@ -101,6 +112,8 @@ mod visible;
 pub use self::{
     error::{Location, Position, TraceError},
     event::{AllocationIndex, Event, EventKind},
+    input::Input,
+    kind::{DumpedBy, FileKind, Foreign},
     records::{Format, RecordReader},
     trace::Trace,
     visible::Visible,

@@ -5,15 +5,17 @@ use std::io::Read;
 use std::iter::FusedIterator;
 use std::path::{Path, PathBuf};
 
-use crate::csv::{self, HEADER, Lines, Row};
+use crate::csv::{Row, Rows};
 use crate::error::{Fault, Position, TraceError};
 use crate::event::{Event, EventKind};
 use crate::gpgmm::Capture;
+use crate::input::Input;
+use crate::kind::FileKind;
 use crate::rules::Rules;
 use crate::session::{
-    self, Action, Allocation, HeapType, MAX_OTHER_RECORDS, Record, References, ResourceKind, SessionReader,
+    Action, Allocation, HeapType, MAX_OTHER_RECORDS, Record, References, ResourceKind, SessionReader,
 };
-use crate::source::Source;
+use crate::snapshot::Snapshot;
 use crate::trace::Trace;
 
 /// A format of trace files.
@@ -25,21 +27,8 @@ pub enum Format {
     Capture,
     /// A binary [session].
     Session,
-}
-
-impl Format {
-    /// Recognizes the format of a file by its first uncompressed bytes. Everything that is no other format is CSV, whose
-    /// errors are the most readable.
-    pub(crate) fn of(first: &[u8]) -> Self {
-        let text = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first).trim_ascii_start();
-        if first.starts_with(&session::MAGIC[..2]) {
-            Self::Session
-        } else if text.starts_with(b"{") || text.starts_with(b"[") {
-            Self::Capture
-        } else {
-            Self::Csv
-        }
-    }
+    /// A [memory snapshot](crate::snapshot) of PyTorch.
+    Snapshot,
 }
 
 impl fmt::Display for Format {
@@ -48,12 +37,10 @@ impl fmt::Display for Format {
             Self::Csv => "CSV",
             Self::Capture => "GPGMM capture",
             Self::Session => "session",
+            Self::Snapshot => "memory snapshot of PyTorch",
         })
     }
 }
-
-/// Byte order mark (U+FEFF) in UTF-8.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An iterator over the records of a file in any [`Format`], recognized by its content.
 ///
@@ -61,7 +48,7 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// allocations, heaps and residency sets that exist. A CSV file yields allocations and frees only. The iterator ends after an error.
 pub struct RecordReader<R> {
     pub(crate) path: PathBuf,
-    input: Input<R>,
+    records: Records<R>,
     /// Number of allocations and frees that have been read.
     event_count: u32,
     pub(crate) max_events: u32,
@@ -73,11 +60,15 @@ pub struct RecordReader<R> {
     references: References,
 }
 
-enum Input<R> {
-    Csv(Lines<R>),
+enum Records<R> {
+    Csv(Rows<R>),
     Capture(Box<Capture<R>>),
     Session(Box<SessionReader<R>>),
+    Snapshot(Box<Snapshot>),
 }
+
+/// What [`RecordReader`] reads.
+const EXPECTED: &str = "a CSV trace, a capture of GPGMM, a session or a memory snapshot of PyTorch";
 
 impl<R: Read> RecordReader<R> {
     /// Creates a reader for `input`, plain or gzip, and reads the header. `path` is used in error messages.
@@ -86,21 +77,41 @@ impl<R: Read> RecordReader<R> {
     ///
     /// Returns an error if `input` cannot be read or has no valid header.
     pub fn new(path: impl AsRef<Path>, input: R) -> Result<Self, TraceError> {
-        let path = path.as_ref();
-        let mut source =
-            Source::new(input).map_err(|fault| TraceError::at(path, Position::Line(1), fault))?;
-        let (input, position): (_, fn(u64) -> Position) = match Format::of(source.first()) {
-            Format::Csv => (open_csv(source).map(Input::Csv), Position::Line),
-            Format::Capture => (Ok(Input::Capture(Box::new(Capture::new(source)))), Position::Event),
-            Format::Session => {
-                let session = SessionReader::of_source(path, source);
-                (session.map(|session| Input::Session(Box::new(session))), Position::Event)
+        Self::from_input(Input::new(path, input)?)
+    }
+
+    /// Creates a reader for an input and reads the header.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the input cannot be read, is of another kind, or has no valid header.
+    pub fn from_input(input: Input<R>) -> Result<Self, TraceError> {
+        let kind = match input.kind() {
+            // An object without the keys of any format.
+            FileKind::Unknown if input.source.begins_with_json() => FileKind::Capture,
+            kind => kind,
+        };
+        let Input { path, source, .. } = input;
+        let (records, position): (_, fn(u64) -> Position) = match kind {
+            FileKind::Capture => (Ok(Records::Capture(Box::new(Capture::new(source)))), Position::Event),
+            // The errors of CSV are the most readable.
+            FileKind::Csv | FileKind::Unknown => (Rows::open(source).map(Records::Csv), Position::Line),
+            FileKind::Session => {
+                let session = SessionReader::of_source(&path, source);
+                (session.map(|session| Records::Session(Box::new(session))), Position::Event)
+            }
+            FileKind::Snapshot => {
+                let snapshot = Snapshot::read(source);
+                (snapshot.map(|snapshot| Records::Snapshot(Box::new(snapshot))), Position::Event)
+            }
+            FileKind::Report | FileKind::Dump(_) | FileKind::Frame | FileKind::Foreign(_) => {
+                (Err(Fault::File(kind.instead_of(EXPECTED))), Position::Event)
             }
         };
         let start = if position(1) == Position::Line(1) { Position::Line(1) } else { Position::Byte(0) };
         Ok(Self {
-            path: path.to_owned(),
-            input: input.map_err(|fault| TraceError::at(path, start, fault))?,
+            records: records.map_err(|fault| TraceError::at(&path, start, fault))?,
+            path,
             event_count: 0,
             max_events: Trace::MAX_EVENTS,
             other_count: 0,
@@ -114,10 +125,11 @@ impl<R: Read> RecordReader<R> {
     /// Returns the format of the input.
     #[must_use]
     pub fn format(&self) -> Format {
-        match self.input {
-            Input::Csv(_) => Format::Csv,
-            Input::Capture(_) => Format::Capture,
-            Input::Session(_) => Format::Session,
+        match self.records {
+            Records::Csv(_) => Format::Csv,
+            Records::Capture(_) => Format::Capture,
+            Records::Session(_) => Format::Session,
+            Records::Snapshot(_) => Format::Snapshot,
         }
     }
 
@@ -125,24 +137,20 @@ impl<R: Read> RecordReader<R> {
     /// read to its last complete block. The program that wrote it has ended without [`finish`](crate::session::SessionWriter::finish).
     #[must_use]
     pub fn truncated_at(&self) -> Option<u64> {
-        match &self.input {
-            Input::Session(session) => session.truncated_at(),
-            Input::Csv(_) | Input::Capture(_) => None,
+        match &self.records {
+            Records::Session(session) => session.truncated_at(),
+            Records::Csv(_) | Records::Capture(_) | Records::Snapshot(_) => None,
         }
     }
 
     /// Returns the next row of a CSV file, or nothing for other formats.
     fn next_row(&mut self) -> Result<Option<(Row, Event)>, TraceError> {
-        let Input::Csv(lines) = &mut self.input else { return Ok(None) };
+        let Records::Csv(rows) = &mut self.records else { return Ok(None) };
         // The header is line 1.
         let line = self.event_count + 2;
         let mut next = || {
-            let Some(line_text) = lines.next_line()? else { return Ok(None) };
-            if self.event_count == self.max_events {
-                return Err(too_many_events());
-            }
+            let Some(row) = rows.next_row(self.event_count == self.max_events)? else { return Ok(None) };
             self.event_count += 1;
-            let row = csv::parse(line_text)?;
             let Row { time_us, kind, id, size_bytes } = row;
             let event = match kind {
                 EventKind::Alloc => self.rules.allocate(line, time_us, id, size_bytes),
@@ -155,13 +163,16 @@ impl<R: Read> RecordReader<R> {
 
     /// Returns the next record and, if it is an allocation or free, its event.
     pub(crate) fn next_checked(&mut self) -> Result<Option<(Record, Option<Event>)>, TraceError> {
-        let (next, position) = match &mut self.input {
-            Input::Csv(_) => {
+        let (next, position) = match &mut self.records {
+            Records::Csv(_) => {
                 let row = self.next_row()?;
                 return Ok(row.map(|(row, event)| (record_of(row), Some(event))));
             }
-            Input::Capture(capture) => (capture.next_record(), capture.position()),
-            Input::Session(session) => (session.next_record(), session.block_position()),
+            Records::Capture(capture) => (capture.next_record(), capture.position()),
+            Records::Session(session) => (session.next_record(), session.block_position()),
+            Records::Snapshot(snapshot) => {
+                (Ok(snapshot.next_record()), Position::Event((self.event_count + 1).into()))
+            }
         };
         let Some(record) = next.map_err(|fault| TraceError::at(&self.path, position, fault))? else {
             return Ok(None);
@@ -214,15 +225,6 @@ impl<R: Read> Iterator for RecordReader<R> {
 }
 
 impl<R: Read> FusedIterator for RecordReader<R> {}
-
-/// Reads the header of a CSV file, after a byte order mark if there is one.
-fn open_csv<R: Read>(source: Source<R>) -> Result<Lines<R>, Fault> {
-    let mut lines = Lines::new(source, Trace::MAX_LINE_LEN);
-    let empty = || format!("the file is empty; expected the header \"{HEADER}\"");
-    let header = lines.next_line()?.ok_or_else(empty)?;
-    csv::check_header(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header))?;
-    Ok(lines)
-}
 
 pub(crate) fn too_many_events() -> Fault {
     format!("the trace exceeds the limit of {} events", Trace::MAX_EVENTS).into()

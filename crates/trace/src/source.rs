@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::Fault;
+use crate::kind::{BYTE_ORDER_MARK, FileKind};
 
 /// The uncompressed bytes of a file.
 pub(crate) struct Source<R> {
@@ -27,9 +28,6 @@ type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, BufReader<R>>;
 /// The first two bytes of every gzip file (RFC 1952, section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Number of bytes by which the format of a file is recognized.
-const FIRST_LEN: usize = 64;
-
 impl<R: Read> Source<R> {
     /// Creates a source. The first two bytes of `input` determine whether it is gzip.
     pub(crate) fn new(input: R) -> Result<Self, Fault> {
@@ -44,12 +42,36 @@ impl<R: Read> Source<R> {
         Ok(Self { input, first: io::Cursor::default(), error: None })
     }
 
-    /// Returns the first bytes, at most [`FIRST_LEN`], without consuming them. Call before [`read`](Self::read).
+    /// Returns the first bytes by which a file is recognized, without consuming them. Call before [`read`](Self::read).
     pub(crate) fn first(&mut self) -> &[u8] {
+        self.read_first(FileKind::FIRST_LEN);
+        let is_text = |byte: &&u8| **byte != 0 && !byte.is_ascii_whitespace();
+        // The first character, behind a byte order mark in UTF-8 or UTF-16.
+        let character = self.first.get_ref().iter().filter(is_text).find(|byte| byte.is_ascii());
+        if let Some(b'{' | b'[' | b'<') = character {
+            self.read_first(FileKind::FIRST_TEXT_LEN);
+        }
+        self.first.get_ref()
+    }
+
+    /// Returns the first bytes that [`first`](Self::first) has read.
+    pub(crate) fn read_so_far(&self) -> &[u8] {
+        self.first.get_ref()
+    }
+
+    /// Returns whether the first character is the bracket of a JSON object or array.
+    pub(crate) fn begins_with_json(&self) -> bool {
+        let first = self.first.get_ref();
+        let text = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first).trim_ascii_start();
+        matches!(text, [b'{' | b'[', ..])
+    }
+
+    /// Reads until there are `count` first bytes, or until the input ends.
+    fn read_first(&mut self, count: usize) {
         let first = self.first.get_mut();
         let mut len = first.len();
-        first.resize(FIRST_LEN, 0);
-        while len < FIRST_LEN && self.error.is_none() {
+        first.resize(count.max(len), 0);
+        while len < count && self.error.is_none() {
             match self.input.read(&mut first[len..]) {
                 Ok(0) => break,
                 Ok(more) => len += more,
@@ -58,7 +80,6 @@ impl<R: Read> Source<R> {
             }
         }
         first.truncate(len);
-        first
     }
 
     /// Reads bytes into `buffer` and returns their number, 0 at the end.

@@ -28,8 +28,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Maximum length of a line without its end, in bytes. Three 64-bit numbers and an event need 67.
-    pub const MAX_LINE_LEN: usize = 256;
+    /// Maximum length of a line without its end, in bytes. Three 64-bit numbers and an event need 67; other columns are skipped.
+    pub const MAX_LINE_LEN: usize = 4096;
 
     /// Maximum number of events: 2^22, or 4,194,304, which is 26 times the longest recorded trace.
     ///
@@ -136,7 +136,7 @@ impl Trace {
         output.flush()
     }
 
-    /// Returns the file's name without directories and without `.csv`, `.json` or `.hws`, and without `.gz` after it.
+    /// Returns the file's name without directories and without `.csv`, `.json`, `.hws`, `.pickle` or `.pkl`, and without `.gz` after it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -196,7 +196,7 @@ impl Trace {
         match self.format {
             // The header is line 1, and every other line is an event.
             Format::Csv => Position::Line(event_index as u64 + 2),
-            Format::Capture | Format::Session => Position::Event(event_index as u64 + 1),
+            Format::Capture | Format::Session | Format::Snapshot => Position::Event(event_index as u64 + 1),
         }
     }
 
@@ -210,7 +210,7 @@ impl Trace {
 fn name_of(path: &Path) -> String {
     let file_name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let stem = file_name.strip_suffix(".gz").unwrap_or(&file_name);
-    let extensions = [".csv", ".json", ".hws"];
+    let extensions = [".csv", ".json", ".hws", ".pickle", ".pkl"];
     let stem = extensions.iter().find_map(|extension| stem.strip_suffix(extension)).unwrap_or(&file_name);
     if stem.is_empty() { file_name.into_owned() } else { stem.to_owned() }
 }

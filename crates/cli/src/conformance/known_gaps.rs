@@ -18,7 +18,7 @@ pub(super) struct KnownGaps {
 impl KnownGaps {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, Failed> {
-        let text = input::read_text(path)?;
+        let text = input::read_text(path, "a list of checks")?;
         let wrong = |(line, rule)| Failed::bad_input(format_args!("{}:{line}: {rule}", path.display()));
         Self::parse(&text).map_err(wrong)
     }

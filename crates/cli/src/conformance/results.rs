@@ -48,10 +48,11 @@ pub(super) struct Changes {
 impl Results {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, Failed> {
-        serde_json::from_str(&input::read_text(path)?).map_err(|error| {
-            let rule = format!("is no file of `heapwright conformance --results`: {error}");
-            Failed::bad_input(rule).of(path.display())
-        })
+        serde_json::from_str(&input::read_text(path, "a file of `heapwright conformance --results`")?)
+            .map_err(|error| {
+                let rule = format!("is no file of `heapwright conformance --results`: {error}");
+                Failed::bad_input(rule).of(path.display())
+            })
     }
 
     fn by_id(&self) -> BTreeMap<&str, CheckResult> {

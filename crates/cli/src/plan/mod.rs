@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PlanArgs, output: &mut Output) -> Result<Exit, Failed> 
     let plan_file =
         args.out.as_deref().map(|path| OutputFile::open("plan", path, [&*args.file])).transpose()?;
     let name = input::name(&args.file).display().to_string();
-    let text = input::read_text(&args.file)?;
+    let text = input::read_text(&args.file, "a table (CSV) or a frame (JSON)")?;
     let Planned { report, with_offsets } = if frame_file::is_frame(&text) {
         frame_plan::make(args, &name, &text)?
     } else if args.barriers.is_some() {

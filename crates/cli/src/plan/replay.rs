@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn each_barrier_and_each_initialisation_of_a_frame_is_needed() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/frame.json");
-        let frame = frame_file::read("frame.json", &read_text(&path).expect("a file")).expect("a frame");
+        let frame =
+            frame_file::read("frame.json", &read_text(&path, "a frame").expect("a file")).expect("a frame");
         let plan = frame.frame.plan(&FramePlanOptions::default(), &mut || false).expect("a plan");
         assert_eq!(violation(&frame, &plan).expect("a frame").map(|found| found.to_string()), None);
         let mut replay = Replay::new(&frame, &plan).expect("resources");

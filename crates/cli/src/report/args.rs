@@ -2,18 +2,20 @@
 
 use std::path::PathBuf;
 
-/// Convert a session, a trace or an allocator's report to an HTML page
+/// Convert a session, a trace, or the report or dump of an allocator to an HTML page
 ///
 /// The page shows memory over time, what changed between two moments, and the heaps and allocations at a moment. A file
 /// without heaps and placements, such as a CSV trace, is replayed through the allocator with default settings on the
-/// simulated GPU, whose heaps the page shows. A report that ResourceAllocator::report returned is a session of one moment.
+/// simulated GPU, whose heaps the page shows. A report that ResourceAllocator::report returned is a session of one moment,
+/// and so is a dump by BuildStatsString of D3D12 Memory Allocator or vmaBuildStatsString of Vulkan Memory Allocator.
 ///
 /// The kind of the input is recognized by its content. A page is a single file and needs no network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ReportArgs {
-    /// Session (.hws), capture of GPGMM (.json) or CSV trace, plain or gzip; a generated workload (workload:SHAPE:SEED); or
-    /// an allocator's JSON report of at most 256 MiB; - for standard input
+    /// Session (.hws), capture of GPGMM (.json), CSV trace, memory snapshot of PyTorch (.pickle, .json), allocator's report
+    /// (JSON), or dump of D3D12MA or VMA (JSON), plain or gzip; a generated workload (workload:SHAPE:SEED); or - for
+    /// standard input
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub(crate) report: Option<PathBuf>,
 
@@ -37,6 +39,8 @@ Examples:
   heapwright report session.hws
   heapwright report traces/vision_serving.csv.gz -o vision.html
   heapwright report report.json
+  heapwright report vma_dump.json
+  heapwright report snapshot.pickle
   heapwright report --json report.json
   heapwright report --schema";
 

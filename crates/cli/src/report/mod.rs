@@ -10,23 +10,25 @@ mod placements;
 mod source;
 mod summary;
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
+use heapwright::report::AllocatorReport;
 use heapwright_report::session::{
     HistoryBuilder, PlacementSource, SessionHistory, SessionTitle, history_of, write_session_html,
 };
-use heapwright_report::{JSON_SCHEMA, ReadReportError, write_html};
-use heapwright_trace::RecordReader;
+use heapwright_report::{JSON_SCHEMA, MAX_JSON_LEN, ReadReportError, from_dump, write_html};
+use heapwright_trace::{DumpedBy, Input, RecordReader};
 
 pub(crate) use self::args::ReportArgs;
-use self::source::Content;
+use self::source::{Content, EXPECTED};
 use self::summary::Summary;
 use crate::convert;
 use crate::exit::{Exit, Failed};
 use crate::format;
 use crate::input;
 use crate::output::Output;
+use crate::output_file::OutputFile;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Failed> {
@@ -39,17 +41,8 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Failed
     let page = source::open_page(path, args.output.as_deref())?;
     let page_path = page.path().display().to_string();
     let summary = match content {
-        Content::AllocatorReport(bytes) => {
-            let report = read_report(path, bytes)?;
-            page.write(|file| write_html(&report, file))?;
-            let name = report.device.description.clone();
-            Summary::new(
-                page_path,
-                name,
-                &PlacementSource::Report { device: String::new() },
-                &history_of(&report),
-            )
-        }
+        Content::AllocatorReport(bytes) => of_report(&read_report(path, bytes)?, page)?,
+        Content::Dump(library, input) => of_report(&read_dump(path, library, input)?, page)?,
         Content::Session(reader) => {
             let session = Session::read(path, *reader)?;
             page.write(|file| session.write(file))?;
@@ -68,12 +61,31 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Failed
     Ok(Exit::Success)
 }
 
-fn read_report(path: &Path, bytes: impl Read) -> Result<heapwright::report::AllocatorReport, Failed> {
+/// Writes the page of a report.
+fn of_report(report: &AllocatorReport, page: OutputFile) -> Result<Summary, Failed> {
+    let page_path = page.path().display().to_string();
+    page.write(|file| write_html(report, file))?;
+    let placements = PlacementSource::Report { device: String::new() };
+    Ok(Summary::new(page_path, report.device.description.clone(), &placements, &history_of(report)))
+}
+
+/// Reads the dump of another allocator as a report.
+fn read_dump(path: &Path, library: DumpedBy, input: Input<impl Read>) -> Result<AllocatorReport, Failed> {
+    let named = |failed: Failed| failed.of(input::name(path).display());
+    let json = input.into_text(MAX_JSON_LEN).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            named(Failed::bad_input(format_args!("dump is larger than the limit of {MAX_JSON_LEN} bytes")))
+        }
+        _ => input::cannot_read(path, &error),
+    })?;
+    from_dump(&json, library).map_err(|error| named(Failed::bad_input(error)))
+}
+
+fn read_report(path: &Path, bytes: impl Read) -> Result<AllocatorReport, Failed> {
     heapwright_report::read(bytes).map_err(|error| match error {
-        ReadReportError::NoObject => Failed::bad_input(
-            "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)",
-        )
-        .of(input::name(path).display()),
+        ReadReportError::NoObject => {
+            Failed::bad_input(format_args!("expected {EXPECTED}")).of(input::name(path).display())
+        }
         ReadReportError::Io(error) => input::cannot_read(path, &error),
         error => Failed::bad_input(error).of(input::name(path).display()),
     })
@@ -117,7 +129,7 @@ impl Session {
         Ok(Self { history: replayed.history, failures: replayed.failures, placements, ..session })
     }
 
-    fn write(&self, file: &mut impl std::io::Write) -> std::io::Result<()> {
+    fn write(&self, file: &mut impl io::Write) -> io::Result<()> {
         let title = SessionTitle {
             name: &self.name,
             format: &self.format,

@@ -1,9 +1,9 @@
 //! The input of `heapwright report`, recognized by its content, and the path of its page.
 
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use heapwright_trace::RecordReader;
+use heapwright_trace::{DumpedBy, FileKind, Input, RecordReader};
 
 use crate::exit::Failed;
 use crate::input;
@@ -15,24 +15,30 @@ const GENERATOR: &[u8] = b"<meta name=\"generator\" content=\"heapwright\">";
 /// An input.
 pub(super) enum Content {
     /// An allocator's report, or something unknown.
-    AllocatorReport(Box<dyn Read>),
-    /// A trace, a capture, a session or a generated trace.
+    AllocatorReport(Input<Box<dyn Read>>),
+    /// A dump of another allocator.
+    Dump(DumpedBy, Input<Box<dyn Read>>),
+    /// A trace, a capture, a session, a snapshot or a generated trace.
     Session(Box<RecordReader<Box<dyn Read>>>),
 }
+
+/// What the command reads.
+pub(super) const EXPECTED: &str = "a session, a capture of GPGMM, a CSV trace, a memory snapshot of PyTorch, an allocator's report, \
+    or a dump of D3D12MA or VMA";
 
 /// Opens the input and recognizes what it contains.
 pub(super) fn open(path: &Path) -> Result<Content, Failed> {
     if input::is_generated(path) {
         return Ok(Content::Session(Box::new(input::records(path)?)));
     }
-    let prefix = input::prefix(input::open(path)?);
-    let (prefix, rest) = prefix.map_err(|error| input::cannot_read(path, &error))?;
-    let is_trace = input::is_trace(&prefix);
-    let bytes: Box<dyn Read> = Box::new(Cursor::new(prefix).chain(rest));
-    Ok(if is_trace {
-        Content::Session(Box::new(RecordReader::new(input::name(path), bytes)?))
-    } else {
-        Content::AllocatorReport(bytes)
+    let input = input::recognized(path)?;
+    Ok(match input.kind() {
+        FileKind::Csv | FileKind::Capture | FileKind::Session | FileKind::Snapshot => {
+            Content::Session(Box::new(RecordReader::from_input(input)?))
+        }
+        FileKind::Dump(library) => Content::Dump(library, input),
+        FileKind::Report | FileKind::Unknown => Content::AllocatorReport(input),
+        other => return Err(Failed::bad_input(other.instead_of(EXPECTED)).of(input::name(path).display())),
     })
 }
 

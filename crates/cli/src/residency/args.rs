@@ -16,7 +16,8 @@ use crate::args::number;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ResidencyArgs {
-    /// Sessions (.hws), captures of GPGMM (.json) or CSV traces, plain or gzip, or - for standard input; or generated workloads
+    /// Sessions (.hws), captures of GPGMM (.json), CSV traces or memory snapshots of PyTorch (.pickle, .json), plain or
+    /// gzip, or - for standard input; or generated workloads
     ///
     /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`. workload:development and workload:evaluation are the
     /// three of each shape with which policies are developed (seeds from 1), and only evaluated (seeds from 1000).

@@ -39,6 +39,12 @@ fn every_example_in_the_help_runs() {
     let capture = repository().join("crates/trace/tests/captures/webnn_mobilenetv2_2022-03.json.gz");
     folder.file("capture.json", fs::read(capture).unwrap());
     folder.file("report.json", report_json("vertices"));
+    for (name, from) in [
+        ("vma_dump.json", "crates/report/tests/dumps/vma_3.json"),
+        ("snapshot.pickle", "crates/trace/tests/snapshots/training.4.pickle"),
+    ] {
+        folder.file(name, fs::read(repository().join(from)).unwrap());
+    }
     folder.trace("trace.csv", "0,alloc,0,16\n");
     let in_folder = |word: &str| {
         let is_file = Path::new(word).extension().is_some() || word == "allocations";
@@ -107,9 +113,12 @@ fn devices_are_listed_as_json() {
 #[test]
 fn devices_are_listed_as_text() {
     let stdout = heapwright(["devices"]).ok();
-    assert!(stdout.starts_with("host:discrete  (default)\n"), "{stdout}");
+    // Two lines of headings, and a row for each.
+    assert!(stdout.lines().nth(2).unwrap().ends_with(" (default)"), "{stdout}");
     let devices = heapwright(["devices", "--json"]).ok().lines().count();
-    assert_eq!(stdout.split("\n\n").count(), devices, "{stdout}");
+    assert_eq!(stdout.lines().count(), 2 + devices, "{stdout}");
+    let details = heapwright(["devices", "--device", "host"]).ok();
+    assert!(details.starts_with("host:discrete  (default)\n"), "{details}");
     for line in stdout.lines() {
         assert!(line.chars().count() <= 120 && !line.contains('\u{1b}'), "{line:?}");
     }

@@ -5,6 +5,7 @@ mod browser;
 mod captured_replay;
 mod conformance;
 mod convert;
+mod foreign_files;
 mod help;
 mod known_gaps;
 mod library;

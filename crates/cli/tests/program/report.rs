@@ -33,7 +33,7 @@ fn the_page_is_written_beside_the_report() {
 Test GPU
   events      1 in 0ns
   used        at most 34.0 MiB, at event 1; 34.0 MiB at the end
-  heaps       1 (reported), at most 4.00 MiB reserved; 4.00 MiB at the end, 50.0 % fragmented
+  heaps       1 (reported), at most 4.00 MiB reserved; 4.00 MiB at the end, 1.00 MiB of it free in fragments
   allocations 3";
     assert_eq!(words, expected);
 }
@@ -75,11 +75,14 @@ fn refused(json: impl AsRef<[u8]>, expected: &str) {
     assert!(!folder.path().join("r.html").exists());
 }
 
+const EXPECTED: &str = "a session, a capture of GPGMM, a CSV trace, a memory snapshot of PyTorch, an allocator's report, or a dump of \
+    D3D12MA or VMA";
+
 /// `heapwright-report` has a test for each rule.
 #[test]
 fn errors_name_the_location() {
     for text in ["", "no report", "time,event\n"] {
-        refused(text, "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)");
+        refused(text, &format!("expected {EXPECTED}"));
     }
     refused("{", "line 1, column 1: EOF while parsing an object");
     refused(
@@ -110,8 +113,8 @@ fn endless_input_is_rejected_immediately() {
     let folder = Folder::new();
     let page = folder.path().join("r.html");
     let outcome = heapwright(["report", "/dev/zero", "-o", page.to_str().unwrap()]);
-    let expected = "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)";
-    assert_eq!(outcome.one_error(2), format!("/dev/zero: {expected}"));
+    let binary = format!("/dev/zero: is a binary file of an unknown format; expected {EXPECTED}");
+    assert_eq!(outcome.one_error(2), binary);
     assert!(!page.exists());
     // A pipe is closed before everything is written.
     let mut child = command();
@@ -122,7 +125,7 @@ fn endless_input_is_rejected_immediately() {
     let is_closed = (0..1000).any(|_| stdin.write_all(&spaces).is_err());
     assert!(is_closed, "a gigabyte of spaces was read");
     let outcome = Outcome::from_output(child.wait_with_output().unwrap());
-    assert_eq!(outcome.one_error(2), format!("standard input: {expected}"));
+    assert_eq!(outcome.one_error(2), format!("standard input: expected {EXPECTED}"));
 }
 
 #[test]
@@ -170,7 +173,7 @@ fn a_session_is_shown_as_recorded() {
 s.hws
   events      2 in 10µs
   used        at most 4.00 KiB, at event 1; 0 B at the end
-  heaps       1 (recorded), at most 1.00 MiB reserved; 1.00 MiB at the end, 0.0 % fragmented
+  heaps       1 (recorded), at most 1.00 MiB reserved; 1.00 MiB at the end, 0 B of it free in fragments
   allocations 1
 
 page: {}",

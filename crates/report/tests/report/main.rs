@@ -1,5 +1,6 @@
 //! Tests of reading, writing, checking and converting reports.
 
+mod dump;
 mod html;
 mod json;
 mod page;

@@ -119,8 +119,7 @@ impl<R: Read> Capture<R> {
     }
 }
 
-const NOT_GPGMM: &str =
-    "no event is GPGMM's; the capture needs its recording flags for API objects and API calls";
+const NOT_GPGMM: &str = "the Chrome trace has no event of GPGMM, whose captures need its recording flags for API objects and API calls";
 
 /// Returns the error as one line of limited length, without line and column, which are relative to the event.
 pub(super) fn invalid_json(error: &serde_json::Error) -> Fault {

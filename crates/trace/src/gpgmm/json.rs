@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use crate::error::Fault;
-use crate::records::BYTE_ORDER_MARK;
+use crate::kind::BYTE_ORDER_MARK;
 use crate::source::Source;
 use crate::text::quoted;
 

@@ -313,7 +313,7 @@ fn errors_name_the_file_and_the_offset() {
     assert_eq!(
         error(&[]),
         format!(
-            "{start}18: no event is GPGMM's; the capture needs its recording flags for API objects and API calls"
+            "{start}18: the Chrome trace has no event of GPGMM, whose captures need its recording flags for API objects and API calls"
         )
     );
     assert_eq!(error(&["{\"ph\" 1}"]), format!("{start}22: invalid JSON: expected `:`"));

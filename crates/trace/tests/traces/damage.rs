@@ -175,11 +175,11 @@ fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     vec(mutation(b"{}[]\",:\\0x1 eE-.\0\xff", 400), 1..5)
 }
 
-/// Reads bytes in any format. An error is one line with the file and a position.
+/// Reads bytes in any format. An error is one line with the file, and with a position unless the file is of another kind.
 fn check(bytes: &[u8]) {
     if let Err(error) = Trace::from_reader("d", bytes) {
         let message = error.to_string();
-        assert!(error.location().position.is_some(), "{message}");
+        assert!(error.location().position.is_some() || message.starts_with("d: is "), "{message}");
         assert!(!message.contains(char::is_control) && message.len() < 1000, "{message:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Traces: any input of the readers, damaged files, captures of other programs, and sessions.
+//! Traces: any input of the readers, damaged files, captures and snapshots of other programs, and sessions.
 #![allow(missing_docs, reason = "a test")]
 
 mod captures;
@@ -6,3 +6,4 @@ mod damage;
 mod files;
 mod properties;
 mod sessions;
+mod snapshots;
