@@ -368,7 +368,7 @@ fn of_first_line(text: &[u8]) -> FileKind {
 
 fn of_json(text: &[u8]) -> FileKind {
     let keys = top_level_keys(text);
-    let has = |key: &str| keys.iter().any(|found| *found == key.as_bytes());
+    let has = |key: &str| keys.contains(&key.as_bytes());
     let contains = |part: &str| memchr::memmem::find(text, part.as_bytes()).is_some();
     if has("traceEvents") || (text.starts_with(b"[") && (keys.is_empty() || has("ph"))) {
         let is_of_profiler = has("schemaVersion") || has("deviceProperties") || contains("\"cpu_op\"");

@@ -201,18 +201,13 @@ fn before(entries: &[Entry], segments: &[Segment], frees: EntryAction) -> (BTree
             }
             // A second free of an address without an allocation between tells nothing.
             action if action == frees => {
-                if !live.remove(&address) && allocated.insert(address) {
-                    blocks.push(Block { address, size, name: 0 });
-                }
+                let is_older = !live.remove(&address) && allocated.insert(address);
+                blocks.extend(is_older.then_some(Block { address, size, name: 0 }));
             }
             EntryAction::SegmentAlloc => {
                 created.insert(address);
             }
-            EntryAction::SegmentFree => {
-                if created.insert(address) {
-                    heaps.insert(address, size);
-                }
-            }
+            EntryAction::SegmentFree => heaps.extend(created.insert(address).then_some((address, size))),
             _ => {}
         }
     }
