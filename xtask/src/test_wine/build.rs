@@ -84,7 +84,7 @@ impl Built {
                 self.tests.push(TestProgram { folder: folder.to_path_buf(), name, path });
             }
             // The examples of other crates use no device.
-            Some(_) if kind == "example" && !folder.ends_with("crates/heapwright") => {}
+            Some(_) if kind == "example" && !folder.ends_with("crates/examples") => {}
             Some(path) if kind == "example" => self.examples.push((name.to_owned(), path)),
             Some(path) => self.programs.push((name.to_owned(), path)),
             None => {
@@ -163,7 +163,7 @@ mod tests {
     fn artifacts_are_classified() {
         let mut built = Built::default();
         let artifact = |name: &str, kind: &str, is_test: bool, executable: Option<&str>, file: &str| {
-            let package = if name == "hello" { "heapwright" } else { "core" };
+            let package = if name == "hello" { "examples" } else { "core" };
             serde_json::json!({
                 "reason": "compiler-artifact",
                 "manifest_path": format!("/w/crates/{package}/Cargo.toml"),

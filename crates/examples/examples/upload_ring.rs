@@ -6,8 +6,8 @@
 //! steady state.
 //!
 //! ```text
-//! cargo run --release -p heapwright --example upload_ring                    a simulated GPU, on any operating system
-//! cargo run --release -p heapwright --example upload_ring -- --device d3d12  Windows' D3D12
+//! cargo run --release -p heapwright-examples --example upload_ring                    a simulated GPU, on any operating system
+//! cargo run --release -p heapwright-examples --example upload_ring -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
@@ -25,6 +25,8 @@ use heapwright::{
     buffer_desc,
 };
 
+use self::device::Argument;
+
 const FRAMES: u64 = 300;
 /// Number of frames that the CPU may be ahead of the GPU.
 const IN_FLIGHT: usize = 3;
@@ -36,8 +38,15 @@ const UPLOADS_PER_FRAME: usize = 24;
 const LARGEST_UPLOAD: u64 = 80 << 10;
 
 fn main() -> ExitCode {
-    let device = device::from_arguments(std::env::args().skip(1));
-    match device.map_err(Into::into).and_then(|device| run(device.as_deref())) {
+    let device = match device::from_arguments(std::env::args().skip(1)) {
+        Ok(Argument::Device(device)) => Ok(device),
+        Ok(Argument::Help) => {
+            println!("{}", device::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => Err(error.into()),
+    };
+    match device.and_then(|device| run(device.as_deref())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -49,9 +58,10 @@ fn main() -> ExitCode {
 pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     let gpu = device::open(device)?;
     let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default())?;
-    let mut memory = buffer(&allocator, HeapType::Upload, RING, D3D12_RESOURCE_STATE_GENERIC_READ)?;
-    let target = buffer(&allocator, HeapType::Default, TARGET, D3D12_RESOURCE_STATE_COMMON)?;
-    let mut readback = buffer(&allocator, HeapType::Readback, TARGET, D3D12_RESOURCE_STATE_COPY_DEST)?;
+    let mut memory = buffer(&allocator, "ring", HeapType::Upload, RING, D3D12_RESOURCE_STATE_GENERIC_READ)?;
+    let target = buffer(&allocator, "target", HeapType::Default, TARGET, D3D12_RESOURCE_STATE_COMMON)?;
+    let mut readback =
+        buffer(&allocator, "readback", HeapType::Readback, TARGET, D3D12_RESOURCE_STATE_COPY_DEST)?;
 
     // A reference of its own, because the mapping borrows the allocation for its lifetime, which is all frames.
     let ring_buffer = memory.resource().clone();
@@ -153,11 +163,15 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
 
 fn buffer(
     allocator: &ResourceAllocator,
+    name: &str,
     heap_type: HeapType,
     size: ByteSize,
     state: D3D12_RESOURCE_STATES,
 ) -> Result<ResourceAllocation, heapwright::Error> {
-    allocator.create_resource(&ResourceAllocationDesc::new(heap_type), &buffer_desc(size), state, None)
+    let desc = ResourceAllocationDesc::new(heap_type);
+    let mut buffer = allocator.create_resource(&desc, &buffer_desc(size), state, None)?;
+    buffer.set_debug_name(name)?;
+    Ok(buffer)
 }
 
 /// A queue that may be some frames behind: a command allocator for each frame in flight, and a fence that counts them.

@@ -7,8 +7,8 @@
 //! what the GPU read.
 //!
 //! ```text
-//! cargo run -p heapwright --example frame_loop                    a simulated GPU, on any operating system
-//! cargo run -p heapwright --example frame_loop -- --device d3d12  Windows' D3D12
+//! cargo run -p heapwright-examples --example frame_loop                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example frame_loop -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
@@ -23,6 +23,8 @@ use heapwright::{
     ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocator, buffer_desc,
 };
+
+use self::device::Argument;
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 
@@ -39,8 +41,15 @@ const SEEN: usize = 8;
 const PART: usize = 16 << 10;
 
 fn main() -> ExitCode {
-    let device = device::from_arguments(std::env::args().skip(1));
-    match device.map_err(Into::into).and_then(|device| run(device.as_deref())) {
+    let device = match device::from_arguments(std::env::args().skip(1)) {
+        Ok(Argument::Device(device)) => Ok(device),
+        Ok(Argument::Help) => {
+            println!("{}", device::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => Err(error.into()),
+    };
+    match device.and_then(|device| run(device.as_deref())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -151,6 +160,7 @@ fn load(
         D3D12_RESOURCE_STATE_GENERIC_READ,
         None,
     )?;
+    upload.set_debug_name("upload")?;
     // Resources that share a heap are paged together. Here each mesh must be paged individually.
     let by_itself = ResourceAllocationDesc {
         flags: ResourceAllocationFlags::ALWAYS_COMMITTED,
@@ -158,8 +168,9 @@ fn load(
     };
     let mut meshes = Vec::new();
     for number in 0..MESHES {
-        let mesh =
+        let mut mesh =
             allocator.create_resource(&by_itself, &buffer_desc(MESH), D3D12_RESOURCE_STATE_COMMON, None)?;
+        mesh.set_debug_name(&format!("mesh {number}"))?;
         let bytes: Vec<u8> = (0..MESH.get()).map(|at| byte_of(number, at)).collect();
         upload.map()?.write(0, &bytes)?;
         frame.begin()?;
@@ -196,12 +207,13 @@ struct Frame {
 impl Frame {
     fn new(device: &ID3D12Device, allocator: &ResourceAllocator) -> Answer<Self> {
         let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
-        let target = allocator.create_resource(
+        let mut target = allocator.create_resource(
             &ResourceAllocationDesc::new(HeapType::Readback),
             &buffer_desc(ByteSize::from_usize(PART * SEEN)),
             D3D12_RESOURCE_STATE_COPY_DEST,
             None,
         )?;
+        target.set_debug_name("drawn parts")?;
         // SAFETY: the device is alive, and each result is of the interface asked for.
         let (commands, list) = unsafe {
             let commands: ID3D12CommandAllocator = device.CreateCommandAllocator(kind)?;

@@ -1,8 +1,8 @@
 //! A frame graph whose resources share memory: data goes from stage to stage, each a pass with a buffer of its own.
 //!
 //! ```text
-//! cargo run -p heapwright --example frame_graph                    a simulated GPU, on any operating system
-//! cargo run -p heapwright --example frame_graph -- --device d3d12  Windows' D3D12
+//! cargo run -p heapwright-examples --example frame_graph                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example frame_graph -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
@@ -16,9 +16,18 @@ use heapwright::d3d12::*;
 use heapwright::transient::{QueueKind, TransientFrame, TransientHeaps, Use};
 use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
 
+use self::device::Argument;
+
 fn main() -> ExitCode {
-    let device = device::from_arguments(std::env::args().skip(1));
-    match device.map_err(Into::into).and_then(|device| run(device.as_deref())) {
+    let device = match device::from_arguments(std::env::args().skip(1)) {
+        Ok(Argument::Device(device)) => Ok(device),
+        Ok(Argument::Help) => {
+            println!("{}", device::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => Err(error.into()),
+    };
+    match device.and_then(|device| run(device.as_deref())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -40,6 +49,8 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     };
     let mut input = buffer(HeapType::Upload, D3D12_RESOURCE_STATE_GENERIC_READ)?;
     let mut output = buffer(HeapType::Readback, D3D12_RESOURCE_STATE_COPY_DEST)?;
+    input.set_debug_name("input")?;
+    output.set_debug_name("output")?;
 
     // The graph: which pass uses which resource, and how.
     let mut frame = TransientFrame::new();

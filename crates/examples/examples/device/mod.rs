@@ -8,19 +8,47 @@ use heapwright_runtime::{DeviceOptions, HostProfile, Instance, VulkanGpu};
 /// The forms of a device's name.
 const NAMES: &str = "host, host:PROFILE, vulkan, vulkan:INDEX, d3d12, d3d12:NUMBER and d3d12:PATH";
 
-/// Returns the device that the program's arguments name: none, or the value of `--device`.
-pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Option<String>, String> {
+/// What `--help` prints.
+pub(crate) const HELP: &str = "\
+Usage: cargo run -p heapwright-examples --example NAME -- [--device DEVICE]
+
+DEVICE is one of:
+  host           heapwright's own runtime, a simulated GPU (the default)
+  host:PROFILE   another simulated GPU, as `heapwright devices` lists them
+  vulkan         heapwright's own runtime on a GPU with a Vulkan driver
+  vulkan:INDEX   another of these GPUs
+  d3d12          Windows' Direct3D 12 on its default adapter
+  d3d12:NUMBER   Windows' Direct3D 12 on another adapter
+  d3d12:PATH     a shared library that exports D3D12CreateDevice
+
+HEAPWRIGHT_RECORD=session.hws records what the example does, for `heapwright report session.hws`.";
+
+/// What the program's arguments ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Argument {
+    /// To run on the device with this name, or on the default one.
+    Device(Option<String>),
+    Help,
+}
+
+/// Returns what the program's arguments ask for: nothing, `--help`, or the value of `--device`.
+pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Argument, String> {
     let mut arguments = arguments.into_iter();
-    let Some(first) = arguments.next() else { return Ok(None) };
+    let Some(first) = arguments.next() else { return Ok(Argument::Device(None)) };
+    if first == "--help" || first == "-h" {
+        return Ok(Argument::Help);
+    }
     let device = match first.split_once('=') {
         Some(("--device", device)) => Some(device.to_owned()),
         None if first == "--device" => arguments.next(),
-        _ => return Err(format!("unknown argument {first}; there is --device DEVICE alone")),
+        _ => return Err(format!("unknown argument {first}; there are --device DEVICE and --help")),
     };
     match (device, arguments.next()) {
-        (Some(device), None) => Ok(Some(device)),
+        (Some(device), None) => Ok(Argument::Device(Some(device))),
         (None, _) => Err(format!("--device needs a device, one of {NAMES}")),
-        (Some(_), Some(more)) => Err(format!("unknown argument {more}; there is --device DEVICE alone")),
+        (Some(_), Some(more)) => {
+            Err(format!("unknown argument {more}; there are --device DEVICE and --help"))
+        }
     }
 }
 

@@ -14,6 +14,8 @@ mod hello_allocator;
 #[path = "../examples/upload_ring.rs"]
 mod upload_ring;
 
+use self::device::Argument;
+
 fn device_to_test() -> Option<String> {
     std::env::var("HEAPWRIGHT_TEST_DEVICE").ok()
 }
@@ -42,10 +44,12 @@ fn frame_loop_draws_what_it_loaded_with_less_memory_than_that() {
 fn the_device_is_named_as_for_the_program() {
     let named =
         |arguments: &[&str]| device::from_arguments(arguments.iter().map(|&argument| argument.to_owned()));
-    assert_eq!(named(&[]), Ok(None));
-    assert_eq!(named(&["--device", "host:uma"]), Ok(Some("host:uma".to_owned())));
-    assert_eq!(named(&["--device=d3d12:1"]), Ok(Some("d3d12:1".to_owned())));
-    for wrong in [&["d3d12"][..], &["--device"], &["--help"], &["--device", "host", "more"]] {
+    let device = |name: &str| Ok(Argument::Device(Some(name.to_owned())));
+    assert_eq!(named(&[]), Ok(Argument::Device(None)));
+    assert_eq!(named(&["--device", "host:uma"]), device("host:uma"));
+    assert_eq!(named(&["--device=d3d12:1"]), device("d3d12:1"));
+    assert_eq!(named(&["--help"]), Ok(Argument::Help));
+    for wrong in [&["d3d12"][..], &["--device"], &["--frames"], &["--device", "host", "more"]] {
         assert!(named(wrong).is_err(), "{wrong:?}");
     }
     hello_allocator::run(Some("host:uma")).expect("it runs");

@@ -1,8 +1,8 @@
 //! Copies a buffer and a texture to the GPU's memory and back.
 //!
 //! ```text
-//! cargo run -p heapwright --example hello_allocator                    a simulated GPU, on any operating system
-//! cargo run -p heapwright --example hello_allocator -- --device d3d12  Windows' D3D12
+//! cargo run -p heapwright-examples --example hello_allocator                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example hello_allocator -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
@@ -19,12 +19,21 @@ use heapwright::{
     buffer_desc,
 };
 
+use self::device::Argument;
+
 const VERTICES: usize = 1000;
 const SIDE: u32 = 100;
 
 fn main() -> ExitCode {
-    let device = device::from_arguments(std::env::args().skip(1));
-    match device.map_err(Into::into).and_then(|device| run(device.as_deref())) {
+    let device = match device::from_arguments(std::env::args().skip(1)) {
+        Ok(Argument::Device(device)) => Ok(device),
+        Ok(Argument::Help) => {
+            println!("{}", device::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => Err(error.into()),
+    };
+    match device.and_then(|device| run(device.as_deref())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -49,7 +58,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
 
     // The targets: resources in the GPU's own memory, which share heaps with others of their kind.
     let in_gpu_memory = ResourceAllocationDesc::new(HeapType::Default);
-    let vertex_buffer = allocator.create_resource(
+    let mut vertex_buffer = allocator.create_resource(
         &in_gpu_memory,
         &buffer_desc(ByteSize::from_usize(vertices.len())),
         D3D12_RESOURCE_STATE_COMMON,
@@ -65,8 +74,11 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         ..Default::default()
     };
-    let texture =
+    let mut texture =
         allocator.create_resource(&in_gpu_memory, &texture_desc, D3D12_RESOURCE_STATE_COPY_DEST, None)?;
+    // Debuggers, reports and recordings show the names.
+    vertex_buffer.set_debug_name("vertices")?;
+    texture.set_debug_name("texture")?;
     tell("vertices", &vertex_buffer);
     tell("texture", &texture);
 
@@ -86,6 +98,8 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         D3D12_RESOURCE_STATE_COPY_DEST,
         None,
     )?;
+    upload.set_debug_name("upload")?;
+    readback.set_debug_name("readback")?;
     tell("upload", &upload);
     tell("readback", &readback);
 

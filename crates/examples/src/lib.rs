@@ -1,0 +1,1 @@
+//! Programs that use heapwright: `cargo run -p heapwright-examples --example hello_allocator`.
