@@ -1,13 +1,17 @@
-# Downloads the newest Agility SDK and WARP from NuGet, puts them beside the programs, and sets RUSTFLAGS for the steps that follow, so that
+# Downloads the Agility SDK and WARP from NuGet, puts them beside the programs, and sets RUSTFLAGS for the steps that follow, so that
 # their programs choose it. docs/windows.md explains it.
 $ErrorActionPreference = 'Stop'
+# .ci/renew changes these versions.
+$versions = @{
+    'microsoft.direct3d.d3d12' = '1.618.3'
+    'microsoft.direct3d.warp'  = '1.0.20'
+}
 $folder = Join-Path $PWD 'target/agility'
 New-Item -ItemType Directory -Force $folder | Out-Null
 
-# Downloads the newest stable version of a package, and returns its folder and version.
+# Downloads a package, and returns its folder and version.
 function Get-Package([string]$name) {
-    $index = Invoke-RestMethod "https://api.nuget.org/v3-flatcontainer/$name/index.json"
-    $version = $index.versions | Where-Object { $_ -notmatch '-' } | Select-Object -Last 1
+    $version = $versions[$name]
     $archive = Join-Path $folder "$name.zip"
     Invoke-WebRequest "https://api.nuget.org/v3-flatcontainer/$name/$version/$name.$version.nupkg" -OutFile $archive
     $content = Join-Path $folder $name

@@ -138,8 +138,7 @@ fn selected(target: Option<&str>) -> Result<Vec<(&'static str, u32)>, String> {
 /// Builds the targets and returns the directory of their programs.
 fn programs(root: &Path, targets: &[(&str, u32)]) -> Result<PathBuf, String> {
     let mut command = Command::new("cargo");
-    command.args([
-        "+nightly",
+    command.arg(format!("+{}", crate::NIGHTLY)).args([
         "build",
         "--release",
         "--target",

@@ -24,6 +24,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// The nightly Rust of Miri and of the fuzz targets. `.ci/install` installs it.
+const NIGHTLY: &str = include_str!("../../.ci/nightly-toolchain").trim_ascii_end();
+
 /// Maintenance commands of the heapwright workspace.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]

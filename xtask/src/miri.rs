@@ -17,7 +17,7 @@ pub(crate) fn run(root: &Path, is_short: bool) -> Result<(), String> {
     let filters = if is_short { SHORT } else { &[""] };
     for filter in filters {
         let mut command = Command::new("cargo");
-        command.args(["+nightly", "miri", "test", "-p", "heapwright-core"]);
+        command.arg(format!("+{}", crate::NIGHTLY)).args(["miri", "test", "-p", "heapwright-core"]);
         if is_short {
             command.args(["--lib", filter]);
         }
@@ -47,7 +47,7 @@ fn passed(line: &str) -> u32 {
 
 fn install() -> Result<(), String> {
     let mut rustup = Command::new("rustup");
-    rustup.args(["component", "add", "--toolchain", "nightly", "miri", "rust-src"]);
+    rustup.args(["component", "add", "--toolchain", crate::NIGHTLY, "miri", "rust-src"]);
     command::run(&mut rustup)
 }
 
