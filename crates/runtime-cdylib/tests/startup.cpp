@@ -253,7 +253,7 @@ static bool run(const char *path) {
     auto choose = reinterpret_cast<choose_device>(find(library, "HeapwrightChooseDevice"));
     CHECK(device_function && debug_function && choose);
     CHECK(choose("no such GPU", nullptr) == E_INVALIDARG);
-    CHECK(choose("uma", "alignment-is-floor") == S_OK);
+    CHECK(choose("uma", "sdk=619.4") == S_OK);
     held<ID3D12Debug> debug;
     CHECK(debug_function(debug.id(), debug.out()) == S_OK);
     debug->EnableDebugLayer();

@@ -27,7 +27,7 @@ use crate::rules::Refusal;
 ///
 /// | option | effect |
 /// | --- | --- |
-/// | `alignment-is-floor` | [`DeviceOptions::alignment_is_floor`](crate::DeviceOptions::alignment_is_floor) |
+/// | `sdk=VERSION` | [`DeviceOptions::sdk`](crate::DeviceOptions::sdk), such as `618` or `619.4` |
 /// | `aliasing=advanced`, `aliasing=simple` | Devices track [aliasing](crate::aliasing) by this usage model. |
 /// | `strictness=documented`, `=mild`, `=strict`, `=pedantic` | With `aliasing`: the [strictness](crate::aliasing::Strictness). |
 /// | `scramble=SEED`, `scramble=off` | With `aliasing`: the seed for overwriting undefined bytes (default 0), or off. |

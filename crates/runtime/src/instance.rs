@@ -24,22 +24,28 @@ use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]
 use crate::drivers::vulkan::{self, VulkanError};
 use crate::residency::ResidencyReport;
-use crate::rules::{Options, Refusal, recreate};
+use crate::rules::{Options, Refusal, SdkVersion, recreate};
 
 /// Options for rules that differ between versions of D3D12, and for tracking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceOptions {
-    /// Whether a non-zero `Alignment` combined with the tight alignment flag is a minimum, as in headers from SDK
-    /// 1.619.4 on, instead of an error, as in DirectX-Specs, *Direct3D 12 Tight Placed Resource Alignment*. Off by
-    /// default.
-    pub alignment_is_floor: bool,
+    /// The Agility SDK whose rules and interfaces the device has; the newest by default.
+    ///
+    /// | from | the device |
+    /// |---|---|
+    /// | 618 | answers D3D12_FEATURE_BARRIER_LAYOUT |
+    /// | 619 | implements `ID3D12Device15` and answers D3D12_FEATURE_D3D12_OPTIONS22 |
+    /// | 619.4 | takes a non-zero `Alignment` beside the tight alignment flag: a power of two from 8 to the largest alignment of the kind of resource. Sizes, alignments and descriptions are those without it, as on Windows |
+    ///
+    /// The interfaces and features of versions up to 617 exist whatever the version.
+    pub sdk: SdkVersion,
     /// Tracking of [aliasing](crate::aliasing) from the creation of the device on. Off by default.
     pub aliasing: Option<AliasingTracking>,
 }
 
 impl From<DeviceOptions> for Options {
     fn from(options: DeviceOptions) -> Self {
-        Self { alignment_is_floor: options.alignment_is_floor, ..Self::default() }
+        Self { sdk: options.sdk, ..Self::default() }
     }
 }
 

@@ -72,3 +72,4 @@ pub use drivers::host::profile::{BudgetStep, HostProfile, InvalidHostProfile, Se
 #[cfg(feature = "vulkan")]
 pub use drivers::vulkan::{VulkanError, VulkanGpu, validation_messages as vulkan_validation_messages};
 pub use instance::{DeviceOptions, Instance};
+pub use rules::sdk_version::{ParseSdkVersionError, SdkVersion};

@@ -208,6 +208,9 @@ fn fits_small(desc: &D3D12_RESOURCE_DESC) -> bool {
     texels <= most.saturating_mul(2)
 }
 
+/// The smallest tight alignment of a placed resource. Devices refuse a smaller one in a description.
+const PLACED_MINIMUM: Alignment = d3d12_alignment(D3D12_TIGHT_ALIGNMENT_MIN_PLACED_RESOURCE_ALIGNMENT);
+
 /// The largest alignment of a placed buffer with tight alignment.
 const BUFFER_MAXIMUM: Alignment = d3d12_alignment(256);
 
@@ -232,7 +235,8 @@ enum TightAlignment {
 /// | [`AlignmentWithTight::Floor`] | yes, and the floor is passed to the driver where that is certainly legal |
 ///
 /// Floors above the maximum of *small* textures are not passed, because only the device knows which textures are small.
-/// Floors of buffers that the device satisfies anyway are not passed either.
+/// Floors that the device satisfies anyway are not passed either. A device may ignore a floor in
+/// `GetResourceAllocationInfo` and in creation, as Windows does; placement honours it in any case.
 #[inline]
 fn tight_alignment(
     desc: &D3D12_RESOURCE_DESC,
@@ -274,7 +278,7 @@ fn told_to_device(
     let (least, most) = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
         (caps.buffer_alignment, BUFFER_MAXIMUM)
     } else {
-        (Alignment::ONE, small_alignment(desc))
+        (PLACED_MINIMUM, small_alignment(desc))
     };
     // Committed resources are aligned to at least the largest possible floor.
     let is_of_use = creation == Creation::Placed && floor > least && floor <= most;

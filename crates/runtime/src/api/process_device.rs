@@ -16,7 +16,7 @@ use crate::rules::{Options, Refusal};
 const ENVIRONMENT: [&str; 2] = ["HEAPWRIGHT_PROFILE", "HEAPWRIGHT_OPTIONS"];
 
 /// The valid options, for messages.
-const OPTIONS: &str = "alignment-is-floor, aliasing=advanced, aliasing=simple, strictness=documented, strictness=mild, \
+const OPTIONS: &str = "sdk=VERSION, aliasing=advanced, aliasing=simple, strictness=documented, strictness=mild, \
                        strictness=strict, strictness=pedantic, scramble=SEED and scramble=off are allowed";
 
 /// The process's adapter, and the options of the devices created on it.
@@ -35,7 +35,10 @@ impl ProcessDevice {
         let (mut strictness, mut scramble_seed) = (None, None);
         for name in options.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match name.split_once('=') {
-                None if name == "alignment-is-floor" => chosen.alignment_is_floor = true,
+                Some(("sdk", version)) => {
+                    chosen.sdk =
+                        version.parse().map_err(|error| Refusal::invalid(format!("{name}: {error}")))?;
+                }
                 Some(("aliasing", "advanced")) => aliasing = Some(AliasingTracking::ADVANCED),
                 Some(("aliasing", "simple")) => aliasing = Some(AliasingTracking::SIMPLE),
                 Some(("strictness", "documented")) => strictness = Some(Strictness::Documented),

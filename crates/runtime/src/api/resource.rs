@@ -118,7 +118,7 @@ impl Resource {
             Some(texture) => u16::try_from(texture.args.mip_levels).unwrap_or(request.desc.MipLevels),
             None => request.desc.MipLevels,
         };
-        let alignment = plan.allocation.alignment.get();
+        let alignment = plan.described_alignment.get();
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*request.desc };
         let castable_formats = request.castable_formats.into();
         let facts = Facts { desc, resource: plan.resource, driver, placement, castable_formats };

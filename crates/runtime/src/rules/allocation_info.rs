@@ -11,6 +11,8 @@ use crate::ddi::{Driver, ResourceAllocation, ResourceArgs};
 pub(crate) const PLACED_MINIMUM: Alignment = minimum(8);
 pub(crate) const COMMITTED_MINIMUM: Alignment = minimum(4 * 1024);
 
+const KIB_64: Alignment = minimum(64 * 1024);
+
 const fn minimum(bytes: u64) -> Alignment {
     match Alignment::new(bytes) {
         Some(alignment) => alignment,
@@ -31,10 +33,19 @@ pub(crate) fn args(
     create_at: Option<GpuVirtualAddress>,
 ) -> ResourceArgs {
     let (tight_alignment, alignment_restriction) = match resource.alignment() {
-        AlignmentRequest::Tight { floor } => (true, tight_minimum.max(floor)),
+        AlignmentRequest::Tight => (true, tight_minimum),
         AlignmentRequest::Fixed(alignment) => (false, alignment),
     };
     ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at }
+}
+
+/// Describes a reserved resource to the driver. Its tiles have 64 KiB, whatever a flag says.
+pub(crate) fn args_of_reserved(resource: &Resource, create_at: Option<GpuVirtualAddress>) -> ResourceArgs {
+    let alignment_restriction = match resource.alignment() {
+        AlignmentRequest::Tight => KIB_64,
+        AlignmentRequest::Fixed(alignment) => alignment,
+    };
+    ResourceArgs { kind: resource.kind(), tight_alignment: false, alignment_restriction, create_at }
 }
 
 /// Layout of consecutive resources, as of the members of a C++ structure (tight alignment specification, *Validation*).

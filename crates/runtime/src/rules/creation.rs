@@ -1,6 +1,6 @@
 //! Creation of resources: the rules for placed, committed and reserved ones, in their order.
 
-use heapwright_core::GpuVirtualAddress;
+use heapwright_core::{Alignment, GpuVirtualAddress};
 use heapwright_d3d12::*;
 
 use super::initial::{self, Initial};
@@ -50,6 +50,9 @@ pub(crate) struct Plan {
     pub(crate) resource: Resource,
     pub(crate) args: ResourceArgs,
     pub(crate) allocation: ResourceAllocation,
+    /// The alignment that `GetDesc` reports. As on Windows it is that of `GetResourceAllocationInfo`, so that the
+    /// description is valid again, even where the resource itself is aligned to more.
+    pub(crate) described_alignment: Alignment,
     /// The heap of a committed resource.
     pub(crate) implicit_heap: Option<HeapArgs>,
     pub(crate) notices: Notices,
@@ -73,14 +76,20 @@ pub(crate) fn check(
             (Some((memory, flags)), allocation_info::COMMITTED_MINIMUM, true)
         }
         Home::Reserved => {
-            check_reserved(&resource, desc.Flags, caps.tiled_resources_tier)?;
+            check_reserved(&resource, caps.tiled_resources_tier)?;
             (None, allocation_info::PLACED_MINIMUM, true)
         }
     };
     recreate::check(request.create_at, Some(&resource), heap_has_address, caps)?;
     clear_value::check(&resource, request.clear_value, request.castable_formats)?;
     initial::check(&resource, request.initial, home.heap_type(), desc.Flags, caps)?;
-    let args = allocation_info::args(&resource, least_alignment, request.create_at);
+    let args = match home {
+        Home::Reserved => allocation_info::args_of_reserved(&resource, request.create_at),
+        Home::Placed { .. } | Home::Committed { .. } => {
+            allocation_info::args(&resource, least_alignment, request.create_at)
+        }
+    };
+    let described_alignment = allocation_info::of_placed(&resource, driver).alignment;
     let allocation = driver.check_resource_allocation_info(&args);
     if let Home::Placed { heap, offset, .. } = home {
         placement::check(&resource, allocation, offset, heap)?;
@@ -90,28 +99,20 @@ pub(crate) fn check(
         pageable: PageableKind::CommittedResource,
         ..memory.heap(allocation.size, allocation.alignment, flags, request.create_at)
     });
-    Ok(Plan { resource, args, allocation, implicit_heap, notices: super::resource::notices(desc) })
+    let notices = super::resource::notices(desc);
+    Ok(Plan { resource, args, allocation, described_alignment, implicit_heap, notices })
 }
 
 /// Checks that a valid resource can be a reserved one on a device of `tiled_resources_tier` (0 to 4).
 ///
-/// The tight alignment specification, *Validation*, forbids the tight alignment flag on reserved resources, including
-/// buffers: their tiles are 64 KiB.
-pub(crate) fn check_reserved(
-    resource: &Resource,
-    flags: D3D12_RESOURCE_FLAGS,
-    tiled_resources_tier: u8,
-) -> Result<(), Refusal> {
+/// The tight alignment specification, *Validation*, says that reserved resources are not supported with the tight
+/// alignment flag. Windows refuses the flag with the layout that reserved textures need, and creates reserved buffers,
+/// whose tiles have 64 KiB as without it.
+pub(crate) fn check_reserved(resource: &Resource, tiled_resources_tier: u8) -> Result<(), Refusal> {
     if tiled_resources_tier == 0 {
         return Err(Refusal::invalid(
             "reserved resources are not supported: the device's tiled resources tier is NOT_SUPPORTED",
         ));
-    }
-    if flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
-        return Err(Refusal::invalid(
-            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT is not valid for a reserved resource, whose tiles are 64 KiB",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS));
     }
     let Some(texture) = resource.texture() else { return Ok(()) };
     let args = &texture.args;

@@ -16,7 +16,7 @@
 //! * [`texel_box`]: boxes of texels within a subresource; [`tile_regions`]: regions of tiles within a reserved resource.
 //! * [`operand`]: resources as commands and views see them; [`views`]: the contents of descriptors.
 //! * [`commands`]: the commands of lists.
-//! * [`Options`]: device options that change rules.
+//! * [`Options`]: device options that change rules; [`sdk_version`]: the Agility SDK among them.
 
 pub(crate) mod allocation_info;
 pub(crate) mod clear_value;
@@ -31,21 +31,20 @@ pub(crate) mod placement;
 pub(crate) mod recreate;
 pub(crate) mod refusal;
 pub(crate) mod resource;
+pub(crate) mod sdk_version;
 pub(crate) mod texel_box;
 pub(crate) mod tile_regions;
 pub(crate) mod tiling;
 pub(crate) mod views;
 
 pub(crate) use refusal::{Notice, Notices, Refusal, under};
+pub(crate) use sdk_version::SdkVersion;
 
-/// Options of a device that change rules. The default follows the D3D12 documents.
+/// Options of a device that change rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Options {
-    /// Treats a non-zero `Alignment` combined with the tight alignment flag as a floor instead of an error.
-    ///
-    /// Headers since SDK 1.619.4 define it so: the value is a power of two of at most the largest alignment of the kind
-    /// of resource, and the driver may raise it. The tight alignment specification forbids the combination.
-    pub(crate) alignment_is_floor: bool,
+    /// The Agility SDK whose rules apply.
+    pub(crate) sdk: SdkVersion,
     /// Whether a tool tracks writes: `ManualWriteTrackingResourceSupported` of OPTIONS17 (GPU upload heaps
     /// specification).
     pub(crate) manual_write_tracking: bool,

@@ -144,25 +144,70 @@ fn what_is_not_there_says_so() {
     }
 }
 
-/// Newer headers (SDK 1.619.4) made a non-zero alignment combined with the tight alignment flag a minimum;
-/// the runtime can be configured to follow them.
+/// Up to SDK 1.619.3 a non-zero alignment beside the tight alignment flag is invalid. Later ones take it as a floor, which Windows
+/// and the runtime check and then ignore. GetDesc is a valid description again.
 #[test]
-fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
+fn an_alignment_beside_the_tight_flag_is_refused_or_ignored() {
     let desc = D3D12_RESOURCE_DESC { Alignment: 256, ..tight(1000) };
-    let low = D3D12_RESOURCE_DESC { Alignment: 8, ..tight(1000) };
     let info = |gpu: &Instance, desc: &D3D12_RESOURCE_DESC| {
         let info = unsafe { gpu.device.GetResourceAllocationInfo(0, std::slice::from_ref(desc)) };
         (info.SizeInBytes, info.Alignment)
     };
     let profile = HostProfile::find("uma").expect("a profile with buffers at 8 bytes");
-    let strict = Instance::open(profile).expect("a fresh instance");
-    assert_eq!(info(&strict, &desc).0, u64::MAX);
-    let options = DeviceOptions { alignment_is_floor: true, ..DeviceOptions::default() };
-    let later = Instance::open_with(profile, options).expect("a fresh instance");
-    assert_eq!(info(&later, &desc), (1024, 256));
-    assert_eq!(info(&later, &low), (1000, 8));
-    let odd = D3D12_RESOURCE_DESC { Alignment: 24, ..desc };
-    assert_eq!(info(&later, &odd).0, u64::MAX, "not a power of two");
+    let (home, state) = (of_type(D3D12_HEAP_TYPE_DEFAULT), D3D12_RESOURCE_STATE_COMMON);
+    for version in ["618", "619.3"] {
+        let sdk = version.parse().expect("a version");
+        let options = DeviceOptions { sdk, ..DeviceOptions::default() };
+        let earlier = Instance::open_with(profile, options).expect("a fresh instance");
+        assert_eq!(info(&earlier, &desc).0, u64::MAX, "{version}");
+        let refused = committed(&earlier.device, home, D3D12_HEAP_FLAG_NONE, &desc, state);
+        assert_eq!(refused.expect_err("refused").code(), E_INVALIDARG, "{version}");
+    }
+    let gpu = Instance::open(profile).expect("a fresh instance");
+    assert_eq!(info(&gpu, &desc), (1000, 8));
+    for alignment in [1, 2, 4, 24, 512] {
+        assert_eq!(
+            info(&gpu, &D3D12_RESOURCE_DESC { Alignment: alignment, ..desc }).0,
+            u64::MAX,
+            "{alignment}"
+        );
+    }
+    let resource = committed(&gpu.device, home, D3D12_HEAP_FLAG_NONE, &desc, state).expect("a floor");
+    let described = unsafe { resource.GetDesc() };
+    assert_eq!((described.Alignment, described.Flags), (8, desc.Flags));
+    assert_eq!(info(&gpu, &described), (1000, 8), "GetDesc is a description");
+    // Games pass it with textures, and to GetCopyableFootprints.
+    let texture = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [64, 64]);
+    let texture = D3D12_RESOURCE_DESC { Alignment: 0x100, Flags: tight(1).Flags, ..texture };
+    let mut total = 0;
+    unsafe { gpu.device.GetCopyableFootprints(&texture, 0, 1, 0, None, None, None, Some(&raw mut total)) };
+    assert_eq!(total, 64 * 256);
+}
+
+/// As on Windows, a reserved buffer may have the tight alignment flag. Its tiles are as without it.
+#[test]
+fn reserved_buffers_take_the_tight_flag() {
+    let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+    let reserved = |desc: &D3D12_RESOURCE_DESC| {
+        let mut made: Option<ID3D12Resource> = None;
+        let state = D3D12_RESOURCE_STATE_COMMON;
+        unsafe { gpu.device.CreateReservedResource(desc, state, None, &mut made) }?;
+        Ok::<_, windows_core::Error>(made.expect("created"))
+    };
+    let buffer = reserved(&tight(3 << 16)).expect("the flag is taken");
+    assert!(unsafe { buffer.GetGPUVirtualAddress() }.0.is_multiple_of(1 << 16));
+    let described = unsafe { buffer.GetDesc() };
+    assert_eq!((described.Flags, described.Width), (tight(1).Flags, 3 << 16));
+    let mut tiles = 0;
+    unsafe { gpu.device.GetResourceTiling(&buffer, Some(&mut tiles), None, None, None, 0, null_mut()) };
+    assert_eq!(tiles, 3);
+    let texture = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [256, 256]);
+    let texture = D3D12_RESOURCE_DESC {
+        Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+        Flags: tight(1).Flags,
+        ..texture
+    };
+    assert_eq!(reserved(&texture).expect_err("the layout excludes the flag").code(), E_INVALIDARG);
 }
 
 /// A description that is valid only for a castable format is accepted, and an invalid castable format is

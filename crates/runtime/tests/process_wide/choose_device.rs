@@ -28,7 +28,7 @@ fn a_program_chooses_aliasing_tracking_and_its_seed() {
     for options in wrong {
         assert_eq!(choose(options), E_INVALIDARG, "{options:?}");
     }
-    assert_eq!(choose(c" aliasing=simple, strictness=mild, scramble=7,alignment-is-floor "), S_OK);
+    assert_eq!(choose(c" aliasing=simple, strictness=mild, scramble=7,sdk=618 "), S_OK);
     assert_eq!(choose(c""), E_FAIL, "the device has already been chosen");
     let mut device = std::ptr::null_mut();
     let level = D3D_FEATURE_LEVEL_11_0;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use heapwright_d3d12::*;
-use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance, SdkVersion};
 
 use super::tight_alignment::{TightAlignment, decide};
 use super::*;
@@ -16,13 +16,17 @@ const KIB_4: u64 = 4096;
 const KIB_64: u64 = 65_536;
 const MIB_4: u64 = 4 << 20;
 
-fn open(profile: &str, alignment_is_floor: bool) -> (Instance, DeviceCaps) {
+/// Opens a device of the first SDK with alignment floors, or of the last one without.
+fn open(profile: &str, has_floors: bool) -> (Instance, DeviceCaps) {
     let profile = HostProfile::find(profile).expect("the profile exists");
-    let gpu = Instance::open_with(profile, DeviceOptions { alignment_is_floor, ..DeviceOptions::default() })
+    let (sdk, alignment_beside_tight) = if has_floors {
+        (SdkVersion::new(619, 4), AlignmentWithTight::Floor)
+    } else {
+        (SdkVersion::new(619, 3), AlignmentWithTight::Invalid)
+    };
+    let gpu = Instance::open_with(profile, DeviceOptions { sdk, ..DeviceOptions::default() })
         .expect("the instance opens");
     let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
-    let alignment_beside_tight =
-        if alignment_is_floor { AlignmentWithTight::Floor } else { AlignmentWithTight::Invalid };
     (gpu, DeviceCaps { alignment_beside_tight, ..caps })
 }
 
@@ -122,6 +126,8 @@ fn the_flag_is_decided_by_the_table() {
         (buffer(8), 2 * KIB_4, committed, &new, true, off),
         (buffer(8), KIB_64, committed, &old, true, off),
         (texture(4, 4), 16, placed, &old, true, on(0)),
+        (texture(4, 4), 4, placed, &new, true, on(0)),
+        (texture(4, 4), 8, placed, &new, true, on(0)),
         (texture(4, 4), 16, placed, &new, true, on(16)),
         (texture(4, 4), KIB_4, placed, &new, true, on(KIB_4)),
         (texture(4, 4), KIB_64, placed, &new, true, on(0)),

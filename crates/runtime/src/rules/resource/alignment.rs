@@ -6,9 +6,13 @@ use heapwright_d3d12::*;
 
 use super::AlignmentRequest;
 use crate::ddi::{DriverCaps, TextureArgs};
-use crate::rules::{Options, Refusal};
+use crate::rules::{Options, Refusal, SdkVersion};
 
 const DEFAULT: Alignment = constant(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64);
+
+/// The smallest alignment of a placed resource that a description may ask for beside the tight alignment flag.
+const TIGHT_MINIMUM: Alignment =
+    constant(D3D12_TIGHT_ALIGNMENT_MIN_PLACED_RESOURCE_ALIGNMENT.cast_unsigned() as u64);
 
 /// The largest tight alignment of a buffer.
 const TIGHT_BUFFER_MAXIMUM: Alignment = constant(256);
@@ -26,8 +30,8 @@ pub(super) fn check_buffer(
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<AlignmentRequest, Refusal> {
-    if let Some(floor) = check_tight(desc, TIGHT_BUFFER_MAXIMUM, caps, options)? {
-        return Ok(AlignmentRequest::Tight { floor });
+    if check_tight(desc, TIGHT_BUFFER_MAXIMUM, caps, options)? {
+        return Ok(AlignmentRequest::Tight);
     }
     match desc.Alignment {
         // If the tight alignment flag is overruled, a floor has no effect: the alignment is 64 KiB in any case.
@@ -53,8 +57,8 @@ pub(super) fn check_texture(
              alignment is 64 KiB",
         ));
     }
-    if let Some(floor) = check_tight(desc, texture.largest_tight_alignment(), caps, options)? {
-        return Ok(AlignmentRequest::Tight { floor });
+    if check_tight(desc, texture.largest_tight_alignment(), caps, options)? {
+        return Ok(AlignmentRequest::Tight);
     }
     let default = texture.default_alignment();
     let small = texture.small_alignment();
@@ -85,15 +89,19 @@ pub(super) fn check_texture(
     Ok(AlignmentRequest::Fixed(fixed))
 }
 
-/// Returns the floor of a tightly aligned resource, or `None` if the flag is not set or is overruled.
+/// Returns whether the resource is tightly aligned: the flag is set and not overruled.
+///
+/// From SDK 1.619.4 on, a non-zero `Alignment` beside the flag is valid within the tables of the tight alignment
+/// specification, from their minimum on. The specification calls it a floor, but Windows returns the alignments and
+/// descriptions that it returns without one (vkd3d-proton, pull request 3308), and so does this runtime.
 fn check_tight(
     desc: &D3D12_RESOURCE_DESC1,
     largest: Alignment,
     caps: &DriverCaps,
     options: &Options,
-) -> Result<Option<Alignment>, Refusal> {
+) -> Result<bool, Refusal> {
     if desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT == 0 {
-        return Ok(None);
+        return Ok(false);
     }
     if !caps.has_tight_alignment() {
         return Err(Refusal::invalid(
@@ -101,26 +109,29 @@ fn check_tight(
              NOT_SUPPORTED",
         ));
     }
-    if desc.Alignment != 0 && !options.alignment_is_floor {
+    // If ALLOW_CROSS_ADAPTER overrules the flag, `notices` warns the application. A floor has no effect on either.
+    let is_tight = desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0;
+    if desc.Alignment == 0 {
+        return Ok(is_tight);
+    }
+    if options.sdk < SdkVersion::ALIGNMENT_FLOOR {
         return Err(Refusal::invalid(format!(
-            "D3D12_RESOURCE_DESC::Alignment {:#x} must be 0 with D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
+            "D3D12_RESOURCE_DESC::Alignment {:#x} must be 0 with D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT before SDK \
+             1.619.4",
             desc.Alignment
         )));
     }
-    if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 {
-        // The flag is overruled; `notices` warns the application.
-        return Ok(None);
+    if !is_tight {
+        return Ok(false);
     }
-    if desc.Alignment == 0 {
-        return Ok(Some(Alignment::ONE));
-    }
-    let floor = Alignment::new(desc.Alignment).filter(|&floor| floor <= largest);
-    floor.map(Some).ok_or_else(|| {
-        Refusal::invalid(format!(
-            "D3D12_RESOURCE_DESC::Alignment {:#x} must be a power of two of at most {:#x} with \
+    match Alignment::new(desc.Alignment) {
+        Some(floor) if (TIGHT_MINIMUM..=largest).contains(&floor) => Ok(true),
+        _ => Err(Refusal::invalid(format!(
+            "D3D12_RESOURCE_DESC::Alignment {:#x} must be a power of two from {:#x} to {:#x} with \
              D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
             desc.Alignment,
+            TIGHT_MINIMUM.get(),
             largest.get()
-        ))
-    })
+        ))),
+    }
 }

@@ -37,11 +37,8 @@ pub(crate) enum Resource {
 pub(crate) enum AlignmentRequest {
     /// Exactly this alignment: the value of `Alignment`, or the default if that is 0.
     Fixed(Alignment),
-    /// Tight: any alignment of the driver's choice, but not below the floor (see [`Options::alignment_is_floor`]).
-    Tight {
-        /// The smallest alignment allowed; 1 if the description specifies none.
-        floor: Alignment,
-    },
+    /// Tight: any alignment of the driver's choice.
+    Tight,
 }
 
 impl Resource {

@@ -19,7 +19,7 @@ use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
 use super::resource::Resource;
-use super::{Options, Refusal};
+use super::{Options, Refusal, SdkVersion};
 use crate::HostProfile;
 use crate::ddi::{Driver, DriverCaps, ResourceAllocation};
 use crate::drivers::host;
@@ -42,7 +42,10 @@ const FORMAT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT;
 const SMALL_ALIGNMENT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE;
 
 /// D3D12 as documented, without options.
-const PLAIN: Options = Options { alignment_is_floor: false, manual_write_tracking: false };
+const PLAIN: Options = Options { sdk: SdkVersion::NEWEST, manual_write_tracking: false };
+
+/// The rules of the last SDK that refuses an alignment beside the tight alignment flag.
+const BEFORE_FLOORS: Options = Options { sdk: SdkVersion::new(619, 3), ..PLAIN };
 
 /// One driver for each profile, created once.
 fn drivers() -> &'static [(&'static HostProfile, Driver)] {

@@ -38,35 +38,34 @@ fn buffer_descriptions_are_checked_field_by_field() {
     assert_refused(buffer(1000), &refused, check);
 }
 
-/// Later headers: a non-zero alignment combined with the flag is a floor.
+/// From SDK 1.619.4 on, an alignment beside the flag is valid within the tables of the specification.
 #[test]
-fn with_the_option_alignment_is_a_floor_for_tight_alignment() {
-    let options = Options { alignment_is_floor: true, ..PLAIN };
-    let floor = |desc: D3D12_RESOURCE_DESC1, alignment| {
+fn an_alignment_beside_the_tight_flag_is_valid_within_the_tables() {
+    let takes = |desc: D3D12_RESOURCE_DESC1, alignment, options: &Options| {
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };
-        resource::check(&desc, &caps("discrete"), &options).ok().map(|resource| resource.alignment())
+        let checked = resource::check(&desc, &caps("discrete"), options);
+        if let Ok(found) = &checked {
+            assert_eq!(found.alignment(), resource::AlignmentRequest::Tight, "{alignment}");
+        }
+        checked.is_ok()
     };
-    let tight_to = |bytes| {
-        let floor = Alignment::new(bytes).expect("a power of two");
-        Some(resource::AlignmentRequest::Tight { floor })
-    };
-    for bytes in [1, 8, 16, 256] {
-        assert_eq!(floor(tight(1000), bytes), tight_to(bytes));
-    }
-    assert_eq!(floor(tight(1000), 0), tight_to(1));
-    for bytes in [3, 24, 512, 65_536, 1 << 63] {
-        assert_eq!(floor(tight(1000), bytes), None, "{bytes}");
-    }
     let image =
         D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..texture2d(1024, 1024) };
-    assert_eq!(floor(image, 65_536), tight_to(65_536));
-    assert_eq!(floor(image, 1 << 17), None);
     let small = D3D12_RESOURCE_DESC1 { Width: 16, Height: 16, ..image };
-    assert_eq!(floor(small, 4096), tight_to(4096));
-    assert_eq!(floor(small, 65_536), None, "above the maximum of a small resource");
+    for (desc, largest) in [(tight(1000), 256), (image, 65_536), (small, 4096)] {
+        for log2 in 0..u64::BITS {
+            let bytes = 1 << log2;
+            assert_eq!(takes(desc, bytes, &PLAIN), (8..=largest).contains(&bytes), "{bytes} up to {largest}");
+            assert!(!takes(desc, bytes, &BEFORE_FLOORS), "{bytes}: refused before SDK 1.619.4");
+        }
+        for bytes in [3, 24, 257, largest - 1] {
+            assert!(!takes(desc, bytes, &PLAIN), "{bytes}");
+        }
+        assert!(takes(desc, 0, &PLAIN) && takes(desc, 0, &BEFORE_FLOORS));
+    }
     // Without the tight alignment flag, nothing changes.
-    assert_eq!(floor(buffer(1000), 256), None);
-    let refused =
-        resource::check(&D3D12_RESOURCE_DESC1 { Alignment: 16, ..tight(1) }, &caps("discrete"), &PLAIN);
-    assert!(refused.is_err(), "the option is off by default");
+    for options in [PLAIN, BEFORE_FLOORS] {
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: 256, ..buffer(1000) };
+        assert!(resource::check(&desc, &caps("discrete"), &options).is_err());
+    }
 }
