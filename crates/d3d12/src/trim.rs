@@ -13,6 +13,7 @@ use std::ffi::c_void;
 
 use windows_core::{GUID, HRESULT, interface};
 
+use crate::sdk_619::D3D12_QUERY_HEAP_FLAGS;
 use crate::*;
 
 /// Flags of a trim notification.
@@ -25,9 +26,6 @@ pub const D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM: D3D12_TRIM_NOTIFICATION_FL
 pub const D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM: D3D12_TRIM_NOTIFICATION_FLAGS = 2;
 /// Trim `NumBytesToTrim` bytes, by which usage exceeds the budget.
 pub const D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET: D3D12_TRIM_NOTIFICATION_FLAGS = 4;
-
-/// Flags of `CreateQueryHeap1`.
-pub type D3D12_QUERY_HEAP_FLAGS = i32;
 
 /// Arguments of a trim notification callback.
 #[repr(C)]

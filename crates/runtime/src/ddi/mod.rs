@@ -222,6 +222,12 @@ impl DriverCaps {
         self.tight_alignment_tier > 0 && self.ddi_version >= DDI_TIGHT_ALIGNMENT
     }
 
+    /// Returns whether views of buffers by byte offsets are available: all drivers of DDI 0121 or newer have them
+    /// (DirectX-Specs, *D3D12 Revised Create Views*).
+    pub(crate) fn has_byte_offset_views(&self) -> bool {
+        self.ddi_version >= DDI_BYTE_OFFSET_VIEWS
+    }
+
     /// Returns whether GPU upload heaps are available: the CPU sees all of video memory, the driver is of DDI 0098 or
     /// newer, which defines the cap, and the system is in developer mode (GPU upload heaps specification).
     pub(crate) fn has_gpu_upload_heaps(&self) -> bool {
@@ -241,6 +247,9 @@ pub(crate) const DDI_IMPLICIT_HEAP: u32 = 115;
 
 /// The DDI version behind which the Recreate-at-GPUVA specification gates the feature.
 const DDI_RECREATE_AT: u32 = 111;
+
+/// The first DDI version with views of buffers by byte offsets.
+const DDI_BYTE_OFFSET_VIEWS: u32 = 121;
 
 /// The identity of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,11 +14,13 @@
 //! * [`footprints`]: `GetCopyableFootprints`; [`tiling`]: `GetResourceTiling`.
 //! * [`recreate`]: objects at GPU virtual addresses that the application chooses (Recreate-at-GPUVA specification).
 //! * [`texel_box`]: boxes of texels within a subresource; [`tile_regions`]: regions of tiles within a reserved resource.
-//! * [`operand`]: resources as commands and views see them; [`views`]: the contents of descriptors.
+//! * [`operand`]: resources as commands and views see them; [`views`]: the contents of descriptors;
+//!   [`byte_offset_views`]: those of buffers by byte offsets.
 //! * [`commands`]: the commands of lists.
 //! * [`Options`]: device options that change rules; [`sdk_version`]: the Agility SDK among them.
 
 pub(crate) mod allocation_info;
+pub(crate) mod byte_offset_views;
 pub(crate) mod clear_value;
 pub(crate) mod commands;
 pub(crate) mod creation;

@@ -212,7 +212,7 @@ pub(crate) fn buffer_rtv(
 }
 
 /// Returns the size of an element of a typed buffer, in bytes.
-fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
+pub(super) fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
     format::texel_value::size(format)
         .ok_or_else(|| Refusal::invalid(format!("Format {format} cannot be used for a typed buffer view")))
 }
@@ -235,13 +235,21 @@ fn elements(
             "{count} elements of {stride} bytes starting at {first} exceed the buffer's {width:#x} bytes"
         ))
     })?;
-    let part = ViewPart::Bytes { offset, size };
-    Ok(Descriptor::View(View {
+    Ok(view_of_bytes(resource, format, (offset, size)))
+}
+
+/// Creates a view of a range of bytes, as offset and size, of a buffer that has them.
+pub(super) fn view_of_bytes(
+    resource: Operand<'_>,
+    format: DXGI_FORMAT,
+    (offset, size): (u64, u64),
+) -> Descriptor {
+    Descriptor::View(View {
         resource: Arc::downgrade(resource.driver),
         desc: *resource.desc,
         format,
-        part,
+        part: ViewPart::Bytes { offset, size },
         read_only: D3D12_DSV_FLAG_NONE,
         counter: None,
-    }))
+    })
 }

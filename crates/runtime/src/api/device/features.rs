@@ -2,11 +2,13 @@
 
 use std::ffi::c_void;
 
+use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 
 use super::Device_Impl;
 use crate::format::{FormatKind, FormatProperties, properties};
-use crate::rules::{Refusal, feature_level};
+use crate::rules::commands::barriers;
+use crate::rules::{Refusal, SdkVersion, byte_offset_views, feature_level};
 
 /// Answers feature queries from a table. In each structure, fields with a value are set to it, fields listed without a
 /// value keep what the caller passed, and all others are set to 0.
@@ -58,6 +60,12 @@ impl Device_Impl {
                 D3D12_FEATURE_SHADER_MODEL => exchange(data, size, shader_model),
                 D3D12_FEATURE_ROOT_SIGNATURE => exchange(data, size, root_signature),
                 D3D12_FEATURE_COMMAND_QUEUE_PRIORITY => exchange(data, size, queue_priority),
+                D3D12_FEATURE_BARRIER_LAYOUT if self.options().sdk >= SdkVersion::BARRIER_LAYOUT => {
+                    exchange(data, size, barrier_layout)
+                }
+                D3D12_FEATURE_D3D12_OPTIONS22 if self.options().sdk >= SdkVersion::DEVICE15 => {
+                    exchange(data, size, |data| self.options22(data))
+                }
                 _ => self.answer(feature, data, size),
             }
         }
@@ -218,6 +226,27 @@ impl Device_Impl {
         data.IsolatedMMU = true.into();
         Ok(())
     }
+
+    /// Nothing is dispatched: the sizes are those that every device has, and there are no mesh shaders.
+    fn options22(&self, data: &mut D3D12_FEATURE_DATA_D3D12_OPTIONS22) -> Result<(), Refusal> {
+        *data = D3D12_FEATURE_DATA_D3D12_OPTIONS22 {
+            ShaderExecutionReorderingActuallyReorders: false.into(),
+            CreateByteOffsetViewsSupported: byte_offset_views::has_byte_offset_views(
+                self.driver().caps(),
+                &self.options(),
+            )
+            .into(),
+            Max1DDispatchSize: D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION.cast_unsigned(),
+            Max1DDispatchMeshSize: 0,
+        };
+        Ok(())
+    }
+}
+
+/// Returns whether command lists of a type support a layout: the layouts that barriers accept.
+fn barrier_layout(data: &mut D3D12_FEATURE_DATA_BARRIER_LAYOUT) -> Result<(), Refusal> {
+    data.Supported = barriers::supports_layout(data.CommandListType, data.Layout).into();
+    Ok(())
 }
 
 /// Returns the highest supported shader model, at most the caller's. Shaders are not read; 6.6 is typical for the

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, ComObjectInner, GUID, IUnknownImpl};
 
@@ -14,9 +15,9 @@ use crate::api::descriptor_heap;
 use crate::api::fence::{self, Fence};
 use crate::api::object::own;
 use crate::api::resource::operand;
-use crate::rules::Refusal;
 use crate::rules::operand::Operand;
 use crate::rules::views::{self, Descriptor, Slices, View};
+use crate::rules::{Refusal, byte_offset_views};
 
 /// Evaluates to the resource dimension for a view's `ViewDimension` and to the slices in the matching union member. The
 /// three kinds of views have separate constants and unions with the same members, except that depth stencil views have
@@ -145,13 +146,12 @@ impl Device_Impl {
         handle: D3D12_CPU_DESCRIPTOR_HANDLE,
         heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
         body: impl FnOnce() -> Result<Descriptor, Refusal>,
-    ) {
-        // The method returns nothing; `run` has already logged the error.
-        let _ = call::run(self.log(), name, || {
+    ) -> windows_core::Result<()> {
+        call::run(self.log(), name, || {
             let (table, index) = self.descriptor_heaps().find_in(handle, heap_type, "DestDescriptor")?;
             table.set(index, Some(body()?));
             Ok(())
-        });
+        })
     }
 
     /// # Safety
@@ -224,13 +224,15 @@ impl Device_Impl {
 
     /// # Safety
     ///
-    /// `desc` is null or points to a description whose union member selected by `ViewDimension` is initialised.
+    /// `desc` is null or points to a description whose union member selected by `ViewDimension` is initialised; with
+    /// BUFFER_BYTE_OFFSET, to the larger description that has this member.
     pub(super) unsafe fn unordered_access_view(
         &self,
         resource: Option<&ID3D12Resource>,
         counter: Option<&ID3D12Resource>,
         desc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
     ) -> Result<Descriptor, Refusal> {
+        let pointer = desc;
         // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { desc.as_ref() };
         let Some(resource) = viewed(self, resource, desc.is_some())? else {
@@ -249,15 +251,26 @@ impl Device_Impl {
                 whole(resource)
             };
         };
+        let with_counter = |mut made: Descriptor, offset| {
+            if let (Descriptor::View(made), Some(counter)) = (&mut made, counter) {
+                made.counter = Some((Arc::downgrade(counter.driver), offset));
+            }
+            made
+        };
+        if desc.ViewDimension == D3D12_UAV_DIMENSION_BUFFER_BYTE_OFFSET {
+            // SAFETY: guaranteed by the caller for this dimension, whose member makes the description larger.
+            let desc = unsafe { &*pointer.cast::<D3D12_UNORDERED_ACCESS_VIEW_DESC_BYTE_OFFSET>() };
+            let (caps, options) = (self.driver().caps(), self.options());
+            let has_counter = counter.is_some();
+            let made = byte_offset_views::unordered_access_view(resource, has_counter, desc, caps, &options)?;
+            return Ok(with_counter(made, desc.BufferByteOffset.CounterOffsetInBytes));
+        }
         // SAFETY: ViewDimension determines which member of the union the application wrote.
         let (dimension, slices) = unsafe {
             if desc.ViewDimension == D3D12_UAV_DIMENSION_BUFFER && is_buffer {
                 let buffer = &desc.Anonymous.Buffer;
-                let mut made = views::buffer_uav(resource, desc.Format, buffer)?;
-                if let (Descriptor::View(made), Some(counter)) = (&mut made, counter) {
-                    made.counter = Some((Arc::downgrade(counter.driver), buffer.CounterOffsetInBytes));
-                }
-                return Ok(made);
+                let made = views::buffer_uav(resource, desc.Format, buffer)?;
+                return Ok(with_counter(made, buffer.CounterOffsetInBytes));
             }
             texture_slices!(
                 desc, "D3D12_UAV_DIMENSION", PlaneSlice,
@@ -270,17 +283,32 @@ impl Device_Impl {
         texture_view(resource, dimension, desc.Format, slices)
     }
 
-    pub(super) fn shader_resource_view(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description of the SDK in use: with ViewDimension BUFFER_BYTE_OFFSET, its member
+    /// `BufferByteOffset` is initialised.
+    pub(super) unsafe fn shader_resource_view(
         &self,
         resource: Option<&ID3D12Resource>,
-        has_desc: bool,
+        desc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
     ) -> Result<Descriptor, Refusal> {
-        match viewed(self, resource, has_desc)? {
-            Some(resource) if resource.desc.Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0 => Err(
-                Refusal::invalid("pResource has DENY_SHADER_RESOURCE and cannot have shader resource views"),
-            ),
-            _ => Ok(Descriptor::ShadersOnly),
+        let Some(resource) = viewed(self, resource, !desc.is_null())? else {
+            return Ok(Descriptor::ShadersOnly);
+        };
+        if resource.desc.Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0 {
+            return Err(Refusal::invalid(
+                "pResource has DENY_SHADER_RESOURCE and cannot have shader resource views",
+            ));
         }
+        // SAFETY: by the COM contract, pDesc is null or points to a description. The dimension is a member of each.
+        let dimension = unsafe { desc.as_ref() }.map(|desc| desc.ViewDimension);
+        if dimension != Some(D3D12_SRV_DIMENSION_BUFFER_BYTE_OFFSET) {
+            // Nothing is shaded, so that other views are not read.
+            return Ok(Descriptor::ShadersOnly);
+        }
+        // SAFETY: guaranteed by the caller for this dimension.
+        let desc = unsafe { &*desc.cast::<D3D12_SHADER_RESOURCE_VIEW_DESC_BYTE_OFFSET>() };
+        byte_offset_views::shader_resource_view(resource, desc, self.driver().caps(), &self.options())
     }
 
     /// # Safety

@@ -41,7 +41,8 @@ pub struct HostProfile {
     pub texture_padding_per_mille: u32,
     /// Whether the CPU sees all of video memory. On UMA it does in any case.
     pub l1_memory_fully_cpu_accessible: bool,
-    /// DDI version of the driver. Tight alignment and Recreate-at-GPUVA require 0111, GPU upload heaps 0098.
+    /// DDI version of the driver. Tight alignment and Recreate-at-GPUVA require 0111, GPU upload heaps 0098, views by byte
+    /// offsets 0121.
     pub ddi_version: u32,
     /// Whether the system is in developer mode, which GPU upload heaps and Recreate-at-GPUVA require.
     pub developer_mode: bool,
@@ -134,7 +135,7 @@ const DISCRETE: HostProfile = HostProfile {
     tight_texture_alignment: None,
     texture_padding_per_mille: 0,
     l1_memory_fully_cpu_accessible: true,
-    ddi_version: 115,
+    ddi_version: 121,
     developer_mode: true,
     is_first_generation: false,
     has_trim_notifications: true,

@@ -204,7 +204,7 @@ impl VulkanBackend {
                 luid: NEXT_LUID.fetch_add(1, Ordering::Relaxed),
             },
             caps: DriverCaps {
-                ddi_version: 115,
+                ddi_version: 121,
                 architecture: types.architecture,
                 eviction: if is_uma { Eviction::Moves } else { Eviction::Frees },
                 resource_heap_tier: 2,

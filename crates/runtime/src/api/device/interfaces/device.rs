@@ -154,7 +154,8 @@ impl ID3D12Device_Impl for Device_Impl {
         let (name, heap_type) =
             ("ID3D12Device::CreateConstantBufferView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
         // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        self.write_descriptor(name, *destdescriptor, heap_type, || unsafe {
+        // The method returns nothing, and the error is logged.
+        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || unsafe {
             self.constant_buffer_view(pdesc)
         });
     }
@@ -167,8 +168,10 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) =
             ("ID3D12Device::CreateShaderResourceView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-        self.write_descriptor(name, *destdescriptor, heap_type, || {
-            self.shader_resource_view(presource.as_ref(), !pdesc.is_null())
+        // The method returns nothing, and the error is logged.
+        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
+            unsafe { self.shader_resource_view(presource.as_ref(), pdesc) }
         });
     }
 
@@ -181,7 +184,8 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) =
             ("ID3D12Device::CreateUnorderedAccessView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-        self.write_descriptor(name, *destdescriptor, heap_type, || {
+        // The method returns nothing, and the error is logged.
+        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.unordered_access_view(presource.as_ref(), pcounterresource.as_ref(), pdesc) }
         });
@@ -194,7 +198,8 @@ impl ID3D12Device_Impl for Device_Impl {
         destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
         let (name, heap_type) = ("ID3D12Device::CreateRenderTargetView", D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
-        self.write_descriptor(name, *destdescriptor, heap_type, || {
+        // The method returns nothing, and the error is logged.
+        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.render_target_view(presource.as_ref(), pdesc) }
         });
@@ -207,7 +212,8 @@ impl ID3D12Device_Impl for Device_Impl {
         destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
         let (name, heap_type) = ("ID3D12Device::CreateDepthStencilView", D3D12_DESCRIPTOR_HEAP_TYPE_DSV);
-        self.write_descriptor(name, *destdescriptor, heap_type, || {
+        // The method returns nothing, and the error is logged.
+        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.depth_stencil_view(presource.as_ref(), pdesc) }
         });

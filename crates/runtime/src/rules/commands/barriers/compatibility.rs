@@ -187,6 +187,13 @@ pub(super) fn knows_layout(list_type: D3D12_COMMAND_LIST_TYPE, layout: D3D12_BAR
     }
 }
 
+/// Returns whether barriers in lists of a type can change textures to a layout. Video lists and layouts are not supported.
+pub(crate) fn supports_layout(list_type: D3D12_COMMAND_LIST_TYPE, layout: D3D12_BARRIER_LAYOUT) -> bool {
+    let has_barriers =
+        [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY];
+    has_barriers.contains(&list_type) && knows_layout(list_type, layout)
+}
+
 /// Returns the accesses that a layout allows. Video layouts allow none.
 pub(in crate::rules) fn allowed_in(layout: D3D12_BARRIER_LAYOUT) -> D3D12_BARRIER_ACCESS {
     let read = SHADER_RESOURCE | COPY_SOURCE;

@@ -11,3 +11,5 @@
 pub(in crate::rules) mod compatibility;
 pub(crate) mod enhanced;
 pub(crate) mod legacy;
+
+pub(crate) use compatibility::supports_layout;
