@@ -29,7 +29,7 @@ const SUBRESOURCE_ALIGNMENT: u64 = 512;
 const ROW_MAJOR_PITCH_ALIGNMENT: u64 = 256;
 
 /// Maximum number of planes of a texture's format.
-const MAX_PLANES: usize = 2;
+const MAX_PLANES: usize = 3;
 
 /// The layout of a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

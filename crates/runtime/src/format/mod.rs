@@ -6,7 +6,8 @@
 //! * [`tile`]: the standard tile shapes of tiled textures; [`swizzle`]: the order of blocks within a tile, where it is
 //!   defined.
 //!
-//! A *block* is the unit in which a format is stored: 4 by 4 texels of a BC format, one texel of most others.
+//! A *block* is the unit in which a format is stored: 4 by 4 texels of a BC format, two texels of formats such as YUY2, one texel of most
+//! others.
 
 mod resolver;
 mod support;
@@ -15,7 +16,7 @@ mod table;
 pub(crate) mod texel_value;
 pub(crate) mod tile;
 
-use heapwright_d3d12::DXGI_FORMAT;
+use heapwright_d3d12::*;
 
 pub(crate) use self::resolver::{ResolveMode, Resolver};
 pub(crate) use self::texel_value::TexelValue;
@@ -81,7 +82,10 @@ pub(crate) enum FormatKind {
     DepthView,
     /// A format of shader resource views of the stencil plane.
     StencilView,
-    /// Known, but not supported by this runtime: video, palettes, sampler feedback, `R1_UNORM`.
+    /// Components of video or indices into a palette. Textures are memory with planes, which views show as other
+    /// formats; nothing decodes or converts them.
+    Video,
+    /// Known, but not supported by this runtime: sampler feedback, `R1_UNORM`.
     Unsupported,
 }
 
@@ -96,7 +100,18 @@ pub(crate) fn properties(format: DXGI_FORMAT) -> Option<&'static FormatPropertie
 impl FormatProperties {
     /// Returns whether blocks contain several rows of texels, as those of the BC formats do.
     pub(crate) fn is_block_compressed(&self) -> bool {
-        self.block_height > 1
+        self.block_height > 1 && self.kind != FormatKind::Video
+    }
+
+    /// Returns the numbers of which a texture's width and height must be multiples, in texels: its size in whole blocks
+    /// of each plane.
+    pub(crate) fn size_alignment(&self) -> (u32, u32) {
+        let subsampling =
+            |shift: fn(&FormatPlane) -> u32| 1 << self.planes.iter().map(shift).max().unwrap_or(0);
+        (
+            self.block_width.max(subsampling(|plane| plane.subsample_x)),
+            self.block_height.max(subsampling(|plane| plane.subsample_y)),
+        )
     }
 
     /// Returns whether the format is typeless.
@@ -112,6 +127,22 @@ impl FormatProperties {
     /// Returns whether textures of the format have several planes.
     pub(crate) fn is_planar(&self) -> bool {
         self.planes.len() > 1
+    }
+
+    /// Returns the typeless format of the family whose formats views of a plane may have, besides the texture's own family; `None` if
+    /// there is none.
+    ///
+    /// The reference of `DXGI_FORMAT` lists them for each format of video. Palettes and 420_OPAQUE have none.
+    pub(crate) fn view_family(&self, plane: u32) -> Option<DXGI_FORMAT> {
+        if self.kind != FormatKind::Video {
+            return None;
+        }
+        self.plane(plane).copy_format.or(match self.format {
+            DXGI_FORMAT_AYUV | DXGI_FORMAT_YUY2 => Some(DXGI_FORMAT_R8G8B8A8_TYPELESS),
+            DXGI_FORMAT_Y410 => Some(DXGI_FORMAT_R10G10B10A2_TYPELESS),
+            DXGI_FORMAT_Y416 | DXGI_FORMAT_Y210 | DXGI_FORMAT_Y216 => Some(DXGI_FORMAT_R16G16B16A16_TYPELESS),
+            _ => None,
+        })
     }
 
     /// Returns the number of planes of a texture, at least 1.

@@ -102,6 +102,20 @@ impl FormatProperties {
             | D3D12_FORMAT_SUPPORT1_SHADER_GATHER;
         let from_kind = match self.kind {
             FormatKind::Unsupported => return D3D12_FORMAT_SUPPORT1_NONE,
+            // Neither mip levels nor samples. Views show planes, or all of a texel, as another format.
+            FormatKind::Video => {
+                let views = match (self.view_family(0), self.block_width) {
+                    (None, _) => D3D12_FORMAT_SUPPORT1_NONE,
+                    (Some(_), 1) => {
+                        filterable
+                            | D3D12_FORMAT_SUPPORT1_RENDER_TARGET
+                            | D3D12_FORMAT_SUPPORT1_TYPED_UNORDERED_ACCESS_VIEW
+                    }
+                    // A texel of the view is two of the texture.
+                    (Some(_), _) => filterable,
+                };
+                return D3D12_FORMAT_SUPPORT1_TEXTURE2D | views;
+            }
             FormatKind::XrBias => return D3D12_FORMAT_SUPPORT1_TEXTURE2D | D3D12_FORMAT_SUPPORT1_DISPLAY,
             FormatKind::DepthStencil => {
                 return DEPTH_TEXTURES
@@ -184,7 +198,7 @@ impl FormatProperties {
 
     /// Returns whether tiled textures can have the format: their blocks need a power-of-two size in a single plane.
     fn is_tiled(&self) -> bool {
-        !matches!(self.kind, FormatKind::Unsupported | FormatKind::XrBias)
+        !matches!(self.kind, FormatKind::Unsupported | FormatKind::Video | FormatKind::XrBias)
             && self.block_bytes.is_power_of_two()
             && !self.is_planar()
     }

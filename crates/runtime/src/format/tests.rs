@@ -25,8 +25,9 @@ fn the_table_is_sorted_and_holds_every_format() {
 #[test]
 fn texel_sizes_agree_with_the_names() {
     let mut checked = 0;
-    for row in table::FORMATS.iter().filter(|row| row.kind != FormatKind::Unsupported && row.block_width == 1)
-    {
+    for row in table::FORMATS.iter().filter(|row| {
+        !matches!(row.kind, FormatKind::Unsupported | FormatKind::Video) && row.block_width == 1
+    }) {
         let name =
             row.name.strip_prefix("DXGI_FORMAT_").expect("every name has the prefix").replace("XR_BIAS_", "");
         let mut bits = 0;
@@ -88,6 +89,36 @@ fn planes_are_copied_as_typeless_formats() {
     assert_eq!(nv12.plane(7), nv12.plane(0), "a nonexistent plane index selects the first plane");
 }
 
+/// The sizes of which widths and heights are multiples, and the bytes of 8 by 8 texels.
+#[test]
+fn video_has_the_documented_sizes() {
+    for (format, alignment, bytes) in [
+        (DXGI_FORMAT_NV12, (2, 2), 96),
+        (DXGI_FORMAT_P010, (2, 2), 192),
+        (DXGI_FORMAT_P016, (2, 2), 192),
+        (DXGI_FORMAT_420_OPAQUE, (2, 2), 96),
+        (DXGI_FORMAT_NV11, (4, 1), 96),
+        (DXGI_FORMAT_P208, (2, 1), 128),
+        (DXGI_FORMAT_V208, (1, 2), 128),
+        (DXGI_FORMAT_V408, (1, 1), 192),
+        (DXGI_FORMAT_YUY2, (2, 1), 128),
+        (DXGI_FORMAT_Y210, (2, 1), 256),
+        (DXGI_FORMAT_Y216, (2, 1), 256),
+        (DXGI_FORMAT_AYUV, (1, 1), 256),
+        (DXGI_FORMAT_Y410, (1, 1), 256),
+        (DXGI_FORMAT_Y416, (1, 1), 512),
+        (DXGI_FORMAT_A8P8, (1, 1), 128),
+        (DXGI_FORMAT_P8, (1, 1), 64),
+    ] {
+        let row = of(format);
+        assert_eq!(row.size_alignment(), alignment, "{}", row.name);
+        let blocks = 64 / (row.block_width * row.block_height);
+        let plane =
+            |plane: &FormatPlane| blocks * plane.block_bytes >> (plane.subsample_x + plane.subsample_y);
+        assert_eq!(row.planes.iter().map(plane).sum::<u32>(), bytes, "{}", row.name);
+    }
+}
+
 #[test]
 fn support_matches_a_current_gpu() {
     let has = |format, flags| of(format).support().has(flags);
@@ -111,7 +142,17 @@ fn support_matches_a_current_gpu() {
     assert!(has(DXGI_FORMAT_R24_UNORM_X8_TYPELESS, D3D12_FORMAT_SUPPORT1_SHADER_SAMPLE_COMPARISON));
     assert!(has(DXGI_FORMAT_R16_UINT, D3D12_FORMAT_SUPPORT1_IA_INDEX_BUFFER));
     assert!(!has(DXGI_FORMAT_R8_UINT, D3D12_FORMAT_SUPPORT1_IA_INDEX_BUFFER));
-    assert_eq!(of(DXGI_FORMAT_NV12).support(), FormatSupport::default());
+    assert!(has(DXGI_FORMAT_NV12, D3D12_FORMAT_SUPPORT1_TEXTURE2D | D3D12_FORMAT_SUPPORT1_SHADER_LOAD));
+    assert!(
+        !has(DXGI_FORMAT_NV12, D3D12_FORMAT_SUPPORT1_TEXTURE3D)
+            && !has(DXGI_FORMAT_NV12, D3D12_FORMAT_SUPPORT1_MIP)
+    );
+    for opaque in [DXGI_FORMAT_420_OPAQUE, DXGI_FORMAT_P8] {
+        assert_eq!(of(opaque).support().support1, D3D12_FORMAT_SUPPORT1_TEXTURE2D);
+    }
+    for unsupported in [DXGI_FORMAT_R1_UNORM, DXGI_FORMAT_SAMPLER_FEEDBACK_MIN_MIP_OPAQUE] {
+        assert_eq!(of(unsupported).support(), FormatSupport::default());
+    }
     let atomics = of(DXGI_FORMAT_R32_UINT).support().support2;
     assert_ne!(atomics & D3D12_FORMAT_SUPPORT2_UAV_ATOMIC_UNSIGNED_MIN_OR_MAX, 0);
     for (format, tiled) in [
@@ -145,7 +186,8 @@ fn only_renderable_formats_are_multisampled() {
     assert_eq!(levels(DXGI_FORMAT_D32_FLOAT), [1, 1, 1, 1, 0, 0, 0]);
     assert_eq!(levels(DXGI_FORMAT_R8G8B8A8_TYPELESS), [1, 1, 1, 1, 0, 0, 0]);
     assert_eq!(levels(DXGI_FORMAT_BC1_UNORM), [1, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(levels(DXGI_FORMAT_NV12), [0; 7]);
+    assert_eq!(levels(DXGI_FORMAT_NV12), [1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(levels(DXGI_FORMAT_R1_UNORM), [0; 7]);
 }
 
 /// The tables of D3D's tiled resources.

@@ -6,7 +6,7 @@ use super::Refusal;
 use super::resource::Resource;
 use crate::ddi::{ResourceKind, TextureArgs};
 
-/// Alignment of a row pitch, in bytes, per plane of the format.
+/// Alignment of a row pitch, in bytes, of a format with one plane.
 const PITCH_ALIGNMENT: u64 = D3D12_TEXTURE_DATA_PITCH_ALIGNMENT.cast_unsigned() as u64;
 
 /// Alignment of a subresource's offset, relative to the base offset, in bytes.
@@ -124,8 +124,9 @@ impl Shape {
         let format = texture.format;
         let blocks = texture.mip_blocks(at.mip, at.plane);
         let row_size = u64::from(blocks.width) * u64::from(format.plane(at.plane).block_bytes);
-        // All planes have the same pitch. On native D3D12 the pitch of two-plane formats has twice the alignment.
-        let alignment = PITCH_ALIGNMENT * u64::from(format.plane_count());
+        // As on native D3D12, rows of a format with planes are aligned like subresources, so that each plane begins at the
+        // row after those of the one before.
+        let alignment = if format.is_planar() { PLACEMENT_ALIGNMENT } else { PITCH_ALIGNMENT };
         let pitch = row_size.checked_next_multiple_of(alignment)?;
         let rows = u64::from(blocks.height) * u64::from(blocks.depth);
         Some(Self {

@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use super::Refusal;
 use super::operand::{Operand, extents, plane_count};
 use crate::drivers::resource::DriverResource;
-use crate::format;
+use crate::format::{self, FormatKind, FormatProperties};
 
 /// The contents of a written descriptor.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ impl View {
         }
         let format = if format == DXGI_FORMAT_UNKNOWN { desc.Format } else { format };
         if !resource.castable_formats.contains(&format) {
-            check_cast(format, desc.Format)?;
+            check_cast(format, desc.Format, plane)?;
         }
         let part = ViewPart::Slices { mip, first, count, plane };
         let read_only = D3D12_DSV_FLAG_NONE;
@@ -131,18 +131,21 @@ impl View {
     }
 }
 
-/// Checks that a texture of one format can be viewed as another.
-fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT) -> Result<(), Refusal> {
+/// Checks that a plane of a texture of one format can be viewed as another.
+fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT, plane: u32) -> Result<(), Refusal> {
     let unknown = |format| Refusal::invalid(format!("Format {format} cannot be used for a view"));
-    let of_view =
-        format::properties(view).filter(|format| !format.is_typeless()).ok_or_else(|| unknown(view))?;
+    // Views of video have the format of a plane or of components.
+    let can_be_viewed =
+        |format: &&FormatProperties| !format.is_typeless() && format.kind != FormatKind::Video;
+    let of_view = format::properties(view).filter(can_be_viewed).ok_or_else(|| unknown(view))?;
     let of_resource = format::properties(resource).ok_or_else(|| unknown(resource))?;
     // Any 32-bit format can also be viewed as R32, which atomics require.
     let as_r32 = of_view.family == DXGI_FORMAT_R32_TYPELESS
         && of_resource.block_bytes == 4
         && !of_resource.is_block_compressed()
         && !of_resource.is_planar();
-    if of_view.family != of_resource.family && !as_r32 {
+    let is_of_plane = of_resource.view_family(plane) == Some(of_view.family);
+    if of_view.family != of_resource.family && !as_r32 && !is_of_plane {
         return Err(Refusal::invalid(format!(
             "Format {} of the view is not compatible with format {} of the texture",
             of_view.name, of_resource.name

@@ -290,10 +290,8 @@ fn queue_priority(data: &mut D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY) -> Resul
 /// the values of Windows for every format up to B4G4R4A4_UNORM.
 fn format_info(data: &mut D3D12_FEATURE_DATA_FORMAT_INFO) -> Result<(), Refusal> {
     data.PlaneCount = match data.Format {
-        // The planes of 420_OPAQUE are not exposed.
-        DXGI_FORMAT_UNKNOWN | DXGI_FORMAT_420_OPAQUE => 1,
+        DXGI_FORMAT_UNKNOWN => 1,
         DXGI_FORMAT_R1_UNORM => return Err(Refusal::invalid("D3D12 does not support DXGI_FORMAT_R1_UNORM")),
-        DXGI_FORMAT_NV12 | DXGI_FORMAT_P010 | DXGI_FORMAT_P016 | DXGI_FORMAT_NV11 => 2,
         format => {
             let known = properties(format).ok_or_else(|| Refusal::invalid(unknown_format(format)))?;
             u8::try_from(known.plane_count()).unwrap_or(1)
@@ -313,7 +311,7 @@ fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Re
     (data.Support1, data.Support2) = (D3D12_FORMAT_SUPPORT1_NONE, D3D12_FORMAT_SUPPORT2_NONE);
     let format = known_format(data.Format)?;
     if format.kind == FormatKind::Unsupported {
-        // As on Windows for the formats of video that a device does not support.
+        // As on Windows for optional formats that a device does not support.
         return Err(Refusal::new(E_FAIL, format!("the device does not support {}", format.name)));
     }
     let support = format.support();

@@ -62,7 +62,9 @@ fn fill(view: &View, plane: u32, value: TexelValue, rects: &[D3D12_RECT]) -> Res
     let Some(format) = format::properties(view.desc.Format) else {
         return Err(Refusal::invalid(format!("the texture's format {} is unknown", view.desc.Format)));
     };
-    let texel = format.plane(plane).block_bytes;
+    let shown = format.plane(plane);
+    let (width, height) = (width >> shown.subsample_x, height >> shown.subsample_y);
+    let texel = shown.block_bytes;
     if texel != u32::from(value.len) {
         return Err(Refusal::invalid(format!(
             "the clear value has {} bytes, which does not match the texture's format {}",

@@ -124,12 +124,11 @@ fn check_extent(desc: &D3D12_RESOURCE_DESC1, dimension: TextureDimension) -> Res
     })
 }
 
-/// Checks that the most detailed mip level consists of whole blocks: the device does not support
+/// Checks that the most detailed mip level consists of whole blocks of each plane: the device does not support
 /// `UnalignedBlockTexturesSupported`.
 fn check_blocks(extent: Extent, format: &FormatProperties) -> Result<(), Refusal> {
-    for (field, texels, block) in
-        [("Width", extent.width, format.block_width), ("Height", extent.height, format.block_height)]
-    {
+    let (width, height) = format.size_alignment();
+    for (field, texels, block) in [("Width", extent.width, width), ("Height", extent.height, height)] {
         if !texels.is_multiple_of(block.max(1)) {
             return Err(Refusal::invalid(format!(
                 "D3D12_RESOURCE_DESC::{field} {texels} must be a multiple of {block}, the block size of Format {}",
@@ -154,9 +153,15 @@ fn check_mips(
     let largest = extent.width.max(extent.height).max(extent.depth);
     let all = u32::BITS - largest.leading_zeros();
     let mip_levels = match u32::from(desc.MipLevels) {
-        // A multisampled texture has exactly one level, so 0 stands for 1.
-        0 if desc.SampleDesc.Count > 1 => 1,
+        // A multisampled texture has exactly one level, so 0 stands for 1. So has one of video.
+        0 if desc.SampleDesc.Count > 1 || format.kind == FormatKind::Video => 1,
         0 => all,
+        levels if levels > 1 && format.kind == FormatKind::Video => {
+            return Err(Refusal::invalid(format!(
+                "D3D12_RESOURCE_DESC::MipLevels {levels} must be 1 with Format {}",
+                format.name
+            )));
+        }
         levels if levels <= MIP_LEVELS => levels,
         levels => {
             return Err(Refusal::invalid(format!(
@@ -298,10 +303,13 @@ fn check_tiled(
 
 /// Checks that the texture fits the GPU virtual addresses of one resource. The bound ignores the driver's padding.
 fn check_size(args: &TextureArgs, caps: &DriverCaps) -> Result<(), Refusal> {
-    let per_texel = u64::from(args.format.block_bytes) * u64::from(args.sample_count);
-    let slices = u64::from(args.array_size);
+    let slices = u64::from(args.array_size) * u64::from(args.sample_count);
+    let plane_bytes = |plane| {
+        let block = u64::from(args.format.plane(plane).block_bytes);
+        args.mip_blocks(0, plane).volume().checked_mul(block)?.checked_mul(slices)
+    };
     let bytes =
-        args.mip_blocks(0, 0).volume().checked_mul(per_texel).and_then(|size| size.checked_mul(slices));
+        (0..args.format.plane_count()).try_fold(0, |sum: u64, plane| sum.checked_add(plane_bytes(plane)?));
     if bytes.is_none_or(|bytes| bytes > 1 << caps.gpu_va_bits_per_resource) {
         return Err(Refusal::invalid(format!(
             "the texture exceeds the GPU virtual address space of a resource, {} bits",

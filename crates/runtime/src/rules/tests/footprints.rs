@@ -54,6 +54,52 @@ fn planes_have_rows_of_512_and_samples_count_once() {
     assert_eq!((found[0].row_size, total), (256, 64 * 256));
 }
 
+/// The planes of video: as the reference of `DXGI_FORMAT` describes them, one after the other with rows of one pitch.
+#[test]
+fn planes_of_video_follow_one_another() {
+    let found = |format, width, height| {
+        let desc = D3D12_RESOURCE_DESC1 { Format: format, ..texture2d(width, height) };
+        let count = valid(&desc).texture().expect("a texture").args.subresource_count();
+        rows(&all(&desc, 0, count, 0).expect("valid").0)
+    };
+    let (r8, r8g8) = (DXGI_FORMAT_R8_TYPELESS, DXGI_FORMAT_R8G8_TYPELESS);
+    let nv12 = [(r8, 640, 360, 1, 1024, 360, 640, 0), (r8g8, 320, 180, 1, 1024, 180, 640, 360 * 1024)];
+    // The last row of a plane has no padding, and the next plane begins where it would end.
+    assert_eq!(found(DXGI_FORMAT_NV12, 640, 360), nv12);
+    let (r16, r16g16) = (DXGI_FORMAT_R16_TYPELESS, DXGI_FORMAT_R16G16_TYPELESS);
+    for format in [DXGI_FORMAT_P010, DXGI_FORMAT_P016] {
+        let planes = [(r16, 64, 32, 1, 512, 32, 128, 0), (r16g16, 32, 16, 1, 512, 16, 128, 32 * 512)];
+        assert_eq!(found(format, 64, 32), planes);
+    }
+    let planes = [(r8, 64, 32, 1, 512, 32, 64, 0), (r8g8, 32, 32, 1, 512, 32, 64, 32 * 512)];
+    assert_eq!(found(DXGI_FORMAT_P208, 64, 32), planes);
+    let planes = [(r8, 64, 32, 1, 512, 32, 64, 0), (r8g8, 16, 32, 1, 512, 32, 32, 32 * 512)];
+    assert_eq!(found(DXGI_FORMAT_NV11, 64, 32), planes);
+    let half = |offset| (r8, 64, 16, 1, 512, 16, 64, offset);
+    let planes = [(r8, 64, 32, 1, 512, 32, 64, 0), half(32 * 512), half(48 * 512)];
+    assert_eq!(found(DXGI_FORMAT_V208, 64, 32), planes);
+    let whole = |offset| (r8, 64, 32, 1, 512, 32, 64, offset);
+    assert_eq!(found(DXGI_FORMAT_V408, 64, 32), [whole(0), whole(32 * 512), whole(64 * 512)]);
+    for (format, row) in [
+        (DXGI_FORMAT_YUY2, 128),
+        (DXGI_FORMAT_Y210, 256),
+        (DXGI_FORMAT_Y216, 256),
+        (DXGI_FORMAT_AYUV, 256),
+        (DXGI_FORMAT_Y410, 256),
+        (DXGI_FORMAT_Y416, 512),
+        (DXGI_FORMAT_AI44, 64),
+        (DXGI_FORMAT_IA44, 64),
+        (DXGI_FORMAT_P8, 64),
+        (DXGI_FORMAT_A8P8, 128),
+    ] {
+        let pitch = u32::try_from(row).expect("small").next_multiple_of(256);
+        assert_eq!(found(format, 64, 32), [(format, 64, 32, 1, pitch, 32, row, 0)]);
+    }
+    // Opaque: 6 bytes for 2 by 2 texels.
+    let opaque = DXGI_FORMAT_420_OPAQUE;
+    assert_eq!(found(opaque, 64, 32), [(opaque, 64, 32, 1, 256, 16, 192, 0)]);
+}
+
 #[test]
 fn a_buffer_is_one_row() {
     let (found, total) = all(&buffer(1000), 0, 1, 30).expect("valid");

@@ -32,7 +32,7 @@ fn texture_descriptions_are_checked_field_by_field() {
         (|d| d.Format = DXGI_FORMAT_UNKNOWN, FORMAT, "Format"),
         (|d| d.Format = 116, FORMAT, "Format"),
         (|d| d.Format = -1, FORMAT, "Format"),
-        (|d| d.Format = DXGI_FORMAT_NV12, NOT_IMPLEMENTED, "DXGI_FORMAT_NV12"),
+        (|d| (d.Format, d.Height) = (DXGI_FORMAT_NV12, 63), SIZE, "must be a multiple of 2"),
         (|d| d.Format = DXGI_FORMAT_R1_UNORM, NOT_IMPLEMENTED, "DXGI_FORMAT_R1_UNORM"),
         (|d| d.Format = DXGI_FORMAT_SAMPLER_FEEDBACK_MIN_MIP_OPAQUE, NOT_IMPLEMENTED, "SAMPLER_FEEDBACK"),
         (|d| d.SamplerFeedbackMipRegion.Width = 1, D3D12_MESSAGE_ID_UNKNOWN, "SamplerFeedbackMipRegion"),

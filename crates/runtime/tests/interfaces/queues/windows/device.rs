@@ -156,4 +156,13 @@ fn every_format_has_planes_and_one_level_of_one_sample() {
         );
         assert_eq!((result, data.PlaneCount), (S_OK, 1 + u8::from(is_planar)), "{format}");
     }
+    let required = (DXGI_FORMAT_UNKNOWN..=DXGI_FORMAT_B4G4R4A4_UNORM).chain(130..=132).chain([189, 190]);
+    for format in required {
+        let data = D3D12_FEATURE_DATA_FORMAT_SUPPORT { Format: format, ..Default::default() };
+        let (result, data) = feature(&device, D3D12_FEATURE_FORMAT_SUPPORT, data);
+        // The feature levels leave these open.
+        let may_fail = matches!(format, DXGI_FORMAT_R1_UNORM | 189 | 190);
+        assert_eq!(result, if may_fail { E_FAIL } else { S_OK }, "{format}");
+        assert_eq!(data.Support1 == 0, may_fail, "{format}");
+    }
 }
