@@ -16,6 +16,8 @@ pub struct Check {
     pub spec: &'static str,
     /// The class of the check.
     pub class: Class,
+    /// For class [`Documented`](Class::Documented): the implementations that do something else, and what.
+    pub differs: Option<&'static str>,
     /// The requirements on the device. The check is skipped unless all are met.
     pub needs: &'static [Need],
     pub(crate) body: Body,
@@ -54,7 +56,7 @@ impl Check {
 
 /// Returns the rows of `SOURCES.md`: sources, and what each says.
 fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = include_str!("../SOURCES.md").lines();
+    let lines = include_str!("../SOURCES.md").lines().take_while(|line| !line.starts_with("## "));
     lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")).skip(1)
 }
 
@@ -64,25 +66,29 @@ impl fmt::Debug for Check {
     }
 }
 
-/// The class of a check: who is affected if it fails.
+/// The class of a check: who is affected if the device does something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Behaviour that correct programs rely on.
     Behaviour,
     /// Refusals and reports of errors, which correct programs do not cause.
     Validation,
+    /// Statements of a document from which implementations differ, as [`Check::differs`] says. No program can rely on them, so a
+    /// device that does something else does not fail.
+    Documented,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Self; 2] = [Self::Behaviour, Self::Validation];
+    pub const ALL: [Self; 3] = [Self::Behaviour, Self::Validation, Self::Documented];
 
-    /// Returns the name in reports: `behaviour` or `validation`.
+    /// Returns the name in reports: `behaviour`, `validation` or `documented`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Behaviour => "behaviour",
             Self::Validation => "validation",
+            Self::Documented => "documented",
         }
     }
 }
@@ -101,7 +107,7 @@ pub(crate) const fn check(
 const fn check_by(id: &'static str, spec: &'static str, needs: &'static [Need], body: Body) -> Check {
     let is_refusal = matches!(id.as_bytes().last_chunk(), Some(b"-refused"));
     let class = if is_refusal { Class::Validation } else { Class::Behaviour };
-    Check { id, spec, class, needs, body }
+    Check { id, spec, class, differs: None, needs, body }
 }
 
 /// Creates a check whose function receives a new [`Scene`].
@@ -122,6 +128,17 @@ pub(crate) const fn validation(
     body: fn(&Context) -> Verdict,
 ) -> Check {
     Check { class: Class::Validation, ..check(id, spec, needs, body) }
+}
+
+/// Creates a check of class documented. `differs` says which implementations do something else, and what.
+pub(crate) const fn documented(
+    id: &'static str,
+    spec: &'static str,
+    differs: &'static str,
+    needs: &'static [Need],
+    body: fn(&Context) -> Verdict,
+) -> Check {
+    Check { class: Class::Documented, differs: Some(differs), ..check(id, spec, needs, body) }
 }
 
 /// As [`validation`], with a scene.
@@ -193,7 +210,7 @@ pub enum Need {
 mod tests {
     use std::collections::HashSet;
 
-    use super::rules;
+    use super::{Class, rules};
     use crate::checks;
 
     #[test]
@@ -208,6 +225,20 @@ mod tests {
             assert!(last < source, "SOURCES.md: {source:?} is out of order, or there twice");
             assert!(rule.ends_with('.') && rule.len() > 20, "SOURCES.md: {source:?} has no sentence");
             last = source;
+        }
+    }
+    /// The section of `SOURCES.md` about differences has a row for each check of class documented, and no other.
+    #[test]
+    fn each_difference_is_listed() {
+        let text = include_str!("../SOURCES.md");
+        let (_, section) = text.split_once("\n## Where implementations differ\n").expect("the section");
+        let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+        let expected: Vec<String> = checks::all()
+            .filter_map(|check| Some(format!("| {} | {} |", check.id, check.differs?)))
+            .collect();
+        assert_eq!(rows, expected);
+        for check in checks::all() {
+            assert_eq!(check.differs.is_some(), check.class == Class::Documented, "{}", check.id);
         }
     }
 }

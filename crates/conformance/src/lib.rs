@@ -3,7 +3,8 @@
 //! The checks use COM interfaces only and run on any `ID3D12Device`: on those of Windows, Wine, vkd3d-proton and
 //! heapwright's own runtime. Each check has an id, a reference to the specification and a list of requirements. It passes,
 //! fails or is skipped, and reports the figures that it found. Its class distinguishes behaviour that correct programs rely
-//! on from the validation of incorrect programs.
+//! on from the validation of incorrect programs, and both from statements of documents from which implementations differ: a device that
+//! does something else differs, and does not fail.
 //!
 //! * [`check`]: the type of checks; [`checks`]: all checks, one file for each area.
 //! * [`context`]: the device under test and its capabilities.

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use windows_core::HRESULT;
 
 use crate::answer::{Stop, Strictness, Verdict};
-use crate::check::Check;
+use crate::check::{Check, Class};
 use crate::checks;
 use crate::com::device;
 use crate::context::{Context, Target};
@@ -19,6 +19,9 @@ pub enum Outcome {
     Passed,
     /// The device violates the rule or was removed, or the check panicked.
     Failed,
+    /// The device does something else than the document that the check names, as other implementations do: the check is of class
+    /// [`Documented`](crate::Class::Documented).
+    Differs,
     /// The check does not apply to this device.
     Skipped,
 }
@@ -55,6 +58,11 @@ impl Report {
     /// Returns the checks that failed.
     pub fn failed(&self) -> impl Iterator<Item = &CheckReport> {
         self.ended(Outcome::Failed)
+    }
+
+    /// Returns the checks of class [`Documented`](crate::Class::Documented) whose document the device does not follow.
+    pub fn differing(&self) -> impl Iterator<Item = &CheckReport> {
+        self.ended(Outcome::Differs)
     }
 
     /// Returns the checks that were skipped.
@@ -161,7 +169,7 @@ pub unsafe fn run(
 /// Runs one check. Returns its outcome, the detail, and whether the device can be used again.
 fn run_one(check: &'static Check, context: &Context, strictness: Strictness) -> (Outcome, String, bool) {
     if let Some(stop) = check.needs.iter().find_map(|&need| context.missing(need)) {
-        let (outcome, detail) = ended(stop, strictness);
+        let (outcome, detail) = ended(stop, check.class, strictness);
         return (outcome, detail, true);
     }
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -173,24 +181,33 @@ fn run_one(check: &'static Check, context: &Context, strictness: Strictness) -> 
         Ok((verdict, removed)) => {
             // Where nothing was measured, the rule holds, and that is all there is to say.
             let or_rule = |detail: String| if detail.is_empty() { check.rule().to_owned() } else { detail };
-            conclude(verdict.map(or_rule), removed, strictness)
+            conclude(verdict.map(or_rule), removed, check.class, strictness)
         }
     }
 }
 
-fn conclude(verdict: Verdict, removed: HRESULT, strictness: Strictness) -> (Outcome, String, bool) {
+fn conclude(
+    verdict: Verdict,
+    removed: HRESULT,
+    class: Class,
+    strictness: Strictness,
+) -> (Outcome, String, bool) {
     let is_usable = removed.is_ok();
-    match verdict.map_err(|stop| ended(stop, strictness)) {
-        Ok(detail) if is_usable => (Outcome::Passed, detail, true),
-        Ok(detail) => {
+    let (outcome, detail) = match verdict {
+        Ok(detail) => (Outcome::Passed, detail),
+        Err(stop) => ended(stop, class, strictness),
+    };
+    match outcome {
+        Outcome::Passed | Outcome::Differs if !is_usable => {
             (Outcome::Failed, format!("the device was removed: {} ({detail})", Named(removed)), false)
         }
-        Err((outcome, detail)) => (outcome, detail, is_usable),
+        outcome => (outcome, detail, is_usable),
     }
 }
 
-fn ended(stop: Stop, strictness: Strictness) -> (Outcome, String) {
+fn ended(stop: Stop, class: Class, strictness: Strictness) -> (Outcome, String) {
     match stop {
+        Stop::Failed(detail) if class == Class::Documented => (Outcome::Differs, detail),
         Stop::Failed(detail) => (Outcome::Failed, detail),
         Stop::Skipped(reason) => (Outcome::Skipped, reason),
         Stop::Unimplemented(call) => {
@@ -217,7 +234,6 @@ mod tests {
 
     use super::*;
     use crate::answer::{bytes, refusals};
-    use crate::check::Class;
 
     fn open(profile: &HostProfile) -> Result<Target, String> {
         let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
@@ -289,11 +305,26 @@ mod tests {
     #[test]
     fn a_removed_device_fails_the_check_and_is_not_reused() {
         let lost = heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
-        let (outcome, detail, is_usable) = conclude(Ok("fine".to_owned()), lost, Strictness::default());
+        let conclude = |verdict, class| conclude(verdict, lost, class, Strictness::default());
+        let (outcome, detail, is_usable) = conclude(Ok("fine".to_owned()), Class::Behaviour);
         assert_eq!((outcome, is_usable), (Outcome::Failed, false));
         assert_eq!(detail, "the device was removed: DXGI_ERROR_DEVICE_REMOVED (fine)");
-        let (outcome, _, is_usable) =
-            conclude(Err(Stop::Skipped("no".to_owned())), lost, Strictness::default());
+        let (outcome, _, is_usable) = conclude(Err(Stop::Skipped("no".to_owned())), Class::Behaviour);
         assert_eq!((outcome, is_usable), (Outcome::Skipped, false));
+        let (outcome, _, is_usable) = conclude(Err(Stop::Failed("other".to_owned())), Class::Documented);
+        assert_eq!((outcome, is_usable), (Outcome::Failed, false));
+    }
+
+    #[test]
+    fn a_documented_rule_that_is_not_followed_is_no_failure() {
+        let other = || Err(Stop::Failed("other".to_owned()));
+        for (class, expected) in [
+            (Class::Behaviour, Outcome::Failed),
+            (Class::Validation, Outcome::Failed),
+            (Class::Documented, Outcome::Differs),
+        ] {
+            let (outcome, detail, is_usable) = conclude(other(), HRESULT(0), class, Strictness::default());
+            assert_eq!((outcome, &*detail, is_usable), (expected, "other", true));
+        }
     }
 }

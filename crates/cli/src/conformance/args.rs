@@ -29,7 +29,8 @@ pub(crate) struct ConformanceArgs {
 
     /// Class of checks whose failure sets exit code 1; the checks of all classes run
     ///
-    /// behaviour: what correct programs rely on; validation: invalid calls that a device must refuse.
+    /// behaviour: what correct programs rely on; validation: invalid calls that a device must refuse. Checks of class documented
+    /// state what a document says where implementations differ; they never set it.
     #[arg(long, value_name = "CLASS", default_value = "all")]
     pub(crate) require: RequiredClass,
 

@@ -65,9 +65,10 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
 fn print_without_running(args: &ConformanceArgs) -> Result<String, Failed> {
     let (checks, _) = selected(args)?;
     if args.list {
-        let lines = checks
-            .iter()
-            .map(|check| format!("{}  {}  {}: {}", check.id, check.class.name(), check.spec, check.rule()));
+        let lines = checks.iter().map(|check| {
+            let differs = check.differs.map(|who| format!(" Differing: {who}.")).unwrap_or_default();
+            format!("{}  {}  {}: {}{differs}", check.id, check.class.name(), check.spec, check.rule())
+        });
         return Ok(lines.collect::<Vec<_>>().join("\n"));
     }
     let results = args.table.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>, _>>()?;

@@ -31,6 +31,7 @@ pub(super) struct ConformanceReport {
 struct ClassTotals {
     behaviour: Totals,
     validation: Totals,
+    documented: Totals,
 }
 
 /// Number of checks with each result.
@@ -41,6 +42,8 @@ struct Totals {
     failed: usize,
     known: usize,
     skipped: usize,
+    /// Number of checks of class documented whose document the device does not follow.
+    differ: usize,
 }
 
 impl Totals {
@@ -56,6 +59,7 @@ impl Totals {
             CheckResult::Fail => &mut self.failed,
             CheckResult::Known => &mut self.known,
             CheckResult::Skip => &mut self.skipped,
+            CheckResult::Differ => &mut self.differ,
         } += 1;
     }
 }
@@ -63,9 +67,9 @@ impl Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |number: usize| format::count(u64::try_from(number).unwrap_or(u64::MAX));
-        let [passed, failed, known, skipped] =
-            [self.passed, self.failed, self.known, self.skipped].map(count);
-        write!(f, "{passed} passed, {failed} failed, {known} known, {skipped} skipped")
+        let [passed, failed, known, skipped, differ] =
+            [self.passed, self.failed, self.known, self.skipped, self.differ].map(count);
+        write!(f, "{passed} passed, {failed} failed, {known} known, {skipped} skipped, {differ} differ")
     }
 }
 
@@ -88,8 +92,10 @@ pub(super) struct CheckLine {
     spec: &'static str,
     /// The meaning of that place, in a sentence.
     rule: &'static str,
-    /// Name of the class: behaviour or validation.
+    /// Name of the class: behaviour, validation or documented.
     class: &'static str,
+    /// For class documented: who else does not follow the document, and what they do.
+    differs: Option<&'static str>,
     pub(super) result: CheckResult,
     /// Measured values, expected and actual results, or the reason for skipping.
     pub(super) detail: String,
@@ -106,6 +112,8 @@ pub(super) enum CheckResult {
     /// The check failed and is a known gap.
     Known,
     Skip,
+    /// The check is of class documented, and the device does not follow the document.
+    Differ,
 }
 
 impl CheckResult {
@@ -116,6 +124,7 @@ impl CheckResult {
             Self::Fail => "fail",
             Self::Known => "known",
             Self::Skip => "skip",
+            Self::Differ => "differ",
         }
     }
 }
@@ -129,11 +138,13 @@ impl CheckLine {
             spec: check.spec,
             rule: check.rule(),
             class: check.class.name(),
+            differs: check.differs,
             result: match outcome {
                 Outcome::Passed => CheckResult::Pass,
                 Outcome::Failed if known_gap.is_some() => CheckResult::Known,
                 Outcome::Failed => CheckResult::Fail,
                 Outcome::Skipped => CheckResult::Skip,
+                Outcome::Differs => CheckResult::Differ,
             },
             detail: detail.clone(),
             known_gap: known_gap.map(str::to_owned),
@@ -165,6 +176,7 @@ impl ConformanceReport {
             classes: ClassTotals {
                 behaviour: of_class(Class::Behaviour),
                 validation: of_class(Class::Validation),
+                documented: of_class(Class::Documented),
             },
             checks,
         }
@@ -204,6 +216,16 @@ impl ConformanceReport {
         for id in &self.known_but_skipped {
             line(format_args!("known {id}: skipped"));
         }
+        if self.all.differ > 0 {
+            line(format_args!(""));
+        }
+        for check in ended(CheckResult::Differ) {
+            let who = check.differs.unwrap_or_default();
+            line(format_args!(
+                "differs {}: {} [{}: {} differing: {who}]",
+                check.id, check.detail, check.spec, check.rule
+            ));
+        }
         if lists_skipped || self.all.skipped > 0 {
             line(format_args!(""));
         }
@@ -220,9 +242,11 @@ impl ConformanceReport {
         for (reason, count) in reasons {
             line(format_args!("skipped {count:>3}: {reason}"));
         }
-        let ClassTotals { behaviour, validation } = self.classes;
+        let ClassTotals { behaviour, validation, documented } = self.classes;
         let (device, all) = (Visible(&self.device), self.all);
-        line(format_args!("\nbehaviour: {behaviour}\nvalidation: {validation}\n{device}: {all}"));
+        line(format_args!(
+            "\nbehaviour: {behaviour}\nvalidation: {validation}\ndocumented: {documented}\n{device}: {all}"
+        ));
         text.truncate(text.trim_end().len());
         text
     }
@@ -238,11 +262,12 @@ impl ConformanceReport {
             }
         }
         let number = |number: usize| if number == 0 { "-".to_owned() } else { number.to_string() };
-        let rows = areas.iter().map(|&(name, Totals { passed, failed, known, skipped })| {
-            let numbers = [passed + failed + known + skipped, passed, failed, known, skipped].map(number);
+        let rows = areas.iter().map(|&(name, Totals { passed, failed, known, skipped, differ })| {
+            let all = passed + failed + known + skipped + differ;
+            let numbers = [all, passed, failed, known, skipped, differ].map(number);
             std::iter::once(name.to_owned()).chain(numbers).collect()
         });
-        let numbers = ["checks", "passed", "failed", "known", "skipped"].map(Column::number);
+        let numbers = ["checks", "passed", "failed", "known", "skipped", "differ"].map(Column::number);
         let columns: Vec<Column<'_>> = std::iter::once(Column::text("area")).chain(numbers).collect();
         table::render(&columns, rows)
     }
@@ -260,6 +285,7 @@ mod tests {
             spec: "TIGHT, somewhere",
             rule: "so it is.",
             class,
+            differs: None,
             result,
             detail: detail.to_owned(),
             known_gap: None,
@@ -299,20 +325,37 @@ mod tests {
         let passed = CheckReport { outcome: Outcome::Passed, ..failed };
         assert_eq!(super::failure(&passed, &KnownGaps::default()), None);
         let expected = "
-area   checks  passed  failed  known  skipped
-heap        2       1       1      -        -
-tiles       3       -       -      -        3
+area   checks  passed  failed  known  skipped  differ
+heap        2       1       1      -        -       -
+tiles       3       -       -      -        3       -
 
 skipped   2: no tiles
 skipped   1: no adapter
 
-behaviour: 1 passed, 0 failed, 0 known, 3 skipped
-validation: 0 passed, 1 failed, 0 known, 0 skipped
-host:discrete: 1 passed, 1 failed, 0 known, 3 skipped";
+behaviour: 1 passed, 0 failed, 0 known, 3 skipped, 0 differ
+validation: 0 passed, 1 failed, 0 known, 0 skipped, 0 differ
+documented: 0 passed, 0 failed, 0 known, 0 skipped, 0 differ
+host:discrete: 1 passed, 1 failed, 0 known, 3 skipped, 0 differ";
         let report = report(lines());
         assert_eq!(plain(&report.for_people(false)), expected);
         assert!(!report.is_as_expected(&Class::ALL) && !report.is_as_expected(&[Class::Validation]));
         assert!(report.is_as_expected(&[Class::Behaviour]));
+    }
+
+    #[test]
+    fn a_document_that_is_not_followed_is_reported_with_who_else_does_not() {
+        let who = Some("Windows, which takes it");
+        let other = CheckLine {
+            class: "documented",
+            differs: who,
+            ..line("tight/flag", CheckResult::Differ, "S_OK")
+        };
+        let report = report(vec![other]);
+        assert!(report.is_as_expected(&Class::ALL));
+        let text = plain(&report.for_people(false));
+        let expected = "\n\ndiffers tight/flag: S_OK [TIGHT, somewhere: so it is. differing: Windows, which takes it]\n\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.ends_with("host:discrete: 0 passed, 0 failed, 0 known, 0 skipped, 1 differ"), "{text}");
     }
 
     #[test]
@@ -325,18 +368,19 @@ host:discrete: 1 passed, 1 failed, 0 known, 3 skipped";
     #[test]
     fn known_gaps_are_as_expected_where_they_fail_or_are_skipped() {
         let expected = "\
-area   checks  passed  failed  known  skipped
-heap        2       1       -      1        -
-tiles       1       -       -      -        1
+area   checks  passed  failed  known  skipped  differ
+heap        2       1       -      1        -       -
+tiles       1       -       -      -        1       -
 
 known heap/flags: it takes all of them
 known tiles/one: skipped
 
 skipped   1: the detail
 
-behaviour: 1 passed, 0 failed, 0 known, 1 skipped
-validation: 0 passed, 0 failed, 1 known, 0 skipped
-host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
+behaviour: 1 passed, 0 failed, 0 known, 1 skipped, 0 differ
+validation: 0 passed, 0 failed, 1 known, 0 skipped, 0 differ
+documented: 0 passed, 0 failed, 0 known, 0 skipped, 0 differ
+host:discrete: 1 passed, 0 failed, 1 known, 1 skipped, 0 differ";
         let report = report(vec![
             line("heap/size", CheckResult::Pass, "64 KiB"),
             gap("heap/flags", CheckResult::Known, "it takes all of them"),
@@ -357,7 +401,7 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
         let text = plain(&report.for_people(false));
         let start = "no longer fails heap/size: remove it from the list of known gaps\n\narea";
         assert!(text.starts_with(start), "{text}");
-        assert!(text.ends_with("host:discrete: 1 passed, 0 failed, 1 known, 0 skipped"), "{text}");
+        assert!(text.ends_with("host:discrete: 1 passed, 0 failed, 1 known, 0 skipped, 0 differ"), "{text}");
     }
 
     #[test]

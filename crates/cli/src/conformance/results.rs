@@ -79,9 +79,9 @@ impl Results {
 impl Changes {
     /// Returns whether a check that passed fails.
     pub(super) fn has_regressions(&self) -> bool {
-        self.changed
-            .iter()
-            .any(|&(_, before, now, _)| (before, now) == (CheckResult::Pass, CheckResult::Fail))
+        self.changed.iter().any(|&(_, before, now, _)| {
+            matches!((before, now), (CheckResult::Pass | CheckResult::Differ, CheckResult::Fail))
+        })
     }
 }
 
@@ -114,6 +114,7 @@ pub(super) fn table(checks: &[&Check], results: &[Results]) -> String {
         ("failed", CheckResult::Fail),
         ("known gaps", CheckResult::Known),
         ("skipped", CheckResult::Skip),
+        ("differ", CheckResult::Differ),
     ] {
         let is_selected = |id: &str| checks.iter().any(|check| check.id == id);
         let count = |ends: &BTreeMap<&str, CheckResult>| {
@@ -158,7 +159,7 @@ mod tests {
         ];
         let expected = format!(
             "| check | x\\|y | z |\n|---|---|---|\n| **passed** | 2 | 2 |\n| **failed** | 0 | 0 |\n\
-             | **known gaps** | 0 | 0 |\n| **skipped** | 1 | 0 |\n| {two} | skip | pass |\n| {three} | pass | - |"
+             | **known gaps** | 0 | 0 |\n| **skipped** | 1 | 0 |\n| **differ** | 0 | 0 |\n| {two} | skip | pass |\n| {three} | pass | - |"
         );
         assert_eq!(table(&checks, &all), expected);
     }

@@ -35,6 +35,7 @@ enum Ended {
     Passed,
     Failed,
     Skipped,
+    Differs,
 }
 
 /// Runs the checks. They share a device, which is replaced after a check that fails.

@@ -1,12 +1,13 @@
 //! Buffers: descriptions, placement, initial states and GPU addresses.
 
+use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::*;
 
-use crate::answer::{Verdict, each, ensure, require, require_address, require_eq};
-use crate::check::{Check, Need, check, validation};
+use crate::answer::{Verdict, each, ensure, require, require_address, require_eq, skipped};
+use crate::check::{Check, Need, check, documented, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
-use crate::context::Context;
+use crate::context::{Context, state_of};
 use crate::desc::*;
 
 const DESC: &str = "Learn, D3D12_RESOURCE_DESC, buffers";
@@ -30,9 +31,28 @@ const PLACED_CALLS: &str =
     "Learn, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2";
 const PARTS_OF_STATES: &str = "Agility SDK 606 release notes, initial states";
 const FLAGS: &str = "Learn, D3D12_RESOURCE_FLAGS";
+const LARGEST: &str = "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS, MaxGPUVirtualAddressBitsPerResource";
+
+/// Who differs for buffers that the CPU accesses. The only source is a change of Microsoft's to onnxruntime.
+const BELOW_4_GIB: &str = "Windows up to Agility SDK 1.614.1 at least, which refuses UPLOAD and READBACK buffers above 0xFFFF0000 bytes \
+                           (onnxruntime, pull request 22680)";
 
 pub(super) const CHECKS: &[Check] = &[
     check("buffer/width-0-refused", DESC, &[], |ctx| ctx.refuses(&[buffer(0)])),
+    documented("buffer/cpu-accessible-above-4-gib", LARGEST, BELOW_4_GIB, &[], |ctx| {
+        // Nothing is created: without a result pointer the call only validates, which is where Windows refuses.
+        let width = 0xffff_0000 + 1;
+        if ctx.caps().gpu_va_bits_per_resource <= 32 {
+            return skipped("MaxGPUVirtualAddressBitsPerResource allows no larger buffer");
+        }
+        each([UPLOAD, READBACK], |heap_type| {
+            let (home, state) = (properties(heap_type), state_of(heap_type));
+            let found = device::check_committed(ctx.device(), Some(&home), Some(&buffer(width)), state);
+            require(found.is_ok(), || {
+                format!("heap type {heap_type}, {width:#x} bytes: expected S_FALSE, found {}", Named(found))
+            })
+        })
+    }),
     check("buffer/width-beyond-all-memory-refused", DESC, &[], |ctx| {
         each([u64::MAX, 1 << 63, u64::MAX - 64 * KIB + 2], |width| {
             let what = format!("Width {width:#x}");
@@ -139,7 +159,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/desc1-agrees", "Learn, ID3D12Resource2::GetDesc1", &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(1000)).holds_bytes("1000 bytes")?;
         let newer: Result<ID3D12Resource2, _> = windows_core::Interface::cast(&resource);
-        let Ok(newer) = newer else { return crate::answer::skipped("the resource has no ID3D12Resource2") };
+        let Ok(newer) = newer else { return skipped("the resource has no ID3D12Resource2") };
         require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))
     }),
     check("buffer/clear-value-refused", CLEAR_VALUE, &[], |ctx| {

@@ -8,7 +8,7 @@ use crate::answer::{Stop, Verdict, ensure, failed, require, require_eq};
 use crate::check::{Check, Need, check, validation};
 use crate::com::{cast, device, memory, object};
 use crate::context::Context;
-use crate::desc::{DEFAULT, KIB, UPLOAD, buffer, buffer_heap, properties};
+use crate::desc::{COMMON, DEFAULT, KIB, UPLOAD, buffer, buffer_heap, properties};
 use crate::hresult::Named;
 
 /// The GUID of the checks' private data.
@@ -134,14 +134,24 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     validation("device/committed-null-result-only-checks", COMMITTED_RESULT, &[], |ctx| {
         let home = properties(DEFAULT);
-        let ask = |desc: D3D12_RESOURCE_DESC| device::check_committed(ctx.device(), Some(&home), Some(&desc));
+        let ask = |desc: D3D12_RESOURCE_DESC| {
+            device::check_committed(ctx.device(), Some(&home), Some(&desc), COMMON)
+        };
         answers("a valid description", ask(buffer(16)), S_FALSE)?;
         answers("an invalid description", ask(buffer(0)), E_INVALIDARG)
     }),
     check("device/committed-null-pointers-refused", COMMITTED, &[], |ctx| {
         let (home, desc) = (properties(DEFAULT), buffer(16));
-        answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
-        answers("no description", device::check_committed(ctx.device(), Some(&home), None), E_INVALIDARG)
+        answers(
+            "no properties",
+            device::check_committed(ctx.device(), None, Some(&desc), COMMON),
+            E_INVALIDARG,
+        )?;
+        answers(
+            "no description",
+            device::check_committed(ctx.device(), Some(&home), None, COMMON),
+            E_INVALIDARG,
+        )
     }),
     validation("device/placed-null-result-only-checks", PLACED_RESULT, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;

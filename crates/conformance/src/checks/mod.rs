@@ -24,12 +24,13 @@ pub(crate) mod shaders;
 mod swizzle;
 mod texture;
 mod tight;
+mod tight_floor;
 mod tiles;
 mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 32] = [
+const TABLES: [&[Check]; 33] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -38,6 +39,7 @@ const TABLES: [&[Check]; 32] = [
     mapping::CHECKS,
     allocation_info::CHECKS,
     tight::CHECKS,
+    tight_floor::CHECKS,
     contents::PLACEMENT,
     upload::CHECKS,
     texture::CHECKS,

@@ -3,7 +3,7 @@
 use heapwright_d3d12::*;
 
 use crate::answer::{Verdict, each, ensure, require, require_address, require_eq, skipped};
-use crate::check::{Check, Need, check, validation};
+use crate::check::{Check, Need, check, documented, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
 use crate::context::{Context, state_of};
@@ -16,6 +16,10 @@ const HLK: &str = "TIGHT, HLK tests";
 const HEAPS: &str = "TIGHT, FAQ, How does this affect Heap alignment and offsets?";
 const FLAG: &str = "TIGHT, FAQ, Why a Flag instead of a new API?";
 const DEFAULT_BEHAVIOUR: &str = "TIGHT, FAQ, Can this be the default behavior?";
+
+/// Who differs from *Note that this means that Reserved Resources are not supported*.
+const TAKES_RESERVED: &str =
+    "Windows, which creates a reserved buffer with the flag and refuses only textures, for their layout";
 
 const YES: &[Need] = &[Need::TightAlignment];
 const NO: &[Need] = &[Need::NoTightAlignment];
@@ -120,7 +124,7 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE);
         ctx.create_resource(Home::Reserved, &desc, COMMON, None).refused("at a reserved address")
     }),
-    check("tight/reserved-buffers-refused", VALIDATION, TILED, |ctx| {
+    documented("tight/reserved-buffers-refused", VALIDATION, TAKES_RESERVED, TILED, |ctx| {
         let state = COMMON;
         each(
             [
@@ -129,43 +133,6 @@ pub(super) const CHECKS: &[Check] = &[
             ],
             |desc| ctx.create_resource(Home::Reserved, &desc, state, None).refused("USE_TIGHT_ALIGNMENT"),
         )
-    }),
-    check("tight/explicit-alignment-refused", VALIDATION, YES, |ctx| {
-        ctx.refuses(
-            &[8, 16, 64, 256, 4 * KIB, 64 * KIB].map(|alignment| aligned(tight_buffer(1000), alignment)),
-        )
-    }),
-    validation("tight/explicit-alignment", "TIGHT, Validation; D3D12 headers, SDK 1.619.4", YES, |ctx| {
-        // TIGHT refuses any; the headers from 1.619.4 on take a power of two as the least alignment. What is taken must be kept.
-        let mut taken = Vec::new();
-        for asked in [8, 16, 64, 256, 4 * KIB, 64 * KIB] {
-            let desc = aligned(tight_buffer(1000), asked);
-            let found = ctx.allocation(&[desc]);
-            let committed = ctx.commit(DEFAULT, &desc);
-            if found.size == u64::MAX {
-                committed.refused(format!("Alignment {asked}, which has no allocation info"))?;
-            } else {
-                require(found.alignment >= asked && found.alignment.is_multiple_of(asked), || {
-                    format!(
-                        "Alignment {asked} is accepted, but the reported Alignment is {}",
-                        found.alignment
-                    )
-                })?;
-                committed.ok(format!("Alignment {asked}, which has allocation info"))?;
-                taken.push(asked);
-            }
-        }
-        Ok(if taken.is_empty() {
-            "E_INVALIDARG for each".to_owned()
-        } else {
-            format!("floors {taken:?} are accepted")
-        })
-    }),
-    check("tight/explicit-alignment-no-power-of-two-refused", VALIDATION, YES, |ctx| {
-        ctx.refuses(&[3, 12, 257, 65_535].map(|alignment| aligned(tight_buffer(1000), alignment)))
-    }),
-    check("tight/explicit-alignment-too-large-refused", VALIDATION, YES, |ctx| {
-        ctx.refuses(&[8 * MIB, 1 << 40].map(|alignment| aligned(tight_buffer(1000), alignment)))
     }),
     check("tight/flag-without-the-tier-refused", VALIDATION, NO, |ctx| ctx.refuses(&[tight_buffer(1000)])),
     check("tight/texture-flag-without-the-tier-refused", VALIDATION, NO_TEXTURES, |ctx| {

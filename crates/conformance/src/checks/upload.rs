@@ -243,6 +243,11 @@ pub(super) const CHECKS: &[Check] = &[
         if local > 64 * 1024 * MIB || system < 2 * step {
             return skipped("too little system memory is free to exceed the local budget");
         }
+        // The document speaks of memory. Heaps need addresses as well, of which a process has others, too.
+        let addresses = 1_u64.checked_shl(ctx.caps().gpu_va_bits_per_process).unwrap_or(u64::MAX);
+        if local + step > addresses / 2 {
+            return skipped("the GPU virtual addresses of a process end before the local budget does");
+        }
         let mut held = Vec::new();
         for _ in 0..=local / step {
             held.push(ctx.create_heap(&buffer_heap(GPU_UPLOAD, step)).ok("256 MiB over the local budget")?);

@@ -267,6 +267,7 @@ pub(crate) fn check_committed(
     device: &ID3D12Device,
     properties: Option<&D3D12_HEAP_PROPERTIES>,
     desc: Option<&D3D12_RESOURCE_DESC>,
+    state: D3D12_RESOURCE_STATES,
 ) -> HRESULT {
     let properties = properties.map_or(null(), std::ptr::from_ref);
     let desc = desc.map_or(null(), std::ptr::from_ref);
@@ -277,7 +278,7 @@ pub(crate) fn check_committed(
             properties,
             D3D12_HEAP_FLAG_NONE,
             desc,
-            D3D12_RESOURCE_STATE_COMMON,
+            state,
             null(),
             &ID3D12Resource::IID,
             null_mut(),

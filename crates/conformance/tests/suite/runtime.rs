@@ -59,6 +59,11 @@ fn gpus_that_lack_something_fail_nothing() {
         ("no developer mode".to_owned(), HostProfile { developer_mode: false, ..discrete }),
         ("DDI 0098".to_owned(), HostProfile { ddi_version: 98, ..whole }),
         ("DDI 0111".to_owned(), HostProfile { ddi_version: 111, ..whole }),
+        // Fewer addresses than memory.
+        (
+            "34 address bits".to_owned(),
+            HostProfile { gpu_va_bits_per_process: 34, gpu_va_bits_per_resource: 34, ..discrete },
+        ),
     ]);
     let failures: Vec<String> = std::thread::scope(|scope| {
         let run_all = |(name, profile): &(String, HostProfile)| {

@@ -4,6 +4,13 @@ use heapwright_d3d12::*;
 
 use super::{KIB_64, TIGHT, is_buffer, is_valid, tight_alignment, wants_tight, wrong_devices};
 
+/// Makes a description with an alignment beside the flag one that every device refuses.
+fn refuse_floor(flags: D3D12_RESOURCE_FLAGS, alignment: &mut u64) {
+    if flags & TIGHT != 0 && *alignment != 0 {
+        *alignment = 3;
+    }
+}
+
 wrong_devices! {
     "tight buffers are aligned to 512 bytes": allocation = |descs, info| tight_alignment(512, descs, info)
         => "tight/placed-buffer-alignment-max";
@@ -39,7 +46,7 @@ wrong_devices! {
             desc.Flags &= !D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
         }
     } => "tight/cross-adapter-buffers-stay-at-64-kib", "tight/cross-adapter-msaa-stays-at-4-mib";
-    "a non-zero Alignment beside the flag is taken and not honoured":
+    "any Alignment beside the flag is taken":
         allocation_request = |desc| {
             if desc.Flags & TIGHT != 0 {
                 desc.Alignment = 0;
@@ -50,15 +57,33 @@ wrong_devices! {
                 request.desc.Alignment = 0;
             }
         } =>
-        "tight/explicit-alignment", "tight/explicit-alignment-refused",
-        "tight/explicit-alignment-no-power-of-two-refused";
+        "tight/explicit-alignment-no-power-of-two-refused", "tight/explicit-alignment-too-large-refused",
+        "tight/explicit-alignment-below-the-minimum";
+    "no Alignment beside the flag is taken, as before SDK 1.619.4":
+        allocation_request = |desc| refuse_floor(desc.Flags, &mut desc.Alignment),
+        resource = |request| refuse_floor(request.desc.Flags, &mut request.desc.Alignment) =>
+        "tight/explicit-alignment-refused", "tight/desc-is-a-description-again";
+    "an Alignment beside the flag is taken by GetResourceAllocationInfo, but not by creation":
+        resource = |request| refuse_floor(request.desc.Flags, &mut request.desc.Alignment) => "tight/explicit-alignment-is-taken-throughout",
+        "tight/explicit-alignment-of-textures-is-taken-throughout";
+    "an Alignment beside the flag is honoured":
+        allocation = |descs, info| if let [desc] = descs && desc.Flags & TIGHT != 0 && is_valid(info) {
+            info.Alignment = info.Alignment.max(desc.Alignment);
+            info.SizeInBytes = info.SizeInBytes.next_multiple_of(info.Alignment);
+        },
+        desc = |desc| if desc.Flags & TIGHT != 0 {
+            desc.Alignment = 256;
+        } => "tight/explicit-alignment";
     "a placed tight buffer takes 64 KiB of its heap": resource = |request| {
         if request.desc.Flags & TIGHT != 0 && request.place.is_some() {
             request.desc.Width = request.desc.Width.next_multiple_of(KIB_64);
         }
     } => "tight/placed-at-each-multiple";
-    "reserved resources may carry the flag, which changes nothing": reserved = |desc| desc.Flags &= !TIGHT
-        => "tight/reserved-buffers-refused", "tight/reserved-textures-refused";
+    "reserved textures may carry the flag, which changes nothing": reserved = |desc| desc.Flags &= !TIGHT
+        => "tight/reserved-textures-refused";
+    "reserved buffers may not carry the flag": reserved = |desc| if desc.Flags & TIGHT != 0 {
+        desc.Width = 0;
+    } => "tight/reserved-buffers-refused";
     "buffers report at most 256 bytes, with the flag or without": desc = |desc| desc.Alignment = desc.Alignment.min(256)
         => "buffer/desc-alignment-is-filled-in";
     "buffers without the flag are aligned tightly": allocation_request = |desc| {
