@@ -3,6 +3,10 @@
 #![allow(missing_docs, dead_code, reason = "a test")]
 #![allow(clippy::duplicate_mod, reason = "each example has the module with the device")]
 
+#[path = "../examples/alignment_floor.rs"]
+mod alignment_floor;
+#[path = "../examples/byte_offset_view.rs"]
+mod byte_offset_view;
 #[path = "../examples/device/mod.rs"]
 mod device;
 #[path = "../examples/frame_graph.rs"]
@@ -28,6 +32,16 @@ fn hello_allocator_gets_back_what_it_uploads() {
 #[test]
 fn upload_ring_gets_back_what_it_uploads() {
     upload_ring::run(device_to_test().as_deref()).expect("it runs");
+}
+
+#[test]
+fn alignment_floor_places_buffers_at_what_their_uses_need() {
+    alignment_floor::run(device_to_test().as_deref()).expect("it runs");
+}
+
+#[test]
+fn byte_offset_view_shows_parts_at_any_offset() {
+    byte_offset_view::run(device_to_test().as_deref()).expect("it runs");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::generations::NUMBERED_DEVICES;
+use heapwright_d3d12::sdk_619::{D3D12_FEATURE_D3D12_OPTIONS22, D3D12_FEATURE_DATA_D3D12_OPTIONS22};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
@@ -41,7 +42,8 @@ impl fmt::Display for Architecture {
 /// `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT`.
 ///
 /// The rule changed with the Agility SDK 1.619.4. A device does not report which rule it follows, and trying it makes
-/// the debug layer report an error. Applications that know their SDK configure the rule in
+/// the debug layer report an error. Neither rule affects where resources are placed: always at a multiple of the larger
+/// of the requested alignment and the one that the device reports. Applications that know their SDK configure the rule in
 /// [`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -51,8 +53,8 @@ pub enum AlignmentWithTight {
     /// alignment.
     #[default]
     Invalid,
-    /// The alignment is a minimum: a power of two, up to the largest alignment of the kind of resource, that the driver
-    /// may raise.
+    /// The alignment is a minimum: a power of two, from 8 bytes up to the largest alignment of the kind of resource, that the
+    /// driver may raise. Windows accepts it and reports the alignment that it reports without it.
     Floor,
 }
 
@@ -79,6 +81,9 @@ pub struct DeviceCaps {
     pub relaxed_format_casting: bool,
     /// `UnalignedBlockTexturesSupported`: block-compressed textures need not have whole blocks.
     pub(crate) unaligned_block_textures: bool,
+    /// `CreateByteOffsetViewsSupported`: views of buffers may begin at bytes instead of whole elements. Parts of buffers are
+    /// then aligned to what such views need, at most 16 bytes.
+    pub byte_offset_views: bool,
     /// The largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// The GPU virtual address space of a process, in bits.
@@ -113,6 +118,8 @@ impl DeviceCaps {
         ask(device, D3D12_FEATURE_D3D12_OPTIONS8, &mut options8);
         let mut options12 = D3D12_FEATURE_DATA_D3D12_OPTIONS12::default();
         ask(device, D3D12_FEATURE_D3D12_OPTIONS12, &mut options12);
+        let mut options22 = D3D12_FEATURE_DATA_D3D12_OPTIONS22::default();
+        ask(device, D3D12_FEATURE_D3D12_OPTIONS22, &mut options22);
         let mut tight = D3D12_FEATURE_DATA_TIGHT_ALIGNMENT::default();
         ask(device, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, &mut tight);
 
@@ -130,6 +137,7 @@ impl DeviceCaps {
             enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),
             relaxed_format_casting: options12.RelaxedFormatCastingSupported.as_bool(),
             unaligned_block_textures: options8.UnalignedBlockTexturesSupported.as_bool(),
+            byte_offset_views: options22.CreateByteOffsetViewsSupported.as_bool(),
             gpu_va_bits_per_resource: address_bits(addresses.MaxGPUVirtualAddressBitsPerResource),
             gpu_va_bits_per_process: address_bits(addresses.MaxGPUVirtualAddressBitsPerProcess),
             // SAFETY: the device is a live COM object.

@@ -36,7 +36,7 @@ impl Inner {
             if self.heaps.source.clock.is_due() {
                 self.pass_operations();
             }
-            let part = part_of(&request, self.desc().extra_required_resource_flags);
+            let part = part_of(&request, self.desc().extra_required_resource_flags, &self.caps);
             if let Some(made) = part.and_then(|part| self.part_at_hand(&request, part)) {
                 return Ok(made);
             }
@@ -95,7 +95,7 @@ impl Inner {
     /// Creates a resource in heaps that were granted later, or after memory was freed.
     #[cold]
     pub(crate) fn create_later(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
-        self.create_in(request, part_of(request, self.desc().extra_required_resource_flags))
+        self.create_in(request, part_of(request, self.desc().extra_required_resource_flags, &self.caps))
     }
 
     /// Creates a part of a buffer. Returns `None` if there is no memory for a backing buffer: the resource itself may be smaller.

@@ -96,7 +96,9 @@ impl Inner {
             alignment,
             memory,
         };
-        if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
+        if let Some((size, alignment)) =
+            part_of(request, self.desc().extra_required_resource_flags, &self.caps)
+        {
             let buffers = self.buffers.of(granted);
             let permitted = self.check_asked(request, size);
             match permitted.and_then(|()| buffers.probe(size, alignment, &self.backing(request))) {

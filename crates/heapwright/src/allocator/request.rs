@@ -15,11 +15,12 @@ use crate::desc::{
 use crate::error::Refusal;
 use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
-    Creation, GrantedHeaps, HeapFamily, Placement, PlacementDecision, PlacementReason, ResourceClass,
-    ResourceRequirements, check_clear_value, check_gpu_writes, check_initial_state, infer_heap_type,
+    BYTE_OFFSET_VIEW, Creation, GrantedHeaps, HeapFamily, Placement, PlacementDecision, PlacementReason,
+    ResourceClass, ResourceRequirements, check_clear_value, check_gpu_writes, check_initial_state,
+    infer_heap_type,
 };
 use crate::source::Constraints;
-use crate::{BufferUses, Error, HeapTypePreference, InitialState};
+use crate::{BufferUses, DeviceCaps, Error, HeapTypePreference, InitialState};
 
 /// The description of an allocation: `RESOURCE_ALLOCATION_DESC` of GPGMM, and fields that D3D12MA adds.
 ///
@@ -301,12 +302,14 @@ const LEAST_ALIGNMENT: u64 = 4;
 /// these heaps (a resource has one state, so a part cannot change its own). The alignment is the one that the
 /// description requests; otherwise the one that the uses need; otherwise 256 in state GENERIC_READ, because it may
 /// become a constant buffer, and in other states the width's next power of two, 4 to 256, because copies and shader
-/// views need whole multiples of 32 bits. The size is a multiple of the alignment, as in GPGMM, so that a constant buffer
+/// views need whole multiples of 32 bits, and views by elements whole elements. Where the device has views by byte offsets, which
+/// need at most 16 bytes, it is 4 to 16. The size is a multiple of the alignment, as in GPGMM, so that a constant buffer
 /// view, which has multiples of 256 bytes, does not end in another part.
 #[inline]
 pub(crate) fn part_of(
     request: &ResourceRequest<'_>,
     extra_flags: D3D12_RESOURCE_FLAGS,
+    caps: &DeviceCaps,
 ) -> Option<(ByteSize, Alignment)> {
     let ResourceRequest { allocation, resource, granted, .. } = request;
     if !allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
@@ -345,9 +348,12 @@ pub(crate) fn part_of(
     } else if floor > Alignment::ONE {
         floor
     } else {
-        let usual =
-            if state == D3D12_RESOURCE_STATE_GENERIC_READ { 256 } else { desc.Width.next_power_of_two() };
-        Alignment::new(usual.clamp(LEAST_ALIGNMENT, 256))?
+        let most = if caps.byte_offset_views { BYTE_OFFSET_VIEW.get() } else { 256 };
+        let usual = match state {
+            D3D12_RESOURCE_STATE_GENERIC_READ => 256,
+            _ => desc.Width.next_power_of_two().clamp(LEAST_ALIGNMENT, most),
+        };
+        Alignment::new(usual)?
     };
     Some((ByteSize::new(desc.Width).align_up(alignment)?, alignment))
 }

@@ -15,8 +15,8 @@ bitflags! {
     /// rule.
     ///
     /// Rules about offsets *within* a buffer (512 bytes for texture data, 4 KiB for counters of unordered access views)
-    /// are not rules about its address and are not included. Typed and structured views have no address rule: the
-    /// alignment that the device reports covers the needs of the hardware.
+    /// are not rules about its address and are not included. Typed and structured views by elements have no address rule:
+    /// the alignment that the device reports covers the needs of the hardware.
     ///
     /// ```
     /// use heapwright::BufferUses;
@@ -52,6 +52,9 @@ bitflags! {
         const OPACITY_MICROMAP = 1 << 10;
         /// Bitstreams and histograms of video queues: 256 bytes.
         const VIDEO = 1 << 11;
+        /// Views by byte offsets ([`DeviceCaps::byte_offset_views`](crate::DeviceCaps::byte_offset_views)), of any format
+        /// and structure: 16 bytes.
+        const BYTE_OFFSET_VIEW = 1 << 12;
     }
 }
 
@@ -66,8 +69,11 @@ pub(crate) const fn d3d12_alignment(constant: i32) -> Alignment {
 /// Constant buffer views begin and end at multiples of this.
 const CONSTANT_BUFFER: Alignment = d3d12_alignment(D3D12_CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT);
 
+/// The largest alignment that a view by a byte offset needs: of 128-bit texels, and of structures of 16 bytes and their multiples.
+pub(crate) const BYTE_OFFSET_VIEW: Alignment = d3d12_alignment(16);
+
 /// The address rules. CLAS and video have no constant in the bindings.
-const FLOORS: [(BufferUses, Alignment); 12] = [
+const FLOORS: [(BufferUses, Alignment); 13] = [
     (BufferUses::VERTEX_BUFFER, Alignment::ONE),
     (BufferUses::INDEX_BUFFER, d3d12_alignment(4)),
     (BufferUses::INDIRECT_ARGUMENTS, d3d12_alignment(4)),
@@ -86,6 +92,7 @@ const FLOORS: [(BufferUses, Alignment); 12] = [
     (BufferUses::CLUSTER_ACCELERATION_STRUCTURE, d3d12_alignment(128)),
     (BufferUses::OPACITY_MICROMAP, d3d12_alignment(D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_BYTE_ALIGNMENT)),
     (BufferUses::VIDEO, d3d12_alignment(256)),
+    (BufferUses::BYTE_OFFSET_VIEW, BYTE_OFFSET_VIEW),
 ];
 
 impl BufferUses {

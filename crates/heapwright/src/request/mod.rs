@@ -22,6 +22,7 @@ mod requirements;
 mod requirements_query;
 mod standard_tiles;
 
+pub(crate) use self::alignment::BYTE_OFFSET_VIEW;
 pub use self::alignment::BufferUses;
 pub(crate) use self::description::check_clear_value;
 pub use self::granted_heaps::InitialState;
