@@ -37,7 +37,7 @@ pub struct DeviceOptions {
     /// | 619 | implements `ID3D12Device15` and answers D3D12_FEATURE_D3D12_OPTIONS22 |
     /// | 619.4 | takes a non-zero `Alignment` beside the tight alignment flag: a power of two from 8 to the largest alignment of the kind of resource. Sizes, alignments and descriptions are those without it, as on Windows |
     ///
-    /// The interfaces and features of versions up to 617 exist whatever the version.
+    /// All interfaces exist whatever the version, and so do the features of versions up to 617.
     pub sdk: SdkVersion,
     /// Tracking of [aliasing](crate::aliasing) from the creation of the device on. Off by default.
     pub aliasing: Option<AliasingTracking>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
+use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, implement};
 
@@ -19,6 +20,8 @@ pub(super) struct QueryHeap {
     child: Child,
     heap_type: D3D12_QUERY_HEAP_TYPE,
     count: u32,
+    /// Whether the CPU resolves the queries, and no command does.
+    is_of_cpu: bool,
     residency: Arc<PageableRecord>,
 }
 
@@ -61,13 +64,41 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<&D3D12_QUERY_HE
     check_node_mask(desc.NodeMask).map(|()| desc)
 }
 
+/// Checks the flags of a query heap.
+pub(super) fn check_flags(flags: D3D12_QUERY_HEAP_FLAGS) -> Result<(), Refusal> {
+    match flags & !D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE {
+        0 => Ok(()),
+        unknown => Err(Refusal::invalid(format!("unknown query heap flag bits {unknown:#x}"))
+            .with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_INVALID_PARAMETERS)),
+    }
+}
+
 impl QueryHeap {
-    pub(super) fn new(device: ComObject<Device>, desc: &D3D12_QUERY_HEAP_DESC) -> Self {
+    pub(super) fn new(
+        device: ComObject<Device>,
+        desc: &D3D12_QUERY_HEAP_DESC,
+        flags: D3D12_QUERY_HEAP_FLAGS,
+    ) -> Self {
         // The heap takes no video memory of the simulated GPU and is never paged. Only its residency count is kept.
         let residency =
             Arc::new(device.driver().residency().created(PageableKind::QueryHeap, ByteSize::ZERO, true));
         let child = Child::new(device).counted(ObjectKind::QueryHeap).with_residency(&residency);
-        Self { child, heap_type: desc.Type, count: desc.Count, residency }
+        let is_of_cpu = flags & D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE != 0;
+        Self { child, heap_type: desc.Type, count: desc.Count, is_of_cpu, residency }
+    }
+
+    /// Checks who resolves the queries (DirectX-Specs, *D3D12 CPU Timeline Query Resolution*).
+    pub(super) fn check_resolver(&self, is_cpu: bool) -> Result<(), Refusal> {
+        match (self.is_of_cpu, is_cpu) {
+            (true, false) => Err(Refusal::invalid(
+                "pQueryHeap has D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE: ID3D12Device15::ResolveQueryData resolves its queries, \
+                 and no command",
+            )),
+            (false, true) => Err(Refusal::invalid(
+                "pQueryHeap needs D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE; commands resolve its queries",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Checks a range of queries in the heap. Timestamp queries have no `BeginQuery`.

@@ -139,11 +139,11 @@ pub(crate) fn shader_resource_view(
 ///
 /// # Errors
 ///
-/// Same as [`shader_resource_view`]; also for a counter of a view that is not structured, or at an offset that is not a
-/// multiple of 4 KiB.
+/// Same as [`shader_resource_view`]; also for a counter of a view that is not structured, at an offset that is not a
+/// multiple of 4 KiB, or past the end of its buffer.
 pub(crate) fn unordered_access_view(
     resource: Operand<'_>,
-    has_counter: bool,
+    counter: Option<Operand<'_>>,
     desc: &D3D12_UNORDERED_ACCESS_VIEW_DESC_BYTE_OFFSET,
     caps: &DriverCaps,
     options: &Options,
@@ -161,12 +161,19 @@ pub(crate) fn unordered_access_view(
     };
     let bytes = elements.check(resource, caps, options)?;
     let placement = u64::from(D3D12_UAV_COUNTER_PLACEMENT_ALIGNMENT.cast_unsigned());
-    if has_counter && range.StructureByteStride == 0 {
+    if counter.is_some() && range.StructureByteStride == 0 {
         return Err(Refusal::invalid("pCounterResource needs a view with StructureByteStride"));
     }
+    let is_past_the_end = |counter: Operand<'_>| counter.desc.Width <= range.CounterOffsetInBytes;
     if !range.CounterOffsetInBytes.is_multiple_of(placement) {
         return Err(Refusal::invalid(format!(
             "BufferByteOffset.CounterOffsetInBytes {:#x} is not a multiple of {placement}",
+            range.CounterOffsetInBytes
+        )));
+    }
+    if counter.is_some_and(is_past_the_end) {
+        return Err(Refusal::invalid(format!(
+            "BufferByteOffset.CounterOffsetInBytes {:#x} exceeds pCounterResource",
             range.CounterOffsetInBytes
         )));
     }

@@ -10,6 +10,7 @@ mod queues;
 mod recreate;
 mod residency;
 mod residency_ledger;
+mod sdk;
 #[cfg(any(windows, target_os = "linux"))]
 mod shared_handles;
 mod trim;

@@ -405,6 +405,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         let name = "ID3D12GraphicsCommandList::ResolveQueryData";
         self.record_outside_pass(name, Allowed::DirectAndCompute, |device, _| {
             let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
+            heap.check_resolver(false)?;
             heap.check_queries(query_type, startindex, numqueries, false)?;
             let target = operand(device, pdestinationbuffer.as_ref(), "pDestinationBuffer")?;
             let size = u64::from(numqueries) * query_heap::result_size(query_type);

@@ -261,8 +261,7 @@ impl Device_Impl {
             // SAFETY: guaranteed by the caller for this dimension, whose member makes the description larger.
             let desc = unsafe { &*pointer.cast::<D3D12_UNORDERED_ACCESS_VIEW_DESC_BYTE_OFFSET>() };
             let (caps, options) = (self.driver().caps(), self.options());
-            let has_counter = counter.is_some();
-            let made = byte_offset_views::unordered_access_view(resource, has_counter, desc, caps, &options)?;
+            let made = byte_offset_views::unordered_access_view(resource, counter, desc, caps, &options)?;
             return Ok(with_counter(made, desc.BufferByteOffset.CounterOffsetInBytes));
         }
         // SAFETY: ViewDimension determines which member of the union the application wrote.

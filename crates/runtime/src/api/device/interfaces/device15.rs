@@ -10,6 +10,8 @@ use windows_core::{GUID, HRESULT, Interface as _};
 use crate::api::call;
 use crate::api::device::Device_Impl;
 use crate::api::methods::methods;
+use crate::api::object::own;
+use crate::api::query_heap::{self, QueryHeap};
 use crate::rules::Refusal;
 
 const VIEWS: D3D12_DESCRIPTOR_HEAP_TYPE = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
@@ -54,14 +56,49 @@ impl ID3D12Device15_Impl for Device_Impl {
 
     unsafe fn CreateQueryHeap1(
         &self,
-        _desc: *const D3D12_QUERY_HEAP_DESC,
-        _flags: D3D12_QUERY_HEAP_FLAGS,
-        _riid: *const GUID,
+        desc: *const D3D12_QUERY_HEAP_DESC,
+        flags: D3D12_QUERY_HEAP_FLAGS,
+        riid: *const GUID,
         heap: *mut *mut c_void,
     ) -> HRESULT {
-        // SAFETY: by the COM contract, the pointer is null or points to writable space for one pointer.
-        unsafe { call::clear(heap) };
-        answer(call::not_implemented(self.log(), "ID3D12Device15::CreateQueryHeap1"))
+        let name = "ID3D12Device15::CreateQueryHeap1";
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
+        let desc = unsafe { call::read(desc, "pDesc") };
+        let check = || {
+            query_heap::check_flags(flags)?;
+            desc.and_then(query_heap::check_desc)
+        };
+        let make = |device, desc: &_| Ok(QueryHeap::new(device, desc, flags));
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
+        answer(unsafe { self.create_child(name, riid, heap, check, make) })
+    }
+
+    unsafe fn ResolveQueryData(
+        &self,
+        heap: *mut c_void,
+        query_type: D3D12_QUERY_TYPE,
+        start: u32,
+        count: u32,
+        data: *mut c_void,
+    ) -> HRESULT {
+        answer(call::run(self.log(), "ID3D12Device15::ResolveQueryData", || {
+            // SAFETY: by the COM contract, pQueryHeap is null or a live query heap.
+            let heap = unsafe { ID3D12QueryHeap::from_raw_borrowed(&heap) };
+            let heap = own::<QueryHeap>(self, heap, "pQueryHeap")?;
+            heap.check_resolver(true)?;
+            heap.check_queries(query_type, start, count, false)?;
+            if data.is_null() && count > 0 {
+                return Err(Refusal::invalid("pResolvedQueryData is null"));
+            }
+            let len = u64::from(count) * query_heap::result_size(query_type);
+            let len = usize::try_from(len).map_err(|_| Refusal::invalid("NumQueries exceeds the address space"))?;
+            if len > 0 {
+                // Queries measure nothing, and those that were not issued have the result 0, too.
+                // SAFETY: by the COM contract, pResolvedQueryData has space for the results of NumQueries queries.
+                unsafe { data.cast::<u8>().write_bytes(0, len) };
+            }
+            Ok(())
+        }))
     }
 
     unsafe fn TryCreateShaderResourceView(
@@ -145,6 +182,5 @@ impl ID3D12Device15_Impl for Device_Impl {
         [unsafe] fn TryCreateSamplerFeedbackUnorderedAccessView(
             *mut c_void, *mut c_void, D3D12_CPU_DESCRIPTOR_HANDLE
         ) -> HRESULT;
-        [unsafe] fn ResolveQueryData(*mut c_void, D3D12_QUERY_TYPE, u32, u32, *mut c_void) -> HRESULT;
     }
 }
