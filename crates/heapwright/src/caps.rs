@@ -75,6 +75,8 @@ pub struct DeviceCaps {
     pub buffer_alignment: Alignment,
     /// `GPUUploadHeapSupported`.
     pub gpu_upload_heaps: bool,
+    /// Heaps of type CUSTOM: every GPU has them, a compute-only device only with `ComputeOnlyCustomHeapSupported`.
+    pub custom_heaps: bool,
     /// `EnhancedBarriersSupported`: resources may be created in a layout.
     pub enhanced_barriers: bool,
     /// `RelaxedFormatCastingSupported`: resources may have castable formats.
@@ -118,6 +120,8 @@ impl DeviceCaps {
         ask(device, D3D12_FEATURE_D3D12_OPTIONS8, &mut options8);
         let mut options12 = D3D12_FEATURE_DATA_D3D12_OPTIONS12::default();
         ask(device, D3D12_FEATURE_D3D12_OPTIONS12, &mut options12);
+        let mut options19 = D3D12_FEATURE_DATA_D3D12_OPTIONS19::default();
+        ask(device, D3D12_FEATURE_D3D12_OPTIONS19, &mut options19);
         let mut options22 = D3D12_FEATURE_DATA_D3D12_OPTIONS22::default();
         ask(device, D3D12_FEATURE_D3D12_OPTIONS22, &mut options22);
         let mut tight = D3D12_FEATURE_DATA_TIGHT_ALIGNMENT::default();
@@ -134,6 +138,7 @@ impl DeviceCaps {
             alignment_beside_tight: AlignmentWithTight::Invalid,
             buffer_alignment: Alignment::ONE,
             gpu_upload_heaps: options16.GPUUploadHeapSupported.as_bool(),
+            custom_heaps: !is_compute_only(device) || options19.ComputeOnlyCustomHeapSupported.as_bool(),
             enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),
             relaxed_format_casting: options12.RelaxedFormatCastingSupported.as_bool(),
             unaligned_block_textures: options8.UnalignedBlockTexturesSupported.as_bool(),
@@ -235,11 +240,23 @@ fn require<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> Re
 }
 
 /// Fills `data`, or leaves it unchanged if the device does not know the feature.
-fn ask<T: Copy>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) {
+pub(crate) fn ask<T: Copy>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) {
     let before = *data;
     if check_feature(device, feature, data).is_err() {
         *data = before;
     }
+}
+
+/// Returns whether the device has a Core feature level and none of GPUs.
+fn is_compute_only(device: &ID3D12Device) -> bool {
+    let levels = [D3D_FEATURE_LEVEL_1_0_CORE, D3D_FEATURE_LEVEL_11_0];
+    let mut data = D3D12_FEATURE_DATA_FEATURE_LEVELS {
+        NumFeatureLevels: 2,
+        pFeatureLevelsRequested: levels.as_ptr(),
+        MaxSupportedFeatureLevel: D3D_FEATURE_LEVEL_11_0,
+    };
+    ask(device, D3D12_FEATURE_FEATURE_LEVELS, &mut data);
+    data.MaxSupportedFeatureLevel == D3D_FEATURE_LEVEL_1_0_CORE
 }
 
 /// Zero is not a valid number of bits. With 63 bits instead, the device itself decides which sizes it refuses.

@@ -67,7 +67,7 @@ mod rules;
 pub mod write_tracking;
 
 pub use api::debug::break_count;
-pub use ddi::{Architecture, Eviction, GpuVirtualAddressRange, SegmentGroup};
+pub use ddi::{Architecture, ComputeOnly, Eviction, GpuVirtualAddressRange, SegmentGroup};
 pub use drivers::host::profile::{BudgetStep, HostProfile, InvalidHostProfile, SegmentProfile};
 #[cfg(feature = "vulkan")]
 pub use drivers::vulkan::{VulkanError, VulkanGpu, validation_messages as vulkan_validation_messages};

@@ -69,11 +69,12 @@ impl HeapFamilies {
             .ok()
             .filter(|memory| memory.is_cpu_accessible())
             .ok_or_else(|| Error::device("ID3D12Device::GetCustomHeapProperties", E_INVALIDARG))?;
-        let unified_memory = allow_unified_memory && caps.architecture == Architecture::CacheCoherentUma;
+        let has_unified_memory = caps.architecture == Architecture::CacheCoherentUma && caps.custom_heaps;
+        let unified_memory = allow_unified_memory && has_unified_memory;
         if allow_unified_memory && !unified_memory {
             tracing::warn!(
                 architecture = %caps.architecture,
-                "unified memory requires cache-coherent UMA; using the heap types as requested"
+                "unified memory requires cache-coherent UMA and CUSTOM heaps; using the heap types as requested"
             );
         }
         let mut families = Self { caps: *caps, nodes, upload, unified_memory, granted: Default::default() };
@@ -113,7 +114,8 @@ impl HeapFamilies {
             return Some(HeapFamily::Type(heap_type));
         }
         // UPLOAD itself would hold buffers only; the custom heap also holds textures, as GPU_UPLOAD does.
-        (self.caps.architecture != Architecture::Discrete).then_some(HeapFamily::Custom(self.upload))
+        let has_custom = self.caps.architecture != Architecture::Discrete && self.caps.custom_heaps;
+        has_custom.then_some(HeapFamily::Custom(self.upload))
     }
 
     /// Returns the heaps that the device grants for a preference, most preferred first. Each is tried when those before

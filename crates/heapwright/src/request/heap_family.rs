@@ -95,13 +95,16 @@ impl HeapFamily {
     ///
     /// # Errors
     ///
-    /// Unsupported: GPU_UPLOAD without support. The errors of [`HeapMemory::check`].
+    /// Unsupported: GPU_UPLOAD or CUSTOM without support. The errors of [`HeapMemory::check`].
     pub(crate) fn check(self, caps: &DeviceCaps) -> Result<(), Error> {
         match self {
             Self::Type(HeapType::GpuUpload) if !caps.gpu_upload_heaps => {
                 Err(Error::unsupported("GPU_UPLOAD heaps (require GPUUploadHeapSupported)"))
             }
             Self::Type(_) => Ok(()),
+            Self::Custom(_) if !caps.custom_heaps => {
+                Err(Error::unsupported("CUSTOM heaps (require ComputeOnlyCustomHeapSupported)"))
+            }
             Self::Custom(memory) => memory.check(caps),
         }
     }

@@ -165,6 +165,16 @@ pub enum Eviction {
     Moves,
 }
 
+/// What a compute-only device has beyond Direct3D 12's Core 1.0 feature level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ComputeOnly {
+    /// `ComputeOnlyCustomHeapSupported`: heaps of type CUSTOM.
+    pub custom_heaps: bool,
+    /// `ComputeOnlyWriteWatchSupported`: heaps with the flag ALLOW_WRITE_WATCH. `GetWriteWatch`, which reads what it watches, is
+    /// Windows' own and not simulated.
+    pub write_watch: bool,
+}
+
 /// The capabilities of a driver, most of which determine the results of `CheckFeatureSupport`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DriverCaps {
@@ -188,6 +198,8 @@ pub(crate) struct DriverCaps {
     /// Whether the driver is as old as D3D12 itself. Devices then provide `ID3D12Device` alone, with the features and
     /// flags of the first D3D12.
     pub(crate) is_first_generation: bool,
+    /// For a compute-only device (Microsoft's *The Direct3D 12 Core 1.0 Feature Level*): it has buffers alone.
+    pub(crate) compute_only: Option<ComputeOnly>,
     /// Whether operating system and driver notify of advisable trims (DirectX-Specs, periodic trim notifications).
     pub(crate) trim_notifications: bool,
     /// `D3D12_TILED_RESOURCES_TIER`, 0 to 4. Tier 0 has no tiles. From tier 2 on, null tiles read as zero; from tier 3

@@ -6,12 +6,16 @@ use super::Refusal;
 use crate::ddi::DriverCaps;
 
 /// Returns the highest feature level of a device with these caps: 12_1, or 11_1 without tiled resources tier 2, which
-/// 12_0 requires.
+/// 12_0 requires, or 1_0_CORE of a compute-only device.
 ///
 /// What else the levels require, every device has: resource binding tier 2, and features of shaders and of the
 /// rasterizer, which nothing executes.
 pub(crate) fn highest(caps: &DriverCaps) -> D3D_FEATURE_LEVEL {
-    if caps.tiled_resources_tier >= 2 { D3D_FEATURE_LEVEL_12_1 } else { D3D_FEATURE_LEVEL_11_1 }
+    match caps.tiled_resources_tier {
+        _ if caps.compute_only.is_some() => D3D_FEATURE_LEVEL_1_0_CORE,
+        2.. => D3D_FEATURE_LEVEL_12_1,
+        _ => D3D_FEATURE_LEVEL_11_1,
+    }
 }
 
 /// Checks the minimum feature level requested by an application for a device with these caps.
@@ -34,7 +38,7 @@ pub(crate) fn check_minimum(level: D3D_FEATURE_LEVEL, caps: &DriverCaps) -> Resu
         {
             Ok(())
         }
-        D3D_FEATURE_LEVEL_12_0 | D3D_FEATURE_LEVEL_12_1 | D3D_FEATURE_LEVEL_12_2.. => Err(Refusal::new(
+        D3D_FEATURE_LEVEL_11_0 | D3D_FEATURE_LEVEL_11_1 | D3D_FEATURE_LEVEL_12_0.. => Err(Refusal::new(
             DXGI_ERROR_UNSUPPORTED,
             format!("feature level {level:#x} is not supported; the highest supported is {highest:#x}"),
         )),

@@ -238,6 +238,7 @@ fn check_flags(
         ))
         .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS));
     }
+    check_compute_only(flags, caps)?;
     let is_cpu_accessible = memory.cpu_page_property != CpuPageProperty::NotAvailable;
     // The flag's other rule is about heaps that are visible on several nodes, and the device has one.
     let needs_custom = flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0 && is_cpu_accessible;
@@ -261,14 +262,29 @@ fn check_flags(
         ));
     }
     for (flag, name) in MISSING_FLAGS {
-        if flags & flag != 0 {
+        // On compute-only devices it was checked above.
+        let is_watch = flag == D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH && caps.compute_only.is_some();
+        if flags & flag != 0 && !is_watch {
             return Err(Refusal::not_implemented(name));
         }
     }
-    match flags & !KNOWN_FLAGS {
+    match flags & !(KNOWN_FLAGS | D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH) {
         0 => Ok(()),
         unknown => Err(Refusal::invalid(format!("unknown heap flag bits {unknown:#x}"))
             .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS)),
+    }
+}
+
+/// Refuses the flags that a compute-only device does not have.
+fn check_compute_only(flags: D3D12_HEAP_FLAGS, caps: &DriverCaps) -> Result<(), Refusal> {
+    let Some(compute_only) = caps.compute_only else { return Ok(()) };
+    let refused = D3D12_HEAP_FLAG_HARDWARE_PROTECTED
+        | D3D12_HEAP_FLAG_ALLOW_DISPLAY
+        | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS
+        | if compute_only.write_watch { 0 } else { D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH };
+    match flags & refused {
+        0 => Ok(()),
+        refused => Err(Refusal::invalid(format!("a compute-only device has no heap flags {refused:#x}"))),
     }
 }
 
@@ -285,6 +301,12 @@ fn check_properties(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Re
     }
     if properties.Type != D3D12_HEAP_TYPE_CUSTOM {
         return check_abstract_type(properties, caps);
+    }
+    if caps.compute_only.is_some_and(|compute_only| !compute_only.custom_heaps) {
+        return Err(Refusal::invalid(
+            "a compute-only device without ComputeOnlyCustomHeapSupported has no heaps of type CUSTOM",
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE));
     }
     check_custom(properties, caps)
 }

@@ -8,7 +8,7 @@ use crate::gpu::{
 };
 use heapwright_d3d12::*;
 use heapwright_runtime::exports::{CreateDXGIFactory2, D3D12CreateDevice};
-use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
+use heapwright_runtime::{ComputeOnly, DeviceOptions, HostProfile, Instance};
 use windows_core::{HRESULT, Interface};
 
 fn buffer(width: u64) -> D3D12_RESOURCE_DESC {
@@ -319,4 +319,64 @@ fn objects_report_their_destruction() {
         drop(notifier);
         assert_eq!(counts, [1, 0]);
     }
+}
+
+/// Microsoft's page on the Core 1.0 feature level: buffers alone, and no CUSTOM heaps or write watch unless the device says so.
+#[test]
+fn a_compute_only_device_has_buffers_alone() {
+    let base = HostProfile::find("compute-only").expect("a profile of that name");
+    assert!(HostProfile::all().iter().all(|profile| profile.compute_only.is_none()), "programs ask for GPUs");
+    for (custom_heaps, write_watch) in [(true, true), (false, false)] {
+        let compute_only = Some(ComputeOnly { custom_heaps, write_watch });
+        let device = Instance::open(&HostProfile { compute_only, ..*base }).expect("a fresh instance").device;
+        let (result, options) =
+            feature(&device, D3D12_FEATURE_D3D12_OPTIONS19, D3D12_FEATURE_DATA_D3D12_OPTIONS19::default());
+        assert_eq!((result, options.ComputeOnlyCustomHeapSupported.as_bool()), (S_OK, custom_heaps));
+        let (result, options) =
+            feature(&device, D3D12_FEATURE_D3D12_OPTIONS20, D3D12_FEATURE_DATA_D3D12_OPTIONS20::default());
+        assert_eq!((result, options.ComputeOnlyWriteWatchSupported.as_bool()), (S_OK, write_watch));
+
+        let levels = [D3D_FEATURE_LEVEL_1_0_CORE, D3D_FEATURE_LEVEL_11_0];
+        let asked = D3D12_FEATURE_DATA_FEATURE_LEVELS {
+            NumFeatureLevels: 2,
+            pFeatureLevelsRequested: levels.as_ptr(),
+            MaxSupportedFeatureLevel: 0,
+        };
+        let (_, answer) = feature(&device, D3D12_FEATURE_FEATURE_LEVELS, asked);
+        assert_eq!(answer.MaxSupportedFeatureLevel, D3D_FEATURE_LEVEL_1_0_CORE);
+
+        let expected = |is_valid: bool| if is_valid { S_OK } else { E_INVALIDARG };
+        let heap = |properties, flags| {
+            let desc = D3D12_HEAP_DESC {
+                Properties: properties,
+                Flags: flags,
+                ..heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 16)
+            };
+            create_heap(&device, &desc).err().unwrap_or(S_OK)
+        };
+        let custom = D3D12_HEAP_PROPERTIES {
+            CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+            MemoryPoolPreference: D3D12_MEMORY_POOL_L0,
+            ..of_type(D3D12_HEAP_TYPE_CUSTOM)
+        };
+        assert_eq!(heap(custom, D3D12_HEAP_FLAG_NONE), expected(custom_heaps));
+        let default = of_type(D3D12_HEAP_TYPE_DEFAULT);
+        assert_eq!(heap(default, D3D12_HEAP_FLAG_NONE), S_OK);
+        assert_eq!(heap(default, D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH), expected(write_watch));
+        assert_eq!(heap(default, D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS), E_INVALIDARG);
+
+        let made = |desc: &D3D12_RESOURCE_DESC| {
+            let state = D3D12_RESOURCE_STATE_COMMON;
+            committed(&device, default, D3D12_HEAP_FLAG_NONE, desc, state).err().map_or(S_OK, |e| e.code())
+        };
+        assert_eq!(made(&buffer_desc(1000, D3D12_RESOURCE_FLAG_NONE)), S_OK);
+        assert_eq!(made(&texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [64, 64])), E_INVALIDARG);
+        let support =
+            D3D12_FEATURE_DATA_FORMAT_SUPPORT { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
+        assert_eq!(feature(&device, D3D12_FEATURE_FORMAT_SUPPORT, support).1.Support1, 0);
+    }
+    let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance").device;
+    let (_, options) =
+        feature(&gpu, D3D12_FEATURE_D3D12_OPTIONS19, D3D12_FEATURE_DATA_D3D12_OPTIONS19::default());
+    assert!(!options.ComputeOnlyCustomHeapSupported.as_bool(), "a GPU is not compute-only");
 }

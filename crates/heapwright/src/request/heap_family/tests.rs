@@ -1,7 +1,7 @@
 //! Heap families on every simulated GPU.
 
 use heapwright_d3d12::*;
-use heapwright_runtime::{HostProfile, Instance};
+use heapwright_runtime::{ComputeOnly, HostProfile, Instance, SegmentProfile};
 
 use super::*;
 use crate::{Architecture, ByteSize, DeviceCaps, HeapType, SegmentGroup, VideoMemoryInfo, buffer_desc};
@@ -295,6 +295,27 @@ fn uma_without_gpu_upload_heaps_grants_a_custom_heap_of_the_same_memory() {
         let (_heap, charge) =
             create_heap(&gpu, families.properties(first.family)).expect("the device supports it");
         assert_eq!(charge, charged_to(SegmentGroup::Local), "{name}");
+    }
+}
+
+/// CUSTOM heaps are a feature of a compute-only device, and no heap type falls back to them without it.
+#[test]
+fn compute_only_devices_have_custom_heaps_if_they_say_so() {
+    let base = HostProfile::find("compute-only").expect("a profile of that name");
+    for custom_heaps in [true, false] {
+        let compute_only = Some(ComputeOnly { custom_heaps, write_watch: false });
+        let architecture = heapwright_runtime::Architecture::Uma;
+        let non_local = SegmentProfile::EMPTY;
+        let profile = HostProfile { compute_only, architecture, non_local, ..*base };
+        let gpu = Instance::open(&profile).expect("the instance opens");
+        let caps = DeviceCaps::query(&gpu.device).expect("the device has caps");
+        assert_eq!(caps.custom_heaps, custom_heaps);
+        let family = HeapFamily::Custom(HeapMemory::of(HeapType::Readback, caps.architecture));
+        assert_eq!(family.check(&caps).is_ok(), custom_heaps);
+        let created = create_heap(&gpu, family.properties(NodeMasks::default()));
+        assert_eq!(created.is_ok(), custom_heaps, "{:?}", created.err());
+        let families = families(&gpu, &DeviceCaps { gpu_upload_heaps: false, ..caps }, true);
+        assert_eq!(families.of(HeapType::GpuUpload, true).is_some(), custom_heaps);
     }
 }
 

@@ -6,6 +6,7 @@ use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 
 use super::Device_Impl;
+use crate::ddi::DriverCaps;
 use crate::format::{FormatKind, FormatProperties, properties};
 use crate::rules::commands::barriers;
 use crate::rules::{Refusal, SdkVersion, byte_offset_views, feature_level};
@@ -52,9 +53,9 @@ impl Device_Impl {
                 D3D12_FEATURE_FEATURE_LEVELS => {
                     exchange(data, size, |data| feature_levels(data, feature_level::highest(&caps)))
                 }
-                D3D12_FEATURE_FORMAT_SUPPORT => exchange(data, size, format_support),
+                D3D12_FEATURE_FORMAT_SUPPORT => exchange(data, size, |data| format_support(data, &caps)),
                 D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS => {
-                    exchange(data, size, |data| quality_levels(data, caps.tiled_resources_tier))
+                    exchange(data, size, |data| quality_levels(data, &caps))
                 }
                 D3D12_FEATURE_FORMAT_INFO => exchange(data, size, format_info),
                 D3D12_FEATURE_SHADER_MODEL => exchange(data, size, shader_model),
@@ -99,16 +100,17 @@ impl Device_Impl {
                 // requires: logic operations since 11_1, additional formats of typed loads (which FORMAT_SUPPORT
                 // reports) since 12_0, rasterizer ordered views and conservative rasterization since 12_1.
                 D3D12_FEATURE_D3D12_OPTIONS => D3D12_FEATURE_DATA_D3D12_OPTIONS {
-                    OutputMergerLogicOp: true.into(),
-                    TypedUAVLoadAdditionalFormats: true.into(),
+                    OutputMergerLogicOp: caps.compute_only.is_none().into(),
+                    TypedUAVLoadAdditionalFormats: caps.compute_only.is_none().into(),
                     ROVsSupported: is_12_1.into(),
                     ConservativeRasterizationTier: if is_12_1 {
                         D3D12_CONSERVATIVE_RASTERIZATION_TIER_1
                     } else {
                         D3D12_CONSERVATIVE_RASTERIZATION_TIER_NOT_SUPPORTED
                     },
-                    // GPUs of heap tier 2 have binding tier 3, older ones tier 2.
+                    // GPUs of heap tier 2 have binding tier 3, older ones tier 2, and compute-only devices tier 1.
                     ResourceBindingTier: match caps.resource_heap_tier {
+                        _ if caps.compute_only.is_some() => D3D12_RESOURCE_BINDING_TIER_1,
                         1 => D3D12_RESOURCE_BINDING_TIER_2,
                         _ => D3D12_RESOURCE_BINDING_TIER_3,
                     },
@@ -158,12 +160,21 @@ impl Device_Impl {
                     ManualWriteTrackingResourceSupported: self.options().manual_write_tracking.into(),
                 },
                 D3D12_FEATURE_D3D12_OPTIONS20 => D3D12_FEATURE_DATA_D3D12_OPTIONS20 {
-                    ComputeOnlyWriteWatchSupported: false.into(),
+                    ComputeOnlyWriteWatchSupported: caps
+                        .compute_only
+                        .is_some_and(|compute_only| compute_only.write_watch)
+                        .into(),
                     RecreateAtTier: if caps.has_recreate_at() {
                         D3D12_RECREATE_AT_TIER::from(caps.recreate_at_tier)
                     } else {
                         D3D12_RECREATE_AT_TIER_NOT_SUPPORTED
                     },
+                },
+                D3D12_FEATURE_D3D12_OPTIONS19 => D3D12_FEATURE_DATA_D3D12_OPTIONS19 {
+                    ComputeOnlyCustomHeapSupported: caps
+                        .compute_only
+                        .is_some_and(|compute_only| compute_only.custom_heaps)
+                        .into(),
                 },
                 D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => D3D12_FEATURE_DATA_TIGHT_ALIGNMENT {
                     SupportTier: if caps.has_tight_alignment() {
@@ -204,7 +215,6 @@ impl Device_Impl {
                 D3D12_FEATURE_D3D12_OPTIONS14 => D3D12_FEATURE_DATA_D3D12_OPTIONS14 {},
                 D3D12_FEATURE_D3D12_OPTIONS15 => D3D12_FEATURE_DATA_D3D12_OPTIONS15 {},
                 D3D12_FEATURE_D3D12_OPTIONS18 => D3D12_FEATURE_DATA_D3D12_OPTIONS18 {},
-                D3D12_FEATURE_D3D12_OPTIONS19 => D3D12_FEATURE_DATA_D3D12_OPTIONS19 {},
                 D3D12_FEATURE_D3D12_OPTIONS21 => D3D12_FEATURE_DATA_D3D12_OPTIONS21 {},
             }
         }
@@ -301,7 +311,7 @@ fn format_info(data: &mut D3D12_FEATURE_DATA_FORMAT_INFO) -> Result<(), Refusal>
 }
 
 /// Returns the format support flags.
-fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Refusal> {
+fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT, caps: &DriverCaps) -> Result<(), Refusal> {
     if data.Format == DXGI_FORMAT_UNKNOWN {
         // The support of buffers without a format.
         data.Support1 = D3D12_FORMAT_SUPPORT1_BUFFER;
@@ -314,6 +324,10 @@ fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Re
         // As on Windows for optional formats that a device does not support.
         return Err(Refusal::new(E_FAIL, format!("the device does not support {}", format.name)));
     }
+    if caps.compute_only.is_some() {
+        // Neither textures nor typed buffers.
+        return Ok(());
+    }
     let support = format.support();
     (data.Support1, data.Support2) = (support.support1, support.support2);
     Ok(())
@@ -322,7 +336,7 @@ fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Re
 /// Returns the number of quality levels for a format and a sample count; 0 if unsupported.
 fn quality_levels(
     data: &mut D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS,
-    tiled_resources_tier: u8,
+    caps: &DriverCaps,
 ) -> Result<(), Refusal> {
     // Windows, by vkd3d-proton's tests/d3d12_device.c, test_multisample_quality_levels: a sample count of 0 returns
     // E_FAIL and no levels, 1 has one level for every format, and invalid counts have no levels. Treating counts above
@@ -339,9 +353,10 @@ fn quality_levels(
     let tiled = data.Flags & D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE != 0;
     let format = known_format(data.Format)?;
     let can_be_tiled =
-        tiled_resources_tier > 0 && format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED != 0;
+        caps.tiled_resources_tier > 0 && format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED != 0;
     data.NumQualityLevels = match data.SampleCount {
         _ if tiled && !can_be_tiled => 0,
+        _ if caps.compute_only.is_some() => 0,
         1 => 1,
         count => format.quality_levels(count),
     };

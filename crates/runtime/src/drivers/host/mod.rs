@@ -91,6 +91,7 @@ impl HostBackend {
                 l1_memory_fully_cpu_accessible: on_uma || profile.l1_memory_fully_cpu_accessible,
                 developer_mode: profile.developer_mode,
                 is_first_generation: profile.is_first_generation,
+                compute_only: profile.compute_only,
                 trim_notifications: profile.has_trim_notifications,
                 tiled_resources_tier: profile.tiled_resources_tier,
                 standard_swizzle: profile.has_standard_swizzle,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use heapwright_core::placement::HeapCosts;
 use heapwright_core::{Alignment, ByteSize};
 
-use crate::ddi::Architecture;
+use crate::ddi::{Architecture, ComputeOnly};
 
 /// A simulated GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct HostProfile {
     /// Whether the device is that of the first D3D12: it has `ID3D12Device` and no numbered interface, returns
     /// E_INVALIDARG for every later feature, and knows none of the later heap and resource flags.
     pub is_first_generation: bool,
+    /// For a compute-only device, of Direct3D 12's Core 1.0 feature level; `None` for a GPU. Such a device has buffers alone.
+    pub compute_only: Option<ComputeOnly>,
     /// Whether the device supports callbacks for trim notifications (`ID3D12Device15`); otherwise it returns E_NOTIMPL.
     pub has_trim_notifications: bool,
     /// Whether programs that open the profile by name should use its adapter.
@@ -138,6 +140,7 @@ const DISCRETE: HostProfile = HostProfile {
     ddi_version: 121,
     developer_mode: true,
     is_first_generation: false,
+    compute_only: None,
     has_trim_notifications: true,
     has_adapter: true,
     local: SegmentProfile::of_gib(16),
@@ -251,8 +254,21 @@ static PROFILES: [HostProfile; 10] = [
     },
 ];
 
+/// A compute-only device, which programs that ask for a GPU never get.
+static COMPUTE_ONLY: HostProfile = HostProfile {
+    name: "compute-only",
+    description: "compute-only device, 8 GiB, with CUSTOM heaps and write watch, of feature level 1_0_CORE",
+    device_id: 11,
+    tiled_resources_tier: 0,
+    has_cross_adapter_row_major: false,
+    compute_only: Some(ComputeOnly { custom_heaps: true, write_watch: true }),
+    local: SegmentProfile::of_gib(8),
+    non_local: SegmentProfile::of_gib(8),
+    ..DISCRETE
+};
+
 impl HostProfile {
-    /// Returns all profiles; the first is the default.
+    /// Returns all profiles of GPUs; the first is the default.
     #[must_use]
     pub fn all() -> &'static [Self] {
         &PROFILES
@@ -311,6 +327,6 @@ impl HostProfile {
     /// Returns the profile with the given name, or `None` if there is none.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
-        PROFILES.iter().find(|profile| profile.name == name)
+        PROFILES.iter().chain([&COMPUTE_ONLY]).find(|profile| profile.name == name)
     }
 }

@@ -213,6 +213,7 @@ impl VulkanBackend {
                 // Vulkan requires no such mode.
                 developer_mode: true,
                 is_first_generation: false,
+                compute_only: None,
                 trim_notifications: false,
                 tiled_resources_tier: 3,
                 standard_swizzle: false,

@@ -105,6 +105,11 @@ pub(crate) fn check_castable(
         )));
     }
     match desc.Dimension {
+        D3D12_RESOURCE_DIMENSION_TEXTURE1D..=D3D12_RESOURCE_DIMENSION_TEXTURE3D
+            if caps.compute_only.is_some() =>
+        {
+            Err(Refusal::invalid("a compute-only device has no textures, only buffers"))
+        }
         D3D12_RESOURCE_DIMENSION_BUFFER => {
             buffer::check(desc, castable_formats, caps, options).map(Resource::Buffer)
         }
