@@ -241,14 +241,14 @@ impl TransientResources {
             }
             Barrier::Transition { resource: id, before, after } => {
                 let resource = self.described(id);
-                let layout = |state| layout_of(resource, state, queue, self.states.is_direct[id.0]);
-                let after_scope = Scope::of(resource, after);
+                let layout = |state| layout_of(resource, state, queue, self.states.users[id.0]);
+                let after_scope = Scope::of(resource, after, queue);
                 let (before_scope, layout_before, discards) = match before {
                     // Behind the end of a submission, memory is visible to all accesses that the layout allows.
                     Before::State { state, is_used: false } if layout(state) == layout(after) => return,
                     Before::State { state, is_used: false } => (Scope::NONE, layout(state), false),
                     Before::State { state, is_used: true } => {
-                        (Scope::of(resource, state), layout(state), false)
+                        (Scope::of(resource, state, queue), layout(state), false)
                     }
                     Before::Undefined { discards, memory } => {
                         let scope = Scope { sync: memory.released.and(memory.acquired).sync, ..Scope::NONE };
@@ -260,8 +260,8 @@ impl TransientResources {
             Barrier::Writes { state, .. } if state & ORDERED_WRITES != 0 => {}
             Barrier::Writes { resource: id, state } => {
                 let resource = self.described(id);
-                let layout = layout_of(resource, state, queue, self.states.is_direct[id.0]);
-                self.push(groups, id, [Scope::of(resource, state); 2], [layout; 2], false);
+                let layout = layout_of(resource, state, queue, self.states.users[id.0]);
+                self.push(groups, id, [Scope::of(resource, state, queue); 2], [layout; 2], false);
             }
         }
     }

@@ -5,7 +5,8 @@ use heapwright_core::aliasing::frame::{
 };
 use heapwright_d3d12::*;
 
-use super::states::{WRITE_STATES, permits};
+use super::scopes::permits;
+use super::states::WRITE_STATES;
 use crate::{ClearValue, Error};
 
 /// Passes on queues, and the resources that they use.

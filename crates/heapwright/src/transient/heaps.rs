@@ -10,10 +10,13 @@ use heapwright_core::aliasing::frame::{
 };
 use heapwright_core::placement::PlacementRequest;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
+use heapwright_d3d12::sdk_619::{D3D12_FEATURE_BARRIER_LAYOUT, D3D12_FEATURE_DATA_BARRIER_LAYOUT};
 use heapwright_d3d12::*;
 
 use super::frame::{Resource, TransientFrame, malformed};
+use super::scopes::SHARED_READS;
 use super::states::{FrameStates, PassRecord, derive};
+use crate::caps::ask;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
 use crate::error::Refusal;
 use crate::heaps::{HeapKinds, HeapRequest, PlacedRange};
@@ -34,6 +37,8 @@ pub struct TransientHeaps {
     allocator: ResourceAllocator,
     requirements: RequirementsQuery,
     barriers: BarrierModel,
+    /// Whether the device has the layout in which direct and compute queues read.
+    has_shared_reads: bool,
     pools: Vec<(HeapKind, Pool)>,
     last: Option<Arc<TransientResources>>,
 }
@@ -70,8 +75,9 @@ impl TransientHeaps {
         let requirements = RequirementsQuery::new(allocator.device(), &inner.heaps.caps, options);
         let barriers =
             if has_enhanced_barriers(&inner.heaps) { BarrierModel::Enhanced } else { BarrierModel::Legacy };
+        let has_shared_reads = has_shared_reads(allocator.device());
         let allocator = allocator.clone();
-        Self { allocator, requirements, barriers, pools: Vec::new(), last: None }
+        Self { allocator, requirements, barriers, has_shared_reads, pools: Vec::new(), last: None }
     }
 
     /// Uses legacy barriers even if the device has enhanced ones: for programs whose passes have legacy barriers of the
@@ -124,7 +130,7 @@ impl TransientHeaps {
         if let Some(&(resource, reason)) = plan.not_aliased.iter().find(|(_, reason)| reason.is_mistake()) {
             return Err(mistake(resource, reason));
         }
-        let states = derive(frame, &plan, &core.order())?;
+        let states = derive(frame, &plan, &core.order(), self.has_shared_reads)?;
         // A frame without resources has a heap of no bytes.
         let planned = plan.heaps.iter().filter(|heap| !heap.size.is_zero());
         let heaps = planned.map(|heap| self.memory(frame, heap)).collect::<Result<Vec<_>, Error>>()?;
@@ -221,6 +227,20 @@ fn has_enhanced_barriers(heaps: &HeapKinds) -> bool {
     let list: windows_core::Result<ID3D12GraphicsCommandList7> =
         unsafe { device.CreateCommandList1(0, D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_FLAG_NONE) };
     list.is_ok()
+}
+
+/// Returns whether direct and compute lists know the layout in which both read.
+#[inline]
+fn has_shared_reads(device: &ID3D12Device) -> bool {
+    [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE].into_iter().all(|list_type| {
+        let mut data = D3D12_FEATURE_DATA_BARRIER_LAYOUT {
+            CommandListType: list_type,
+            Layout: SHARED_READS,
+            Supported: false.into(),
+        };
+        ask(device, D3D12_FEATURE_BARRIER_LAYOUT, &mut data);
+        data.Supported.as_bool()
+    })
 }
 
 #[inline]

@@ -8,6 +8,52 @@ use heapwright_d3d12::*;
 
 use super::frame::Resource;
 
+/// Returns the states that command lists of a queue may use.
+#[inline]
+fn permitted(queue: QueueKind) -> D3D12_RESOURCE_STATES {
+    let copies = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
+    match queue {
+        QueueKind::Direct => !D3D12_RESOURCE_STATE_COMMON,
+        QueueKind::Compute => {
+            copies
+                | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
+                | D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE
+                | D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT
+                | D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER
+                | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE
+        }
+        QueueKind::Copy => copies,
+    }
+}
+
+/// Returns whether command lists of a queue may use a state.
+#[inline]
+pub(super) fn permits(queue: QueueKind, state: D3D12_RESOURCE_STATES) -> bool {
+    state & !permitted(queue) == 0
+}
+
+/// The queues that use a resource, by which its layouts are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Users {
+    /// Direct queues alone: some hardware changes between layouts for them faster.
+    Direct,
+    /// Others, too.
+    Any,
+    /// Direct and compute queues, on a device with a layout in which both read.
+    SharedReads,
+}
+
+impl Users {
+    #[inline]
+    pub(super) fn of(mut queues: impl Iterator<Item = QueueKind>, has_shared_reads: bool) -> Self {
+        match queues.all(|queue| queue == QueueKind::Direct) {
+            true => Self::Direct,
+            false if has_shared_reads => Self::SharedReads,
+            false => Self::Any,
+        }
+    }
+}
+
 /// The commands that a barrier waits for or blocks, and their accesses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Scope {
@@ -20,12 +66,16 @@ impl Scope {
     pub(super) const NONE: Self =
         Self { sync: D3D12_BARRIER_SYNC_NONE, access: D3D12_BARRIER_ACCESS_NO_ACCESS };
 
-    /// Returns the scope of all uses of a resource in a state.
+    /// Returns the scope of all uses of a resource in a state that command lists of a queue may have.
     #[inline]
-    pub(super) fn of(resource: &Resource, state: D3D12_RESOURCE_STATES) -> Self {
+    pub(super) fn of(resource: &Resource, state: D3D12_RESOURCE_STATES, queue: QueueKind) -> Self {
         let state = relevant(resource, state);
         if state == D3D12_RESOURCE_STATE_COMMON {
             return Self { sync: D3D12_BARRIER_SYNC_ALL, access: D3D12_BARRIER_ACCESS_COMMON };
+        }
+        let state = state & permitted(queue);
+        if state == D3D12_RESOURCE_STATE_COMMON {
+            return Self::NONE;
         }
         (SCOPES.iter())
             .filter(|(bit, _, _)| state & bit != 0)
@@ -104,20 +154,19 @@ const SCOPES: [(D3D12_RESOURCE_STATES, D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS)
     ),
 ];
 
-/// Returns the layout of a texture in a state, for barriers on a queue. `is_direct` says that no other queue uses it: some
-/// hardware changes between layouts for direct queues alone faster.
+/// Returns the layout of a texture in a state, for barriers on a queue.
 #[inline]
 pub(super) fn layout_of(
     resource: &Resource,
     state: D3D12_RESOURCE_STATES,
     queue: QueueKind,
-    is_direct: bool,
+    users: Users,
 ) -> D3D12_BARRIER_LAYOUT {
     // Both have one layout for all uses.
     if resource.decays() || queue == QueueKind::Copy {
         return D3D12_BARRIER_LAYOUT_COMMON;
     }
-    let for_queues = |direct, all| if is_direct { direct } else { all };
+    let for_queues = |direct, all| if users == Users::Direct { direct } else { all };
     match relevant(resource, state) {
         D3D12_RESOURCE_STATE_COMMON => D3D12_BARRIER_LAYOUT_COMMON,
         D3D12_RESOURCE_STATE_RENDER_TARGET => D3D12_BARRIER_LAYOUT_RENDER_TARGET,
@@ -147,8 +196,19 @@ pub(super) fn layout_of(
             for_queues(D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ, D3D12_BARRIER_LAYOUT_GENERIC_READ)
         }
         // Depth, resolves and shading rates are read on direct queues only.
+        _ if users == Users::SharedReads => SHARED_READS,
         _ => D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ,
     }
+}
+
+/// The layout of reads that only direct queues have, in which compute queues read, too.
+pub(super) const SHARED_READS: D3D12_BARRIER_LAYOUT =
+    D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE;
+
+/// Returns whether a compute queue may find a texture in a state that it does not permit, because the layout is for both.
+#[inline]
+pub(super) fn is_read_by_both(resource: &Resource, state: D3D12_RESOURCE_STATES, users: Users) -> bool {
+    !resource.is_buffer() && layout_of(resource, state, QueueKind::Compute, users) == SHARED_READS
 }
 
 /// Returns a state without the bits that do not apply to the resource: GENERIC_READ has those of buffers and of textures.

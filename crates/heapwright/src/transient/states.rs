@@ -14,8 +14,8 @@ use heapwright_core::aliasing::frame::{
 };
 use heapwright_d3d12::*;
 
-use super::frame::TransientFrame;
-use super::scopes::{Scope, layout_of};
+use super::frame::{Resource, TransientFrame};
+use super::scopes::{Scope, Users, is_read_by_both, layout_of, permits};
 use crate::{Error, InitialState};
 
 /// States in which a resource is written.
@@ -27,25 +27,6 @@ pub(super) const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_REND
     | D3D12_RESOURCE_STATE_RESOLVE_DEST;
 
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
-
-/// Returns whether command lists of a queue may use a state.
-#[inline]
-pub(super) fn permits(queue: QueueKind, state: D3D12_RESOURCE_STATES) -> bool {
-    let copies = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
-    let permitted = match queue {
-        QueueKind::Direct => return true,
-        QueueKind::Compute => {
-            copies
-                | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
-                | D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE
-                | D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT
-                | D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER
-                | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE
-        }
-        QueueKind::Copy => copies,
-    };
-    state & !permitted == 0
-}
 
 /// A barrier that a pass needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,8 +95,8 @@ pub(super) struct PassRecord {
 pub(super) struct FrameStates {
     /// The state or layout in which each resource is created.
     pub(super) initial: Vec<InitialState>,
-    /// Whether direct queues alone use each resource.
-    pub(super) is_direct: Vec<bool>,
+    /// The queues that use each resource.
+    pub(super) users: Vec<Users>,
     pub(super) passes: Vec<PassRecord>,
 }
 
@@ -129,12 +110,14 @@ struct At {
     may_be_skipped: bool,
 }
 
-/// Derives the barriers of a frame from its plan.
+/// Derives the barriers of a frame from its plan. `has_shared_reads` says that the device has a layout for all reads of direct
+/// queues that compute queues may use, too.
 #[inline]
 pub(super) fn derive(
     frame: &TransientFrame,
     plan: &FramePlan,
     order: &PassOrder,
+    has_shared_reads: bool,
 ) -> Result<FrameStates, Error> {
     let model = plan.barriers;
     let mut submission_of = vec![0; frame.0.passes().len()];
@@ -152,14 +135,27 @@ pub(super) fn derive(
             }
         }
     }
+    let can_share = has_shared_reads && model == BarrierModel::Enhanced;
+    let users: Vec<Users> =
+        (uses.iter()).map(|uses| Users::of(uses.iter().map(|at| at.queue), can_share)).collect();
+    for ((resource, uses), &users) in frame.0.resources().iter().zip(&mut uses).zip(&users) {
+        share_reads(resource, uses, users);
+    }
+    let walks: Vec<Walk<'_>> = (uses.iter().zip(&users).enumerate())
+        .map(|(number, (uses, &users))| Walk {
+            frame,
+            order,
+            model,
+            resource: FrameResourceId(number),
+            uses,
+            users,
+        })
+        .collect();
     let mut states = FrameStates {
         initial: Vec::with_capacity(frame.0.resources().len()),
-        is_direct: uses.iter().map(|uses| uses.iter().all(|at| at.queue == QueueKind::Direct)).collect(),
+        users: users.clone(),
         passes: vec![PassRecord::default(); frame.0.passes().len()],
     };
-    let walks: Vec<Walk<'_>> = (uses.iter().enumerate())
-        .map(|(number, uses)| Walk { frame, order, model, resource: FrameResourceId(number), uses })
-        .collect();
     let mut entries = vec![None; frame.0.resources().len()];
     // They are in the order of first passes: a resource has all its barriers when others take over its memory.
     for activation in &plan.activations {
@@ -187,19 +183,32 @@ pub(super) fn derive(
             }
         };
         let resource = &frame.0.resources()[walk.resource.0];
-        let is_direct = states.is_direct[walk.resource.0];
         let initial = match model {
             BarrierModel::Legacy => InitialState::State(entry),
             BarrierModel::Enhanced if resource.is_buffer() => {
                 InitialState::Layout(D3D12_BARRIER_LAYOUT_UNDEFINED)
             }
             BarrierModel::Enhanced => {
-                InitialState::Layout(layout_of(resource, entry, QueueKind::Direct, is_direct))
+                InitialState::Layout(layout_of(resource, entry, QueueKind::Direct, walk.users))
             }
         };
         states.initial.push(initial);
     }
     Ok(states)
+}
+
+/// Gives consecutive reads on direct and compute queues one state, if a layout exists for it and none for the states of each
+/// that both queues may use: then nothing separates them, and the compute queue need not wait for a barrier.
+#[inline]
+fn share_reads(resource: &Resource, uses: &mut [At], users: Users) {
+    let is_read = |at: &At| at.queue != QueueKind::Copy && at.state & WRITE_STATES == 0;
+    for run in uses.chunk_by_mut(|one, other| is_read(one) && is_read(other)) {
+        let all = run.iter().fold(COMMON, |all, at| all | at.state);
+        let on_both = run.iter().any(|at| at.queue != run[0].queue);
+        if on_both && is_read_by_both(resource, all, users) {
+            run.iter_mut().for_each(|at| at.state = all);
+        }
+    }
 }
 
 /// The initialisation and handover of memory in a resource's first pass.
@@ -235,6 +244,7 @@ struct Walk<'a> {
     model: BarrierModel,
     resource: FrameResourceId,
     uses: &'a [At],
+    users: Users,
 }
 
 impl Walk<'_> {
@@ -256,11 +266,11 @@ impl Walk<'_> {
         let here = |at: &&At| at.pass < pass && at.submission == submission_of[pass];
         let (mut scope, mut is_changed) = (Scope::default(), false);
         for at in self.uses.iter().rev().filter(here) {
-            scope = scope.and(self.scope(at.state));
+            scope = scope.and(self.scope(at.state, at.queue));
             for barrier in &states.passes[at.pass].end {
                 match *barrier {
                     Barrier::Transition { resource, after, .. } if resource == self.resource => {
-                        scope = scope.and(self.scope(after));
+                        scope = scope.and(self.scope(after, at.queue));
                         is_changed |= !self.is_buffer();
                     }
                     _ => {}
@@ -276,14 +286,27 @@ impl Walk<'_> {
     /// Returns the scope of the initialisation and the first use.
     #[inline]
     fn acquired(&self, first: &First) -> Scope {
-        let states =
-            self.uses.first().map(|at| at.state).into_iter().chain(first.initialised.map(|(state, _)| state));
-        states.fold(Scope::default(), |scope, state| scope.and(self.scope(state)))
+        let Some(at) = self.uses.first() else { return Scope::default() };
+        let states = [Some(at.state), first.initialised.map(|(state, _)| state)].into_iter().flatten();
+        states.fold(Scope::default(), |scope, state| scope.and(self.scope(state, at.queue)))
     }
 
     #[inline]
-    fn scope(&self, state: D3D12_RESOURCE_STATES) -> Scope {
-        Scope::of(&self.frame.0.resources()[self.resource.0], state)
+    fn scope(&self, state: D3D12_RESOURCE_STATES, queue: QueueKind) -> Scope {
+        Scope::of(self.described(), state, queue)
+    }
+
+    /// Returns whether a queue may find and leave the resource in a state.
+    #[inline]
+    fn permits(&self, queue: QueueKind, state: D3D12_RESOURCE_STATES) -> bool {
+        let is_shared =
+            || queue == QueueKind::Compute && is_read_by_both(self.described(), state, self.users);
+        permits(queue, state) || is_shared()
+    }
+
+    #[inline]
+    fn described(&self) -> &Resource {
+        &self.frame.0.resources()[self.resource.0]
     }
 
     /// Adds the resource's barriers, and returns the state in which frames begin.
@@ -377,7 +400,9 @@ impl Walk<'_> {
             if !next.iter().all(|next| self.can_begin(next, at.state)) {
                 // A queue does not permit the state, or passes use the resource at the same time.
                 let passed_on = match next {
-                    [next] if next.queue != QueueKind::Copy && permits(at.queue, next.state) => next.state,
+                    [next] if next.queue != QueueKind::Copy && self.permits(at.queue, next.state) => {
+                        next.state
+                    }
                     _ => COMMON,
                 };
                 let others = next.iter().find(|next| !self.can_begin(next, passed_on));
@@ -410,16 +435,16 @@ impl Walk<'_> {
         let Some(last) = last_lasting else {
             // Each pass finds it.
             let is_permitted =
-                |at: &At| wanted == COMMON || (at.queue != QueueKind::Copy && permits(at.queue, wanted));
+                |at: &At| wanted == COMMON || (at.queue != QueueKind::Copy && self.permits(at.queue, wanted));
             return Ok(if self.uses.iter().all(is_permitted) { wanted } else { COMMON });
         };
         let left = self.behind(last);
         // Behind a copy queue, a resource is in state COMMON whatever the last pass does.
         let can_end =
-            |state| last.queue != QueueKind::Copy && self.is_alone(last) && permits(last.queue, state);
+            |state| last.queue != QueueKind::Copy && self.is_alone(last) && self.permits(last.queue, state);
         let entry = if wanted == left || can_end(wanted) {
             wanted
-        } else if first.queue != QueueKind::Copy && permits(first.queue, left) {
+        } else if first.queue != QueueKind::Copy && self.permits(first.queue, left) {
             left
         } else if can_end(COMMON) {
             COMMON
@@ -440,18 +465,19 @@ impl Walk<'_> {
             return true;
         }
         // Queues of copies have states of their own.
-        let is_permitted = if at.queue == QueueKind::Copy { now == COMMON } else { permits(at.queue, now) };
+        let is_permitted =
+            if at.queue == QueueKind::Copy { now == COMMON } else { self.permits(at.queue, now) };
         is_permitted && (now == at.state || self.is_alone(at))
     }
 
     #[inline]
     fn is_buffer(&self) -> bool {
-        self.frame.0.resources()[self.resource.0].is_buffer()
+        self.described().is_buffer()
     }
 
     #[inline]
     fn decays(&self) -> bool {
-        self.frame.0.resources()[self.resource.0].decays()
+        self.described().decays()
     }
 
     /// Returns the state behind the submission of a use.

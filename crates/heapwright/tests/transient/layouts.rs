@@ -96,6 +96,8 @@ pub(crate) struct Layouts {
     submission: usize,
     is_copy_queue: bool,
     pub(crate) mistakes: Vec<String>,
+    /// The number of texture barriers.
+    pub(crate) textures: usize,
 }
 
 impl Layouts {
@@ -202,6 +204,7 @@ impl Layouts {
         [before, after]: Sides,
         layouts: Option<[D3D12_BARRIER_LAYOUT; 2]>,
     ) {
+        self.textures += usize::from(layouts.is_some());
         self.touch(resource, |known| {
             let found = known.layout;
             let is_unused = known.scopes == 0;

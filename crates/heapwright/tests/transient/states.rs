@@ -3,6 +3,7 @@
 use heapwright::d3d12::*;
 use heapwright::transient::{BarrierModel, PassId, QueueKind, TransientFrame, Use};
 use heapwright::{ByteSize, buffer_desc};
+use heapwright_runtime::SdkVersion;
 use windows_core::Interface;
 
 use super::world::{MODELS, Queue, World};
@@ -66,14 +67,15 @@ fn texture(flags: D3D12_RESOURCE_FLAGS, format: DXGI_FORMAT) -> D3D12_RESOURCE_D
 }
 
 /// A resource that its first pass writes in one way and state, and later passes use in others, each on one of some queues.
+/// Returns the number of texture barriers of a frame.
 fn record(
-    model: BarrierModel,
+    world: &World,
     desc: &D3D12_RESOURCE_DESC,
     (first, state): (Use, D3D12_RESOURCE_STATES),
     states: &[D3D12_RESOURCE_STATES],
     kinds: &[QueueKind],
-) {
-    let world = World::with_barriers("discrete", model);
+) -> usize {
+    let model = world.barriers;
     let mut frame = TransientFrame::new();
     let queues: Vec<_> = kinds.iter().map(|&kind| frame.add_queue(kind)).collect();
     let resource = frame.add_resource(desc, None);
@@ -95,9 +97,11 @@ fn record(
     }
     let resources = world.heaps().prepare(&frame).expect("a plan");
     assert_eq!(resources.barrier_model(), model);
+    let mut count = 0;
     for _ in 0..2 {
+        world.watch.layouts().textures = 0;
         for submission in resources.submissions() {
-            let (_commands, list) = Queue::new(&world, kinds[submission.queue.0]).list(&world);
+            let (_commands, list) = Queue::new(world, kinds[submission.queue.0]).list(world);
             for &pass in &submission.passes {
                 // SAFETY: the list is open, and it is never executed.
                 unsafe { resources.begin_pass(&list, pass) }.expect("a pass");
@@ -114,9 +118,11 @@ fn record(
             let closed = unsafe { list.Close() };
             assert!(closed.is_ok(), "{model:?}, {kinds:?}: {:#?}", world.errors());
         }
+        count = world.watch.layouts().textures;
     }
     assert_eq!(world.errors(), [""; 0], "{model:?}, {kinds:?}");
     assert_eq!(world.wrong_layouts(), [""; 0], "{model:?}, {kinds:?}");
+    count
 }
 
 #[test]
@@ -133,15 +139,63 @@ fn every_state_has_barriers_that_the_runtime_accepts() {
         ((Use::Render, D3D12_RESOURCE_STATE_RENDER_TARGET), (Use::WriteUnordered, UNORDERED));
     let (direct, both) = ([QueueKind::Direct], [QueueKind::Direct, QueueKind::Compute]);
     for model in MODELS {
-        record(model, &target, render, OF_TARGETS, &direct);
-        record(model, &target, write, OF_TARGETS, &direct);
+        let record =
+            |desc: &D3D12_RESOURCE_DESC, first, states: &[D3D12_RESOURCE_STATES], kinds: &[QueueKind]| {
+                record(&World::with_barriers("discrete", model), desc, first, states, kinds);
+            };
+        record(&target, render, OF_TARGETS, &direct);
+        record(&target, write, OF_TARGETS, &direct);
         // Layout COMMON does not allow shading rates.
-        record(model, &simultaneous, render, &OF_TARGETS[..OF_TARGETS.len() - 1], &direct);
-        record(model, &depth, (Use::Render, D3D12_RESOURCE_STATE_DEPTH_WRITE), OF_DEPTHS, &direct);
-        record(model, &buffer, write, OF_BUFFERS, &direct);
+        record(&simultaneous, render, &OF_TARGETS[..OF_TARGETS.len() - 1], &direct);
+        record(&depth, (Use::Render, D3D12_RESOURCE_STATE_DEPTH_WRITE), OF_DEPTHS, &direct);
+        record(&buffer, write, OF_BUFFERS, &direct);
         for desc in [&target, &unordered, &simultaneous, &buffer] {
-            record(model, desc, write, ON_COMPUTE, &both);
-            record(model, desc, write, ON_COMPUTE, &[QueueKind::Compute]);
+            record(desc, write, ON_COMPUTE, &both);
+            record(desc, write, ON_COMPUTE, &[QueueKind::Compute]);
         }
+    }
+}
+
+/// A direct queue reads depth as depth and in shaders, a compute queue in shaders, in turns. One layout serves both, from the SDK
+/// on that has it.
+#[test]
+fn reads_on_two_queues_share_a_layout_where_the_device_has_it() {
+    let depth = texture(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, DXGI_FORMAT_D32_FLOAT);
+    let (read, write) = (D3D12_RESOURCE_STATE_DEPTH_READ, D3D12_RESOURCE_STATE_DEPTH_WRITE);
+    let states = [read | PIXEL | NON_PIXEL, NON_PIXEL, read | PIXEL, NON_PIXEL, write];
+    let both = [QueueKind::Direct, QueueKind::Compute];
+    for (sdk, expected) in [(SdkVersion::new(617, 0), 6), (SdkVersion::new(619, 0), 3)] {
+        let world = World::of_sdk(sdk, "discrete", BarrierModel::Enhanced);
+        assert_eq!(record(&world, &depth, (Use::Render, write), &states, &both), expected, "{sdk:?}");
+    }
+    // The compute queue writes, and prepares the layout of the reads.
+    let flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+    let target = texture(flags, DXGI_FORMAT_R8G8B8A8_UNORM);
+    let states = [NON_PIXEL, PIXEL | D3D12_RESOURCE_STATE_RESOLVE_SOURCE, UNORDERED];
+    let both = [QueueKind::Compute, QueueKind::Direct];
+    for (sdk, expected) in [(SdkVersion::new(617, 0), 5), (SdkVersion::new(619, 0), 3)] {
+        let world = World::of_sdk(sdk, "discrete", BarrierModel::Enhanced);
+        let found = record(&world, &target, (Use::WriteUnordered, UNORDERED), &states, &both);
+        assert_eq!(found, expected, "{sdk:?}");
+    }
+}
+
+/// Without the layout, the queues would have to agree on one that the compute queue does not permit.
+#[test]
+fn queues_that_share_a_layout_read_at_the_same_time() {
+    for (version, is_planned) in [(617, false), (619, true)] {
+        let world = World::of_sdk(SdkVersion::new(version, 0), "discrete", BarrierModel::Enhanced);
+        let mut frame = TransientFrame::new();
+        let (direct, compute) = (frame.add_queue(QueueKind::Direct), frame.add_queue(QueueKind::Compute));
+        let desc = texture(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, DXGI_FORMAT_D32_FLOAT);
+        let depth = frame.add_resource(&desc, None);
+        let passes = [direct, direct, compute].map(|queue| frame.add_pass(queue).expect("a pass"));
+        frame.add_dependency(passes[0], passes[2]).expect("an earlier pass");
+        let states = [D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_DEPTH_READ | PIXEL, NON_PIXEL];
+        for ((pass, state), how) in passes.into_iter().zip(states).zip([Use::Render, Use::Read, Use::Read]) {
+            frame.add_use(pass, depth, how, state).expect("the state permits the use");
+        }
+        let planned = world.heaps().prepare(&frame);
+        assert_eq!(planned.is_ok(), is_planned, "SDK {version}: {:?}", planned.err());
     }
 }

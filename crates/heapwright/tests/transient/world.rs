@@ -7,8 +7,8 @@ use heapwright::d3d12::*;
 use heapwright::transient::{BarrierModel, QueueKind, TransientHeaps};
 use heapwright::{ByteSize, ResourceAllocator, ResourceAllocatorDesc};
 use heapwright_intercept::{Intercepted, intercept, method};
-use heapwright_runtime::DeviceOptions;
 use heapwright_runtime::aliasing::{AliasingTracking, Violation};
+use heapwright_runtime::{DeviceOptions, SdkVersion};
 use windows_core::Interface;
 
 use super::layouts::{Layout, Layouts};
@@ -63,8 +63,12 @@ impl World {
     }
 
     pub(crate) fn with_barriers(profile: &str, barriers: BarrierModel) -> Self {
+        Self::of_sdk(DeviceOptions::default().sdk, profile, barriers)
+    }
+
+    pub(crate) fn of_sdk(sdk: SdkVersion, profile: &str, barriers: BarrierModel) -> Self {
         let options =
-            DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), ..DeviceOptions::default() };
+            DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), sdk, ..DeviceOptions::default() };
         let gpu = OwnGpu::open(profile, options);
         let device = gpu.device.clone();
         let watch: &'static Watch = Box::leak(Box::default());
