@@ -188,6 +188,10 @@ pub enum Need {
     CrossAdapterRowMajor,
     /// `EnhancedBarriersSupported`.
     EnhancedBarriers,
+    /// `CreateByteOffsetViewsSupported`.
+    ByteOffsetViews,
+    /// The device has 2D textures of format NV12.
+    VideoFormats,
     /// `RecreateAtTier` 1 or more.
     RecreateAt,
     /// `RecreateAtTier` NOT_SUPPORTED.
@@ -227,6 +231,7 @@ mod tests {
             last = source;
         }
     }
+
     /// The section of `SOURCES.md` about differences has a row for each check of class documented, and no other.
     #[test]
     fn each_difference_is_listed() {

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use heapwright_d3d12::sdk_619::D3D12_FEATURE_DATA_D3D12_OPTIONS22;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
@@ -49,6 +50,10 @@ pub struct Caps {
     pub tiled_resources_tier: i32,
     /// `EnhancedBarriersSupported`.
     pub enhanced_barriers: bool,
+    /// `CreateByteOffsetViewsSupported`.
+    pub byte_offset_views: bool,
+    /// `D3D12_FORMAT_SUPPORT1_TEXTURE2D` of format NV12.
+    pub video_formats: bool,
     /// `RelaxedFormatCastingSupported`.
     pub relaxed_format_casting: bool,
     /// `CrossAdapterRowMajorTextureSupported`.
@@ -80,6 +85,7 @@ impl Caps {
         let options16 = device::feature::<D3D12_FEATURE_DATA_D3D12_OPTIONS16>(device).result();
         let options12: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ask(device);
         let options17: D3D12_FEATURE_DATA_D3D12_OPTIONS17 = ask(device);
+        let nv12 = D3D12_FEATURE_DATA_FORMAT_SUPPORT { Format: DXGI_FORMAT_NV12, ..Default::default() };
         // Creates a texture, since some devices do not accept a null result pointer.
         let texture =
             device::create_resource(device, Home::of(DEFAULT), &rgba(64, 64), COMMON, None).result();
@@ -93,6 +99,12 @@ impl Caps {
             write_tracking: options17.ManualWriteTrackingResourceSupported.as_bool(),
             tiled_resources_tier: options.TiledResourcesTier,
             enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),
+            byte_offset_views: ask::<D3D12_FEATURE_DATA_D3D12_OPTIONS22>(device)
+                .CreateByteOffsetViewsSupported
+                .as_bool(),
+            video_formats: device::feature_of(device, nv12)
+                .result()
+                .is_ok_and(|support| support.Support1 & D3D12_FORMAT_SUPPORT1_TEXTURE2D != 0),
             relaxed_format_casting: options12.RelaxedFormatCastingSupported.as_bool(),
             cross_adapter_row_major: options.CrossAdapterRowMajorTextureSupported.as_bool(),
             standard_swizzle: options.StandardSwizzle64KBSupported.as_bool(),
@@ -184,6 +196,10 @@ impl Context {
                 (caps.cross_adapter_row_major, "CrossAdapterRowMajorTextureSupported is FALSE")
             }
             Need::EnhancedBarriers => (caps.enhanced_barriers, "the device has no enhanced barriers"),
+            Need::ByteOffsetViews => {
+                (caps.byte_offset_views, "the device has no views of buffers by byte offsets")
+            }
+            Need::VideoFormats => (caps.video_formats, "the device has no textures of format NV12"),
             Need::RecreateAt => (caps.recreate_at_tier > 0, "the RecreateAt tier is NOT_SUPPORTED"),
             Need::NoRecreateAt => (caps.recreate_at_tier == 0, "the RecreateAt tier is above 0"),
             Need::DeviceFactory => {

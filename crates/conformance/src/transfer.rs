@@ -26,7 +26,8 @@ impl Staged {
     pub(crate) fn of(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
         let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
         let slices = if is_volume { 1 } else { desc.DepthOrArraySize };
-        let staged = Self::part(device, desc, 0, u32::from(desc.MipLevels) * u32::from(slices));
+        let planes = device::plane_count(device, desc.Format);
+        let staged = Self::part(device, desc, 0, u32::from(desc.MipLevels) * u32::from(slices) * planes);
         ensure!(staged.len < MOST, "the footprints are too large: {} bytes", staged.len);
         Ok(staged)
     }

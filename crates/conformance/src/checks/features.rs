@@ -1,12 +1,15 @@
 //! `CheckFeatureSupport`: consistency of the reported features.
 
+use heapwright_d3d12::sdk_619::*;
+use heapwright_d3d12::trim::ID3D12Device15;
 use heapwright_d3d12::*;
+use windows_core::Interface as _;
 
-use crate::answer::{Stop, ensure, failed, require, require_eq};
-use crate::check::{Check, check, validation};
+use crate::answer::{Stop, ensure, failed, require, require_eq, skipped};
+use crate::check::{Check, Need, check, validation};
 use crate::com::device;
 use crate::context::Context;
-use crate::desc::{DEFAULT, GPU_UPLOAD, KIB, MIB, buffer, buffer_heap, tight_buffer};
+use crate::desc::{COMPUTE, COPY, DEFAULT, DIRECT, GPU_UPLOAD, KIB, MIB, buffer, buffer_heap, tight_buffer};
 use crate::hresult::Named;
 
 const D3D12: &str = "Learn, ID3D12Device::CheckFeatureSupport";
@@ -16,6 +19,8 @@ const GPU_UPLOAD_CAPS: &str = "UPLOAD, How to find if GPU upload heaps are suppo
 const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
 const FORMATS: &str = "Learn, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
 const SAMPLES: &str = "Learn, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
+const OPTIONS22: &str = "DirectX-Specs, D3D12 Revised Create Views, D3D12_FEATURE_DATA_D3D12_OPTIONS22";
+const LAYOUTS: &str = "DirectX-Specs, D3D12EnhancedBarriers.md, layouts of command list types";
 const ADDRESS_BITS: &str = "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS, MaxGPUVirtualAddressBitsPerResource";
 const SIZE: &str = "Learn, ID3D12Device::CheckFeatureSupport, FeatureSupportDataSize";
 const DATA: &str = "Learn, ID3D12Device::CheckFeatureSupport, pFeatureSupportData";
@@ -162,6 +167,40 @@ pub(super) const CHECKS: &[Check] = &[
         let tier = data.RecreateAtTier;
         ensure!([0, 1].contains(&tier), "RecreateAtTier: expected 0 or 1, found {tier}");
         Ok(format!("RecreateAtTier {tier}"))
+    }),
+    check("features/options22-known", OPTIONS22, &[], |ctx| {
+        let Ok(data) = ctx.feature::<D3D12_FEATURE_DATA_D3D12_OPTIONS22>().result() else {
+            return skipped("the device does not know D3D12_FEATURE_D3D12_OPTIONS22");
+        };
+        let has_interface = ctx.device().cast::<ID3D12Device15>().is_ok();
+        let has_views = data.CreateByteOffsetViewsSupported.as_bool();
+        ensure!(has_interface || !has_views, "CreateByteOffsetViewsSupported is TRUE without ID3D12Device15");
+        Ok(format!("CreateByteOffsetViewsSupported {has_views}"))
+    }),
+    check("features/barrier-layouts-of-command-lists", LAYOUTS, &[Need::EnhancedBarriers], |ctx| {
+        let cases = [
+            (D3D12_BARRIER_LAYOUT_COMMON, [true, true, true]),
+            (D3D12_BARRIER_LAYOUT_RENDER_TARGET, [true, false, false]),
+            (D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_WRITE, [true, false, false]),
+            (D3D12_BARRIER_LAYOUT_UNORDERED_ACCESS, [true, true, false]),
+            (D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COMMON, [true, false, false]),
+            (D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_COMMON, [false, true, false]),
+        ];
+        for (layout, expected) in cases {
+            for (list_type, expected) in [DIRECT, COMPUTE, COPY].into_iter().zip(expected) {
+                let data = D3D12_FEATURE_DATA_BARRIER_LAYOUT {
+                    CommandListType: list_type,
+                    Layout: layout,
+                    ..Default::default()
+                };
+                let Ok(data) = device::feature_of(ctx.device(), data).result() else {
+                    return skipped("the device does not know D3D12_FEATURE_BARRIER_LAYOUT");
+                };
+                let what = format!("layout {layout} in lists of type {list_type}");
+                require_eq(what, data.Supported.as_bool(), expected)?;
+            }
+        }
+        Ok("as the documents list them".to_owned())
     }),
     check("features/existing-heaps-known", "Learn, D3D12_FEATURE_DATA_EXISTING_HEAPS", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_EXISTING_HEAPS = ctx.known()?;

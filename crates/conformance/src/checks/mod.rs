@@ -27,10 +27,12 @@ mod tight;
 mod tight_floor;
 mod tiles;
 mod upload;
+mod video;
+mod views;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 33] = [
+const TABLES: [&[Check]; 35] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -57,6 +59,8 @@ const TABLES: [&[Check]; 33] = [
     commands::CHECKS,
     recording::CHECKS,
     formats::CHECKS,
+    video::CHECKS,
+    views::CHECKS,
     shaders::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 pub(crate) use heapwright_d3d12::resource_desc::upgrade;
+use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
@@ -47,6 +48,9 @@ feature_data! {
     D3D12_FEATURE_DATA_D3D12_OPTIONS17 => D3D12_FEATURE_D3D12_OPTIONS17,
     D3D12_FEATURE_DATA_D3D12_OPTIONS20 => D3D12_FEATURE_D3D12_OPTIONS20,
     D3D12_FEATURE_DATA_TIGHT_ALIGNMENT => D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT,
+    D3D12_FEATURE_DATA_FORMAT_INFO => D3D12_FEATURE_FORMAT_INFO,
+    D3D12_FEATURE_DATA_BARRIER_LAYOUT => D3D12_FEATURE_BARRIER_LAYOUT,
+    D3D12_FEATURE_DATA_D3D12_OPTIONS22 => D3D12_FEATURE_D3D12_OPTIONS22,
 }
 
 /// The size of a structure as D3D12 takes it.
@@ -100,6 +104,12 @@ pub(crate) fn feature_level(
     // SAFETY: data is the feature's structure, and its pointer and count are a slice's.
     let hresult = unsafe { device.CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, start, size) };
     done("CheckFeatureSupport of FEATURE_LEVELS", hresult).map(|()| data.MaxSupportedFeatureLevel)
+}
+
+/// Returns the number of a format's planes; 1 if the device does not tell.
+pub(crate) fn plane_count(device: &ID3D12Device, format: DXGI_FORMAT) -> u32 {
+    let data = D3D12_FEATURE_DATA_FORMAT_INFO { Format: format, ..Default::default() };
+    feature_of(device, data).result().map_or(1, |data| u32::from(data.PlaneCount).max(1))
 }
 
 pub(crate) fn node_count(device: &ID3D12Device) -> u32 {

@@ -1,8 +1,11 @@
 //! Descriptor heaps of one descriptor, and views in them.
 
+use heapwright_d3d12::sdk_619::*;
+use heapwright_d3d12::trim::ID3D12Device15;
 use heapwright_d3d12::*;
+use windows_core::Interface;
 
-use super::returned;
+use super::{done, returned};
 use crate::answer::Answer;
 
 pub(crate) fn create_descriptor_heap(
@@ -14,7 +17,7 @@ pub(crate) fn create_descriptor_heap(
 }
 
 /// Returns the handle of a heap's first descriptor.
-fn start(heap: &ID3D12DescriptorHeap) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+pub(crate) fn start(heap: &ID3D12DescriptorHeap) -> D3D12_CPU_DESCRIPTOR_HANDLE {
     // SAFETY: the heap is live.
     unsafe { heap.GetCPUDescriptorHandleForHeapStart() }
 }
@@ -93,4 +96,60 @@ pub(crate) fn create_readable_view(
 ) {
     // SAFETY: the heap has one descriptor for shader resource views.
     unsafe { device.CreateShaderResourceView(resource, None, start(heap)) };
+}
+
+/// A range of a buffer's bytes, and what its elements are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ByteRange {
+    pub(crate) format: DXGI_FORMAT,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    /// The size of structures; 0 for texels and words.
+    pub(crate) stride: u32,
+    pub(crate) is_raw: bool,
+}
+
+/// Calls `ID3D12Device15::TryCreateShaderResourceView` for a range of bytes.
+pub(crate) fn try_readable_bytes(
+    device: &ID3D12Device15,
+    buffer: &ID3D12Resource,
+    range: ByteRange,
+    heap: &ID3D12DescriptorHeap,
+) -> Answer<()> {
+    let ByteRange { format, offset, size, stride, is_raw } = range;
+    let flags = if is_raw { D3D12_BUFFER_SRV_FLAG_RAW } else { D3D12_BUFFER_SRV_FLAG_NONE };
+    let range = D3D12_BUFFER_SRV_BYTE_OFFSET {
+        Offset: offset,
+        Size: size,
+        StructureByteStride: stride,
+        Flags: flags,
+    };
+    let desc = D3D12_SHADER_RESOURCE_VIEW_DESC_BYTE_OFFSET::new(format, range);
+    // SAFETY: the objects are live, the heap has one descriptor, and the description has the member of its dimension.
+    let hresult = unsafe { device.TryCreateShaderResourceView(buffer.as_raw(), desc.as_desc(), start(heap)) };
+    done("TryCreateShaderResourceView", hresult)
+}
+
+/// Calls `ID3D12Device15::TryCreateUnorderedAccessView` for a range of bytes.
+pub(crate) fn try_unordered_bytes(
+    device: &ID3D12Device15,
+    buffer: &ID3D12Resource,
+    range: ByteRange,
+    heap: &ID3D12DescriptorHeap,
+) -> Answer<()> {
+    let ByteRange { format, offset, size, stride, is_raw } = range;
+    let range = D3D12_BUFFER_UAV_BYTE_OFFSET {
+        Offset: offset,
+        Size: size,
+        StructureByteStride: stride,
+        CounterOffsetInBytes: 0,
+        Flags: if is_raw { D3D12_BUFFER_UAV_FLAG_RAW } else { D3D12_BUFFER_UAV_FLAG_NONE },
+    };
+    let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC_BYTE_OFFSET::new(format, range);
+    let no_counter = std::ptr::null_mut();
+    // SAFETY: as in try_readable_bytes.
+    let hresult = unsafe {
+        device.TryCreateUnorderedAccessView(buffer.as_raw(), no_counter, desc.as_desc(), start(heap))
+    };
+    done("TryCreateUnorderedAccessView", hresult)
 }

@@ -1,5 +1,7 @@
 //! A device and an adapter with replaced methods.
 
+use heapwright_d3d12::sdk_619::*;
+use heapwright_d3d12::trim::ID3D12Device15;
 use heapwright_d3d12::*;
 use heapwright_intercept::{Methods, intercept as replace, method};
 use windows_core::{IUnknown, Interface};
@@ -31,7 +33,8 @@ pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'
 /// Makes a device and all objects that it creates tell lies.
 pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
     recreate::intercept_tools(device, lies);
-    let device: ID3D12Device14 = device.cast().expect("the runtime has the newest device interface");
+    let newest: windows_core::Result<ID3D12Device15> = device.cast();
+    let device: ID3D12Device14 = device.cast().expect("the runtime has the metadata's newest interface");
     // SAFETY: as for an adapter.
     unsafe {
         replace(&device, lies, |methods| {
@@ -42,6 +45,10 @@ pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
             new_memory::replace(methods);
             shared_handles::replace(methods);
         });
+        // The runtime has a method table of its own for it.
+        if let Ok(newest) = newest {
+            replace(&newest, lies, |methods| replace_views(methods));
+        }
     }
 }
 
@@ -144,6 +151,39 @@ unsafe fn replace_answers(methods: &Methods<Lies>) {
                 .or(call.data.residency)
                 .unwrap_or_else(|| (call.original.Evict)(call.this, count, objects))
         });
+    }
+}
+
+/// Replaces methods that create views by byte offsets.
+unsafe fn replace_views(methods: &Methods<Lies>) {
+    // SAFETY: as above. A description whose dimension is BUFFER_BYTE_OFFSET has the member of that name.
+    unsafe {
+        let device = methods.of::<ID3D12Device15>();
+        device.replace(method!(TryCreateShaderResourceView), |call, (resource, desc, descriptor)| {
+            let ask = call.original.TryCreateShaderResourceView;
+            let by_bytes =
+                desc.as_ref().filter(|d| d.ViewDimension == D3D12_SRV_DIMENSION_BUFFER_BYTE_OFFSET);
+            let (Some(lie), Some(_)) = (call.data.byte_offset, by_bytes) else {
+                return ask(call.this, resource, desc, descriptor);
+            };
+            let mut changed = *desc.cast::<D3D12_SHADER_RESOURCE_VIEW_DESC_BYTE_OFFSET>();
+            lie(&mut changed.BufferByteOffset.Offset, &mut changed.BufferByteOffset.Size);
+            ask(call.this, resource, changed.as_desc(), descriptor)
+        });
+        device.replace(
+            method!(TryCreateUnorderedAccessView),
+            |call, (resource, counter, desc, descriptor)| {
+                let ask = call.original.TryCreateUnorderedAccessView;
+                let by_bytes =
+                    desc.as_ref().filter(|d| d.ViewDimension == D3D12_UAV_DIMENSION_BUFFER_BYTE_OFFSET);
+                let (Some(lie), Some(_)) = (call.data.byte_offset, by_bytes) else {
+                    return ask(call.this, resource, counter, desc, descriptor);
+                };
+                let mut changed = *desc.cast::<D3D12_UNORDERED_ACCESS_VIEW_DESC_BYTE_OFFSET>();
+                lie(&mut changed.BufferByteOffset.Offset, &mut changed.BufferByteOffset.Size);
+                ask(call.this, resource, counter, changed.as_desc(), descriptor)
+            },
+        );
     }
 }
 

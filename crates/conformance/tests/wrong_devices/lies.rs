@@ -133,6 +133,8 @@ with_honest! {
         pub(crate) clear_color: Option<fn(&mut f32)> = None,
         /// Changes the arguments of `CreateDepthStencilView`.
         pub(crate) depth_view: Option<fn(&mut D3D12_DEPTH_STENCIL_VIEW_DESC)> = None,
+        /// Changes the offset and size of views by byte offsets.
+        pub(crate) byte_offset: Option<fn(&mut u64, &mut u64)> = None,
         /// A valid call that is refused.
         pub(crate) refuses: Option<Refused> = None,
         /// Makes clears ignore their rectangles.

@@ -16,6 +16,7 @@ const TWIN: &str = "ALIAS, Data Inheritance, resources of the same description i
 
 const NONE: &[Need] = &[];
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
+const VIDEO: &[Need] = &[Need::Textures, Need::Footprints, Need::VideoFormats];
 const TIGHT: &[Need] = &[Need::TightAlignment];
 const TIGHT_TEXTURES: &[Need] = &[Need::TightAlignment, Need::Textures, Need::Footprints];
 
@@ -81,6 +82,7 @@ kinds! {
     "render-target", TEXTURES, render_target(120, 90);
     "unordered", TEXTURES, with_flags(texture2d(DXGI_FORMAT_R32_UINT, 64, 64), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     "simultaneous", TEXTURES, with_flags(rgba(64, 64), D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
+    "video", VIDEO, texture2d(DXGI_FORMAT_NV12, 130, 70);
     cleared:
     "depth-buffer", TEXTURES, depth_buffer(100, 80);
     "multisampled", TEXTURES, multisampled(200, 150, 4);

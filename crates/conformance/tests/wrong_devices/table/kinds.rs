@@ -86,6 +86,7 @@ wrong_for! {
     "texture-of-16-bytes": |desc| desc.Format == DXGI_FORMAT_R32G32B32A32_FLOAT;
     "texture-of-1-byte": |desc| desc.Format == DXGI_FORMAT_R8_UNORM;
     "typeless": |desc| desc.Format == DXGI_FORMAT_R16G16_TYPELESS;
+    "video": |desc| desc.Format == DXGI_FORMAT_NV12;
     "render-target": |desc| desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET != 0;
     "unordered": |desc| desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS != 0;
     "simultaneous": |desc| desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0;

@@ -15,6 +15,8 @@ mod swizzle;
 mod textures;
 mod tight;
 mod tiles;
+mod video;
+mod views;
 
 use heapwright_d3d12::*;
 
@@ -97,7 +99,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 16] = [
+const TABLES: [&[WrongDevice]; 18] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -114,6 +116,8 @@ const TABLES: [&[WrongDevice]; 16] = [
     kinds::DROPPED,
     kinds::WRONG,
     recreate::WRONG,
+    video::WRONG,
+    views::WRONG,
 ];
 
 /// Returns all wrong devices.
