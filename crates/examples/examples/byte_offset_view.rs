@@ -25,10 +25,10 @@ use heapwright::{
     buffer_desc,
 };
 
+use self::device::Argument;
+
 /// Structures in the buffer: their number and their size in bytes.
 const PARTS: [(u64, u32); 4] = [(10, 12), (7, 20), (100, 4), (3, 36)];
-
-use self::device::Argument;
 
 fn main() -> ExitCode {
     let device = match device::from_arguments(std::env::args().skip(1)) {

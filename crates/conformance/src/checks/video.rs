@@ -54,7 +54,11 @@ pub(super) const CHECKS: &[Check] = &[
             let says = device::feature_of(ctx.device(), data).implemented()?;
             let says = says.is_ok_and(|data| data.Support1 & D3D12_FORMAT_SUPPORT1_TEXTURE2D != 0);
             let is_made = ctx.commit(DEFAULT, &texture2d(format, 64, 64)).implemented()?.is_ok();
-            require_eq(format!("format {format}: TEXTURE2D, and whether a texture is created"), is_made, says)?;
+            require_eq(
+                format!("format {format}: TEXTURE2D, and whether a texture is created"),
+                is_made,
+                says,
+            )?;
             supported += u32::from(says);
         }
         Ok(format!("{supported} of {} are supported", OPTIONAL.len()))

@@ -91,7 +91,8 @@ impl ID3D12Device15_Impl for Device_Impl {
                 return Err(Refusal::invalid("pResolvedQueryData is null"));
             }
             let len = u64::from(count) * query_heap::result_size(query_type);
-            let len = usize::try_from(len).map_err(|_| Refusal::invalid("NumQueries exceeds the address space"))?;
+            let len =
+                usize::try_from(len).map_err(|_| Refusal::invalid("NumQueries exceeds the address space"))?;
             if len > 0 {
                 // Queries measure nothing, and those that were not issued have the result 0, too.
                 // SAFETY: by the COM contract, pResolvedQueryData has space for the results of NumQueries queries.
