@@ -124,6 +124,19 @@ impl PoolDesc {
                 format!("{} exceeds the maximum of 4 MiB", self.min_alignment.get()),
             );
         }
+        let levels = [
+            D3D12_RESIDENCY_PRIORITY_MINIMUM,
+            D3D12_RESIDENCY_PRIORITY_LOW,
+            D3D12_RESIDENCY_PRIORITY_NORMAL,
+            D3D12_RESIDENCY_PRIORITY_HIGH,
+            D3D12_RESIDENCY_PRIORITY_MAXIMUM,
+        ];
+        // The lower half ranks within a level.
+        let is_priority = |priority| levels.iter().any(|level| level >> 16 == priority >> 16);
+        if let Some(other) = self.residency_priority.filter(|&priority| !is_priority(priority)) {
+            let rule = format!("{other:#x} is not a D3D12_RESIDENCY_PRIORITY value");
+            return error("PoolDesc::residency_priority", rule);
+        }
         if self.multisampled && self.resources == ResourceKind::Buffers {
             return error("PoolDesc::multisampled", "must be false for pools of buffers".into());
         }

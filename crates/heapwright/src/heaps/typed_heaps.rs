@@ -20,7 +20,7 @@ use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
     Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, Limits, NewMemory, PoolHeaps,
-    Refused,
+    Refused, Suspects,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -302,7 +302,8 @@ impl TypedHeaps {
         };
         let timer = self.source.timers.of(self.desc.heap_type);
         let made = timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
-        let refused = |hresult| Refused { call: CREATE_HEAP, hresult, suspects: None };
+        let suspects = self.desc.pool.as_ref().and_then(|_| Suspects::of_pool(desc.Flags));
+        let refused = |hresult| Refused { call: CREATE_HEAP, hresult, suspects };
         let (heap, time) =
             made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
         // A manager sets the priority itself.

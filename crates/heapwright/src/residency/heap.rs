@@ -25,7 +25,7 @@ use crate::{DeviceCaps, Error, SegmentGroup};
 /// the entry and releases the reference; lists that contain it can no longer be executed. As always in D3D12, the GPU
 /// must have finished with the object when its last reference is released.
 ///
-/// If there are other references, dropping it leaves the object resident: one that the manager has evicted is made resident
+/// If there are other references, dropping it leaves the object resident and with D3D12's usual priority: one that the manager has evicted is made resident
 /// again, beyond the budget if need be, and the calling thread waits for that, but not for the GPU. Release them first to
 /// spare this. Two objects stay evicted: one that D3D12 created so (CREATE_NOT_RESIDENT), if the manager has not made it
 /// resident; and one for which the device has no memory, or, with
@@ -348,6 +348,9 @@ impl ResidencyHeap {
         let Some((manager, id)) = self.manager.take() else { return };
         if self.object.object().references() > OWN_REFERENCES {
             self.give_back(&manager, id);
+            if self.priority.is_some() || self.set_by_users().has_priority {
+                manager.device.set_priority(self.pageable(), D3D12_RESIDENCY_PRIORITY_NORMAL);
+            }
         }
         // Removed from the books first, then released. The bytes count until then, so that usage is never
         // underestimated.

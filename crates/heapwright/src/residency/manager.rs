@@ -11,7 +11,6 @@ use windows_core::{IUnknown, Interface};
 use super::budget::{Pressure, PressureLevel, PressureRegistration};
 use super::desc::{
     ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats,
-    level,
 };
 use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
@@ -452,11 +451,7 @@ impl ResidencyManager {
         priority: Option<D3D12_RESIDENCY_PRIORITY>,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<ResidencyHeap, Error> {
-        let mut desc = ResidencyHeapDesc {
-            // The device has refused a value that is not one of D3D12's levels, with a warning.
-            priority: priority.filter(|&priority| level(priority).is_some()),
-            ..Default::default()
-        };
+        let mut desc = ResidencyHeapDesc { priority, ..Default::default() };
         desc.flags.set(ResidencyHeapFlags::CREATE_IN_BUDGET, within_budget);
         if let Some((group, size)) = needed {
             (desc.segment_group, desc.size) = (Some(group), size);

@@ -105,6 +105,15 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
+    /// Returns what may be wrong with the heaps of a pool that have these flags.
+    pub(crate) fn of_pool(heap_flags: D3D12_HEAP_FLAGS) -> Option<Self> {
+        let of_kinds = D3D12_HEAP_FLAG_DENY_BUFFERS
+            | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
+            | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
+        let has_extra = heap_flags & !of_kinds != 0;
+        has_extra.then_some(Self { field: "PoolDesc::extra_heap_flags", note: "" })
+    }
+
     fn of(heap_type: D3D12_HEAP_TYPE, heap_flags: D3D12_HEAP_FLAGS, resource: &ResourceDesc<'_>) -> Self {
         /// Implementations of D3D12 may refuse larger buffers in memory of the CPU.
         const LARGE: u64 = 0xffff_0000;

@@ -21,7 +21,9 @@ mod labels;
 mod managed;
 
 pub(crate) use self::accounts::{Account, Charge, Charged};
-pub(crate) use self::device::{CREATE_HEAP, Refused, create_committed, create_placed, set_debug_name};
+pub(crate) use self::device::{
+    CREATE_HEAP, Refused, Suspects, create_committed, create_placed, set_debug_name,
+};
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps};
 pub(crate) use self::heap_source::{Constraints, GivenBack, HeapSource, LimitKind, Limits, NewMemory, Owner};
 pub use self::labels::AllocationId;

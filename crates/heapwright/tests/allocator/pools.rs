@@ -157,6 +157,28 @@ fn extra_heap_flags_are_the_heaps() {
     }
 }
 
+/// Priorities are known without the device; flags are refused when the first heap is created.
+#[test]
+fn what_the_heaps_of_a_pool_cannot_have_is_refused_with_its_field() {
+    let (gpu, allocator) = with_allocator(open("discrete"));
+    for priority in [0, 1, 7, 0x1234_0000, -1] {
+        let pool = PoolDesc { residency_priority: Some(priority), ..Default::default() };
+        invalid(allocator.create_pool(pool), "PoolDesc::residency_priority: ");
+    }
+    let lowest = D3D12_RESIDENCY_PRIORITY_LOW + 0xffff;
+    let _pool = new_pool(&allocator, PoolDesc { residency_priority: Some(lowest), ..Default::default() });
+    for (heap_type, extra_heap_flags) in
+        [(HeapType::Default, 1 << 30), (HeapType::Upload, D3D12_HEAP_FLAG_SHARED)]
+    {
+        let pool = PoolDesc { heap_type, extra_heap_flags, ..Default::default() };
+        let full = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 1, ..pool.clone() };
+        invalid(allocator.create_pool(full), "PoolDesc::extra_heap_flags: ");
+        let pool = new_pool(&allocator, pool);
+        invalid(try_buffer(&allocator, &in_pool(&pool), 1000), "PoolDesc::extra_heap_flags: ");
+    }
+    assert_returns_everything(&allocator, &gpu);
+}
+
 #[test]
 fn heap_size_and_counts_are_bounds() {
     let (gpu, allocator) = with_allocator(any_device());

@@ -8,7 +8,7 @@ use heapwright::residency::{
 use heapwright::*;
 use windows_core::Interface;
 
-use crate::faulty_device::{Call, Faults};
+use crate::faulty_device::{Call, Faults, Seen};
 use crate::gpu::open;
 use crate::pageables::{descriptor_heap, query_heap};
 use crate::scene::{Front, Scene, budget, committed, mib, placed};
@@ -324,6 +324,26 @@ fn imports_of_one_resource_may_come_and_go() {
     });
     assert_eq!(scene.instance.residency().alive_with_zero, 0);
     drop((allocator, resource));
+    scene.end(Vec::new());
+}
+
+/// The priority is the manager's, and ends with it.
+#[test]
+fn a_drop_leaves_the_usual_priority() {
+    let scene = Scene::on(open("discrete"), Front::Newest, Faults::new(None, E_FAIL), budget(8));
+    for object in objects(&scene) {
+        let at_first = ResidencyHeapDesc { priority: Some(D3D12_RESIDENCY_PRIORITY_LOW), ..desc() };
+        drop(scene.manager.manage(&at_first, &object).expect("nobody manages it"));
+        let later = scene.manager.manage(&desc(), &object).expect("nobody manages it");
+        later.set_residency_priority(D3D12_RESIDENCY_PRIORITY_HIGH).expect("a priority");
+        drop(later);
+        drop(scene.manager.manage(&desc(), &object).expect("nobody manages it"));
+        let priority = |seen| if let Seen::Priority(priority) = seen { Some(priority) } else { None };
+        let seen: Vec<_> = scene.faults.take_seen().into_iter().filter_map(priority).collect();
+        let (low, usual, high) =
+            (D3D12_RESIDENCY_PRIORITY_LOW, D3D12_RESIDENCY_PRIORITY_NORMAL, D3D12_RESIDENCY_PRIORITY_HIGH);
+        assert_eq!(seen, [low, usual, high, usual]);
+    }
     scene.end(Vec::new());
 }
 
