@@ -77,8 +77,13 @@ impl Inner {
             } else {
                 kind.heap_type
             };
-            // They are placed like allocations, and count as their parts.
             let (sum, backing) = (&mut sums[account.index()], buffers.set_totals());
+            if buffers.are_committed() {
+                // Each counts as a heap.
+                *sum = sum_of_totals(sum, &backing);
+                continue;
+            }
+            // They are placed like allocations, and count as their parts.
             sum.used = sum.used.saturating_sub(backing.reserved).saturating_add(backing.used);
             sum.allocation_count =
                 sum.allocation_count.saturating_sub(backing.heap_count) + backing.allocation_count;
