@@ -351,7 +351,7 @@ impl Inner {
                 .source
                 .accounts
                 .video_memory
-                .usage_and_budget(self.caps.segment_group(heap_type)),
+                .usage_and_budget(self.heaps.families.segment_group(heap_type.into(), heap_type)),
             attempts: refusal.attempts,
             never_fallback,
         })

@@ -96,7 +96,7 @@ impl ResourceAllocator {
             let kind = if is_buffer { AllocationKind::Buffer } else { AllocationKind::Texture };
             list.push(ResourceReport {
                 heap_type: heap_type.into(),
-                segment_group: caps.segment_group(heap_type),
+                segment_group: inner.heaps.families.segment_group(heap_type.into(), heap_type),
                 kind,
                 size,
                 name: label.name.as_deref().map(str::to_owned),
