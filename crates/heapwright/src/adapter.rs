@@ -107,6 +107,14 @@ impl VideoMemoryInfo {
     }
 }
 
+impl VideoMemoryInfo {
+    /// Returns whether the values show that the memory is counted: some implementations other than Windows' report zeros for memory that
+    /// they do not count.
+    pub(crate) fn is_report(&self) -> bool {
+        !(self.budget.is_zero() && self.current_usage.is_zero())
+    }
+}
+
 /// A fraction, 0 to 1, with the exact value of the `f64` that it was created from: `mantissa / 2^shift`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fraction {

@@ -73,6 +73,8 @@ pub struct DeviceCaps {
     pub(crate) alignment_beside_tight: AlignmentWithTight,
     /// Alignment of a small placed buffer, in bytes; the tight alignment where the device supports it.
     pub buffer_alignment: Alignment,
+    /// `MSAA64KBAlignedTextureSupported`: small multisampled textures may be aligned to 64 KiB instead of 4 MiB.
+    pub small_multisampled_textures: bool,
     /// `GPUUploadHeapSupported`.
     pub gpu_upload_heaps: bool,
     /// Heaps of type CUSTOM: every GPU has them, a compute-only device only with `ComputeOnlyCustomHeapSupported`.
@@ -114,6 +116,8 @@ impl DeviceCaps {
             MaxGPUVirtualAddressBitsPerProcess: options.MaxGPUVirtualAddressBitsPerResource,
         };
         ask(device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT, &mut addresses);
+        let mut options4 = D3D12_FEATURE_DATA_D3D12_OPTIONS4::default();
+        ask(device, D3D12_FEATURE_D3D12_OPTIONS4, &mut options4);
         let mut options16 = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
         ask(device, D3D12_FEATURE_D3D12_OPTIONS16, &mut options16);
         let mut options8 = D3D12_FEATURE_DATA_D3D12_OPTIONS8::default();
@@ -137,6 +141,7 @@ impl DeviceCaps {
             tight_alignment_tier: tier(tight.SupportTier),
             alignment_beside_tight: AlignmentWithTight::Invalid,
             buffer_alignment: Alignment::ONE,
+            small_multisampled_textures: options4.MSAA64KBAlignedTextureSupported.as_bool(),
             gpu_upload_heaps: options16.GPUUploadHeapSupported.as_bool(),
             custom_heaps: !is_compute_only(device) || options19.ComputeOnlyCustomHeapSupported.as_bool(),
             enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),

@@ -129,7 +129,8 @@ impl ResourceAllocation {
         // Without a manager, the heap is not read.
         let (source, range) = match &self.memory {
             Memory::Placed { range, .. } => (&*range.heaps().source, range),
-            Memory::Within(part) => (part.source(), part.backing()),
+            // A committed buffer ends with its last part.
+            Memory::Within(part) => (part.source(), part.backing().ok()?),
             Memory::Standalone(_) => return None,
         };
         source.residency.is_some().then(|| range.heap())
@@ -141,7 +142,7 @@ impl ResourceAllocation {
     fn place(&self) -> Result<&PlacedRange, &OwnResource> {
         match &self.memory {
             Memory::Placed { range, .. } => Ok(range),
-            Memory::Within(range) => Ok(range.backing()),
+            Memory::Within(range) => range.backing(),
             Memory::Standalone(own) => Err(own),
         }
     }

@@ -13,7 +13,7 @@ use crate::heaps::HeapKind;
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Listed, next_number};
+use crate::source::{Charged, Listed, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
@@ -151,8 +151,8 @@ impl Inner {
                 Placement::Committed => {
                     let flags = request.allocation.extra_required_heap_flags;
                     let (heaps, constraints) = (placements.heaps, request.constraints);
-                    let made =
-                        self.heaps.commit(heaps, request.resource, requirements, flags, constraints)?;
+                    let (resource, what) = (request.resource, Charged::Committed);
+                    let made = self.heaps.commit(heaps, resource, requirements, what, flags, constraints)?;
                     let width = buffer_width(&requirements.desc);
                     let memory = Memory::Standalone(Box::new(made));
                     Ok(ResourceAllocation::new(memory, width, &request.granted, decision))
@@ -351,7 +351,7 @@ impl Inner {
                 .source
                 .accounts
                 .video_memory
-                .usage_and_budget(self.caps.segment_group(heap_type)),
+                .usage_and_budget(self.heaps.families.segment_group(heap_type.into(), heap_type)),
             attempts: refusal.attempts,
             never_fallback,
         })

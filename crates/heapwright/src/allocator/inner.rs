@@ -96,7 +96,8 @@ impl Inner {
                 "resource_heap_tier is below the device's tier; heaps are separated more than necessary"
             );
         }
-        let families = HeapFamilies::query(device, &caps, nodes, unified)?;
+        let separates_groups = residency.is_some_and(ResidencyManager::separates_segment_groups);
+        let families = HeapFamilies::query(device, &caps, nodes, unified, separates_groups)?;
         let effective_caps = DeviceCaps { resource_heap_tier, alignment_beside_tight, ..caps };
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());

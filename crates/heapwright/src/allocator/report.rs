@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use heapwright_core::placement::SurveyedRange;
-use heapwright_core::{ByteSize, HeapOffset};
+use heapwright_core::{ByteSize, HeapOffset, HeapRange};
 
 use super::resource_allocator::ResourceAllocator;
 use crate::buffers::BackingBuffers;
-use crate::heaps::{Striped, TypedHeaps};
+use crate::heaps::{Striped, TypedHeaps, TypedHeapsDesc};
 use crate::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
     HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport, heap_flag_names,
@@ -73,6 +73,9 @@ impl ResourceAllocator {
         for heaps in inner.heaps.own() {
             add_heaps(&mut report, heaps, 0, &parts);
         }
+        for buffers in inner.buffers.all().filter(|buffers| buffers.are_committed()) {
+            add_committed_buffers(&mut report, buffers, buffers.kind().heaps(&inner.heaps), &source.labels);
+        }
         for heaps in inner.heaps.pools() {
             let place = report.pools.len();
             report.pools.push(PoolReport {
@@ -93,7 +96,7 @@ impl ResourceAllocator {
             let kind = if is_buffer { AllocationKind::Buffer } else { AllocationKind::Texture };
             list.push(ResourceReport {
                 heap_type: heap_type.into(),
-                segment_group: caps.segment_group(heap_type),
+                segment_group: inner.heaps.families.segment_group(heap_type.into(), heap_type),
                 kind,
                 size,
                 name: label.name.as_deref().map(str::to_owned),
@@ -111,14 +114,18 @@ type Parts = HashMap<BackingAddress, Vec<AllocationReport>>;
 fn parts<'a>(within: impl Iterator<Item = &'a Striped<BackingBuffers>>, labels: &Labels) -> Parts {
     let mut parts = Parts::new();
     for buffers in within {
-        for (address, ranges) in buffers.survey() {
-            let of = |&(id, range): &(AllocationId, heapwright_core::HeapRange)| {
-                allocation(range.start(), range.size(), AllocationKind::Buffer, labels.get(id))
-            };
-            parts.insert(address, ranges.iter().map(of).collect());
+        for (address, _, ranges) in buffers.survey() {
+            parts.insert(address, parts_of(&ranges, labels));
         }
     }
     parts
+}
+
+fn parts_of(ranges: &[(AllocationId, HeapRange)], labels: &Labels) -> Vec<AllocationReport> {
+    let of = |&(id, range): &(AllocationId, HeapRange)| {
+        allocation(range.start(), range.size(), AllocationKind::Buffer, labels.get(id))
+    };
+    ranges.iter().map(of).collect()
 }
 
 fn allocation(
@@ -135,13 +142,41 @@ fn allocation(
     allocation
 }
 
-fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, parts: &Parts) {
-    let desc = &heaps.desc;
-    let heap_type = match HeapFamily::try_from_d3d12(&desc.heap.Properties) {
+fn heap_type_name(desc: &TypedHeapsDesc) -> HeapTypeName {
+    match HeapFamily::try_from_d3d12(&desc.heap.Properties) {
         Ok((HeapFamily::Custom(_), _)) => HeapTypeName::Custom,
         Ok((HeapFamily::Type(heap_type), _)) => heap_type.into(),
         Err(_) => desc.heap_type.into(),
-    };
+    }
+}
+
+/// Adds the implicit heap of each committed backing buffer; `like` has the same properties.
+fn add_committed_buffers(
+    report: &mut AllocatorReport,
+    buffers: &BackingBuffers,
+    like: &TypedHeaps,
+    labels: &Labels,
+) {
+    for (_, size, ranges) in buffers.survey() {
+        let kind = AllocationKind::BackingBuffer;
+        let within = Some(parts_of(&ranges, labels));
+        let buffer = AllocationReport { within, ..allocation(HeapOffset::ZERO, size, kind, None) };
+        report.heaps.push(HeapReport {
+            heap_type: heap_type_name(&like.desc),
+            segment_group: like.desc.segment_group,
+            kind: HeapContents::Buffers,
+            algorithm: "committed".to_owned(),
+            size,
+            flags: heap_flag_names(like.desc.heap.Flags),
+            allocations: vec![buffer],
+            ..Default::default()
+        });
+    }
+}
+
+fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, parts: &Parts) {
+    let desc = &heaps.desc;
+    let heap_type = heap_type_name(desc);
     let (contents, kind) = match desc.class {
         ResourceClass::Buffer => (HeapContents::Buffers, AllocationKind::Buffer),
         ResourceClass::Texture => (HeapContents::Textures, AllocationKind::Texture),

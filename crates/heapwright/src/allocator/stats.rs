@@ -8,7 +8,7 @@ use heapwright_core::placement::HeapSetTotals;
 use super::inner::Inner;
 use crate::HeapType;
 use crate::desc::ResourceAllocatorFlags;
-use crate::heaps::{HeapKind, HeapsShare, sum_of_totals};
+use crate::heaps::{HeapsShare, sum_of_totals};
 use crate::request::{Placement, PlacementDecision, PlacementReason};
 use crate::source::Charged;
 
@@ -72,13 +72,15 @@ impl Inner {
         for buffers in self.buffers.all() {
             // Backing buffers are accounted for like the heaps in which they are placed.
             let kind = buffers.kind();
-            let account = if kind.is_custom {
-                HeapKind::account_of_custom(&self.heaps.families)
-            } else {
-                kind.heap_type
-            };
-            // They are placed like allocations, and count as their parts.
+            let account =
+                if kind.is_custom { self.heaps.families.account_of_custom() } else { kind.heap_type };
             let (sum, backing) = (&mut sums[account.index()], buffers.set_totals());
+            if buffers.are_committed() {
+                // Each counts as a heap.
+                *sum = sum_of_totals(sum, &backing);
+                continue;
+            }
+            // They are placed like allocations, and count as their parts.
             sum.used = sum.used.saturating_sub(backing.reserved).saturating_add(backing.used);
             sum.allocation_count =
                 sum.allocation_count.saturating_sub(backing.heap_count) + backing.allocation_count;

@@ -1,7 +1,7 @@
 //! Small buffers that share one resource.
 //!
-//! A *backing buffer* is placed like any other buffer, mapped once for its lifetime, and divided by the same slabs and
-//! TLSFs as heaps. Allocating a range of it makes no call of the device.
+//! A *backing buffer* is placed, or in an allocator that commits all resources committed, like any other buffer. It is mapped once for its
+//! lifetime, and divided by the same slabs and TLSFs as heaps. Allocating a range of it makes no call of the device.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -14,17 +14,20 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRa
 use heapwright_d3d12::*;
 
 use crate::desc::{
-    EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm,
+    EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc,
+    SuballocationAlgorithm,
 };
 use crate::error::Refusal;
 use crate::heaps::{
-    HeapKinds, HeapRequest, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
+    HeapKinds, HeapRequest, OwnResource, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
 };
 use crate::request::{
     Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
 };
+use crate::residency::ResidencyHeap;
 use crate::source::{
-    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, LabelSlot, next_number,
+    AllocationId, BackingAddress, Charged, Constraints, HeapSource, KeptResident, Label, LabelSlot,
+    next_number,
 };
 use crate::{BufferUses, Error, HeapType};
 
@@ -64,6 +67,15 @@ impl BackingKind {
         Self { heap_type: granted.heap_type, is_custom }
     }
 
+    /// Returns the heaps in which the buffers are placed, or with which they are counted.
+    pub(crate) fn heaps(self, kinds: &HeapKinds) -> &Striped<TypedHeaps> {
+        let family = match self.is_custom {
+            true => kinds.families.custom(kinds.caps.architecture),
+            false => HeapFamily::Type(self.heap_type),
+        };
+        kinds.of(family, ResourceClass::Buffer)
+    }
+
     /// Returns the index among all kinds.
     #[inline]
     pub(crate) const fn index(self) -> usize {
@@ -71,14 +83,36 @@ impl BackingKind {
     }
 }
 
-/// A buffer that contains others. Dropping it releases the resource and its range.
+/// A buffer that contains others. Dropping it releases the resource and its memory.
 pub(crate) struct BackingBuffer {
     resource: ID3D12Resource,
     gpu_virtual_address: u64,
     /// The mapped pointer, valid for its lifetime.
     mapped: NonNull<u8>,
-    range: PlacedRange,
+    memory: BackingMemory,
     label: Option<LabelSlot>,
+}
+
+/// The memory of a backing buffer.
+enum BackingMemory {
+    Placed(PlacedRange),
+    Committed(Box<OwnResource>),
+}
+
+impl BackingMemory {
+    fn place(&self) -> Result<&PlacedRange, &OwnResource> {
+        match self {
+            Self::Placed(range) => Ok(range),
+            Self::Committed(own) => Err(own),
+        }
+    }
+
+    fn residency(&self) -> Option<&ResidencyHeap> {
+        match self {
+            Self::Placed(range) => range.heap().residency(),
+            Self::Committed(own) => own.residency.as_ref()?.heap(),
+        }
+    }
 }
 
 /// A backing buffer in its set.
@@ -103,13 +137,13 @@ unsafe impl Sync for BackingBuffer {}
 
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync>() {}
-    is_send_and_sync::<(ID3D12Resource, PlacedRange)>();
+    is_send_and_sync::<(ID3D12Resource, BackingMemory)>();
 };
 
 impl Drop for BackingBuffer {
     fn drop(&mut self) {
-        if let Some(slot) = self.label.take() {
-            self.range.heaps().source.labels.remove(slot);
+        if let (Some(slot), Ok(range)) = (self.label.take(), self.memory.place()) {
+            range.heaps().source.labels.remove(slot);
         }
     }
 }
@@ -117,8 +151,10 @@ impl Drop for BackingBuffer {
 impl BackingRef {
     fn new(buffer: BackingBuffer) -> Self {
         let mut buffer = Box::new(buffer);
-        let label = Label { backing: Some(BackingAddress::of(&raw const *buffer)), ..Label::default() };
-        buffer.label = Some(buffer.range.heaps().source.labels.add(buffer.range.id(), label));
+        if let Ok(range) = buffer.memory.place() {
+            let label = Label { backing: Some(BackingAddress::of(&raw const *buffer)), ..Label::default() };
+            buffer.label = Some(range.heaps().source.labels.add(range.id(), label));
+        }
         Self(NonNull::from(Box::leak(buffer)))
     }
 
@@ -169,9 +205,9 @@ impl BufferRange {
         &self.buffers.source
     }
 
-    /// Returns the range in which the backing buffer is placed.
-    pub(crate) fn backing(&self) -> &PlacedRange {
-        &self.buffer().range
+    /// Returns the range in which the backing buffer is placed, or the committed buffer.
+    pub(crate) fn backing(&self) -> Result<&PlacedRange, &OwnResource> {
+        self.buffer().memory.place()
     }
 
     pub(crate) fn range(&self) -> HeapRange {
@@ -234,9 +270,10 @@ impl BackingBuffers {
             maximum: ByteSize::from_mib(1),
             ..HeapSizing::default()
         };
-        // The memory of an empty buffer is not empty for the pools that keep all empty heaps.
+        // The memory of an empty buffer is not empty for the pools that keep all empty heaps, and that of a committed one is never
+        // reused.
         let retention = match (source.desc.suballocation_algorithm, source.desc.empty_heap_policy) {
-            _ if source.retention == HeapRetention::NONE => HeapRetention::NONE,
+            _ if source.retention == HeapRetention::NONE || commits(source) => HeapRetention::NONE,
             (SuballocationAlgorithm::Default, _)
             | (_, EmptyHeapPolicy::Default | EmptyHeapPolicy::LeastMemory | EmptyHeapPolicy::FewestHitches) =>
             {
@@ -269,8 +306,13 @@ impl BackingBuffers {
         self.kind
     }
 
-    /// Returns the backing buffers with their allocations.
-    pub(crate) fn survey(&self) -> Vec<(BackingAddress, Vec<(AllocationId, HeapRange)>)> {
+    /// Returns whether the buffers are committed resources.
+    pub(crate) fn are_committed(&self) -> bool {
+        commits(&self.source)
+    }
+
+    /// Returns the backing buffers with their sizes and their allocations.
+    pub(crate) fn survey(&self) -> Vec<(BackingAddress, ByteSize, Vec<(AllocationId, HeapRange)>)> {
         let id = |id| AllocationId::placed(self.number, false, id);
         let used = |survey: HeapSurvey<BackingRef>| {
             let ranges = survey.ranges.into_iter().filter_map(|range| match range {
@@ -278,7 +320,7 @@ impl BackingBuffers {
                 SurveyedRange::InSlab(_) | SurveyedRange::Padding(_) | SurveyedRange::Free(_) => None,
             });
             // The buffer may have been released. Only its address is used.
-            (survey.heap.address(), ranges.collect())
+            (survey.heap.address(), survey.size, ranges.collect())
         };
         self.set.survey().into_iter().map(used).collect()
     }
@@ -287,27 +329,29 @@ impl BackingBuffers {
         self.set.totals()
     }
 
+    /// Calls a function with the range of each empty backing buffer that is placed, and collects the results. O(n) for n of them.
+    fn map_empty<T>(&self, mut of: impl FnMut(&PlacedRange) -> T) -> Vec<T> {
+        let mapped = self.set.map_empty(|buffer| {
+            // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
+            let BackingBuffer { memory, .. } = unsafe { buffer.0.as_ref() };
+            memory.place().ok().map(&mut of)
+        });
+        mapped.into_iter().flatten().collect()
+    }
+
     /// Returns the places of empty backing buffers. O(n) for n of them.
     pub(crate) fn places_of_empty(&self) -> Vec<EmptyBacking> {
-        self.set.map_empty(|buffer| {
-            // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
-            let BackingBuffer { range, .. } = unsafe { buffer.0.as_ref() };
-            EmptyBacking {
-                heaps: Arc::clone(range.heaps()),
-                heap: std::ptr::from_ref(range.heap()) as usize,
-                heap_size: range.heap().size(),
-                allocations_in_heap: range.allocations_in_heap(),
-            }
+        self.map_empty(|range| EmptyBacking {
+            heaps: Arc::clone(range.heaps()),
+            heap: std::ptr::from_ref(range.heap()) as usize,
+            heap_size: range.heap().size(),
+            allocations_in_heap: range.allocations_in_heap(),
         })
     }
 
     /// Returns the ranges of the empty backing buffers, each with the number of the heaps that it is in.
     fn unused(&self) -> Vec<(u64, SharedPlacementId)> {
-        self.set.map_empty(|buffer| {
-            // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
-            let BackingBuffer { range, .. } = unsafe { buffer.0.as_ref() };
-            (range.heaps().desc.number, range.placement())
-        })
+        self.map_empty(|range| (range.heaps().desc.number, range.placement()))
     }
 
     /// Releases the empty backing buffers. `keeps_heaps` keeps heaps that are empty then.
@@ -315,8 +359,8 @@ impl BackingBuffers {
         for (_, buffer) in self.set.take_empty(ByteSize::MAX) {
             // SAFETY: the set just returned it as one that left.
             let mut buffer = unsafe { buffer.into_buffer() };
-            if keeps_heaps {
-                buffer.range.keep_heap();
+            if let (true, BackingMemory::Placed(range)) = (keeps_heaps, &mut buffer.memory) {
+                range.keep_heap();
             }
         }
     }
@@ -354,22 +398,45 @@ pub(crate) struct BackingSource<'a> {
 }
 
 impl BackingSource<'_> {
-    /// Calls `place` to place a buffer of a given size, in shared heaps if possible.
+    /// Returns the heaps in which the buffers are placed, or with which they are counted.
+    fn typed_heaps(&self) -> &Striped<TypedHeaps> {
+        self.heaps.of(self.granted.family, ResourceClass::Buffer)
+    }
+
+    /// Calls `make` with the description and the requirements of a buffer of a given size.
     ///
     /// Parts are aligned relative to the buffer, so the buffer must have the largest alignment that a part may request.
+    fn described<T>(
+        &self,
+        size: ByteSize,
+        creation: Creation,
+        make: impl FnOnce(&ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
+        let desc = ResourceDesc::in_state(&aligned, canonical_state(self.granted.heap_type));
+        make(&desc, &self.requirements.requirements(&desc, BufferUses::empty(), creation)?)
+    }
+
+    /// Calls `place` to place a buffer of a given size, in shared heaps if possible.
     fn place<T>(
         &self,
         size: ByteSize,
         place: impl Fn(&HeapRequest<'_>, &ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
-        let desc = ResourceDesc::in_state(&aligned, canonical_state(self.granted.heap_type));
-        let placed = self.requirements.requirements(&desc, BufferUses::empty(), Creation::Placed)?;
-        let heaps = self.heaps.of(self.granted.family, ResourceClass::Buffer);
+        self.described(size, Creation::Placed, |desc, placed| self.place_described(desc, placed, place))
+    }
+
+    fn place_described<T>(
+        &self,
+        desc: &ResourceDesc<'_>,
+        placed: &ResourceRequirements,
+        place: impl Fn(&HeapRequest<'_>, &ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let heaps = self.typed_heaps();
         let place = |own_heap| {
             let placement =
                 PlacementRequest { own_heap, ..PlacementRequest::new(placed.size, placed.alignment) };
-            place(&HeapRequest::new(self.heaps, heaps, placement, self.constraints), &desc, &placed)
+            place(&HeapRequest::new(self.heaps, heaps, placement, self.constraints), desc, placed)
         };
         match place(heaps.desc.algorithm == SuballocationAlgorithm::Dedicated) {
             Err(refusal) if refusal.is_about_size() => place(true),
@@ -391,14 +458,24 @@ impl BackingSource<'_> {
     }
 
     fn create(&self, size: ByteSize) -> Result<BackingBuffer, Refusal> {
-        let (resource, range) = self.place(size, |request, desc, placed| {
-            let range = request.take()?;
-            if let Some(prefetcher) = &self.heaps.prefetcher {
-                self.heaps.prefetch_after(prefetcher, request, ResourceAllocationFlags::empty());
-            }
-            Ok((range.create_resource_at(HeapOffset::ZERO, desc, &placed.desc)?, range))
-        })?;
-        let kept = range.heap().residency().map(KeptResident::new).transpose()?;
+        let (resource, memory) = if commits(&self.heaps.source) {
+            self.described(size, Creation::Committed, |desc, committed| {
+                let (flags, what) = (D3D12_HEAP_FLAG_NONE, Charged::Heap);
+                let heaps = self.typed_heaps();
+                let own = self.heaps.commit(heaps, desc, committed, what, flags, self.constraints)?;
+                Ok((own.resource.clone(), BackingMemory::Committed(Box::new(own))))
+            })?
+        } else {
+            self.place(size, |request, desc, placed| {
+                let range = request.take()?;
+                if let Some(prefetcher) = &self.heaps.prefetcher {
+                    self.heaps.prefetch_after(prefetcher, request, ResourceAllocationFlags::empty());
+                }
+                let resource = range.create_resource_at(HeapOffset::ZERO, desc, &placed.desc)?;
+                Ok((resource, BackingMemory::Placed(range)))
+            })?
+        };
+        let kept = memory.residency().map(KeptResident::new).transpose()?;
         let mut mapped = std::ptr::null_mut();
         // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays
         // mapped until it is released, which D3D12 allows.
@@ -410,7 +487,7 @@ impl BackingSource<'_> {
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(gpu_virtual_address) = unsafe { resource.GetGPUVirtualAddress() };
         drop(kept);
-        Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range, label: None })
+        Ok(BackingBuffer { resource, gpu_virtual_address, mapped, memory, label: None })
     }
 }
 
@@ -469,7 +546,14 @@ impl BackingBuffers {
             return Ok(PredictedMemory::Held);
         }
         let buffer = self.set.new_heap_size(&request).map_err(refused)?;
-        let probe = |size| source.place(size, |request, _, _| request.probe());
+        let probe = |size| match commits(&self.source) {
+            false => source.place(size, |request, _, _| request.probe()),
+            true => source.described(size, Creation::Committed, |_, &ResourceRequirements { size, .. }| {
+                let flags = D3D12_HEAP_FLAG_NONE;
+                source.heaps.may_commit(source.typed_heaps(), size, flags, source.constraints)?;
+                Ok(PredictedMemory::NewHeap(size))
+            }),
+        };
         BackingSource::or_least(buffer, size, probe).map(|(_, memory)| memory)
     }
 }
@@ -497,6 +581,11 @@ impl Striped<BackingBuffers> {
         let SharedPlaced { id, range, heap: buffer } = placed;
         BufferRange { buffers: self.reference(), buffer, id, range, alignment }
     }
+}
+
+/// Returns whether the backing buffers of an allocator are committed resources, as all its resources are.
+fn commits(source: &HeapSource) -> bool {
+    source.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED)
 }
 
 fn refused(error: PlacementError) -> Error {

@@ -9,7 +9,7 @@ bitflags! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct ResourceAllocatorFlags: u32 {
         /// Creates every resource as committed, with an implicit heap that is never reused. Buffers may still be
-        /// suballocated within a resource, if the allocation allows it.
+        /// suballocated within a resource, if the allocation allows it; that resource is then committed, too.
         const ALWAYS_COMMITTED = 0x1;
         /// Creates heaps and committed resources within the budget or not at all. The budget is the residency
         /// manager's, which evicts idle heaps for them. Without a manager it is the operating system's, which requires

@@ -60,12 +60,14 @@ impl HeapKinds {
         self.check_room(heaps, size, &limits).map(drop).map_err(refuse)
     }
 
-    /// Creates a committed resource, charged like `heaps` of the same memory.
+    /// Creates a committed resource, charged like `heaps` of the same memory: as a committed resource, or as a heap if others are within
+    /// it.
     pub(crate) fn commit(
         &self,
         heaps: &TypedHeaps,
         resource: &ResourceDesc<'_>,
         requirements: &ResourceRequirements,
+        what: Charged,
         extra_flags: D3D12_HEAP_FLAGS,
         constraints: Constraints,
     ) -> Result<OwnResource, Refusal> {
@@ -77,7 +79,7 @@ impl HeapKinds {
         let committed = MemorySource::Committed(size);
         let properties = heaps.desc.heap.Properties;
         let flags = self.committed_flags(extra_flags);
-        let new = NewMemory { account, what: Charged::Committed, size, flags, priority: None, exists: false };
+        let new = NewMemory { account, what, size, flags, priority: None, exists: false };
         let create = || {
             source.make(&new, constraints, || {
                 let call = || create_committed(&source.devices, &properties, flags, resource, &desc);
@@ -87,6 +89,9 @@ impl HeapKinds {
         };
         let limits = source.limits(account, flags, constraints);
         let (resource, residency, charge) = self.with_room(heaps, committed, size, &limits, create)?;
+        if what == Charged::Heap {
+            source.accounts.count_created_heap();
+        }
         let residency = residency.map(|heap| source.own_memory.enter(&resource, heap)).transpose()?;
         let source = Arc::clone(source);
         Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source })

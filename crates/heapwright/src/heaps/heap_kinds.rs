@@ -72,7 +72,7 @@ impl HeapKinds {
             number: next_number(),
             pool: None,
             heap_type,
-            segment_group: family.segment_group(self.caps.architecture),
+            segment_group: self.families.segment_group(family, heap_type),
             class,
             holds_everything: false,
             heap: self.heap_desc(kind),
@@ -334,7 +334,7 @@ impl HeapKind {
             Some(&heap_type) => Self { family: HeapFamily::Type(heap_type), heap_type, class },
             None => Self {
                 family: families.custom(caps.architecture),
-                heap_type: Self::account_of_custom(families),
+                heap_type: families.account_of_custom(),
                 class,
             },
         }
@@ -344,14 +344,9 @@ impl HeapKind {
     pub(crate) fn account_of(granted: &GrantedHeaps, families: &HeapFamilies) -> Account {
         let heap_type = match granted.family {
             HeapFamily::Type(heap_type) => heap_type,
-            HeapFamily::Custom(_) => Self::account_of_custom(families),
+            HeapFamily::Custom(_) => families.account_of_custom(),
         };
         Account { heap_type, group: granted.segment_group }
-    }
-
-    /// Returns the heap type to which CUSTOM heaps are charged.
-    pub(crate) fn account_of_custom(families: &HeapFamilies) -> HeapType {
-        if families.has_unified_memory() { HeapType::Default } else { HeapType::GpuUpload }
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct HeapFamilies {
     /// UPLOAD's properties, as the device reports them.
     upload: HeapMemory,
     unified_memory: bool,
+    /// Whether the residency manager has two segment groups on UMA.
+    separates_groups: bool,
     /// The heaps that are granted for each heap type, without and with `always_attribute`.
     granted: [[Option<GrantedHeaps>; HeapType::ALL.len()]; 2],
 }
@@ -50,7 +52,8 @@ impl HeapFamilies {
     /// Creates the families for `device`, whose capabilities are `caps`. One call of the device
     /// (`GetCustomHeapProperties`).
     ///
-    /// Without cache-coherent UMA, `allow_unified_memory` is ignored with a warning.
+    /// Without cache-coherent UMA, `allow_unified_memory` is ignored with a warning. `separates_groups` says whether a residency manager
+    /// has two segment groups on UMA.
     ///
     /// # Errors
     ///
@@ -61,6 +64,7 @@ impl HeapFamilies {
         caps: &DeviceCaps,
         nodes: NodeMasks,
         allow_unified_memory: bool,
+        separates_groups: bool,
     ) -> Result<Self, Error> {
         nodes.check(caps.node_count)?;
         // SAFETY: the device is a live COM object.
@@ -77,7 +81,8 @@ impl HeapFamilies {
                 "unified memory requires cache-coherent UMA and CUSTOM heaps; using the heap types as requested"
             );
         }
-        let mut families = Self { caps: *caps, nodes, upload, unified_memory, granted: Default::default() };
+        let granted = Default::default();
+        let mut families = Self { caps: *caps, nodes, upload, unified_memory, separates_groups, granted };
         families.granted = [false, true].map(|always_attribute| {
             HeapType::ALL.map(|heap_type| families.work_out_grant(heap_type, always_attribute))
         });
@@ -86,7 +91,26 @@ impl HeapFamilies {
 
     fn work_out_grant(&self, heap_type: HeapType, always_attribute: bool) -> Option<GrantedHeaps> {
         let family = self.of(heap_type, always_attribute)?;
-        Some(GrantedHeaps { heap_type, ..self.granted(family) })
+        let counted_as = match family {
+            HeapFamily::Type(heap_type) => heap_type,
+            HeapFamily::Custom(_) => self.account_of_custom(),
+        };
+        let segment_group = self.segment_group(family, counted_as);
+        Some(GrantedHeaps { heap_type, segment_group, ..self.granted(family) })
+    }
+
+    /// Returns the segment group that heaps are charged to, which are counted as those of a heap type. Where a residency manager separates
+    /// the groups on UMA, it is the one of a discrete GPU.
+    pub(crate) fn segment_group(&self, family: HeapFamily, counted_as: HeapType) -> SegmentGroup {
+        if self.separates_groups {
+            return HeapFamily::Type(counted_as).segment_group(Architecture::Discrete);
+        }
+        family.segment_group(self.caps.architecture)
+    }
+
+    /// Returns the heap type to which CUSTOM heaps are charged that stand in for heaps of a type.
+    pub(crate) fn account_of_custom(&self) -> HeapType {
+        if self.unified_memory { HeapType::Default } else { HeapType::GpuUpload }
     }
 
     /// Returns whether one family of heaps serves all heap types except READBACK.
@@ -173,12 +197,13 @@ impl HeapFamilies {
     pub(crate) fn granted(&self, family: HeapFamily) -> GrantedHeaps {
         let architecture = self.caps.architecture;
         let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
-        let segment_group = family.segment_group(architecture);
-        let needs_copy = !is_cpu_accessible || segment_group != SegmentGroup::Local;
+        let needs_copy = !is_cpu_accessible || family.segment_group(architecture) != SegmentGroup::Local;
+        let heap_type = family.nearest_heap_type();
+        let counted_as = if self.is_unified(family) { self.account_of_custom() } else { heap_type };
         GrantedHeaps {
-            heap_type: family.nearest_heap_type(),
+            heap_type,
             family,
-            segment_group,
+            segment_group: self.segment_group(family, counted_as),
             is_cpu_accessible,
             needs_copy,
         }

@@ -87,7 +87,7 @@ fn effective(
 /// called
 ///
 /// * not at all for a well-formed buffer without tight alignment,
-/// * twice for a placed texture without tight alignment that may be small but is not,
+/// * twice for a placed texture without tight alignment that may be small but is not, if the device has small textures of its kind,
 /// * once for everything else.
 ///
 /// A committed texture without tight alignment is never created as a small one: its heap is a multiple of 64 KiB, or 4
@@ -136,7 +136,8 @@ pub(crate) fn requirements(
     }
     let small = small_alignment(&desc);
     let is_placed = creation == Creation::Placed;
-    if is_placed && floor <= small && may_be_small(&default, is_opaque) {
+    let is_allowed = desc.SampleDesc.Count <= 1 || caps.small_multisampled_textures;
+    if is_placed && is_allowed && floor <= small && may_be_small(&default, is_opaque) {
         let asked = D3D12_RESOURCE_DESC { Alignment: small.get(), ..default };
         // If the texture is not small, the device returns the default alignment, or that the description is invalid.
         if let Some(found) = ask(&asked)?.filter(|&(_, alignment)| alignment <= small) {

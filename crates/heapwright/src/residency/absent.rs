@@ -29,6 +29,22 @@ impl ResidencyManager {
         match *self {}
     }
 
+    pub(crate) fn has_group(&self, _group: SegmentGroup) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn separates_segment_groups(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn is_unreported(&self, _group: SegmentGroup) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn refresh(&self) {
+        match *self {}
+    }
+
     pub(crate) fn is_always_in_budget(&self) -> bool {
         match *self {}
     }

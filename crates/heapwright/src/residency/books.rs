@@ -209,17 +209,21 @@ impl Books {
     fn apply_report(&self, groups: &[SegmentGroup], before: &BeforeQuery) {
         // First apply what was found to be the manager's since the last report, which includes it.
         let mut state = self.lock_updated();
+        let resident = SegmentGroup::ALL.map(|group| state.planner.totals(group).resident);
+        let in_transit = SegmentGroup::ALL.map(|group| {
+            let index = group.index();
+            let since = state.ever_pending[index].saturating_sub(before.ever_pending[index]);
+            before.pending[index].saturating_add(since)
+        });
         for &group in groups {
             if state.planner.effective_group(group) == group {
-                let index = group.index();
-                let since = state.ever_pending[index].saturating_sub(before.ever_pending[index]);
-                let in_transit = before.pending[index].saturating_add(since);
-                let managed = state.planner.totals(group).resident;
+                let counted = |bytes| self.budgets.counted_in(group, bytes);
+                let (managed, in_transit) = (counted(resident), counted(in_transit));
                 self.budgets.set_has_heaps(group, !managed.is_zero());
-                let least = managed.saturating_sub(in_transit).saturating_sub(before.paging_in[index]);
+                let least = managed.saturating_sub(in_transit).saturating_sub(counted(before.paging_in));
                 let managed = least..=managed.saturating_add(in_transit);
                 let proved = self.budgets.external_within(group, managed);
-                let external = &mut state.external[index];
+                let external = &mut state.external[group.index()];
                 *external = (*external).clamp(*proved.start(), *proved.end());
             }
         }

@@ -24,8 +24,9 @@ bitflags! {
         /// heaps that were not used since the one before, regardless of the budget. One that requests bytes evicts this
         /// many bytes of idle heaps.
         const ALLOW_BACKGROUND_BUDGET_UPDATES = 0x1;
-        /// On UMA, still separates the segment groups, and logs a warning: the non-local group usually has no budget
-        /// there. On other architectures it has no effect.
+        /// On UMA, still separates the segment groups, each with its budget: heaps are in the group in which they would be on a discrete
+        /// GPU, so UPLOAD and READBACK are non-local. The operating system counts all memory as local there, so the non-local group is
+        /// unbounded unless the manager's description has a budget for it; a warning says so. On other architectures it has no effect.
         const NEVER_USE_UNIFIED_MEMORY = 0x2;
         /// Fails with out of memory where usage would otherwise exceed the budget.
         const ALWAYS_IN_BUDGET = 0x4;

@@ -159,6 +159,11 @@ impl ManagedDevice {
         }
     }
 
+    /// Returns whether there are two segment groups although the GPU has one memory.
+    pub(super) fn separates_groups(&self) -> bool {
+        self.caps.architecture != Architecture::Discrete && !self.unifies_memory
+    }
+
     pub(super) fn interface(&self) -> &ID3D12Device {
         &self.device
     }
@@ -251,12 +256,15 @@ impl ManagedDevice {
         let (kind, architecture) = (found.kind, self.caps.architecture);
         let family =
             found.memory.map(|(properties, _)| HeapFamily::try_from_d3d12(&properties)).transpose()?;
-        let found = family.map(|(family, _)| family.segment_group(architecture));
-        let is_uma = architecture != Architecture::Discrete;
-        if is_uma && !self.unifies_memory {
-            // An application that separates the groups on UMA decides which object belongs to which.
+        if self.separates_groups() {
+            // An application that separates the groups on UMA may decide which object belongs to which. The others are where they would
+            // be on a discrete GPU.
+            let found = family.map(|(family, _)| HeapFamily::Type(family.nearest_heap_type()));
+            let found = found.map(|family| family.segment_group(Architecture::Discrete));
             return Ok(desc.segment_group.or(found).unwrap_or(SegmentGroup::Local));
         }
+        let found = family.map(|(family, _)| family.segment_group(architecture));
+        let is_uma = architecture != Architecture::Discrete;
         let known = found.or(is_uma.then_some(SegmentGroup::Local));
         if let (Some(known), Some(given)) = (known, desc.segment_group) {
             if given != known {

@@ -478,6 +478,9 @@ pub(super) fn create(
             let heap = finish(&unlocked, manager, adopted, None)?;
             heap.lock()?;
             drop(manager.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
+            if is_bound {
+                manager.check_first_report(info.segment_group)?;
+            }
             if !desc.flags.contains(ResidencyHeapFlags::CREATE_LOCKED) {
                 heap.unlock()?;
             }
@@ -489,7 +492,11 @@ pub(super) fn create(
         // The object counts as external usage until it is used.
         manager.refresh_soon();
     }
-    finish(desc, manager, adopted, room)
+    let heap = finish(desc, manager, adopted, room)?;
+    if is_bound && is_resident {
+        manager.check_first_report(info.segment_group)?;
+    }
+    Ok(heap)
 }
 
 /// An object that a manager is given.

@@ -320,8 +320,11 @@ impl ResidencyManager {
             let current = self.pager.lock();
             self.pager.refresh();
             drop(current);
-            let managed = books.lock().planner.totals(group).resident;
-            books.budgets.video_memory_info(group, managed)
+            let resident = {
+                let state = books.lock();
+                SegmentGroup::ALL.map(|group| state.planner.totals(group).resident)
+            };
+            books.budgets.video_memory_info(group, resident)
         };
         self.pager.traced("ResidencyManager.QueryVideoMemoryInfo", || group_args(group), query)
     }
@@ -471,6 +474,31 @@ impl ResidencyManager {
     #[inline]
     pub fn is_always_in_budget(&self) -> bool {
         self.pager.always_in_budget
+    }
+
+    /// Returns whether the manager has memory of a segment group: not of the non-local one where all memory is local.
+    #[inline]
+    pub(crate) fn has_group(&self, group: SegmentGroup) -> bool {
+        self.pager.books.budgets.is_in_use(group)
+    }
+
+    /// Returns whether the operating system never reported anything about a segment group.
+    #[inline]
+    pub(crate) fn is_unreported(&self, group: SegmentGroup) -> bool {
+        self.pager.books.budgets.is_unreported(self.pager.books.budgets.effective_group(group))
+    }
+
+    /// Queries the operating system for budgets and usage.
+    #[inline]
+    pub(crate) fn refresh(&self) {
+        let _current = self.pager.lock();
+        self.pager.refresh();
+    }
+
+    /// Returns whether the manager has two segment groups although the GPU has one memory.
+    #[inline]
+    pub(crate) fn separates_segment_groups(&self) -> bool {
+        self.pager.device.separates_groups()
     }
 
     /// Checks that `device` is the manager's device.

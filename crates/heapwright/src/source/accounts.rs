@@ -1,7 +1,7 @@
 //! Bytes held for each heap type, and their limits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
@@ -30,25 +30,44 @@ pub(crate) struct Accounts {
 }
 
 /// Where usage and budgets are read: from the residency manager, if there is one, or from the adapter.
-#[derive(Clone)]
 pub(crate) struct VideoMemory {
-    pub(crate) adapter: Option<IDXGIAdapter3>,
-    pub(crate) residency: Option<ResidencyManager>,
+    adapter: Option<IDXGIAdapter3>,
+    residency: Option<ResidencyManager>,
+    /// Whether the adapter ever reported something about a segment group. Zeros are no report before, and a budget of zero from then on.
+    is_counted: [AtomicBool; SegmentGroup::ALL.len()],
 }
 
 impl VideoMemory {
+    /// Reads from a manager or an adapter, which is queried for the first time.
+    pub(crate) fn new(adapter: Option<&IDXGIAdapter3>, residency: Option<&ResidencyManager>) -> Self {
+        let is_counted = Default::default();
+        let memory = Self { adapter: adapter.cloned(), residency: residency.cloned(), is_counted };
+        for group in SegmentGroup::ALL {
+            memory.usage_and_budget(group);
+        }
+        memory
+    }
+
     /// Returns usage and budget of a segment group, if they are known.
     pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
         if let Some(manager) = &self.residency {
             let (usage, budget) = manager.usage_and_budget(group);
-            return (budget != ByteSize::MAX).then_some((usage, budget));
+            return (manager.has_group(group) && budget != ByteSize::MAX).then_some((usage, budget));
         }
         let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
-        // Some implementations other than Windows' report zeros for memory that they do not count.
-        if info.budget.is_zero() && info.current_usage.is_zero() {
-            return None;
+        let is_counted = &self.is_counted[group.index()];
+        if info.is_report() {
+            is_counted.store(true, Ordering::Relaxed);
         }
-        Some((info.current_usage, info.budget))
+        is_counted.load(Ordering::Relaxed).then_some((info.current_usage, info.budget))
+    }
+
+    /// Returns whether nothing was ever reported about a segment group, so that its budget is not known.
+    pub(crate) fn is_unreported(&self, group: SegmentGroup) -> bool {
+        match &self.residency {
+            Some(manager) => manager.is_unreported(group),
+            None => self.adapter.is_some() && !self.is_counted[group.index()].load(Ordering::Relaxed),
+        }
     }
 }
 

@@ -130,8 +130,7 @@ impl HeapSource {
                     ),
                 }
             })?;
-        let video_memory = VideoMemory { adapter: adapter.cloned(), residency: residency.cloned() };
-        let accounts = Accounts::new(desc.limits, video_memory);
+        let accounts = Accounts::new(desc.limits, VideoMemory::new(adapter, residency));
         Ok(Self {
             timers: HeapTimers::new(
                 device,
@@ -300,8 +299,13 @@ impl HeapSource {
             false => self.charge_budget(new.account.group, new.size, constraints).map_err(refuse)?,
         };
         let charge = self.accounts.charge(new.account, new.what, new.size).map_err(refuse)?;
+        let is_unreported = self.accounts.video_memory.is_unreported(new.account.group);
+        let check_first_report =
+            || if is_unreported { self.check_first_report(new, constraints) } else { Ok(()) };
         let Some(manager) = self.manager_for(constraints) else {
-            return Ok((create()?, None, charge));
+            let made = create()?;
+            check_first_report().map_err(refuse)?;
+            return Ok((made, None, charge));
         };
         let (group, begins_evicted) = (new.account.group, begins_evicted(new.flags));
         // Memory that is created evicted needs no budget.
@@ -314,7 +318,10 @@ impl HeapSource {
         });
         match (made, managed) {
             (Some(Err(refusal)), _) => Err(refusal),
-            (Some(Ok(object)), Ok(managed)) => Ok((object, Some(managed), charge)),
+            (Some(Ok(object)), Ok(managed)) => {
+                check_first_report().map_err(refuse)?;
+                Ok((object, Some(managed), charge))
+            }
             (_, Err(error)) if error.is_over_budget() => {
                 let (usage, budget) = manager.usage_and_budget(group);
                 Err(refuse(Obstacle::Budget { group, budget, usage }))
@@ -324,6 +331,17 @@ impl HeapSource {
             (_, Err(error)) => Err(error.into()),
             (None, Ok(_)) => Err(Error::device("ResidencyManager::create_heap", E_FAIL).into()),
         }
+    }
+
+    /// Checks that new memory is within the budget and its share, if nothing had been reported about the segment group before: a budget of
+    /// zero cannot be told from none until something is counted.
+    #[cold]
+    fn check_first_report(&self, new: &NewMemory, constraints: Constraints) -> Result<(), Obstacle> {
+        if let Some(manager) = &self.residency {
+            manager.refresh();
+        }
+        let limits = self.limits(new.account, new.flags, constraints);
+        limits.check(ByteSize::ZERO, &GivenBack::default())
     }
 
     /// Returns whether a heap may be prefetched. A heap that may never be needed must not evict others or exceed the

@@ -202,15 +202,68 @@ fn within_budget_binds_one_allocation() {
     invalid(try_buffer(&blind, &within, 1000), "ResourceAllocationDesc::flags");
 }
 
-/// Some adapters return a budget of 0 for a segment group that they do not count. With usage above 0, a
-/// budget of 0 is a real budget.
+/// Some adapters report zeros for a segment group that they do not count. A group that they count has a budget of zero then, whether it
+/// was counted before or with the first heap.
 #[test]
-fn a_budget_of_zero_without_usage_is_no_budget() {
-    let (gpu, allocator) = with_allocator(open("discrete"));
-    gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
-    let within = place(HeapType::Upload, ResourceAllocationFlags::WITHIN_BUDGET);
-    let _held = buffer(&allocator, &within, 1000);
-    refused(try_buffer(&allocator, &within, 3 * MIB), Error::is_over_budget);
+fn a_budget_of_zero_permits_nothing() {
+    use residency::{ResidencyManagerDesc, ResidencyManagerFlags};
+    let always = flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let share = with_limits(HeapLimits { share_of_budget: Some(0.5), ..Default::default() });
+    let bound = ResidencyManagerDesc { flags: ResidencyManagerFlags::ALWAYS_IN_BUDGET, ..Default::default() };
+    let within = ResourceAllocationFlags::WITHIN_BUDGET;
+    for (number, (desc, flag, manager)) in [
+        (ResourceAllocatorDesc::default(), within, None),
+        (always.clone(), NONE, None),
+        (share.clone(), NONE, None),
+        (ResourceAllocatorDesc::default(), within, Some(ResidencyManagerDesc::default())),
+        (always, NONE, Some(ResidencyManagerDesc::default())),
+        (share, NONE, Some(ResidencyManagerDesc::default())),
+        (ResourceAllocatorDesc::default(), NONE, Some(bound)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for is_known in [true, false] {
+            let gpu = open("discrete");
+            let shrink = || {
+                gpu.set_budget(SegmentGroup::Local, ByteSize::ZERO);
+                gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
+            };
+            if !is_known {
+                shrink();
+            }
+            let (allocator, manager) = match &manager {
+                None => (allocator(&gpu, desc.clone()), None),
+                Some(manager) => {
+                    let made = ResourceAllocator::with_new_residency(
+                        &gpu.device,
+                        Some(&gpu.adapter),
+                        desc.clone(),
+                        manager.clone(),
+                    );
+                    let (allocator, manager) = made.expect("sound");
+                    (allocator, Some(manager))
+                }
+            };
+            allocator.on_time(Default::default());
+            shrink();
+            if let Some(manager) = &manager {
+                manager.query_video_memory_info(heapwright::SegmentGroup::Local);
+            }
+            for heap_type in [HeapType::Upload, HeapType::Default] {
+                for placement in [NONE, OWN, COMMITTED] {
+                    for _ in 0..2 {
+                        let place = place(heap_type, placement | flag);
+                        let made = try_buffer(&allocator, &place, 1000);
+                        let what = format!("{number}, {is_known}, {heap_type}, {placement:?}");
+                        let error = made.err().unwrap_or_else(|| panic!("{what}: it was created"));
+                        assert!(error.is_over_budget(), "{what}: {error}");
+                        assert_eq!(usage(&gpu), ByteSize::ZERO, "{what}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

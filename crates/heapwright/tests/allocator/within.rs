@@ -218,3 +218,69 @@ fn coherence_of_parts_is_known_of_intel_alone() {
         assert!(!without.resource_allocation_support().is_resource_allocation_within_coherent);
     }
 }
+
+/// An allocator that commits all resources commits the buffers that others are within, too.
+#[test]
+fn parts_of_an_allocator_that_commits_are_in_committed_buffers() {
+    for profile in ["discrete", "cache-coherent-uma", "old-ddi"] {
+        let gpu = open(profile);
+        let limit = Some(ByteSize::from_kib(128));
+        let limits = HeapLimits { upload: limit, ..Default::default() };
+        let allocator = allocator(
+            &gpu,
+            ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALWAYS_COMMITTED, ..with_limits(limits) },
+        );
+        let within = place(HeapType::Upload, WITHIN);
+        let probed = allocator.probe(&within, buffer_desc(ByteSize::new(1000))).expect("permitted");
+        assert_eq!(probed.decision.placement, Placement::WithinResource);
+        let mut parts: Vec<_> = (0..3_u8).map(|_| buffer(&allocator, &within, 1000)).collect();
+        let reserved = allocator.reserved();
+        assert_eq!(probed.memory, PredictedMemory::NewHeap(reserved));
+        assert!(reserved <= ByteSize::from_kib(64) && reserved == usage(&gpu), "{profile}: {reserved}");
+        for part in &parts {
+            assert_eq!((placement(part), part.heap()), (Placement::WithinResource, None), "{profile}");
+            assert_eq!(part.resource(), parts[0].resource(), "{profile}");
+            let (properties, _) = properties_of(part);
+            assert_eq!(properties.Type, D3D12_HEAP_TYPE_UPLOAD, "{profile}");
+        }
+        for (seed, part) in (0..).zip(&mut parts) {
+            part.set_user_data(u64::from(seed) + 1);
+            part.map().expect("mapped").write(0, &[seed; 1000]).expect("inside");
+        }
+        for (seed, part) in (0..).zip(&mut parts) {
+            let mut bytes = [0xff; 1000];
+            part.map().expect("mapped").read(0, &mut bytes).expect("inside");
+            assert_eq!(bytes, [seed; 1000], "{profile}");
+        }
+        // Statistics and report agree: a heap with a buffer with three parts.
+        let (stats, report) = (allocator.stats(), allocator.report());
+        assert_eq!(
+            (stats.allocation_count, stats.used_block_count, stats.heap_count),
+            (3, 3, 1),
+            "{profile}"
+        );
+        assert_eq!((stats.committed_count, stats.used, stats.reserved), (0, parts_sum(&parts), reserved));
+        let totals = report.totals;
+        assert_eq!(
+            (totals.allocation_count, totals.heap_count, totals.used),
+            (3, 1, stats.used),
+            "{profile}"
+        );
+        assert_eq!((totals.reserved, totals.committed.count), (reserved, 0), "{profile}");
+        let found: Vec<_> = everything_in(&allocator).into_iter().map(|(_, user_data)| user_data).collect();
+        assert_eq!(found, ["1", "2", "3"].map(|user_data| Some(user_data.to_owned())), "{profile}");
+        // The limit is that of the heap type.
+        refused(try_buffer(&allocator, &place(HeapType::Upload, NONE), 100 * KIB), Error::is_over_budget);
+        allocator.audit().expect("consistent");
+        // Its implicit heap is never reused.
+        parts.truncate(1);
+        assert_eq!(usage(&gpu), reserved);
+        parts.clear();
+        assert_eq!((usage(&gpu), allocator.reserved()), (ByteSize::ZERO, ByteSize::ZERO), "{profile}");
+        assert_eq!(allocator.stats().empty_heap_count, 0);
+    }
+}
+
+fn parts_sum(parts: &[ResourceAllocation]) -> ByteSize {
+    parts.iter().fold(ByteSize::ZERO, |sum, part| sum.saturating_add(part.size()))
+}

@@ -193,21 +193,29 @@ fn unified_memory_has_one_budget() {
         assert!(report.paged_out.objects > 0, "8 MiB of 6");
         let other = SegmentGroup::NonLocal;
         assert_eq!(scene.manager.set_video_memory_reservation(other, mib(1)).expect("sound"), mib(0));
-        assert_eq!(scene.manager.query_video_memory_info(other).available_for_reservation, mib(0));
+        let info = scene.manager.query_video_memory_info(other);
+        assert_eq!((info.budget, info.current_usage), (mib(0), mib(0)), "no such group");
+        assert_eq!((info.available_for_reservation, info.current_reservation), (mib(0), mib(0)));
         scene.end(things);
     }
 }
 
-/// With NEVER_USE_UNIFIED_MEMORY, heaps are counted in the segment group of their description.
+/// With NEVER_USE_UNIFIED_MEMORY, heaps are counted in the segment group of their description, or that of a discrete GPU.
 #[test]
 fn unified_memory_may_be_kept_apart() {
     let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
     let desc = ResidencyManagerDesc { flags, ..budget(6) };
     let (scene, queue, mut things) =
-        Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), desc).with_things(4);
-    let non_local = ResidencyHeapDesc { segment_group: Some(SegmentGroup::NonLocal), ..Default::default() };
-    for key in 10..14 {
-        things.push(scene.try_thing(key, 1, D3D12_HEAP_TYPE_UPLOAD, &non_local).expect("there is room"));
+        Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), desc).with_things(3);
+    let of = |group| ResidencyHeapDesc { segment_group: group, ..Default::default() };
+    for (key, heap_type, group) in [
+        (10, D3D12_HEAP_TYPE_UPLOAD, Some(SegmentGroup::NonLocal)),
+        (11, D3D12_HEAP_TYPE_UPLOAD, None),
+        (12, D3D12_HEAP_TYPE_READBACK, None),
+        (13, D3D12_HEAP_TYPE_DEFAULT, Some(SegmentGroup::NonLocal)),
+        (14, D3D12_HEAP_TYPE_UPLOAD, Some(SegmentGroup::Local)),
+    ] {
+        things.push(scene.try_thing(key, 1, heap_type, &of(group)).expect("there is room"));
     }
     let stats = scene.manager.stats();
     assert_eq!((stats.local.resident, stats.non_local.resident), (mib(4), mib(4)));

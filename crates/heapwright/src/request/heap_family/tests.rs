@@ -19,7 +19,7 @@ fn gpus() -> impl Iterator<Item = (&'static str, Instance, DeviceCaps)> {
 }
 
 fn families(gpu: &Instance, caps: &DeviceCaps, allow_unified_memory: bool) -> HeapFamilies {
-    HeapFamilies::query(&gpu.device, caps, NodeMasks::default(), allow_unified_memory)
+    HeapFamilies::query(&gpu.device, caps, NodeMasks::default(), allow_unified_memory, false)
         .expect("the device is valid")
 }
 

@@ -60,6 +60,22 @@ fn multisampled(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
     }
 }
 
+/// Without MSAA64KBAlignedTextureSupported, the device would refuse the small alignment with an error message.
+#[test]
+fn small_multisampled_textures_are_requested_where_the_device_has_them() {
+    let with = |small_multisampled_textures, desc| {
+        let caps = DeviceCaps { small_multisampled_textures, tight_alignment_tier: 0, ..caps("old-ddi") };
+        let small = if small_multisampled_textures { KIB_64 } else { MIB_4 };
+        let (found, asked) =
+            with_answers(&requested(desc), Creation::Placed, &caps, &[Some((small, small))]);
+        (found.expect("valid").alignment.get(), asked.iter().map(|desc| desc.Alignment).collect::<Vec<_>>())
+    };
+    assert_eq!(with(true, multisampled(64, 64)), (KIB_64, vec![KIB_64]));
+    assert_eq!(with(false, multisampled(64, 64)), (MIB_4, vec![0]));
+    // Other textures are not concerned.
+    assert_eq!(with(false, texture(64, 64)).1, [KIB_4]);
+}
+
 fn requested(desc: D3D12_RESOURCE_DESC) -> (ResourceDesc<'static>, BufferUses) {
     (ResourceDesc::new(&desc), BufferUses::empty())
 }

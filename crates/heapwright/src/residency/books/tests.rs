@@ -10,6 +10,7 @@ use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
 use super::*;
+use crate::residency::budget::ManagedGroups;
 use crate::residency::desc::ResidencyManagerDesc;
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
@@ -45,7 +46,8 @@ fn books() -> (&'static Books, &'static Report) {
             });
         });
     }
-    let budgets = Budgets::new(Some(&adapter), true, &ResidencyManagerDesc::default()).expect("answered");
+    let budgets = Budgets::new(Some(&adapter), ManagedGroups::Local, &ResidencyManagerDesc::default())
+        .expect("answered");
     let planner = ResidencyPlanner::new(true, || PolicyKind::Lru.create());
     (Box::leak(Box::new(Books::new(budgets, planner))), report)
 }

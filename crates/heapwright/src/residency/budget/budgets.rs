@@ -12,18 +12,34 @@ use crate::adapter::ToDxgi as _;
 use crate::residency::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
-/// Returns whether all memory counts as local: on UMA, unless the flag disables it.
-#[inline]
-pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) -> bool {
-    let is_uma = caps.architecture != Architecture::Discrete;
-    let never = flags.contains(ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY);
-    if is_uma && never {
-        tracing::warn!(
-            architecture = %caps.architecture,
-            "NEVER_USE_UNIFIED_MEMORY on a UMA GPU; its non-local segment group usually has no budget"
-        );
+/// The segment groups of a manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ManagedGroups {
+    /// Those of the operating system.
+    Both,
+    /// The local one, because all memory is local on UMA.
+    Local,
+    /// Two on UMA, where the operating system counts the memory of both as local.
+    BothOfOneMemory,
+}
+
+impl ManagedGroups {
+    /// Returns the groups of a manager with these flags.
+    #[inline]
+    pub(crate) fn of(caps: &DeviceCaps, flags: ResidencyManagerFlags) -> Self {
+        let never_unified = flags.contains(ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY);
+        match caps.architecture {
+            Architecture::Discrete => Self::Both,
+            Architecture::Uma | Architecture::CacheCoherentUma if never_unified => {
+                tracing::warn!(
+                    architecture = %caps.architecture,
+                    "NEVER_USE_UNIFIED_MEMORY on a UMA GPU; its non-local segment group usually has no budget"
+                );
+                Self::BothOfOneMemory
+            }
+            Architecture::Uma | Architecture::CacheCoherentUma => Self::Local,
+        }
     }
-    is_uma && !never
 }
 
 /// The budgets of both segment groups.
@@ -33,7 +49,7 @@ pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) ->
 /// Reading is one atomic load. Queries of the operating system and changes of a reservation are serialized by a lock.
 pub(crate) struct Budgets {
     adapter: Option<IDXGIAdapter3>,
-    unifies_memory: bool,
+    managed: ManagedGroups,
     reservation_cap: Fraction,
     refresh_interval: AtomicU64,
     groups: [Group; 2],
@@ -55,6 +71,8 @@ struct Group {
 struct GroupState {
     /// `None` if the operating system reports nothing.
     os: Option<VideoMemoryInfo>,
+    /// Whether it ever reported something.
+    is_counted: bool,
     limit: Limit,
     reservation_wanted: ByteSize,
     /// The reservation that was last set with the operating system.
@@ -73,7 +91,7 @@ impl Budgets {
     #[inline]
     pub(crate) fn new(
         adapter: Option<&IDXGIAdapter3>,
-        unifies_memory: bool,
+        managed: ManagedGroups,
         desc: &ResidencyManagerDesc,
     ) -> Result<Self, Error> {
         // A maximum is in addition to the usage at creation.
@@ -98,12 +116,13 @@ impl Budgets {
         let interval = desc.effective_refresh_interval();
         let budgets = Self {
             adapter: adapter.cloned(),
-            unifies_memory,
+            managed,
             reservation_cap: Fraction::new(desc.min_pct_of_budget_to_reserve.unwrap_or(0.5)),
             refresh_interval: AtomicU64::new(interval),
             groups: [unbounded(), unbounded()],
             state: Mutex::new(SegmentGroup::ALL.map(|group| GroupState {
                 os: None,
+                is_counted: false,
                 limit: limit(group, ByteSize::ZERO),
                 reservation_wanted: ByteSize::ZERO,
                 reservation_set: ByteSize::ZERO,
@@ -127,7 +146,16 @@ impl Budgets {
 
     /// Returns the segment group to which `group` is charged.
     pub(crate) fn effective_group(&self, group: SegmentGroup) -> SegmentGroup {
-        if self.unifies_memory { SegmentGroup::Local } else { group }
+        if self.managed == ManagedGroups::Local { SegmentGroup::Local } else { group }
+    }
+
+    /// Returns how many of the bytes of both groups the operating system counts in one.
+    pub(crate) fn counted_in(&self, group: SegmentGroup, [local, non_local]: [ByteSize; 2]) -> ByteSize {
+        match (group, self.managed) {
+            (SegmentGroup::Local, ManagedGroups::BothOfOneMemory) => local.saturating_add(non_local),
+            (SegmentGroup::Local, _) => local,
+            (SegmentGroup::NonLocal, _) => non_local,
+        }
     }
 
     /// Returns the budget in force, less the reservation; [`ByteSize::MAX`] is no bound. O(1), one load.
@@ -200,21 +228,38 @@ impl Budgets {
         }
     }
 
-    /// Returns DXGI's four numbers as the manager sees them, if `managed` bytes of its heaps are resident.
+    /// Returns DXGI's four numbers as the manager sees them, if these bytes of its heaps are resident. They are zero for a group that it
+    /// does not use.
     #[inline]
-    pub(crate) fn video_memory_info(&self, group: SegmentGroup, managed: ByteSize) -> VideoMemoryInfo {
+    pub(crate) fn video_memory_info(&self, group: SegmentGroup, resident: [ByteSize; 2]) -> VideoMemoryInfo {
+        if !self.is_in_use(group) {
+            let none = ByteSize::ZERO;
+            return VideoMemoryInfo {
+                budget: none,
+                current_usage: none,
+                available_for_reservation: none,
+                current_reservation: none,
+            };
+        }
         let available = {
             let state = self.lock();
             let GroupState { os, limit, .. } = state[group.index()];
-            let whole = effective_budget(os, limit, self.reservation_cap, ByteSize::MAX);
-            if self.is_in_use(group) { whole.reservation } else { ByteSize::ZERO }
+            effective_budget(os, limit, self.reservation_cap, ByteSize::MAX).reservation
         };
+        let counted = self.counted_in(group, resident);
+        let external = *self.external_within(group, counted..=counted).start();
         VideoMemoryInfo {
             budget: self.budget(group),
-            current_usage: managed.saturating_add(*self.external_within(group, managed..=managed).start()),
+            current_usage: resident[group.index()].saturating_add(external),
             available_for_reservation: available,
             current_reservation: self.reservation(group),
         }
+    }
+
+    /// Returns whether the operating system never reported anything about a segment group, so that its budget is not known.
+    #[inline]
+    pub(crate) fn is_unreported(&self, group: SegmentGroup) -> bool {
+        self.adapter.is_some() && self.is_in_use(group) && !self.lock()[group.index()].is_counted
     }
 
     /// Reserves memory that is not managed, also with the operating system, and returns the reserved bytes.
@@ -244,17 +289,18 @@ impl Budgets {
     }
 
     fn groups_in_use(&self) -> &'static [SegmentGroup] {
-        if self.unifies_memory { &[SegmentGroup::Local] } else { &SegmentGroup::ALL }
+        if self.managed == ManagedGroups::Local { &[SegmentGroup::Local] } else { &SegmentGroup::ALL }
     }
 
-    fn is_in_use(&self, group: SegmentGroup) -> bool {
+    /// Returns whether the manager has memory of this group.
+    pub(crate) fn is_in_use(&self, group: SegmentGroup) -> bool {
         self.groups_in_use().contains(&group)
     }
 
     /// Queries the operating system for one group.
     fn query(&self, group: SegmentGroup, state: &mut GroupState) -> Result<(), Error> {
         let Some(adapter) = &self.adapter else { return Ok(()) };
-        state.os = report(adapter, group)?;
+        state.os = report(adapter, group, &mut state.is_counted)?;
         if state.os.is_none() && !std::mem::replace(&mut state.is_warned, true) {
             tracing::warn!(%group, "the adapter reports no budget for this segment group; it is unbounded");
         }
@@ -273,12 +319,13 @@ impl Budgets {
     #[inline]
     pub(crate) fn is_unchanged(&self) -> bool {
         let Some(adapter) = &self.adapter else { return true };
-        let state = self.lock();
+        let mut state = self.lock();
         let has_heaps = |group: &SegmentGroup| self.groups[group.index()].has_heaps.load(Ordering::Relaxed);
         let mut is_queried = false;
         let is_unchanged = self.groups_in_use().iter().copied().filter(has_heaps).all(|group| {
             is_queried = true;
-            report(adapter, group).is_ok_and(|os| os == state[group.index()].os)
+            let own = &mut state[group.index()];
+            report(adapter, group, &mut own.is_counted).is_ok_and(|os| os == own.os)
         });
         if is_unchanged && is_queried {
             self.refreshes.fetch_add(1, Ordering::Relaxed);
@@ -331,10 +378,14 @@ impl Budgets {
 }
 
 /// Queries an adapter about the memory of a segment group. Returns `None` if the operating system does not count it: some
-/// implementations other than Windows' report zeros.
-fn report(adapter: &IDXGIAdapter3, group: SegmentGroup) -> Result<Option<VideoMemoryInfo>, Error> {
+/// implementations other than Windows' report zeros, always. Once it reported something, zeros are a report, too.
+fn report(
+    adapter: &IDXGIAdapter3,
+    group: SegmentGroup,
+    is_counted: &mut bool,
+) -> Result<Option<VideoMemoryInfo>, Error> {
     let info = VideoMemoryInfo::query(adapter, group)?;
-    let is_counted = !(info.budget.is_zero() && info.current_usage.is_zero());
+    *is_counted |= info.is_report();
     // What the manager has reserved itself is no news.
     Ok(is_counted.then_some(VideoMemoryInfo { current_reservation: ByteSize::ZERO, ..info }))
 }

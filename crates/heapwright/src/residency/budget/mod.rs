@@ -11,7 +11,7 @@ mod pressure;
 mod trim;
 
 pub(crate) use self::background::BackgroundUpdates;
-pub(crate) use self::budgets::{Budgets, unifies_memory};
+pub(crate) use self::budgets::{Budgets, ManagedGroups};
 pub(crate) use self::pressure::PressureMonitor;
 pub use self::pressure::{Pressure, PressureLevel, PressureRegistration};
 pub(crate) use self::trim::TrimRequest;

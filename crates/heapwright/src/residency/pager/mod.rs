@@ -21,7 +21,7 @@ use self::gpu_wait::Events;
 pub(super) use self::page::PagedIn;
 use self::upkeep::Upkeep;
 use super::books::{Books, BooksState, heap_error};
-use super::budget::{Budgets, unifies_memory};
+use super::budget::{Budgets, ManagedGroups};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use super::device::{ManagedDevice, PagedObjects, completed, create_fence, name_of, next_value};
 use super::queue::{ManagedQueue, ManagedQueues};
@@ -92,9 +92,10 @@ impl Pager {
         desc.check()?;
         let caps = DeviceCaps::query(device)?;
         let recording = ManagerRecording::begin(desc, device, caps.architecture != Architecture::Discrete)?;
-        let is_unified = unifies_memory(&caps, desc.flags);
+        let groups = ManagedGroups::of(&caps, desc.flags);
+        let is_unified = groups == ManagedGroups::Local;
         adapter.map_or(Ok(()), |adapter| check_adapter(device, adapter))?;
-        let budgets = Budgets::new(adapter, is_unified, desc)?;
+        let budgets = Budgets::new(adapter, groups, desc)?;
         let initial = desc.initial_fence_value;
         let paging_fence = create_fence(device, initial)?;
         let mut planner = ResidencyPlanner::new(is_unified, || desc.policy.create());
@@ -362,6 +363,21 @@ impl Pager {
             is_made = true;
             tries += 1;
         }
+    }
+
+    /// Checks that a new heap of a segment group is within the budget, if the operating system had not reported anything about the group
+    /// before: a budget of zero cannot be told from none until something is counted.
+    pub(super) fn check_first_report(&self, group: SegmentGroup) -> Result<(), Error> {
+        let group = self.books.budgets.effective_group(group);
+        if !self.books.budgets.is_unreported(group) {
+            return Ok(());
+        }
+        let current = self.lock();
+        self.refresh();
+        drop(current);
+        let (needed, budget) =
+            (self.books.lock_updated().planner.usage(group), self.books.budgets.budget(group));
+        if needed <= budget { Ok(()) } else { Err(Error::over_budget(&OverBudget { group, needed, budget })) }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::residency::{ResidencyHeapStatus, ResidencyManager, ResidencyManagerFlags};
+use heapwright::residency::{
+    GroupBudgets, ResidencyHeapStatus, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags,
+};
 use heapwright::*;
 
 use super::scene::{MIB, Scene, Setup, is_locked, is_resident};
@@ -304,6 +306,74 @@ fn unified_memory_is_one_group() {
         );
         drop(made);
         scene.end();
+    }
+}
+
+/// With NEVER_USE_UNIFIED_MEMORY, UPLOAD and READBACK have the budget of the non-local group on UMA, too.
+#[test]
+fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
+    const OTHER: SegmentGroup = SegmentGroup::NonLocal;
+    let budgets = GroupBudgets { local: ByteSize::from_mib(4), non_local: ByteSize::from_mib(2) };
+    let never = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
+    for (profile, is_apart) in
+        [("uma", true), ("cache-coherent-uma", true), ("discrete", true), ("uma", false)]
+    {
+        let flags = if is_apart { never } else { ResidencyManagerFlags::empty() };
+        let flags = flags | ResidencyManagerFlags::ALWAYS_IN_BUDGET;
+        let gpu = open(profile);
+        let manager = ResidencyManagerDesc { flags, budget_override: Some(budgets), ..Default::default() };
+        let adapter = Some(&gpu.adapter);
+        let made = ResourceAllocator::with_new_residency(&gpu.device, adapter, Default::default(), manager);
+        let (allocator, manager) = made.expect("sound");
+        for placement in [OWN, COMMITTED] {
+            let mut held = Vec::new();
+            for (heap_type, expected) in [
+                (HeapType::Default, SegmentGroup::Local),
+                (HeapType::GpuUpload, SegmentGroup::Local),
+                (HeapType::Upload, OTHER),
+                (HeapType::Readback, OTHER),
+            ] {
+                let group = if is_apart { expected } else { SegmentGroup::Local };
+                let made = buffer(&allocator, &place(heap_type, placement), MIB);
+                let what = format!("{profile}, {is_apart}, {heap_type}, {placement:?}");
+                let memory = made.memory().expect("managed");
+                assert_eq!(memory.segment_group(), group, "{what}");
+                memory.lock().expect("within the budget");
+                let stats = manager.stats();
+                let all = [stats.local.resident, stats.non_local.resident].map(ByteSize::get);
+                assert_eq!(all.iter().sum::<u64>(), (held.len() as u64 + 1) * MIB, "{what}");
+                let in_group = if group == OTHER { all[1] } else { all[0] };
+                let info = manager.query_video_memory_info(group);
+                assert_eq!(info.current_usage.get(), in_group, "{what}: what is the manager's, once");
+                held.push(made);
+            }
+            // The budget of one group is no other's.
+            if is_apart {
+                refused(
+                    try_buffer(&allocator, &place(HeapType::Upload, placement), MIB),
+                    Error::is_over_budget,
+                );
+                for _ in 0..2 {
+                    let made = buffer(&allocator, &place(HeapType::Default, placement), MIB);
+                    made.memory().expect("managed").lock().expect("within the budget");
+                    held.push(made);
+                }
+            }
+            refused(try_buffer(&allocator, &place(HeapType::Default, placement), MIB), Error::is_over_budget);
+            let report = allocator.report();
+            let of = |group| {
+                let group = report.segment_groups.iter().find(|of| of.segment_group == group);
+                group.map_or(ByteSize::ZERO, |of| of.totals.reserved.saturating_add(of.totals.committed.size))
+            };
+            let expected = if is_apart { [4, 2] } else { [4, 0] };
+            assert_eq!([of(SegmentGroup::Local), of(OTHER)], expected.map(ByteSize::from_mib), "{profile}");
+            drop(held);
+            allocator.release_empty_heaps();
+            manager.audit().expect("sound");
+        }
+        let info = manager.query_video_memory_info(OTHER);
+        let budget = if is_apart { budgets.non_local } else { ByteSize::ZERO };
+        assert_eq!((info.budget, info.current_usage), (budget, ByteSize::ZERO));
     }
 }
 

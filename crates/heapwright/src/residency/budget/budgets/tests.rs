@@ -28,12 +28,12 @@ fn whole() -> ResidencyManagerDesc {
 fn budgets(gpu: &Instance, desc: &ResidencyManagerDesc) -> Budgets {
     desc.check().expect("sound");
     let caps = DeviceCaps::query(&gpu.device).expect("answered");
-    Budgets::new(Some(&gpu.adapter), unifies_memory(&caps, desc.flags), desc).expect("answered")
+    Budgets::new(Some(&gpu.adapter), ManagedGroups::of(&caps, desc.flags), desc).expect("answered")
 }
 
 fn of_script(adapter: &FaultyAdapter, desc: &ResidencyManagerDesc) -> Result<Budgets, Error> {
     desc.check()?;
-    Budgets::new(Some(&adapter.to_interface()), false, desc)
+    Budgets::new(Some(&adapter.to_interface()), ManagedGroups::Both, desc)
 }
 
 fn heap(gpu: &Instance, size: ByteSize) -> ID3D12Heap {
@@ -66,7 +66,7 @@ fn a_refresh_reads_the_operating_systems_budget() {
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(500), mib(100)));
     assert_eq!((budgets.usage_sample(LOCAL), budgets.usage_sample(NON_LOCAL)), (mib(16), mib(0)));
     assert_eq!(
-        budgets.video_memory_info(LOCAL, mib(10)).current_usage,
+        budgets.video_memory_info(LOCAL, [mib(10), ByteSize::ZERO]).current_usage,
         mib(16),
         "unmanaged memory counts, too"
     );
@@ -95,7 +95,7 @@ fn reservations_are_set_and_restored() {
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(4000));
     budgets.refresh().expect("answered");
     assert_eq!((system(), budgets.budget(LOCAL)), (mib(900), mib(3100)));
-    let info = budgets.video_memory_info(LOCAL, mib(7));
+    let info = budgets.video_memory_info(LOCAL, [mib(7), ByteSize::ZERO]);
     assert_eq!((info.budget, info.current_reservation), (mib(3100), mib(900)));
     assert_eq!((info.current_usage, info.available_for_reservation), (mib(7), mib(2000)));
     drop(budgets);
@@ -195,6 +195,10 @@ fn a_segment_group_without_budget_and_usage_is_unbounded() {
     adapter.change(|script| script.info[1].CurrentUsage = 1);
     budgets.refresh().expect("answered");
     assert_eq!(budgets.budget(NON_LOCAL), ByteSize::ZERO, "external usage exhausts the budget");
+    // It is counted, so a budget of zero is one from then on.
+    adapter.change(|script| script.info[1].CurrentUsage = 0);
+    budgets.refresh().expect("answered");
+    assert_eq!(budgets.budget(NON_LOCAL), ByteSize::ZERO);
 }
 
 #[test]
