@@ -393,15 +393,15 @@ impl<H> HeapSet<H> {
     fn usual_heap_size(&self, size: ByteSize) -> Option<ByteSize> {
         let most = self.times.prices.within_frame().unwrap_or(self.sizing.maximum);
         let maximum = most.min(self.sizing.maximum);
-        HeapSizing { maximum, ..self.sizing }.heap_size(size, self.times.most_held)
+        HeapSizing { maximum, ..self.sizing }.heap_size(size, self.times.most_in_use)
     }
 
     /// See [`SharedHeapSet::make_way`](super::SharedHeapSet::make_way).
     pub(super) fn make_way(&mut self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
-        let in_use = self.totals.reserved.saturating_sub(self.totals.empty);
-        while self.times.makes_way(in_use, self.totals.empty, heap_size, elsewhere) {
+        let in_use = self.totals.reserved.saturating_sub(self.totals.empty).saturating_add(elsewhere);
+        while self.times.makes_way(in_use, self.totals.empty, heap_size) {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
                 None => break,
@@ -494,7 +494,7 @@ impl<H> HeapSet<H> {
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
         self.count_operations(1);
-        self.times.forget_most_held(self.totals.reserved, FREE_DECAY_LOG2);
+        self.times.forget_most_in_use(self.totals.reserved, FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
         Ok(())

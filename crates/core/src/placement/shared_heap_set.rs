@@ -383,9 +383,9 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).new_heap_size(choice, wanted)
     }
 
-    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes: release them before it is
-    /// created. With [`HeapRetention::FOR_EVER`], the `elsewhere` bytes that the owner uses beside the set count, too. O(1)
-    /// per heap.
+    /// Removes the empty heaps by which more would be held after a heap of `heap_size` bytes is created than was in use at once: release
+    /// them before. With [`HeapRetention::FOR_EVER`], twice as much is held. `elsewhere` bytes that the owner uses beside the set, and
+    /// will add to it empty, count as in use. O(1) per heap.
     pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         lock(&self.heaps.0).make_way(heap_size, elsewhere)
     }

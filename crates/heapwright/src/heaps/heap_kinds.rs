@@ -226,7 +226,10 @@ impl HeapKinds {
         constraints: Constraints,
         limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
-        let create = || self.create_permitted_heap(heaps, size, constraints);
+        let create = || {
+            heaps.make_way(size);
+            self.create_permitted_heap(heaps, size, constraints)
+        };
         self.with_room(heaps, MemorySource::NewHeap(size), size, limits, create)
     }
 
@@ -260,7 +263,9 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
-        let heap = self.create_heap(heaps, size, constraints, &heaps.limits(constraints))?;
+        let create = || self.create_permitted_heap(heaps, size, constraints);
+        let limits = heaps.limits(constraints);
+        let heap = self.with_room(heaps, MemorySource::NewHeap(size), size, &limits, create)?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())

@@ -168,9 +168,7 @@ impl<'a> HeapRequest<'a> {
         if !shortage.may_create || room != Ok(NeededRelease::Nothing) || is_beyond_budget() {
             return Ok(None);
         }
-        if !self.kinds.source.never_over_allocates() {
-            self.heaps.make_way(self.sharing, size);
-        }
+        self.heaps.make_way(size);
         let made = self.kinds.create_permitted_heap(self.heaps, size, self.constraints);
         shortage.is_refused = made.as_ref().is_err_and(|refusal| refusal.bytes_refused_by_device().is_some());
         self.in_created(made, shortage)

@@ -145,11 +145,11 @@ impl TypedHeaps {
         }
     }
 
-    /// Releases the empty heaps that are not worth keeping in addition to a new one of `size` bytes.
-    pub(crate) fn make_way(&self, sharing: Sharing, size: ByteSize) {
-        let is_elsewhere = !self.is_in_shared_engine(sharing);
-        let elsewhere = if is_elsewhere { self.dedicated.totals().reserved } else { ByteSize::ZERO };
-        self.recycle(self.shared.make_way(size, elsewhere));
+    /// Releases the empty heaps by which more would be held, after a heap of `size` bytes is added, than was in use at once.
+    pub(crate) fn make_way(&self, size: ByteSize) {
+        if !self.source.never_over_allocates() {
+            self.recycle(self.shared.make_way(size, self.dedicated.totals().reserved));
+        }
     }
 
     /// Returns the one size of new heaps that a pool gives to requests that share them, if it gives one.
@@ -182,7 +182,10 @@ impl TypedHeaps {
         for other in self.siblings() {
             let Some((_, heap)) = other.shared.take_empty_fitting(least, wanted) else { continue };
             match heap.transfer_to(&self.source.accounts) {
-                Ok(()) => return Some(heap),
+                Ok(()) => {
+                    self.make_way(heap.size());
+                    return Some(heap);
+                }
                 Err(_) => drop(other.insert_empty(heap)),
             }
         }

@@ -16,6 +16,7 @@ mod copying_queue;
 mod counting_allocator;
 mod deferred;
 mod descriptions;
+mod empty_bytes;
 mod empty_heaps;
 mod faults;
 #[path = "../faulty_device/mod.rs"]
