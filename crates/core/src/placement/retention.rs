@@ -107,12 +107,8 @@ impl Default for HeapRetention {
 
 impl HeapRetention {
     /// Releases empty heaps early, also within a frame: little memory is held in vain, and heaps are often created again.
-    pub const LEAST_MEMORY: Self = Self {
-        keeping: Keeping::Rent { nanos: 450, most: 1_000 },
-        kept_frames: 0,
-        frames: 30,
-        periods: 2,
-    };
+    pub const LEAST_MEMORY: Self =
+        Self { keeping: Keeping::Rent { nanos: 450, most: 1_000 }, kept_frames: 0, frames: 30, periods: 2 };
 
     /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
     pub const FEWEST_HITCHES: Self = Self {
@@ -123,14 +119,9 @@ impl HeapRetention {
     };
 
     /// The retention that keeps no empty heap.
-    pub const NONE: Self =
-        Self { keeping: Keeping::Operations(0), kept_frames: 0, frames: 0, periods: 0 };
+    pub const NONE: Self = Self { keeping: Keeping::Operations(0), kept_frames: 0, frames: 0, periods: 0 };
 
     /// The retention that keeps all empty heaps until they are taken, together with those in use up to twice what was in use at once.
-    pub const FOR_EVER: Self = Self {
-        keeping: Keeping::Operations(u64::MAX),
-        kept_frames: 0,
-        frames: u32::MAX,
-        periods: u32::MAX,
-    };
+    pub const FOR_EVER: Self =
+        Self { keeping: Keeping::Operations(u64::MAX), kept_frames: 0, frames: u32::MAX, periods: u32::MAX };
 }

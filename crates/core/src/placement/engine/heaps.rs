@@ -259,6 +259,18 @@ impl<H: Clone> Heaps<H> {
         Ok(fresh.is_some_and(|fresh| fresh.would_fit(request)))
     }
 
+    /// Iterates over the heaps in use that contain nothing but `unused` live allocations. O(n) for n of these.
+    pub(super) fn vacated(&self, unused: &[SharedPlacementId]) -> impl Iterator<Item = &H> {
+        let mut counts = HashMap::new();
+        for id in unused {
+            *counts.entry(id.0.heap()).or_insert(0) += 1;
+        }
+        counts.into_iter().filter_map(|(number, count)| {
+            let heap = self.heaps.get(number).filter(|heap| heap.ranges.allocation_count() == count)?;
+            Some(&heap.heap)
+        })
+    }
+
     pub(super) fn empty(&self) -> &EmptyHeaps<H> {
         &self.empty
     }

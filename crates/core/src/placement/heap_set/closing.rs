@@ -140,6 +140,7 @@ impl<H> HeapSet<H> {
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);
+        self.room.note(&self.totals);
         Some(self.placed(id.slot, suballocation))
     }
 
