@@ -20,7 +20,7 @@ use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
     Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, Limits, NewMemory, PoolHeaps,
-    Refused,
+    Refused, UnusedBuffer,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -233,6 +233,19 @@ impl TypedHeaps {
         let count = pool.releasable(regular.len() as u64);
         let regular = self.desc.heap_size.checked_mul(count).unwrap_or(ByteSize::MAX);
         (count + others.len() as u64, others.into_iter().fold(regular, ByteSize::saturating_add))
+    }
+
+    /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots and `unused` backing buffers.
+    /// O(n) for n of these.
+    pub(crate) fn vacated(&self, unused: &[UnusedBuffer]) -> (u64, ByteSize) {
+        let ids = |is_in_dedicated| {
+            let here = unused.iter().filter(|buffer| buffer.is_in(self.desc.number, is_in_dedicated));
+            here.map(|buffer| buffer.id).collect::<Vec<_>>()
+        };
+        let mut sizes = self.shared.map_vacated(&ids(false), Self::size_of);
+        sizes.extend(self.dedicated.map_vacated(&ids(true), Self::size_of));
+        let bytes = sizes.iter().fold(ByteSize::ZERO, |sum, &size| sum.saturating_add(size));
+        (sizes.len() as u64, bytes)
     }
 
     fn size_of(heap: &Arc<Heap>) -> ByteSize {
