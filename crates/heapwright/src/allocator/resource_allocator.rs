@@ -328,11 +328,11 @@ impl ResourceAllocator {
     ///
     /// The allocator keeps some empty heaps for later requests, as [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says. It
     /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
-    /// memory, its own or that of another allocator of the process on the same adapter. Waits for heaps that are being prefetched, and for other
-    /// threads that release some.
+    /// memory, its own or that of another allocator of the process on the same adapter. Waits while another thread releases heaps of this
+    /// allocator or of one that it is nested with.
     #[inline]
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
-        self.inner.heaps.await_prefetched();
+        self.inner.heaps.insert_prefetched();
         if let Some(recording) = &self.inner.heaps.source.recording {
             let bytes = bytes.get();
             recording.call(|| Action::ReleaseHeaps { bytes });

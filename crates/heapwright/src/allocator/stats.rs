@@ -106,18 +106,14 @@ impl Inner {
         (sums, whole)
     }
 
-    /// Returns the totals of the allocator's own heaps and of its pools, including committed resources.
-    pub(crate) fn totals_of(&self, heap_type: HeapType) -> HeapSetTotals {
-        self.all_totals().0[heap_type.index()]
-    }
-
     /// Returns the bytes of empty heaps of the own kinds of allocators that are nested with this one.
     fn empty_of_relatives(&self) -> ByteSize {
         let mut empty = ByteSize::ZERO;
         for relative in self.heaps.relatives() {
             let Some(relative) = Self::of(&relative.source) else { continue };
             let unused = relative.buffers.unused();
-            let kept = relative.heaps.own().flat_map(|heaps| [heaps.totals().empty, heaps.vacated(&unused).1]);
+            let kept =
+                relative.heaps.own().flat_map(|heaps| [heaps.totals().empty, heaps.vacated(&unused).1]);
             empty = kept.fold(empty, ByteSize::saturating_add);
         }
         empty

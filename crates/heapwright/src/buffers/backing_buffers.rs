@@ -17,14 +17,13 @@ use crate::desc::{
     EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm,
 };
 use crate::error::Refusal;
-use crate::heaps::{
-    HeapKinds, HeapRequest, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
-};
+use crate::heaps::{HeapKinds, HeapRequest, Passed, PlacedRange, PredictedMemory, Stripe, Striped};
 use crate::request::{
     Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
 };
 use crate::source::{
-    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, LabelSlot, UnusedBuffer, next_number,
+    AllocationId, BackingAddress, Constraints, HeapSource, KeptResident, Label, LabelSlot, UnusedBuffer,
+    next_number,
 };
 use crate::{BufferUses, Error, HeapType};
 

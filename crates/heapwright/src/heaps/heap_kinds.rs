@@ -125,14 +125,6 @@ impl HeapKinds {
         }
     }
 
-    /// Waits for heaps that are being prefetched, and adds those that were prefetched while a recording is made.
-    pub(crate) fn await_prefetched(&self) {
-        if let Some(prefetcher) = &self.prefetcher {
-            self.all().iter().for_each(|heaps| prefetcher.wait(heaps));
-            prefetcher.insert_created();
-        }
-    }
-
     /// Returns the allocator's own heaps, of each kind that was ever used.
     pub(crate) fn own(&self) -> impl Iterator<Item = &Striped<TypedHeaps>> {
         self.kinds.iter().filter_map(OnceLock::get)

@@ -48,7 +48,7 @@ impl Prefetch {
         self.ended.notify_all();
     }
 
-    /// Waits for the heap that is being created.
+    /// Waits for the heap that is being created. For tests, which need a state that does not change.
     pub(crate) fn wait(&self) {
         let is_pending = self.is_pending.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.ended.wait_while(is_pending, |is_pending| *is_pending));
@@ -202,14 +202,6 @@ impl Prefetcher {
                 tracing::warn!(%error, "failed to spawn the heap prefetch thread; prefetching disabled");
                 None
             }
-        }
-    }
-
-    /// Waits for a heap that is being created, unless this is the thread that does so.
-    pub(crate) fn wait(&self, heaps: &TypedHeaps) {
-        let id = self.thread.as_ref().map(|thread| thread.thread().id());
-        if id != Some(std::thread::current().id()) {
-            heaps.prefetch.wait();
         }
     }
 

@@ -59,8 +59,7 @@ impl HeapKinds {
         let manager = |kinds: &Self| kinds.source.residency.as_ref().map(ResidencyManager::id);
         let own = manager(self);
         for other in self.others().filter(|other| own.is_none() || own != manager(other)) {
-            let unused =
-                other.source.owner.upgrade().map(|owner| owner.unused_buffers()).unwrap_or_default();
+            let unused = other.source.owner.upgrade().map(|owner| owner.unused_buffers()).unwrap_or_default();
             for heaps in other.all().iter().filter(|heaps| heaps.desc.segment_group == account.group) {
                 bytes = bytes.saturating_add(heaps.releasable(Some(&ids_in(&unused, heaps))).1);
             }

@@ -16,13 +16,13 @@ use super::labels::Labels;
 use super::managed::OwnMemory;
 use crate::adapter::check_adapter;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{MemorySource, Obstacle, Refusal};
+use crate::error::{HoldsMemory, MemorySource, Obstacle, Refusal};
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::residency::{ResidencyHeap, ResidencyManager};
 use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// The allocator, as its heaps see it: the only way by which they call what is above them.
-pub(crate) trait Owner: Any + Send + Sync {
+pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
     /// Returns the ranges of the unused backing buffers.
     fn unused_buffers(&self) -> Vec<UnusedBuffer>;
 

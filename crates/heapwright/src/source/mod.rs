@@ -23,7 +23,9 @@ mod managed;
 pub(crate) use self::accounts::{Account, Charge, Charged};
 pub(crate) use self::device::{CREATE_HEAP, Refused, create_committed, create_placed, set_debug_name};
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps};
-pub(crate) use self::heap_source::{Constraints, GivenBack, HeapSource, LimitKind, Limits, NewMemory, Owner, UnusedBuffer};
+pub(crate) use self::heap_source::{
+    Constraints, GivenBack, HeapSource, LimitKind, Limits, NewMemory, Owner, UnusedBuffer,
+};
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, LabelSlot, Labels, Listed, next_number};
 pub use self::managed::MemoryReference;

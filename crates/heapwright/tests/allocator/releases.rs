@@ -1,4 +1,4 @@
-//! Memory that one thread is releasing, or creating in advance, while another releases everything.
+//! Memory that one thread is releasing while another releases everything.
 
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -61,19 +61,5 @@ fn a_heap_that_becomes_empty_in_another_threads_release_is_released_too() {
             end.send(()).expect("the thread waits, or has waited");
         });
         assert_eq!([parent.reserved(), nested.reserved()], [ByteSize::ZERO; 2]);
-    }
-}
-
-#[test]
-fn a_heap_that_is_being_prefetched_is_released_too() {
-    for _ in 0..50 {
-        let allocator = with_flags(&open("discrete"), ResourceAllocatorFlags::ALLOW_PREFETCH);
-        drop(buffer(
-            &allocator,
-            &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP),
-            MIB,
-        ));
-        allocator.release_empty_heaps();
-        assert_eq!(allocator.reserved(), ByteSize::ZERO);
     }
 }
