@@ -1,6 +1,8 @@
 //! The crate's error type.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Weak;
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::PlacementError;
@@ -53,20 +55,45 @@ enum Kind {
     },
 }
 
-/// An allocation that found no memory: the request, the attempts, and the current usage.
+/// An allocation that found no memory: the request and the attempts.
 #[derive(Debug, Clone)]
 pub(crate) struct Shortage {
     pub(crate) requested: ByteSize,
     pub(crate) heap_type: HeapType,
-    /// Bytes that the allocator holds in heaps of this type and kind; `used` is the part in use.
-    pub(crate) reserved: ByteSize,
-    pub(crate) used: ByteSize,
-    /// Usage and budget of the segment group, if the adapter is known.
-    pub(crate) video_memory: Option<(ByteSize, ByteSize)>,
+    pub(crate) holder: Holder,
     /// The attempts, in order.
     pub(crate) attempts: Vec<Attempt>,
     /// Whether NEVER_FALLBACK is set, for which GPGMM returns E_FAIL.
     pub(crate) never_fallback: bool,
+}
+
+/// What an allocator holds in heaps of a type.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldBytes {
+    pub(crate) reserved: ByteSize,
+    /// The part of it that is in use.
+    pub(crate) used: ByteSize,
+    /// Usage and budget of the segment group, if the adapter is known.
+    pub(crate) video_memory: Option<(ByteSize, ByteSize)>,
+}
+
+/// Tells what an allocator holds. Messages ask when they are read, because most of them never are.
+pub(crate) trait HoldsMemory: Send + Sync {
+    fn held_in(&self, heap_type: HeapType) -> HeldBytes;
+}
+
+/// The allocator that found no memory.
+#[derive(Clone)]
+pub(crate) struct Holder(pub(crate) Weak<dyn HoldsMemory>);
+
+// It is only read.
+impl UnwindSafe for Holder {}
+impl RefUnwindSafe for Holder {}
+
+impl fmt::Debug for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Holder")
+    }
 }
 
 /// A source of memory that was tried, and why it failed.
@@ -329,11 +356,12 @@ impl fmt::Display for Error {
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requested, heap_type, reserved, used, video_memory, attempts, never_fallback: _ } = self;
-        write!(
-            f,
-            "out of memory: cannot allocate {requested} in {heap_type} heaps ({used} used of {reserved} reserved)"
-        )?;
+        let Self { requested, heap_type, holder, attempts, never_fallback: _ } = self;
+        write!(f, "out of memory: cannot allocate {requested} in {heap_type} heaps")?;
+        let held = holder.0.upgrade().map(|holder| holder.held_in(*heap_type));
+        if let Some(HeldBytes { used, reserved, .. }) = held {
+            write!(f, " ({used} used of {reserved} reserved)")?;
+        }
         // An attempt that failed twice for the same reason is one to the reader.
         let mut different: Vec<&Attempt> = Vec::with_capacity(attempts.len());
         for attempt in attempts {
@@ -351,7 +379,7 @@ impl fmt::Display for Shortage {
         let says_budget = attempts.iter().any(|attempt| {
             matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::BudgetShare { .. })
         });
-        if let Some((usage, budget)) = video_memory.filter(|_| !says_budget) {
+        if let Some((usage, budget)) = held.and_then(|held| held.video_memory).filter(|_| !says_budget) {
             write!(f, " (current usage {usage}, budget {budget})")?;
         }
         Ok(())
@@ -397,7 +425,18 @@ impl From<Kind> for Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    struct Full;
+
+    impl HoldsMemory for Full {
+        fn held_in(&self, _: HeapType) -> HeldBytes {
+            let mib = ByteSize::from_mib(2);
+            HeldBytes { reserved: mib, used: mib, video_memory: Some((mib, mib)) }
+        }
+    }
 
     #[test]
     fn a_shortage_says_each_attempt_once_and_the_budget_once() {
@@ -409,12 +448,12 @@ mod tests {
         let heap = Attempt { source: MemorySource::NewHeap(ByteSize::from_kib(64)), obstacle: over };
         let committed = Attempt { source: MemorySource::Committed(ByteSize::from_kib(60)), obstacle: over };
         let device = Attempt { source: MemorySource::Placing, obstacle: Obstacle::Device(E_OUTOFMEMORY) };
+        let allocator = Arc::new(Full);
+        let holder: Weak<Full> = Arc::downgrade(&allocator);
         let shortage = |attempts| Shortage {
             requested: ByteSize::from_kib(60),
             heap_type: HeapType::Default,
-            reserved: ByteSize::from_mib(2),
-            used: ByteSize::from_mib(2),
-            video_memory: Some((ByteSize::from_mib(2), ByteSize::from_mib(2))),
+            holder: Holder(Weak::<Full>::clone(&holder)),
             attempts,
             never_fallback: false,
         };
@@ -425,7 +464,14 @@ mod tests {
              64.00 KiB and a committed resource of 60.00 KiB: would exceed the local budget of 2.00 MiB (2.00 MiB in use), then \
              placing the resource: E_OUTOFMEMORY (0x8007000e)"
         );
-        let error = Error::out_of_memory(shortage(vec![device])).to_string();
-        assert!(error.ends_with("(current usage 2.00 MiB, budget 2.00 MiB)"), "{error}");
+        let error = Error::out_of_memory(shortage(vec![device]));
+        assert!(error.to_string().ends_with("(current usage 2.00 MiB, budget 2.00 MiB)"), "{error}");
+        drop(allocator);
+        assert!(
+            error
+                .to_string()
+                .ends_with(" in DEFAULT heaps; tried placing the resource: E_OUTOFMEMORY (0x8007000e)"),
+            "{error}"
+        );
     }
 }

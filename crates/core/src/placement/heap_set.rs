@@ -2,18 +2,21 @@
 
 mod choice;
 mod closing;
+mod free_room;
 mod idle;
 mod ranges;
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 pub(super) use self::choice::HeapChoice;
 pub use self::choice::VacatedHeap;
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
+pub(super) use self::free_room::FreeRoom;
 use self::idle::{IdleLinks, IdleOrder};
 use self::ranges::SlabNotes;
-pub(super) use self::ranges::{SlabPlace, UsedRange};
+pub(super) use self::ranges::{Beside, SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::idle_times::{FREE_DECAY_LOG2, IdleTimes};
 use super::{HeapRetention, HeapSizing, PlacementError};
@@ -40,6 +43,7 @@ pub(crate) struct HeapSet<H> {
     /// The empty heaps, by size. Boxed, because loom moves a set on stacks of 32 KiB when it creates one.
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
+    room: Arc<FreeRoom>,
     idle: IdleOrder,
     /// Closed heaps whose last allocation was freed.
     drained: Vec<Slot>,
@@ -264,6 +268,7 @@ impl<H> HeapSet<H> {
             occupied: std::array::from_fn(|_| HeapIndex::new()),
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
+            room: Arc::default(),
             idle: IdleOrder::new(),
             drained: Vec::new(),
             closed_count: 0,
@@ -275,6 +280,10 @@ impl<H> HeapSet<H> {
     #[must_use]
     pub(crate) fn totals(&self) -> HeapSetTotals {
         self.totals
+    }
+
+    pub(super) fn room(&self) -> &Arc<FreeRoom> {
+        &self.room
     }
 
     /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1).
@@ -386,6 +395,7 @@ impl<H> HeapSet<H> {
         self.count_operations(1);
         self.totals.allocation_count += 1;
         self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
+        self.room.note(&self.totals);
         Some(self.placed(slot, suballocation))
     }
 
@@ -393,15 +403,15 @@ impl<H> HeapSet<H> {
     fn usual_heap_size(&self, size: ByteSize) -> Option<ByteSize> {
         let most = self.times.prices.within_frame().unwrap_or(self.sizing.maximum);
         let maximum = most.min(self.sizing.maximum);
-        HeapSizing { maximum, ..self.sizing }.heap_size(size, self.times.most_held)
+        HeapSizing { maximum, ..self.sizing }.heap_size(size, self.times.most_in_use)
     }
 
     /// See [`SharedHeapSet::make_way`](super::SharedHeapSet::make_way).
     pub(super) fn make_way(&mut self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
-        let in_use = self.totals.reserved.saturating_sub(self.totals.empty);
-        while self.times.makes_way(in_use, self.totals.empty, heap_size, elsewhere) {
+        let in_use = self.totals.reserved.saturating_sub(self.totals.empty).saturating_add(elsewhere);
+        while self.times.makes_way(in_use, self.totals.empty, heap_size) {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
                 None => break,
@@ -447,6 +457,8 @@ impl<H> HeapSet<H> {
         self.totals.empty = self.totals.empty.saturating_add(size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
         self.times.note_held(self.totals.reserved);
+        self.room.note(&self.totals);
+        self.room.note_heap_size(self.usual_heap_size(ByteSize::new(1)));
         Ok(self.table.id(slot))
     }
 
@@ -494,9 +506,10 @@ impl<H> HeapSet<H> {
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
         self.count_operations(1);
-        self.times.forget_most_held(self.totals.reserved, FREE_DECAY_LOG2);
+        self.times.forget_most_in_use(self.totals.reserved, FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
+        self.room.note(&self.totals);
         Ok(())
     }
 
@@ -597,6 +610,7 @@ impl<H> HeapSet<H> {
         self.totals.empty_heap_count -= 1;
         self.totals.empty = self.totals.empty.saturating_sub(size);
         self.totals.reserved = self.totals.reserved.saturating_sub(size);
+        self.room.note(&self.totals);
         if self.spare.iter().all(|spare| spare.highest_size_class() < suballocator.highest_size_class()) {
             self.spare.clear();
             self.spare.push(suballocator);

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::{HeapPrices, HeapRetention};
 use crate::ByteSize;
 
-/// With each free, `most_held` sinks by 2^-16 of its distance to what is held.
+/// With each free, `most_in_use` sinks by 2^-16 of its distance to what is held.
 pub(super) const FREE_DECAY_LOG2: u32 = 16;
-/// With each frame, `most_held` sinks by a 64th of its distance to what is held: by half in 44 frames.
+/// With each frame, `most_in_use` sinks by a 64th of its distance to what is held: by half in 44 frames.
 const FRAME_DECAY_LOG2: u32 = 6;
 /// With each period, it sinks by a 16th of the distance; and to what is held, if little happened.
 const PERIOD_DECAY_LOG2: u32 = 4;
@@ -16,9 +16,7 @@ const PERIOD_DECAY_LOG2: u32 = 4;
 /// A period with fewer operations is quiet.
 const QUIET_OPERATIONS: u64 = 64;
 
-/// With frames, a heap is kept for the operations of so many frames.
-const KEPT_FRAMES: u64 = 2;
-/// But for no more than so many times the operations of the retention.
+/// The operations of frames keep a heap for no more than so many times the operations of the retention.
 const MOST_OPERATIONS: u64 = 40;
 
 /// A set adds its operations to the shared number when it has so many.
@@ -87,9 +85,9 @@ pub(super) struct IdleTimes {
     tally: Arc<HeapTally>,
     /// What heaps of this type cost.
     pub(super) prices: Arc<HeapPrices>,
-    /// The most bytes of heaps that were held; of those in use, if all are kept. It sinks slowly, so that new heaps are small again long after a
-    /// peak.
-    pub(super) most_held: ByteSize,
+    /// The most bytes of heaps that were in use at once; if not all are kept, together with those that the owner added empty. It sinks slowly,
+    /// so that long after a peak new heaps are small again, and little is kept.
+    pub(super) most_in_use: ByteSize,
     /// The number of frames that the owner told of.
     frame: u64,
     /// The number of periods that the owner told of.
@@ -135,24 +133,13 @@ impl IdleTimes {
         }
     }
 
-    /// Returns whether empty heaps leave before a heap of `heap_size` bytes is added to those that are in use: if more were then held than
-    /// ever before, or, with [`HeapRetention::FOR_EVER`], more than twice the most that were ever in use. Only this counts heaps of
-    /// `elsewhere` bytes that the owner uses beside the set.
-    pub(super) fn makes_way(
-        &mut self,
-        in_use: ByteSize,
-        empty: ByteSize,
-        heap_size: ByteSize,
-        elsewhere: ByteSize,
-    ) -> bool {
-        let mut needed = in_use.saturating_add(heap_size);
-        let mut most = self.most_held;
-        if self.keeps_all() {
-            needed = needed.saturating_add(elsewhere);
-            self.most_held = most.max(needed);
-            most = self.most_held.saturating_add(self.most_held);
-        }
-        needed.saturating_add(empty) > most
+    /// Returns whether empty heaps leave before a heap of `heap_size` bytes is added to those that are in use, in the set and elsewhere: if
+    /// more were then held than was ever in use at once, or, with [`HeapRetention::FOR_EVER`], more than twice as much.
+    pub(super) fn makes_way(&mut self, in_use: ByteSize, empty: ByteSize, heap_size: ByteSize) -> bool {
+        let needed = in_use.saturating_add(heap_size);
+        self.most_in_use = self.most_in_use.max(needed);
+        let factor = if self.keeps_all() { 2 } else { 1 };
+        needed.saturating_add(empty) > self.most_in_use.checked_mul(factor).unwrap_or(ByteSize::MAX)
     }
 
     fn keeps_all(&self) -> bool {
@@ -162,15 +149,15 @@ impl IdleTimes {
     /// Notes how many bytes of heaps are held.
     pub(super) fn note_held(&mut self, held: ByteSize) {
         if !self.keeps_all() {
-            self.most_held = self.most_held.max(held);
+            self.most_in_use = self.most_in_use.max(held);
         }
     }
 
-    /// Lets the most bytes that were held sink by a fraction of its distance to what is held now.
+    /// Lets the most bytes that were in use sink by a fraction of the distance to what is held now.
     #[inline]
-    pub(super) fn forget_most_held(&mut self, held: ByteSize, fraction_log2: u32) {
-        let above = self.most_held.saturating_sub(held).get();
-        self.most_held = self.most_held.saturating_sub(ByteSize::new(above >> fraction_log2));
+    pub(super) fn forget_most_in_use(&mut self, held: ByteSize, fraction_log2: u32) {
+        let above = self.most_in_use.saturating_sub(held).get();
+        self.most_in_use = self.most_in_use.saturating_sub(ByteSize::new(above >> fraction_log2));
     }
 
     /// Returns for how many operations a heap of a class is kept.
@@ -181,7 +168,7 @@ impl IdleTimes {
     /// Returns the operation with which an empty heap of a class leaves.
     pub(super) fn expiry(&self, class: usize, since: Moment) -> u64 {
         let operations = self.kept_operations(class);
-        let of_frames = self.operations_per_frame.saturating_mul(KEPT_FRAMES);
+        let of_frames = self.operations_per_frame.saturating_mul(u64::from(self.retention.kept_frames));
         let most = of_frames.clamp(operations, operations.saturating_mul(MOST_OPERATIONS));
         since.operation.saturating_add(most)
     }
@@ -204,9 +191,9 @@ impl IdleTimes {
         self.frame += 1;
     }
 
-    /// Forgets memory that was held earlier, after a frame.
+    /// Forgets memory that was in use earlier, after a frame.
     pub(super) fn end_frame(&mut self, held: ByteSize) {
-        self.forget_most_held(held, FRAME_DECAY_LOG2);
+        self.forget_most_in_use(held, FRAME_DECAY_LOG2);
     }
 
     /// Counts a period.
@@ -214,12 +201,12 @@ impl IdleTimes {
         self.period += 1;
     }
 
-    /// Forgets memory that was held earlier, after a period.
+    /// Forgets memory that was in use earlier, after a period.
     pub(super) fn end_period(&mut self, held: ByteSize) {
         let operation = self.operation();
         let is_quiet = operation - self.period_operation < QUIET_OPERATIONS;
         self.period_operation = operation;
-        self.forget_most_held(held, if is_quiet { 0 } else { PERIOD_DECAY_LOG2 });
+        self.forget_most_in_use(held, if is_quiet { 0 } else { PERIOD_DECAY_LOG2 });
     }
 
     /// Returns whether enough frames passed for unused slabs to be returned again.

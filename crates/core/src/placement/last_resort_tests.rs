@@ -58,13 +58,20 @@ fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest
         !is_alone
             && heap.ranges.iter().any(|range| match range {
                 SurveyedRange::Free(free) => fits(*free, request.size.get(), request.alignment),
-                // The padding of a used slot is at most an eighth of 16 KiB; anything larger is a free slot.
-                SurveyedRange::InSlab(rest) => {
-                    rest.size().get() > 2048 && fits(*rest, request.size.get(), request.alignment)
-                }
-                SurveyedRange::Used { .. } | SurveyedRange::Padding(_) => false,
+                SurveyedRange::Used { .. } | SurveyedRange::InSlab(_) | SurveyedRange::Padding(_) => false,
             })
     })
+}
+
+/// Returns the free slots of all slabs to the heaps.
+fn give_up_free_slots(engine: &HeapEngine<u32>) {
+    let set = engine.as_default().expect("the default algorithm");
+    for number in 0..set.lane_limit() {
+        let mut lane = set.lock_lane_of(number).expect("a lane that was used");
+        for slab in lane.with_free_slots() {
+            let _cut = lane.cut_free_slots(slab, &mut set.lock_heaps());
+        }
+    }
 }
 
 proptest! {
@@ -106,6 +113,10 @@ proptest! {
                             live.push(Live { id, heap, own_heap });
                         }
                         None => {
+                            let survey = engine.survey();
+                            prop_assert!(!is_room(&survey, &live, &request), "{:?} in {:?}", request, survey);
+                            // Nor is there room if all slabs return all of their free slots.
+                            give_up_free_slots(&engine);
                             let survey = engine.survey();
                             prop_assert!(!is_room(&survey, &live, &request), "{:?} in {:?}", request, survey);
                         }

@@ -22,8 +22,11 @@ use super::heap_prices::size_of_class;
 /// Heaps that are released by operations or frames leave during an allocation, a free or a frame. If the owner makes
 /// no call, nothing is released.
 ///
-/// With frames, as many operations as the last two frames had do not release a heap: what a frame uses, the next
+/// With frames, as many operations as the last [two](Self::kept_frames) had do not release a heap: what a frame uses, the next
 /// one uses again. This delays the release to at most 40 times the operations.
+///
+/// However long heaps are kept, before a new heap is created others leave until no more is held than was in use at once
+/// ([`SharedHeapSet::make_way`](super::SharedHeapSet::make_way)).
 ///
 /// A request that is placed in an empty heap of more than twice the size that a new heap for it would have is not
 /// a use of the heap, unless it stays for as many operations as an empty heap is kept. Otherwise small requests
@@ -54,6 +57,8 @@ pub struct HeapRetention {
     /// For how many allocations and frees an empty heap is kept (eight slots of slabs count as one), of this set and of those
     /// with which it shares a [`HeapTally`](super::HeapTally).
     pub keeping: Keeping,
+    /// As many operations as so many frames have do not release an empty heap. Default 2.
+    pub kept_frames: u32,
     /// An empty heap is released after so many frames. Default 120: two seconds at 60 frames per second.
     pub frames: u32,
     /// An empty heap is released after so many whole periods. Default 2.
@@ -96,23 +101,27 @@ impl Keeping {
 
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { keeping: Keeping::Rent { nanos: 90, most: 5_000 }, frames: 120, periods: 2 }
+        Self { keeping: Keeping::Rent { nanos: 90, most: 5_000 }, kept_frames: 2, frames: 120, periods: 2 }
     }
 }
 
 impl HeapRetention {
-    /// Releases empty heaps early: little memory is held in vain, and heaps are often created again.
+    /// Releases empty heaps early, also within a frame: little memory is held in vain, and heaps are often created again.
     pub const LEAST_MEMORY: Self =
-        Self { keeping: Keeping::Rent { nanos: 450, most: 1_000 }, frames: 30, periods: 2 };
+        Self { keeping: Keeping::Rent { nanos: 450, most: 1_000 }, kept_frames: 0, frames: 30, periods: 2 };
 
     /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
-    pub const FEWEST_HITCHES: Self =
-        Self { keeping: Keeping::Rent { nanos: 1, most: 40_000 }, frames: 3_600, periods: 150 };
+    pub const FEWEST_HITCHES: Self = Self {
+        keeping: Keeping::Rent { nanos: 1, most: 40_000 },
+        kept_frames: 2,
+        frames: 3_600,
+        periods: 150,
+    };
 
     /// The retention that keeps no empty heap.
-    pub const NONE: Self = Self { keeping: Keeping::Operations(0), frames: 0, periods: 0 };
+    pub const NONE: Self = Self { keeping: Keeping::Operations(0), kept_frames: 0, frames: 0, periods: 0 };
 
-    /// The retention that keeps all empty heaps until they are taken.
+    /// The retention that keeps all empty heaps until they are taken, together with those in use up to twice what was in use at once.
     pub const FOR_EVER: Self =
-        Self { keeping: Keeping::Operations(u64::MAX), frames: u32::MAX, periods: u32::MAX };
+        Self { keeping: Keeping::Operations(u64::MAX), kept_frames: 0, frames: u32::MAX, periods: u32::MAX };
 }

@@ -1,6 +1,7 @@
 //! Heap sets with slabs, for many threads.
 
 mod empty_heaps;
+mod free_slots;
 mod survey;
 
 pub(super) use self::survey::SurveyedRanges;
@@ -9,7 +10,7 @@ pub use self::survey::{HeapSurvey, SurveyedRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::heap_set::HeapChoice;
+use super::heap_set::{FreeRoom, HeapChoice};
 use super::idle_times::IdleTimes;
 use super::lane::{Lane, SlabRanges, Source, correct};
 use super::{
@@ -74,6 +75,7 @@ pub struct SharedHeapSet<H> {
     /// The number from which on no lane ever had a slab.
     lanes_used: AtomicU32,
     heaps: Alone<Mutex<HeapSet<H>>>,
+    room: Arc<FreeRoom>,
     /// Whether slabs without used slots may be kept.
     keeps_slabs: bool,
 }
@@ -148,6 +150,7 @@ impl<H: Clone> SharedHeapSet<H> {
     ) -> Self {
         let heaps = HeapSet::new(sizing, IdleTimes::new(retention, tally, prices));
         Self {
+            room: Arc::clone(heaps.room()),
             slots_up_to,
             lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),
             lanes_used: AtomicU32::new(0),
@@ -168,6 +171,13 @@ impl<H: Clone> SharedHeapSet<H> {
             correct(&mut totals, slabs);
         }
         totals
+    }
+
+    /// Returns whether the free ranges of the heaps take less than half of a new heap for a request of `size` bytes. It is
+    /// approximate. O(1), no lock.
+    #[must_use]
+    pub fn is_nearly_full(&self, size: ByteSize) -> bool {
+        self.room.is_nearly_full(size)
     }
 
     /// Returns how a request is placed.
@@ -281,7 +291,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// no heap can be created.
     ///
     /// It first does what [`allocate`](Self::allocate) does. Then every free range is examined, and free slots
-    /// of slabs are returned to the heaps and count as free. O(n) for n free ranges, and O(1) for each slab that has free slots.
+    /// of slabs are returned to the heaps where they make room for the request. O(n) for n free ranges and slabs that have free slots.
     /// For a request with a heap of its own, every empty heap is examined, and those that contain only unused slabs.
     ///
     /// # Errors
@@ -307,16 +317,7 @@ impl<H: Clone> SharedHeapSet<H> {
         if let Some(placed) = place_anywhere(&mut lock(&self.heaps.0))? {
             return Ok(Some(placed));
         }
-        for lane in self.used_lanes() {
-            let mut lane = lock(&lane.0);
-            let mut heaps = lock(&self.heaps.0);
-            if lane.give_up_free_slots(&mut heaps) {
-                if let Some(placed) = place_anywhere(&mut heaps)? {
-                    return Ok(Some(placed));
-                }
-            }
-        }
-        Ok(None)
+        Ok(self.allocate_in_free_slots(size, alignment))
     }
 
     /// Returns whether [`allocate`](Self::allocate) would place a request on this thread if unused slabs keep their
@@ -383,9 +384,9 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).new_heap_size(choice, wanted)
     }
 
-    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes: release them before it is
-    /// created. With [`HeapRetention::FOR_EVER`], the `elsewhere` bytes that the owner uses beside the set count, too. O(1)
-    /// per heap.
+    /// Removes the empty heaps by which more would be held after a heap of `heap_size` bytes is created than was in use at once: release
+    /// them before. With [`HeapRetention::FOR_EVER`], twice as much is held. `elsewhere` bytes that the owner uses beside the set, and
+    /// will add to it empty, count as in use. O(1) per heap.
     pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         lock(&self.heaps.0).make_way(heap_size, elsewhere)
     }

@@ -1,6 +1,8 @@
 //! Slabs of shared heap sets: which memory is used before a heap is created.
 
-use super::{HeapRetention, HeapSizing, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced};
+use super::{
+    HeapRetention, HeapSizing, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced, lane_of_thread,
+};
 use crate::placement::tests::take_all_empty;
 use crate::{Alignment, ByteSize};
 
@@ -11,6 +13,25 @@ fn allocate(set: &SharedHeapSet<ByteSize>, size: ByteSize) -> SharedPlaced<ByteS
     }
     let heap_size = set.new_heap_size(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
     set.allocate_in_new(heap_size, heap_size, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
+}
+
+#[test]
+fn whether_the_heaps_are_nearly_full_is_known_without_a_lock() {
+    let set: SharedHeapSet<u32> = SharedHeapSet::default();
+    let request = |bytes| PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE);
+    let is_nearly_full = || {
+        let _lane = set.lock_lane_of(lane_of_thread() % SharedHeapSet::<u32>::LANES);
+        let _heaps = set.lock_heaps();
+        set.is_nearly_full(ByteSize::new(1000))
+    };
+    let small = set.allocate_in_new(ByteSize::from_mib(4), 1, &request(1000)).unwrap();
+    assert!(!is_nearly_full());
+    let large = set.allocate(&request(3 << 20)).unwrap().unwrap();
+    assert!(is_nearly_full(), "less than half of 4 MiB is free");
+    assert!(set.is_nearly_full(ByteSize::from_mib(64)));
+    set.free(large.id).unwrap();
+    assert!(!is_nearly_full());
+    set.free(small.id).unwrap();
 }
 
 /// Free slots of one thread's slabs serve another thread before a heap is created.

@@ -1,5 +1,7 @@
 //! The path of one allocation, from the request to the result.
 
+use std::sync::Weak;
+
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
@@ -8,12 +10,12 @@ use super::inner::Inner;
 use super::request::{Placements, ResourceAllocationDesc, ResourceRequest, part_of};
 use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
-use crate::error::{Refusal, Shortage};
+use crate::error::{Holder, Refusal, Shortage};
 use crate::heaps::HeapKind;
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Charged, Listed, next_number};
+use crate::source::{Charged, Listed, Owner, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
@@ -340,18 +342,11 @@ impl Inner {
         if let Some(fatal) = refusal.fatal {
             return fatal;
         }
-        let totals = self.totals_of(heap_type);
+        let holder = Holder(Weak::<dyn Owner>::clone(&self.heaps.source.owner));
         Error::out_of_memory(Shortage {
             requested,
             heap_type,
-            reserved: totals.reserved,
-            used: totals.used,
-            video_memory: self
-                .heaps
-                .source
-                .accounts
-                .video_memory
-                .usage_and_budget(self.heaps.families.segment_group(heap_type.into(), heap_type)),
+            holder,
             attempts: refusal.attempts,
             never_fallback,
         })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use heapwright_core::placement::{HeapRetention, SharedPlacementId};
+use heapwright_core::placement::HeapRetention;
 use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
@@ -19,7 +19,7 @@ use crate::heaps::{HeapKinds, Passed};
 use crate::recording::Recording;
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
-use crate::source::{HeapSource, Listed, Owner};
+use crate::source::{HeapSource, Listed, Owner, UnusedBuffer};
 use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// Memory of all kinds is looked after with every so many operations.
@@ -192,11 +192,18 @@ impl Inner {
         if source.retention == HeapRetention::FOR_EVER || now.saturating_sub(last) < OPERATIONS_PER_LOOK {
             return;
         }
-        self.looked_after.store(now, Ordering::Relaxed);
-        self.pass(Passed::Operations);
+        if let Some(_alone) = source.try_release_alone() {
+            self.looked_after.store(now, Ordering::Relaxed);
+            self.pass_alone(Passed::Operations);
+        }
     }
 
     fn pass(&self, passed: Passed) {
+        let _alone = self.heaps.source.release_alone();
+        self.pass_alone(passed);
+    }
+
+    fn pass_alone(&self, passed: Passed) {
         self.buffers.all().for_each(|buffers| buffers.pass(passed));
         self.heaps.pass(passed);
     }
@@ -211,7 +218,7 @@ impl Inner {
 }
 
 impl Owner for Inner {
-    fn unused_buffers(&self) -> Vec<(u64, SharedPlacementId)> {
+    fn unused_buffers(&self) -> Vec<UnusedBuffer> {
         self.buffers.unused()
     }
 

@@ -83,6 +83,7 @@ impl Pool {
         if let Some(recorded) = &self.recorded {
             recorded.release();
         }
+        let _alone = self.heaps.source.release_alone();
         let recording = self.heaps.source.recording.as_deref();
         Recording::timed(recording, "Pool.ReleaseEmptyHeaps", || self.heaps.release(ByteSize::MAX))
     }
@@ -195,7 +196,7 @@ impl Inner {
         let flags = (desc.extra_heap_flags, "PoolDesc::extra_heap_flags");
         source.devices.check(&self.caps, &ResourceDesc::default(), flags)?;
         let granted = self.pool_heaps(&desc)?;
-        let options = desc.options();
+        let options = source.recording.as_ref().map(|_| desc.options());
         let mut properties = self.heaps.families.properties(granted.family);
         if let Some(nodes) = desc.nodes {
             nodes.check(self.caps.node_count)?;
@@ -247,7 +248,8 @@ impl Inner {
             self.heaps.with_any_room(account, near).map_err(refused)?;
         }
         self.heaps.add_pool(&heaps);
-        let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));
+        let recorded = source.recording.as_ref().zip(options);
+        let recorded = recorded.and_then(|(recording, options)| recording.pool(options));
         if let Some(recorded) = &recorded {
             // Set once.
             let _ = heaps.recorded_pool.set(Arc::downgrade(recorded));

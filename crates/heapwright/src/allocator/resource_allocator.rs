@@ -120,7 +120,7 @@ impl ResourceAllocator {
     }
 
     /// Creates a resource and the memory for it. `resource` is a [`ResourceDesc`], or a `D3D12_RESOURCE_DESC` for a
-    /// resource in state COMMON.
+    /// resource in state COMMON, by value or by reference.
     ///
     /// By default the resource is placed in a heap that it shares with others of its kind, with tight alignment where
     /// that is legal. The placements are tried in this order:
@@ -284,8 +284,9 @@ impl ResourceAllocator {
         self.inner.heaps.source.accounts.heap_time()
     }
 
-    /// Returns the allocator's statistics. O(1), amortized; locks each kind of heap in turn, and only the custom pools
-    /// that changed since the last call. The values belong to one moment unless other threads allocate meanwhile.
+    /// Returns the allocator's statistics. The values belong to one moment unless other threads allocate meanwhile.
+    ///
+    /// O(pools), and O(n) for n unused slabs and backing buffers; locks each kind of heap and each custom pool in turn.
     ///
     /// ```
     /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
@@ -327,7 +328,8 @@ impl ResourceAllocator {
     ///
     /// The allocator keeps some empty heaps for later requests, as [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says. It
     /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
-    /// memory.
+    /// memory, its own or that of another allocator of the process on the same adapter. Waits while another thread releases heaps of this
+    /// allocator or of one that it is nested with.
     #[inline]
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
         self.inner.heaps.insert_prefetched();

@@ -8,6 +8,7 @@ use heapwright_core::placement::HeapSetTotals;
 use super::inner::Inner;
 use crate::HeapType;
 use crate::desc::ResourceAllocatorFlags;
+use crate::error::{HeldBytes, HoldsMemory};
 use crate::heaps::{HeapsShare, sum_of_totals};
 use crate::request::{Placement, PlacementDecision, PlacementReason};
 use crate::source::Charged;
@@ -26,7 +27,8 @@ pub struct ResourceAllocatorStats {
     pub allocation_count: u64,
     /// Number of heaps, including those of committed resources.
     pub heap_count: u64,
-    /// Number of empty heaps; see [`release_empty_heaps`](crate::ResourceAllocator::release_empty_heaps).
+    /// Number of heaps without live allocations; see
+    /// [`release_empty_heaps`](crate::ResourceAllocator::release_empty_heaps).
     pub empty_heap_count: u64,
     /// Number of heaps that the device created since the allocator was created, without those of committed resources.
     pub heaps_created: u64,
@@ -64,7 +66,7 @@ pub struct ResourceAllocatorStats {
 impl Inner {
     /// Returns the totals of each heap type, including committed resources, in the order of [`HeapType::ALL`].
     ///
-    /// O(1), with a lock of each kind of heap in turn, plus O(pools that changed since the last call).
+    /// O(pools), and O(n) for n slabs and backing buffers without live parts, with the locks of each kind of heap and each pool in turn.
     fn all_totals(&self) -> ([HeapSetTotals; HeapType::ALL.len()], HeapsShare) {
         let shares = self.heaps.shares();
         let whole = shares.iter().fold(HeapsShare::default(), |sum, share| sum.with(share));
@@ -85,10 +87,11 @@ impl Inner {
             sum.allocation_count =
                 sum.allocation_count.saturating_sub(backing.heap_count) + backing.allocation_count;
         }
-        for (heap_type, size) in self.buffers.heaps_of_empty() {
-            let sum = &mut sums[heap_type.index()];
-            sum.empty_heap_count += 1;
-            sum.empty = sum.empty.saturating_add(size);
+        let unused = self.buffers.unused();
+        for heaps in self.heaps.all() {
+            let (sum, (count, bytes)) = (&mut sums[heaps.desc.heap_type.index()], heaps.vacated(&unused));
+            sum.empty_heap_count += count;
+            sum.empty = sum.empty.saturating_add(bytes);
         }
         for heap_type in HeapType::ALL {
             let committed = self.heaps.source.accounts.held(heap_type, Charged::Committed);
@@ -105,20 +108,15 @@ impl Inner {
         (sums, whole)
     }
 
-    /// Returns the totals of the allocator's own heaps and of its pools, including committed resources.
-    pub(crate) fn totals_of(&self, heap_type: HeapType) -> HeapSetTotals {
-        self.all_totals().0[heap_type.index()]
-    }
-
     /// Returns the bytes of empty heaps of the own kinds of allocators that are nested with this one.
     fn empty_of_relatives(&self) -> ByteSize {
         let mut empty = ByteSize::ZERO;
         for relative in self.heaps.relatives() {
             let Some(relative) = Self::of(&relative.source) else { continue };
-            let kept = relative.heaps.own().map(|heaps| heaps.totals().empty);
-            // Heaps in which there are only empty backing buffers.
-            let of_buffers = relative.buffers.heaps_of_empty().into_iter().map(|(_, size)| size);
-            empty = kept.chain(of_buffers).fold(empty, ByteSize::saturating_add);
+            let unused = relative.buffers.unused();
+            let kept =
+                relative.heaps.own().flat_map(|heaps| [heaps.totals().empty, heaps.vacated(&unused).1]);
+            empty = kept.fold(empty, ByteSize::saturating_add);
         }
         empty
     }
@@ -159,6 +157,16 @@ impl Inner {
             stats.reserved.saturating_sub(stats.free_heap_usage).saturating_add(stats.imported);
         stats.used_heap_count = stats.heap_count - stats.empty_heap_count + stats.imported_count;
         stats
+    }
+}
+
+impl HoldsMemory for Inner {
+    fn held_in(&self, heap_type: HeapType) -> HeldBytes {
+        let HeapSetTotals { reserved, used, .. } = self.all_totals().0[heap_type.index()];
+        let video_memory = &self.heaps.source.accounts.video_memory;
+        let group = self.heaps.families.segment_group(heap_type.into(), heap_type);
+        let video_memory = video_memory.usage_and_budget(group);
+        HeldBytes { reserved, used, video_memory }
     }
 }
 

@@ -27,6 +27,7 @@ use crate::request::{
 use crate::residency::ResidencyHeap;
 use crate::source::{
     AllocationId, BackingAddress, Charged, Constraints, HeapSource, KeptResident, Label, LabelSlot,
+    UnusedBuffer,
     next_number,
 };
 use crate::{BufferUses, Error, HeapType};
@@ -171,15 +172,6 @@ impl BackingRef {
         // SAFETY: made by `Box::leak` (type invariant); the caller promises that this is its end.
         unsafe { Box::from_raw(self.0.as_ptr()) }
     }
-}
-
-/// The place of an empty backing buffer.
-pub(crate) struct EmptyBacking {
-    pub(crate) heaps: Arc<TypedHeaps>,
-    /// The identity of the heap, for comparisons.
-    pub(crate) heap: usize,
-    pub(crate) heap_size: ByteSize,
-    pub(crate) allocations_in_heap: u64,
 }
 
 /// A part of a backing buffer that belongs to one allocation until dropped.
@@ -329,29 +321,18 @@ impl BackingBuffers {
         self.set.totals()
     }
 
-    /// Calls a function with the range of each empty backing buffer that is placed, and collects the results. O(n) for n of them.
-    fn map_empty<T>(&self, mut of: impl FnMut(&PlacedRange) -> T) -> Vec<T> {
-        let mapped = self.set.map_empty(|buffer| {
+    /// Returns the ranges of the placed backing buffers without live parts. O(n) for n of them.
+    fn unused(&self) -> Vec<UnusedBuffer> {
+        let of = |buffer: &BackingRef| {
             // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
             let BackingBuffer { memory, .. } = unsafe { buffer.0.as_ref() };
-            memory.place().ok().map(&mut of)
-        });
-        mapped.into_iter().flatten().collect()
-    }
-
-    /// Returns the places of empty backing buffers. O(n) for n of them.
-    pub(crate) fn places_of_empty(&self) -> Vec<EmptyBacking> {
-        self.map_empty(|range| EmptyBacking {
-            heaps: Arc::clone(range.heaps()),
-            heap: std::ptr::from_ref(range.heap()) as usize,
-            heap_size: range.heap().size(),
-            allocations_in_heap: range.allocations_in_heap(),
-        })
-    }
-
-    /// Returns the ranges of the empty backing buffers, each with the number of the heaps that it is in.
-    fn unused(&self) -> Vec<(u64, SharedPlacementId)> {
-        self.map_empty(|range| (range.heaps().desc.number, range.placement()))
+            memory.place().ok().map(PlacedRange::as_unused)
+        };
+        let mut unused = self.set.map_empty(of);
+        // Those in which only slabs without used slots are.
+        let vacated = self.set.vacated(&[], of).into_iter().filter(|buffer| buffer.is_empty);
+        unused.extend(vacated.map(|buffer| buffer.heap));
+        unused.into_iter().flatten().collect()
     }
 
     /// Releases the empty backing buffers. `keeps_heaps` keeps heaps that are empty then.
@@ -616,7 +597,7 @@ impl BufferSets {
     }
 
     /// Returns the ranges of the empty backing buffers, each with the number of the heaps that it is in.
-    pub(crate) fn unused(&self) -> Vec<(u64, SharedPlacementId)> {
+    pub(crate) fn unused(&self) -> Vec<UnusedBuffer> {
         self.all().flat_map(|buffers| buffers.unused()).collect()
     }
 
@@ -624,23 +605,9 @@ impl BufferSets {
     pub(crate) fn release_unused(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) {
         for buffers in self.all() {
             // Those of a kind are in heaps of one kind.
-            if buffers.unused().first().is_some_and(|&(number, _)| is_in(number)) {
+            if buffers.unused().first().is_some_and(|buffer| is_in(buffer.heaps)) {
                 buffers.release_empty(keeps_heaps);
             }
         }
-    }
-
-    /// Returns type and size of the heaps that contain only empty backing buffers. O(n log n) for n empty backing
-    /// buffers.
-    pub(crate) fn heaps_of_empty(&self) -> Vec<(HeapType, ByteSize)> {
-        let mut empty = Vec::new();
-        self.all().for_each(|buffers| empty.append(&mut buffers.places_of_empty()));
-        empty.sort_unstable_by_key(|backing| backing.heap);
-        let heaps = empty.chunk_by(|one, other| one.heap == other.heap).filter_map(|of_heap| {
-            let first = of_heap.first()?;
-            let is_all = u64::try_from(of_heap.len()) == Ok(first.allocations_in_heap);
-            is_all.then(|| (first.heaps.desc.heap_type, first.heap_size))
-        });
-        heaps.collect()
     }
 }

@@ -123,6 +123,10 @@ impl fmt::Display for SuballocationAlgorithm {
 /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`](crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) hands out
 /// parts. With [`ALWAYS_ON_DEMAND`](crate::ResourceAllocatorFlags::ALWAYS_ON_DEMAND), none of them is kept.
 ///
+/// However long they are kept, before a heap is created, empty heaps of its kind or pool are released until with it no more is held than was
+/// in use at once, or with `SegmentedPool` twice as much. [`NEVER_OVER_ALLOCATE`](crate::ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
+/// prevents that.
+///
 /// Operations and frames are counted by calls, which then release heaps: allocations and frees count as operations (those
 /// of at most 16 KiB count an eighth), and [`end_frame`](crate::ResourceAllocator::end_frame) counts a frame. By time, a
 /// thread of the allocator releases heaps, also if no call is made; it sleeps while nothing can be idle, and ends with
@@ -142,7 +146,7 @@ pub enum EmptyHeapPolicy {
     #[default]
     Default,
     /// As `Default`, but an empty heap is kept for a fifth of that, at most 1,000 operations, 30 frames, or 0.4 to 0.8
-    /// seconds. New heaps are a 64th of the memory that was held instead of a tenth, and the smallest has 64 KiB. Least
+    /// seconds, and the operations of a frame release it, too. New heaps are a 64th of the memory that was held instead of a tenth, and the smallest has 64 KiB. Least
     /// memory, more hitches.
     LeastMemory,
     /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 3,600 frames, or a minute. New heaps are

@@ -67,6 +67,12 @@ impl From<D3D12_RESOURCE_DESC> for ResourceDesc<'_> {
     }
 }
 
+impl From<&D3D12_RESOURCE_DESC> for ResourceDesc<'_> {
+    fn from(desc: &D3D12_RESOURCE_DESC) -> Self {
+        Self::new(desc)
+    }
+}
+
 impl<'a> From<&ResourceDesc<'a>> for ResourceDesc<'a> {
     fn from(desc: &ResourceDesc<'a>) -> Self {
         *desc

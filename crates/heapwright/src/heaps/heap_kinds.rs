@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use heapwright_core::placement::PlacementAlgorithm;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::engine_desc::fixed_heap_size;
 use super::nesting::Nesting;
 use super::prefetch::Prefetcher;
+use super::process;
 use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
@@ -40,9 +40,15 @@ impl HeapKinds {
         parent: Option<&Arc<Self>>,
     ) -> Arc<Self> {
         let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
+        // SAFETY: the device is a live COM object.
+        let adapter = unsafe { source.devices.device.GetAdapterLuid() };
+        let new_family = |this: &Weak<Self>| {
+            let nesting = Nesting::of_root(this);
+            process::add(adapter, &nesting);
+            nesting
+        };
         Arc::new_cyclic(|this| Self {
-            nesting: parent
-                .map_or_else(|| Nesting::of_root(this), |parent| parent.nesting.joined(this, parent)),
+            nesting: parent.map_or_else(|| new_family(this), |parent| parent.nesting.joined(this, parent)),
             prefetcher: prefetches.then(Prefetcher::start).flatten(),
             families,
             caps,
@@ -158,6 +164,11 @@ impl HeapKinds {
         self.nesting.others(self)
     }
 
+    /// Returns what it shares with nested allocators.
+    pub(super) fn nesting(&self) -> &Nesting {
+        &self.nesting
+    }
+
     /// Returns the totals of the heaps, by heap type, in the order of [`HeapType::ALL`].
     ///
     /// O(pools), with the locks of each in turn.
@@ -215,6 +226,7 @@ impl HeapKinds {
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         let is_of =
             |heaps: &TypedHeaps| Arc::ptr_eq(&heaps.source, &self.source) || heaps.desc.pool.is_none();
+        let _alone = self.source.release_alone();
         self.release_of(&is_of, bytes)
     }
 
@@ -226,7 +238,10 @@ impl HeapKinds {
         constraints: Constraints,
         limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
-        let create = || self.create_permitted_heap(heaps, size, constraints);
+        let create = || {
+            heaps.make_way(size);
+            self.create_permitted_heap(heaps, size, constraints)
+        };
         self.with_room(heaps, MemorySource::NewHeap(size), size, limits, create)
     }
 
@@ -260,7 +275,9 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
-        let heap = self.create_heap(heaps, size, constraints, &heaps.limits(constraints))?;
+        let create = || self.create_permitted_heap(heaps, size, constraints);
+        let limits = heaps.limits(constraints);
+        let heap = self.with_room(heaps, MemorySource::NewHeap(size), size, &limits, create)?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
@@ -268,7 +285,7 @@ impl HeapKinds {
 
     /// Prefetches the next heap if it is likely to be needed soon, or if the allocation requests it.
     ///
-    /// It is likely if the existing heaps have less free than half of the next one's size, or if slabs report it.
+    /// It is likely if the free ranges of the existing heaps take less than half of the next one's size, or if slabs report it.
     /// Nothing is created that the budget does not permit, where the budget applies.
     pub(crate) fn prefetch_after(
         &self,
@@ -280,13 +297,10 @@ impl HeapKinds {
             return;
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
-        let next = if always || heaps.shared.algorithm() == PlacementAlgorithm::Default {
-            let planned = heaps.new_heap_size(sharing, placement).ok();
-            let totals = heaps.shared.totals();
-            let free = totals.reserved.saturating_sub(totals.used);
-            planned.filter(|next| always || free < ByteSize::new(next.get() / 2))
-        } else {
-            heaps.shared.next_heap(placement)
+        let next = match heaps.shared.as_default() {
+            Some(set) if !always && !set.is_nearly_full(placement.size) => return,
+            None if !always => heaps.shared.next_heap(placement),
+            _ => heaps.new_heap_size(sharing, placement).ok(),
         };
         let Some(next) = next else { return };
         let own = self.source.own_constraints();

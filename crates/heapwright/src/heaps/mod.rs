@@ -16,6 +16,7 @@ mod engine_desc;
 mod heap_kinds;
 mod nesting;
 mod prefetch;
+mod process;
 mod room;
 mod striped;
 mod take;

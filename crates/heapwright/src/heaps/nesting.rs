@@ -58,11 +58,16 @@ impl Nesting {
         others.filter_map(|(_, heaps)| heaps.upgrade()).collect()
     }
 
+    /// Returns the members that exist.
+    pub(crate) fn alive(&self) -> Vec<Arc<HeapKinds>> {
+        self.members().iter().filter_map(|member| member.heaps.upgrade()).collect()
+    }
+
     /// Returns all members except `but`.
     pub(crate) fn others(&self, but: &HeapKinds) -> Vec<Arc<HeapKinds>> {
-        let members = self.members();
-        let others = members.iter().filter(|member| !is(&member.heaps, but));
-        others.filter_map(|member| member.heaps.upgrade()).collect()
+        let mut others = self.alive();
+        others.retain(|member| !std::ptr::eq(&**member, but));
+        others
     }
 }
 

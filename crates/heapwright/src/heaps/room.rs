@@ -15,7 +15,7 @@ use heapwright_core::placement::{SharedPlacementId, VacatedHeap};
 use super::heap_kinds::{HeapKinds, release_from};
 use super::typed_heaps::TypedHeaps;
 use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::source::{Account, GivenBack, LimitKind, Limits};
+use crate::source::{Account, GivenBack, LimitKind, Limits, UnusedBuffer};
 
 /// The memory that must be released for new memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(super) enum NeededRelease {
     EmptyHeaps,
     /// The memory of unused slabs and backing buffers, too.
     UnusedMemory,
+    /// Empty heaps of other allocators of the process, too.
+    HeapsOfOthers,
 }
 
 /// The heaps that are released when the device has no memory.
@@ -35,6 +37,8 @@ enum Nearness {
     SegmentGroup,
     /// All of them, if it is not.
     Anywhere,
+    /// Those of the segment group of other allocators of the process.
+    Others,
 }
 
 impl HeapKinds {
@@ -70,10 +74,10 @@ impl HeapKinds {
                 }
             }
         }
-        GivenBack { bytes, heap_count: releasable(heaps).0 }
+        GivenBack { bytes, heap_count: releasable(heaps).0, by_others: ByteSize::ZERO }
     }
 
-    fn unused_buffers(&self) -> Vec<(u64, SharedPlacementId)> {
+    fn unused_buffers(&self) -> Vec<UnusedBuffer> {
         self.owners_of_family().iter().flat_map(|owner| owner.unused_buffers()).collect()
     }
 
@@ -99,8 +103,12 @@ impl HeapKinds {
             return Ok(NeededRelease::EmptyHeaps);
         }
         let all = self.given_back(heaps, true);
-        check(&all)?;
-        Ok(if all == empty { NeededRelease::EmptyHeaps } else { NeededRelease::UnusedMemory })
+        if check(&all).is_ok() {
+            return Ok(if all == empty { NeededRelease::EmptyHeaps } else { NeededRelease::UnusedMemory });
+        }
+        let by_others = self.releasable_by_others(&limits.account, limits.constraints);
+        check(&GivenBack { by_others, ..all })?;
+        Ok(NeededRelease::HeapsOfOthers)
     }
 
     /// Releases the empty heaps that would exceed limits, pool and budget together with `size` more bytes beside `heaps`. If that does not
@@ -115,7 +123,7 @@ impl HeapKinds {
         let (family, account) = (self.of_family(), limits.account);
         let now;
         let mut limits = limits;
-        if needed == NeededRelease::UnusedMemory {
+        if needed != NeededRelease::EmptyHeaps {
             let lacking = LimitKind::ALL.map(|kind| !limits.bytes_over(kind, size).is_zero());
             let is_lacking = |heaps: &TypedHeaps| {
                 let mut kinds = LimitKind::ALL.into_iter().zip(lacking).filter(|&(_, is_lacking)| is_lacking);
@@ -149,6 +157,10 @@ impl HeapKinds {
             }
         }
         tracing::debug!(%size, released = %released_of_budget, "released empty heaps before allocating more memory");
+        if needed == NeededRelease::HeapsOfOthers {
+            let missing = self.source.limits_of_now(limits).bytes_over_hard_budget(size);
+            self.release_of_others(account.group, missing);
+        }
         Ok(())
     }
 
@@ -186,14 +198,16 @@ impl HeapKinds {
     }
 
     /// Calls `attempt`, and again after any empty heaps were released because the device has no memory, although the segment group's budget
-    /// says that there is some. This is the last resort, because other requests need those heaps.
+    /// says that there is some; and again after those of other allocators of the process were. This is the last resort, because other requests
+    /// need those heaps.
     pub(crate) fn with_any_room<T>(
         &self,
         account: Account,
         mut attempt: impl FnMut() -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let made = attempt();
-        self.again_with(Nearness::Anywhere, account, made, &mut attempt)
+        let made = self.again_with(Nearness::Anywhere, account, made, &mut attempt);
+        self.again_with(Nearness::Others, account, made, &mut attempt)
     }
 
     /// Calls `attempt` again after empty heaps were released, if the device had no memory for what was `made`. With
@@ -207,7 +221,7 @@ impl HeapKinds {
     ) -> Result<T, Refusal> {
         let Some(size) = made.as_ref().err().and_then(Refusal::bytes_refused_by_device) else { return made };
         let may_help = match (nearness, self.source.exceeds_budget(account.group, size)) {
-            (Nearness::HeapType, _) | (_, None) => true,
+            (Nearness::HeapType | Nearness::Others, _) | (_, None) => true,
             (Nearness::SegmentGroup, Some(is_missing)) => is_missing,
             (Nearness::Anywhere, Some(is_missing)) => !is_missing,
         };
@@ -219,10 +233,13 @@ impl HeapKinds {
             match nearness {
                 Nearness::HeapType => (group, heap_type) == (account.group, account.heap_type),
                 Nearness::SegmentGroup => group == account.group,
-                Nearness::Anywhere => true,
+                Nearness::Anywhere | Nearness::Others => true,
             }
         };
-        let released = self.release_of(&is_near, size.max(self.source.desc.release_size));
+        let released = match nearness {
+            Nearness::Others => self.release_of_others(account.group, size),
+            _ => self.release_of(&is_near, size.max(self.source.desc.release_size)),
+        };
         if released.is_zero() {
             return made;
         }
@@ -272,7 +289,7 @@ impl HeapKinds {
     }
 }
 
-/// Returns the ranges of the backing buffers that are in `heaps`.
-fn ids_in(unused: &[(u64, SharedPlacementId)], heaps: &TypedHeaps) -> Vec<SharedPlacementId> {
-    unused.iter().filter(|(number, _)| *number == heaps.desc.number).map(|&(_, id)| id).collect()
+/// Returns the ranges of the backing buffers that are in the shared engine of `heaps`.
+pub(super) fn ids_in(unused: &[UnusedBuffer], heaps: &TypedHeaps) -> Vec<SharedPlacementId> {
+    unused.iter().filter(|buffer| buffer.is_in(heaps.desc.number, false)).map(|buffer| buffer.id).collect()
 }

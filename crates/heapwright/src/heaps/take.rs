@@ -7,7 +7,7 @@
 //! | permitted | a new heap that limit, budget and pool permit without releasing anything |
 //! | any | a free range that only an exhaustive search finds, including free slots of slabs |
 //! | reclaimed | the same, after unused slabs and backing buffers of these heaps returned their memory, if that may suffice |
-//! | released | a new heap for which empty heaps are released, or beyond the budget; if it is refused, the smallest possible one |
+//! | released | a new heap for which empty heaps are released, also of other allocators of the process, or beyond the budget; if it is refused, the smallest possible one |
 //! | reopened | the same, after heaps that a defragmentation is emptying were reopened |
 //! | largest | an empty heap of any sufficient size |
 //!
@@ -34,7 +34,7 @@ use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Passed, Sharing, TypedHeaps};
 use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::source::{AllocationId, Constraints, Heap, LimitKind, Limits, create_placed};
+use crate::source::{AllocationId, Constraints, Heap, LimitKind, Limits, UnusedBuffer, create_placed};
 
 /// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
@@ -168,9 +168,7 @@ impl<'a> HeapRequest<'a> {
         if !shortage.may_create || room != Ok(NeededRelease::Nothing) || is_beyond_budget() {
             return Ok(None);
         }
-        if !self.kinds.source.never_over_allocates() {
-            self.heaps.make_way(self.sharing, size);
-        }
+        self.heaps.make_way(size);
         let made = self.kinds.create_permitted_heap(self.heaps, size, self.constraints);
         shortage.is_refused = made.as_ref().is_err_and(|refusal| refusal.bytes_refused_by_device().is_some());
         self.in_created(made, shortage)
@@ -435,8 +433,10 @@ impl PlacedRange {
         self.range
     }
 
-    pub(crate) fn placement(&self) -> SharedPlacementId {
-        self.id
+    /// Returns the range as one of an unused backing buffer.
+    pub(crate) fn as_unused(&self) -> UnusedBuffer {
+        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
+        UnusedBuffer { heaps: self.heaps().desc.number, is_in_dedicated, id: self.id }
     }
 
     pub(crate) fn alignment(&self) -> Alignment {
@@ -458,16 +458,6 @@ impl PlacedRange {
     /// Returns whether no other allocation can be in the heap.
     pub(crate) fn has_own_heap(&self) -> bool {
         self.sharing != Sharing::Shared
-    }
-
-    /// Returns the number of allocations in the heap, including this one.
-    pub(crate) fn allocations_in_heap(&self) -> u64 {
-        match self.heaps().engine(self.sharing).as_default() {
-            Some(set) => set.count_in_heap_of(self.id).unwrap_or(u64::MAX),
-            None if self.has_own_heap() => 1,
-            // Other algorithms do not count them.
-            None => u64::MAX,
-        }
     }
 
     pub(crate) fn id(&self) -> AllocationId {

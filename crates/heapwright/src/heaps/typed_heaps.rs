@@ -20,7 +20,7 @@ use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
     Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, Limits, NewMemory, PoolHeaps,
-    Refused, Suspects,
+    Refused, Suspects, UnusedBuffer,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -145,11 +145,11 @@ impl TypedHeaps {
         }
     }
 
-    /// Releases the empty heaps that are not worth keeping in addition to a new one of `size` bytes.
-    pub(crate) fn make_way(&self, sharing: Sharing, size: ByteSize) {
-        let is_elsewhere = !self.is_in_shared_engine(sharing);
-        let elsewhere = if is_elsewhere { self.dedicated.totals().reserved } else { ByteSize::ZERO };
-        self.recycle(self.shared.make_way(size, elsewhere));
+    /// Releases the empty heaps by which more would be held, after a heap of `size` bytes is added, than was in use at once.
+    pub(crate) fn make_way(&self, size: ByteSize) {
+        if !self.source.never_over_allocates() {
+            self.recycle(self.shared.make_way(size, self.dedicated.totals().reserved));
+        }
     }
 
     /// Returns the one size of new heaps that a pool gives to requests that share them, if it gives one.
@@ -182,7 +182,10 @@ impl TypedHeaps {
         for other in self.siblings() {
             let Some((_, heap)) = other.shared.take_empty_fitting(least, wanted) else { continue };
             match heap.transfer_to(&self.source.accounts) {
-                Ok(()) => return Some(heap),
+                Ok(()) => {
+                    self.make_way(heap.size());
+                    return Some(heap);
+                }
                 Err(_) => drop(other.insert_empty(heap)),
             }
         }
@@ -230,6 +233,19 @@ impl TypedHeaps {
         let count = pool.releasable(regular.len() as u64);
         let regular = self.desc.heap_size.checked_mul(count).unwrap_or(ByteSize::MAX);
         (count + others.len() as u64, others.into_iter().fold(regular, ByteSize::saturating_add))
+    }
+
+    /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots and `unused` backing buffers.
+    /// O(n) for n of these.
+    pub(crate) fn vacated(&self, unused: &[UnusedBuffer]) -> (u64, ByteSize) {
+        let ids = |is_in_dedicated| {
+            let here = unused.iter().filter(|buffer| buffer.is_in(self.desc.number, is_in_dedicated));
+            here.map(|buffer| buffer.id).collect::<Vec<_>>()
+        };
+        let mut sizes = self.shared.map_vacated(&ids(false), Self::size_of);
+        sizes.extend(self.dedicated.map_vacated(&ids(true), Self::size_of));
+        let bytes = sizes.iter().fold(ByteSize::ZERO, |sum, &size| sum.saturating_add(size));
+        (sizes.len() as u64, bytes)
     }
 
     fn size_of(heap: &Arc<Heap>) -> ByteSize {

@@ -98,7 +98,7 @@ pub struct TotalsReport {
     pub free: ByteSize,
     /// Number of heaps.
     pub heap_count: u64,
-    /// Number of empty heaps.
+    /// Number of heaps without allocations, or with backing buffers that contain none.
     pub empty_heap_count: u64,
     /// Number of allocations in heaps, including those within backing buffers.
     pub allocation_count: u64,

@@ -80,7 +80,7 @@ fn of_heap(heap: &HeapReport) -> TotalsReport {
         // If allocations of a report overlap, more than the heap's size may be used.
         free: heap.size.saturating_sub(all.size),
         heap_count: 1,
-        empty_heap_count: u64::from(heap.allocations.is_empty()),
+        empty_heap_count: u64::from(all.count == 0),
         allocation_count: all.count,
         within_resource,
         ..TotalsReport::default()

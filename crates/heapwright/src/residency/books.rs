@@ -248,8 +248,7 @@ impl Books {
     /// Returns whether the usage of a segment group exceeds its budget.
     #[inline]
     pub(super) fn is_over_budget(&self) -> bool {
-        let usage = self.lock().usage();
-        SegmentGroup::ALL.into_iter().any(|group| usage[group.index()] > self.budgets.budget(group))
+        self.lock_updated().is_over_budget()
     }
 
     /// Returns the statistics. `cpu_stalls` is counted elsewhere.
@@ -339,6 +338,14 @@ impl BooksState {
     #[inline]
     pub(super) fn usage(&self) -> [ByteSize; 2] {
         SegmentGroup::ALL.map(|group| self.planner.usage(group))
+    }
+
+    /// Returns whether the usage of a segment group exceeds the budget that the planner was given last.
+    #[inline]
+    pub(super) fn is_over_budget(&self) -> bool {
+        let planner = &self.planner;
+        let is_over = |&group: &SegmentGroup| planner.usage(group) > planner.memory(group).budget;
+        SegmentGroup::ALL.iter().any(is_over)
     }
 
     /// Returns the usage of the segment groups if it, the resident heaps or a budget have changed since the last call.

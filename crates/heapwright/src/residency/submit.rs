@@ -33,8 +33,8 @@ pub(super) unsafe fn execute(
         return Ok(guard.last);
     }
     pager.count_submission();
-    let value = match touch_resident(pager, &queue, &mut guard, lists)? {
-        Some(Resident { submission, arrives, changed_usage }) => {
+    let (value, is_over_budget) = match touch_resident(pager, &queue, &mut guard, lists)? {
+        Some(Resident { submission, arrives, changed_usage, is_over_budget }) => {
             // SAFETY: the caller's promises; the heaps in the residency lists are resident, or will be when `arrives`
             // is reached.
             let handed_over = unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) };
@@ -43,7 +43,7 @@ pub(super) unsafe fn execute(
                 pager.usage_changed(usage);
             }
             handed_over?;
-            submission.value
+            (submission.value, is_over_budget)
         }
         None => {
             // The lock is released while a thread waits for the GPU.
@@ -53,12 +53,15 @@ pub(super) unsafe fn execute(
             let executed = unsafe { execute_paged(pager, &queue, &mut heaps, lists) };
             queue.lock().heaps = heaps;
             let value = executed?;
-            let usage = pager.books.lock().usage();
+            let (usage, is_over_budget) = {
+                let state = pager.books.lock_updated();
+                (state.usage(), state.is_over_budget())
+            };
             pager.usage_changed(usage);
-            value
+            (value, is_over_budget)
         }
     };
-    pager.after_submission();
+    pager.after_submission(is_over_budget);
     Ok(value)
 }
 
@@ -69,6 +72,7 @@ struct Resident {
     arrives: FenceValue,
     /// Usage of the segment groups, if it or a budget has changed.
     changed_usage: Option<[ByteSize; 2]>,
+    is_over_budget: bool,
 }
 
 /// Records the use of the heaps of the queue's next submission, if all are resident. Otherwise nothing changes, and the
@@ -121,7 +125,8 @@ fn touch_resident(
     match touched {
         Ok(arrives) => {
             let changed_usage = state.take_changed_usage(&pager.books.budgets);
-            Ok(Some(Resident { submission, arrives, changed_usage }))
+            let is_over_budget = state.is_over_budget();
+            Ok(Some(Resident { submission, arrives, changed_usage, is_over_budget }))
         }
         Err(error) => {
             planner.cancel(&submission);

@@ -1,7 +1,7 @@
 //! The source of an allocator's heaps.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
@@ -16,15 +16,15 @@ use super::labels::Labels;
 use super::managed::OwnMemory;
 use crate::adapter::check_adapter;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{MemorySource, Obstacle, Refusal};
+use crate::error::{HoldsMemory, MemorySource, Obstacle, Refusal};
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::residency::{ResidencyHeap, ResidencyManager};
 use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// The allocator, as its heaps see it: the only way by which they call what is above them.
-pub(crate) trait Owner: Any + Send + Sync {
-    /// Returns the ranges of the unused backing buffers, each with the number of the heaps that it is in.
-    fn unused_buffers(&self) -> Vec<(u64, SharedPlacementId)>;
+pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
+    /// Returns the ranges of the unused backing buffers.
+    fn unused_buffers(&self) -> Vec<UnusedBuffer>;
 
     /// Returns the memory of the unused backing buffers in the heaps of certain numbers to these heaps. `keeps_heaps` says whether heaps
     /// that are empty then stay even if they are not worth keeping.
@@ -38,6 +38,22 @@ pub(crate) trait Owner: Any + Send + Sync {
 
     /// Reads the clock, and releases memory that was not used for too long.
     fn release_idle(&self);
+}
+
+/// The range of a backing buffer without live parts.
+pub(crate) struct UnusedBuffer {
+    /// The number of the heaps that it is in.
+    pub(crate) heaps: u64,
+    /// Whether it is in their engine for resources with a heap of their own.
+    pub(crate) is_in_dedicated: bool,
+    pub(crate) id: SharedPlacementId,
+}
+
+impl UnusedBuffer {
+    /// Returns whether it is in one of the engines of the heaps with a number.
+    pub(crate) fn is_in(&self, heaps: u64, is_in_dedicated: bool) -> bool {
+        (self.heaps, self.is_in_dedicated) == (heaps, is_in_dedicated)
+    }
 }
 
 /// Constraints on the source of memory.
@@ -81,6 +97,8 @@ pub(crate) struct HeapSource {
     pub(crate) clock: IdleClock,
     /// Releases the idle memory of this allocator and of those that are nested in it.
     pub(crate) idle_thread: IdleThread,
+    /// Shared by all nested allocators.
+    pub(crate) releasing: Arc<Mutex<()>>,
     pub(crate) desc: ResourceAllocatorDesc,
     pub(crate) max_heap_size: ByteSize,
     /// Flags of all heaps.
@@ -146,6 +164,7 @@ impl HeapSource {
             retention: retention(&desc),
             clock: IdleClock::start(parent.map(|parent| &parent.clock)),
             idle_thread: IdleThread::default(),
+            releasing: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.releasing)),
             adapter: adapter.cloned(),
             residency: residency.cloned(),
             being_created: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.being_created)),
@@ -162,6 +181,21 @@ impl HeapSource {
     pub(crate) fn look_after_empty(&self) {
         if self.tally.became_empty() {
             self.wake_idle_thread();
+        }
+    }
+
+    /// Has other threads wait that release empty memory of this allocator or of one that it is nested with. Otherwise one of them could miss a heap that another takes out of a
+    /// set to release it, or that is empty only once the other has released a backing buffer.
+    pub(crate) fn release_alone(&self) -> MutexGuard<'_, ()> {
+        self.releasing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`release_alone`](Self::release_alone), unless another thread is releasing memory.
+    pub(crate) fn try_release_alone(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.releasing.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -272,7 +306,7 @@ impl HeapSource {
         let bytes = &mut being_created[group.index()];
         if constraints.within_budget {
             let budget = self.budget(group, D3D12_HEAP_FLAG_NONE, constraints);
-            budget.check(bytes.saturating_add(size), ByteSize::ZERO)?;
+            budget.check(bytes.saturating_add(size), ByteSize::ZERO, ByteSize::ZERO)?;
         }
         *bytes = bytes.saturating_add(size);
         Ok(Some(BudgetCharge { being_created: Arc::clone(&self.being_created), group, size }))
@@ -352,7 +386,10 @@ impl HeapSource {
                 let (usage, budget) = manager.usage_and_budget(group);
                 usage.saturating_add(size) <= budget
             }
-            None => self.budget(group, D3D12_HEAP_FLAG_NONE, constraints).check(size, ByteSize::ZERO).is_ok(),
+            None => self
+                .budget(group, D3D12_HEAP_FLAG_NONE, constraints)
+                .check(size, ByteSize::ZERO, ByteSize::ZERO)
+                .is_ok(),
         }
     }
 }
@@ -362,7 +399,7 @@ impl HeapSource {
 pub(crate) struct Limits<'a> {
     pub(crate) account: Account,
     flags: D3D12_HEAP_FLAGS,
-    constraints: Constraints,
+    pub(crate) constraints: Constraints,
     budget: Budget,
     /// The allocator's limit for the heap type.
     of_type: Limited<'a>,
@@ -390,6 +427,8 @@ impl LimitKind {
 pub(crate) struct GivenBack {
     /// Bytes that count towards each limit, in the order of [`LimitKind::ALL`].
     pub(crate) bytes: [ByteSize; 3],
+    /// Bytes of other allocators of the process, which count towards the budget alone.
+    pub(crate) by_others: ByteSize,
     /// Heaps of the kind, if it is a pool's.
     pub(crate) heap_count: u64,
 }
@@ -405,7 +444,7 @@ impl Limits<'_> {
     /// Checks whether `size` more bytes are permitted after some memory is released.
     pub(crate) fn check(&self, size: ByteSize, given_back: &GivenBack) -> Result<(), Obstacle> {
         let [of_type, of_group, of_budget] = given_back.bytes;
-        self.budget.check(size, of_budget)?;
+        self.budget.check(size, of_budget, given_back.by_others)?;
         self.of_type.check(size, of_type)?;
         self.of_group.check(size, of_group)
     }
@@ -420,6 +459,12 @@ impl Limits<'_> {
                 .known
                 .map_or(ByteSize::ZERO, |(used, budget)| used.saturating_add(size).saturating_sub(budget)),
         }
+    }
+
+    /// Returns the bytes by which `size` more bytes would exceed the budget, if it must not be exceeded.
+    pub(crate) fn bytes_over_hard_budget(&self, size: ByteSize) -> ByteSize {
+        let over = self.budget.hard.map(|(usage, budget)| usage.saturating_add(size).saturating_sub(budget));
+        over.unwrap_or_default()
     }
 
     /// Returns the bytes that the allocator's limits leave.
@@ -440,11 +485,12 @@ struct Budget {
 }
 
 impl Budget {
-    /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released.
-    fn check(&self, size: ByteSize, empty: ByteSize) -> Result<(), Obstacle> {
+    /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released, and others by other
+    /// allocators.
+    fn check(&self, size: ByteSize, empty: ByteSize, by_others: ByteSize) -> Result<(), Obstacle> {
         let Some((usage, budget)) = self.hard else { return Ok(()) };
         // A manager can evict empty heaps, so they are not in `usage`.
-        let empty = if self.is_managed { ByteSize::ZERO } else { empty };
+        let empty = if self.is_managed { ByteSize::ZERO } else { empty }.saturating_add(by_others);
         if usage.saturating_sub(empty).saturating_add(size) > budget {
             return Err(Obstacle::Budget { group: self.group, budget, usage });
         }

@@ -25,7 +25,9 @@ pub(crate) use self::device::{
     CREATE_HEAP, Refused, Suspects, create_committed, create_placed, set_debug_name,
 };
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps};
-pub(crate) use self::heap_source::{Constraints, GivenBack, HeapSource, LimitKind, Limits, NewMemory, Owner};
+pub(crate) use self::heap_source::{
+    Constraints, GivenBack, HeapSource, LimitKind, Limits, NewMemory, Owner, UnusedBuffer,
+};
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, LabelSlot, Labels, Listed, next_number};
 pub use self::managed::MemoryReference;

@@ -6,6 +6,21 @@ use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
 
 #[test]
+fn descriptions_are_taken_by_value_and_by_reference() {
+    let allocator = usual(&any_device());
+    let desc = buffer_desc(ByteSize::from_kib(4));
+    let (place, whole) = (Default::default(), ResourceDesc::new(&desc));
+    let made = [
+        allocator.create(&place, desc),
+        allocator.create(&place, &desc),
+        allocator.create(&place, whole),
+        allocator.create(&place, &whole),
+    ];
+    assert!(made.iter().all(|made| made.as_ref().is_ok_and(|made| made.size().get() >= 4 * KIB)), "{made:?}");
+    assert!(allocator.probe(&place, &desc).is_ok());
+}
+
+#[test]
 fn small_buffers_share_a_heap_at_the_devices_alignment() {
     for (profile, step) in [("discrete", 256), ("cache-coherent-uma", 64), ("uma", 8), ("old-ddi", 64 * 1024)]
     {

@@ -154,6 +154,7 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     let stats = allocator.stats();
     assert_eq!((stats.used_heap_count, stats.used_heap_usage), (0, ByteSize::ZERO), "{stats:?}");
     assert_eq!((stats.empty_heap_count, stats.free_heap_usage), (1, stats.reserved), "{stats:?}");
+    assert_eq!(allocator.report().totals.empty_heap_count, 1);
     // A request that does not fit beside the buffer is placed in another heap.
     let beside = buffer(&allocator, &HeapType::Upload.into_place(), 256 << 10);
     let stats = allocator.stats();
@@ -162,6 +163,62 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     assert_eq!(allocator.stats().used_heap_count, 0);
     drop(part());
     assert_returns_everything(&allocator, &gpu);
+}
+
+/// The report and the statistics agree on what is empty.
+#[track_caller]
+fn assert_empty(allocator: &ResourceAllocator, count: u64) {
+    let (stats, report) = (allocator.stats(), allocator.report());
+    assert_eq!([stats.empty_heap_count, report.totals.empty_heap_count], [count; 2], "{stats:?}");
+}
+
+/// Neither is a slab without a used slot in a heap or in a buffer, nor both of them in one heap.
+#[test]
+fn a_heap_with_nothing_but_unused_slabs_and_buffers_is_empty() {
+    for algorithm in ALGORITHMS {
+        let desc = keeping_empty_heaps(with_algorithm(algorithm));
+        let allocator = allocator(&open("discrete"), desc);
+        let part = |bytes| {
+            let desc = buffer_desc(ByteSize::new(bytes));
+            let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+            allocator
+                .create_resource(&place(HeapType::Upload, WITHIN), &desc, state, None)
+                .expect("there is room")
+        };
+        let upload = HeapType::Upload.into_place();
+        // While one is live, unused slabs of other sizes are kept in the same thread's lane.
+        let held = [buffer(&allocator, &HeapType::Upload.into_place(), 3000), part(20_000)];
+        assert_empty(&allocator, 0);
+        let small: Vec<_> = (0..2000).map(|_| buffer(&allocator, &upload, 5000)).collect();
+        let parts: Vec<_> = (0..3000).map(|_| part(400)).collect();
+        assert_empty(&allocator, 0);
+        drop((small, parts));
+        let stats = allocator.stats();
+        assert_empty(&allocator, stats.empty_heap_count);
+        assert_eq!(allocator.release_empty_heaps(), stats.free_heap_usage, "{algorithm:?}, {stats:?}");
+        assert_empty(&allocator, 0);
+        drop(held);
+        assert_empty(&allocator, allocator.stats().heap_count);
+        allocator.release_empty_heaps();
+        assert_eq!(allocator.reserved(), ByteSize::ZERO);
+    }
+}
+
+#[test]
+fn the_message_of_a_shortage_tells_what_is_held_when_it_is_read() {
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(8)), ..Default::default() };
+    let allocator = allocator(&open("discrete"), with_limits(limits));
+    let held = local(&allocator, 8 * MIB);
+    let error = refused(try_buffer(&allocator, &Default::default(), MIB), Error::is_over_budget);
+    assert!(error.to_string().contains("(8.00 MiB used of 8.00 MiB reserved)"), "{error}");
+    drop(held);
+    assert!(error.to_string().contains("(0 B used of 8.00 MiB reserved)"), "{error}");
+    drop(allocator);
+    let message = error.to_string();
+    assert!(
+        message.starts_with("out of memory: cannot allocate 1.00 MiB in DEFAULT heaps; tried"),
+        "{message}"
+    );
 }
 
 #[test]

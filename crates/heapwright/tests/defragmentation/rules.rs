@@ -289,6 +289,8 @@ fn a_heap_whose_last_resource_is_freed_while_it_moves_is_released() {
     let report = scene.allocator.report();
     let listed: u64 = report.heaps.iter().map(|heap| heap.size.get()).sum();
     assert_eq!(listed, scene.allocator.reserved().get());
+    let stats = scene.allocator.stats();
+    assert_eq!(stats.empty_heap_count, report.totals.empty_heap_count, "{stats:?}");
     drop(moves);
 }
 

@@ -153,7 +153,7 @@ impl<H: Clone> Heaps<H> {
             // Not one that was empty before, which the owner needs.
             return Ok(vec![gone.heap]);
         }
-        self.times.forget_most_held(self.held(), FREE_DECAY_LOG2);
+        self.times.forget_most_in_use(self.held(), FREE_DECAY_LOG2);
         self.insert_empty(size, gone.heap);
         Ok(self.take_expired(1))
     }
@@ -209,10 +209,8 @@ impl<H: Clone> Heaps<H> {
 
     /// See [`HeapEngine::make_way`](super::HeapEngine::make_way).
     pub(super) fn make_way(&mut self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
-        let mut release = Vec::new();
-        while self.keeps_heaps()
-            && self.times.makes_way(self.in_use.reserved, self.empty.bytes(), heap_size, elsewhere)
-        {
+        let (mut release, in_use) = (Vec::new(), self.in_use.reserved.saturating_add(elsewhere));
+        while self.keeps_heaps() && self.times.makes_way(in_use, self.empty.bytes(), heap_size) {
             let Some(largest) = self.empty.largest() else { break };
             release.extend(self.empty.take(largest));
         }
@@ -259,6 +257,18 @@ impl<H: Clone> Heaps<H> {
         let Some(heap_size) = self.empty_for(group, request)? else { return Ok(false) };
         let fresh = self.rule.ranges(heap_size, group, request);
         Ok(fresh.is_some_and(|fresh| fresh.would_fit(request)))
+    }
+
+    /// Iterates over the heaps in use that contain nothing but `unused` live allocations. O(n) for n of these.
+    pub(super) fn vacated(&self, unused: &[SharedPlacementId]) -> impl Iterator<Item = &H> {
+        let mut counts = HashMap::new();
+        for id in unused {
+            *counts.entry(id.0.heap()).or_insert(0) += 1;
+        }
+        counts.into_iter().filter_map(|(number, count)| {
+            let heap = self.heaps.get(number).filter(|heap| heap.ranges.allocation_count() == count)?;
+            Some(&heap.heap)
+        })
     }
 
     pub(super) fn empty(&self) -> &EmptyHeaps<H> {

@@ -89,7 +89,8 @@ fn descs() -> Vec<EngineDesc> {
 
 /// Descriptions of engines that keep empty heaps for a few operations, two frames or two periods.
 fn descs_that_keep() -> Vec<EngineDesc> {
-    let retention = HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2 };
+    let retention =
+        HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2, ..Default::default() };
     vec![
         slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, retention),
         by_rule(PlacementRule::buddy_system(mib(1), mib(64), KIB_64), retention),
@@ -436,7 +437,8 @@ fn of_two_heaps_that_threads_made_for_one_linear_engine_the_second_is_spare() {
 /// Every algorithm keeps an empty heap by the same rule.
 #[test]
 fn empty_heaps_leave_by_operations_frames_and_periods() {
-    let retention = HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2 };
+    let retention =
+        HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2, ..Default::default() };
     let default = EngineDesc::Default {
         sizing: HeapSizing::default(),
         retention,

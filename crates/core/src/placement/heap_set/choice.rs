@@ -105,6 +105,23 @@ impl<H> HeapSet<H> {
         Ok(None)
     }
 
+    /// Finds a place like [`find_anywhere`](Self::find_anywhere), in the heap of a live range.
+    pub(crate) fn find_anywhere_beside(
+        &self,
+        id: PlacementId,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Option<FoundRange> {
+        let free = self.table.heap(id.heap).suballocator.find_anywhere(size, alignment)?;
+        Some(FoundRange { heap: id.heap, class: HeapUse::Shared, free, size })
+    }
+
+    /// Returns a size that no free range of a shared heap in use exceeds, and at most twice that of the largest one. O(1).
+    pub(crate) fn largest_free_at_most(&self) -> ByteSize {
+        let largest = self.occupied[HeapUse::Shared.index()].largest();
+        ByteSize::new(largest.map_or(0, |heap| self.table.key(heap).saturating_mul(2)))
+    }
+
     /// Adds a heap of `heap_size` bytes, and places a request in it. O(1).
     ///
     /// # Errors

@@ -140,6 +140,7 @@ impl<H> HeapSet<H> {
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);
+        self.room.note(&self.totals);
         Some(self.placed(id.slot, suballocation))
     }
 
@@ -166,7 +167,7 @@ impl<H> HeapSet<H> {
     fn take_out_drained(&mut self, slot: Slot) -> H {
         let size = self.table.heap(slot).suballocator.capacity();
         // Memory that is released on purpose should not be retained in another form.
-        self.times.most_held = self.times.most_held.saturating_sub(size);
+        self.times.most_in_use = self.times.most_in_use.saturating_sub(size);
         self.take_out(slot)
     }
 

@@ -38,6 +38,14 @@ pub(crate) struct HeapRanges<H> {
     pub(crate) used: Vec<UsedRange>,
 }
 
+/// What is beside a range of a heap on one side.
+pub(crate) struct Beside {
+    /// The bytes of the free range directly beside it.
+    pub(crate) free: ByteSize,
+    /// The slab beyond that, and its range.
+    pub(crate) slab: Option<(SlabPlace, PlacementId)>,
+}
+
 impl HeapId {
     /// Returns the index of the heap in tables next to the set's own.
     pub(crate) const fn slot(self) -> Slot {
@@ -74,13 +82,6 @@ impl<H> HeapSet<H> {
         let rest = heap.suballocator.divide(id.suballocation(), size).ok()?;
         self.totals.allocation_count += 1;
         Some(PlacementId::new(id.heap, rest.id))
-    }
-
-    /// Returns the number of allocations and slabs in the heap of a range, or `None` if there is no such
-    /// heap. O(1).
-    pub(crate) fn count_in_heap_of(&self, id: PlacementId) -> Option<u64> {
-        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
-        Some(heap.suballocator.allocation_count())
     }
 
     /// Iterates over the owner's handles of the empty heaps. O(n) for n empty heaps.
@@ -126,6 +127,16 @@ impl<H> HeapSet<H> {
             is_closed: heap.class == super::HeapUse::Closed,
             used: used.collect(),
         })
+    }
+
+    /// Returns what is below a live range and above it, with slabs beyond free ranges. O(1).
+    pub(crate) fn beside(&self, id: PlacementId) -> Option<[Beside; 2]> {
+        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
+        let beside = heap.suballocator.beside(id.suballocation())?;
+        Some(beside.map(|(free, used)| {
+            let used = used.map(|used| PlacementId::new(id.heap, used.id));
+            Beside { free, slab: used.and_then(|used| Some((self.slab_place(used)?, used))) }
+        }))
     }
 
     /// Returns the range of a live id that is directly in a heap, and the owner's handle of the heap. O(1).

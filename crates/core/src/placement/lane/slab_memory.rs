@@ -1,10 +1,10 @@
-//! The heap ranges of slabs, and the release of free slots to the heaps.
+//! The heap ranges of slabs, and the release of their free slots to the heaps.
 
 use super::super::PlacementId;
 use super::super::heap_set::{HeapSet, SlabPlace};
 use super::Lane;
 use crate::ByteSize;
-use crate::suballoc::slab::table::{CutSlots, MAX_SLOTS};
+use crate::suballoc::slab::table::{CutSlots, FreeRun, MAX_SLOTS, SlabTable};
 
 /// The location of a slab's memory in the set, and the owner's handle of that heap.
 #[derive(Clone)]
@@ -108,17 +108,35 @@ fn divided<H>(whole: PlacementId, heaps: &mut HeapSet<H>, slots: CutSlots) -> Ve
 }
 
 impl<H: Clone> Lane<H> {
-    /// Releases the free slots of slabs to the heaps, including those of slabs in use. Returns whether there
-    /// were any. O(1) for each slab with free slots and each of its slots; not for those without.
-    ///
-    /// Allocations stay in place. Slabs in closed heaps are left alone.
+    /// Releases to the heaps the slots that became free in slabs of which some were cut off before. Returns whether there were any. O(1) for each
+    /// slab with free slots, and for each such slot.
     #[cold]
-    pub(crate) fn give_up_free_slots(&mut self, heaps: &mut HeapSet<H>) -> bool {
-        let any = self.give_up_empty(heaps);
-        let with_free_slots = self.slabs.as_ref().map(|slabs| slabs.with_free_slots()).unwrap_or_default();
-        with_free_slots
-            .into_iter()
-            .fold(any, |any, number| self.cut_free_slots(number, heaps).is_some() || any)
+    pub(crate) fn give_up_slots_of_cut(&mut self, heaps: &mut HeapSet<H>) -> bool {
+        let is_cut = |slabs: &SlabTable<SlabMemory<H>>, number: u32| {
+            slabs.parent(number).is_some_and(|memory| matches!(memory.ranges, SlabRanges::Slots(_)))
+        };
+        let mut numbers = self.with_free_slots();
+        numbers.retain(|&number| self.slabs.as_ref().is_some_and(|slabs| is_cut(slabs, number)));
+        numbers.into_iter().fold(false, |any, number| self.cut_free_slots(number, heaps).is_some() || any)
+    }
+
+    /// Returns the slabs with a free slot, except closed ones. O(n) for n of them.
+    pub(crate) fn with_free_slots(&self) -> Vec<u32> {
+        self.slabs.as_ref().map(|slabs| slabs.with_free_slots()).unwrap_or_default()
+    }
+
+    /// Returns the bytes of the largest slab that has a free slot, at most. O(classes).
+    pub(crate) fn largest_with_free_slots(&self) -> u64 {
+        self.slabs.as_ref().map_or(0, |slabs| slabs.largest_with_free_slots())
+    }
+
+    /// Returns the range of a slab of which no slots were cut off, and the runs of its free slots. O(1), and O(runs).
+    pub(crate) fn free_runs(&self, number: u32) -> Option<(PlacementId, impl Iterator<Item = FreeRun>)> {
+        let slabs = self.slabs.as_ref()?;
+        match slabs.parent(number)?.ranges {
+            SlabRanges::Whole(id) => Some((id, slabs.free_runs(number))),
+            SlabRanges::Slots(_) => None,
+        }
     }
 
     /// Releases the free slots of a slab with used slots to the heaps, unless its heap is closed. Returns `None` if there
@@ -137,38 +155,78 @@ impl<H: Clone> Lane<H> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use crate::placement::{PlacementRequest, SharedHeapSet};
+    use super::SlabRanges;
+    use crate::placement::{PlacementRequest, SharedHeapSet, SharedPlaced};
     use crate::{Alignment, ByteSize};
 
-    /// The cost of a refusal, in slabs that are examined.
-    #[test]
-    fn a_refusal_examines_only_slabs_with_free_slots() {
+    fn request(bytes: u64) -> PlacementRequest {
+        PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE)
+    }
+
+    /// Returns a heap of 4 MiB that is full of buffers of 1,000 B.
+    fn full() -> (SharedHeapSet<u32>, Vec<SharedPlaced<u32>>) {
         let set: SharedHeapSet<u32> = SharedHeapSet::default();
         set.insert(ByteSize::from_mib(4), 1).unwrap();
-        let size = ByteSize::new(1000);
-        let live: Vec<_> = std::iter::from_fn(|| {
-            set.allocate_anywhere(&PlacementRequest::new(size, Alignment::ONE)).unwrap()
-        })
-        .collect();
-        let examined = || {
-            let lanes = (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number));
-            lanes.filter_map(|lane| Some(lane.slabs.as_ref()?.with_free_slots().len())).sum::<usize>()
-        };
-        let lanes = (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number));
-        let slabs: u32 = lanes.map(|lane| lane.slab_limit()).sum();
-        assert!(live.len() > 3500 && slabs > 50, "{} slots of {slabs} slabs", live.len());
-        assert_eq!(
-            set.allocate_anywhere(&PlacementRequest::new(ByteSize::from_mib(1), Alignment::ONE)).unwrap(),
-            None
-        );
-        assert_eq!(examined(), 0);
-        set.free(live[1000].id).unwrap();
-        assert_eq!(examined(), 1);
-        assert_eq!(
-            set.allocate_anywhere(&PlacementRequest::new(ByteSize::from_mib(1), Alignment::ONE)).unwrap(),
-            None
-        );
-        assert_eq!(examined(), 0);
+        let live: Vec<_> = std::iter::from_fn(|| set.allocate_anywhere(&request(1000)).unwrap()).collect();
+        assert!(live.len() > 3500, "{} slots", live.len());
+        (set, live)
+    }
+
+    /// Returns the number of slabs of which slots were cut off, and of those with free slots.
+    fn slabs(set: &SharedHeapSet<u32>) -> (usize, usize) {
+        let (mut cut, mut with_free_slots) = (0, 0);
+        for lane in (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number)) {
+            let slabs =
+                lane.slabs.iter().flat_map(|slabs| (0..slabs.place_count()).map(|slab| slabs.parent(slab)));
+            cut += slabs.flatten().filter(|memory| matches!(memory.ranges, SlabRanges::Slots(_))).count();
+            with_free_slots += lane.with_free_slots().len();
+        }
+        (cut, with_free_slots)
+    }
+
+    /// The cost of a request, in slabs that are divided.
+    #[test]
+    fn a_request_divides_the_slabs_that_make_room_for_it_and_no_others() {
+        let (set, mut live) = full();
+        let cut = slabs(&set).0;
+        // A quarter stays, so no two of eight neighbours are free together.
+        let (kept, freed): (Vec<_>, Vec<_>) =
+            live.drain(..).partition(|one| (one.range.start().get() / 1024) % 4 == 0);
+        freed.iter().for_each(|one| drop(set.free(one.id).unwrap()));
+        let before = slabs(&set);
+        assert!(before.1 > 50, "{before:?}");
+        for bytes in [4 << 20, 1 << 20, 20_000] {
+            assert_eq!(set.allocate_anywhere(&request(bytes)).unwrap(), None, "{bytes} B");
+        }
+        assert_eq!(slabs(&set).0, cut, "nothing fits, so nothing is divided");
+        set.audit().unwrap();
+        // The rest of two neighbours makes room.
+        let mut kept = kept;
+        kept.sort_unstable_by_key(|one| one.range.start());
+        let middle = kept.len() / 2;
+        for one in kept.drain(middle..middle + 20) {
+            set.free(one.id).unwrap();
+        }
+        let placed = set.allocate_anywhere(&request(20_000)).unwrap().expect("80 slots are free");
+        let after = slabs(&set);
+        assert!(after.0 <= cut + 2, "{} slabs were divided", after.0 - cut);
+        set.audit().unwrap();
+        set.free(placed.id).unwrap();
+        kept.iter().for_each(|one| drop(set.free(one.id).unwrap()));
+        set.audit().unwrap();
+        assert_eq!(set.totals().allocation_count, 0);
+    }
+
+    /// Slots that become free in slabs that were divided are given back, whatever the request is.
+    #[test]
+    fn what_is_freed_in_divided_slabs_is_free_for_all() {
+        let (set, live) = full();
+        live.iter().skip(1000).step_by(2).for_each(|one| drop(set.free(one.id).unwrap()));
+        let small: Vec<_> = std::iter::from_fn(|| set.allocate_anywhere(&request(900)).unwrap()).collect();
+        live.iter().skip(1001).step_by(2).for_each(|one| drop(set.free(one.id).unwrap()));
+        small.iter().for_each(|one| drop(set.free(one.id).unwrap()));
+        let large = set.allocate_anywhere(&request(2 << 20)).unwrap();
+        assert!(large.is_some());
         set.audit().unwrap();
     }
 }

@@ -90,13 +90,6 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).vacated(ids, of)
     }
 
-    /// Returns the number of allocations in the heap of a live allocation, where a slab counts as one.
-    /// Returns `None` for an allocation in a slab. O(1).
-    #[must_use]
-    pub fn count_in_heap_of(&self, id: SharedPlacementId) -> Option<u64> {
-        lock(&self.heaps.0).count_in_heap_of(id.0).filter(|_| id.0.slot().is_none())
-    }
-
     /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
     #[must_use]
     pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {

@@ -5,7 +5,7 @@ mod cutting;
 
 use std::num::NonZeroU32;
 
-pub(crate) use self::cutting::CutSlots;
+pub(crate) use self::cutting::{CutSlots, FreeRun};
 use super::super::suballocation::SuballocationId;
 use super::super::{SuballocError, Suballocation};
 use super::class::{ClassSet, SizeClass};

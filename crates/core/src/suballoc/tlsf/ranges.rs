@@ -61,6 +61,20 @@ impl<T> Tlsf<T> {
         self.nodes.slots().len() - Nodes::<T>::FIRST
     }
 
+    /// Returns what is beside a live suballocation, below it and above it: the bytes of the free range, and the suballocation
+    /// beyond. O(1).
+    pub(crate) fn beside(&self, id: SuballocationId) -> Option<[(ByteSize, Option<Suballocation>); 2]> {
+        let slots = self.nodes.slots();
+        let look = |next: NodeIndex, beyond: NodeIndex| {
+            let (free, used) = if slots[next].is_used() { (0, next) } else { (slots[next].size(), beyond) };
+            let node = &slots[used];
+            let used = node.stamp().map(|stamp| suballocation(used, stamp, node.start(), node.size()));
+            (ByteSize::new(free), used)
+        };
+        let Node { below, above, .. } = self.nodes.live(id).ok()?.node;
+        Some([look(below, slots[below].below), look(above, slots[above].above)])
+    }
+
     /// Returns whether the table has room for `ranges` more ranges. O(1).
     pub(crate) fn has_numbers_for(&self, ranges: u32) -> bool {
         let left = u64::from(self.nodes.range_limit()).saturating_sub(self.nodes.range_count());

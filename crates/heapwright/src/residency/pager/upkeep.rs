@@ -10,7 +10,7 @@ use heapwright_d3d12::IDXGIAdapter3;
 
 use super::{CurrentPlan, Pager, PlanGuard};
 use crate::SegmentGroup;
-use crate::residency::budget::{BackgroundUpdates, PressureLevel, PressureMonitor, TrimRequest};
+use crate::residency::budget::{BackgroundUpdates, PressureMonitor, TrimRequest};
 
 /// Number of submissions between two attempts to evict heaps ahead of need.
 const AHEAD_INTERVAL: u64 = 32;
@@ -72,14 +72,11 @@ impl Pager {
         self.tell_pressure_at(usage);
     }
 
-    /// After a submission: queries the operating system if that was requested, and trims while usage is above a budget.
+    /// After a submission: queries the operating system if that was requested, and trims if usage was above a budget.
     #[inline]
-    pub(in crate::residency) fn after_submission(&self) {
+    pub(in crate::residency) fn after_submission(&self, is_over_budget: bool) {
         let refreshes = self.upkeep.refreshes_soon.load(Ordering::Relaxed);
-        let is_over = SegmentGroup::ALL
-            .into_iter()
-            .any(|group| self.upkeep.pressure.level(group) == PressureLevel::Over);
-        if is_over || (refreshes && !self.is_unchanged()) {
+        if is_over_budget || (refreshes && !self.is_unchanged()) {
             self.look_after_memory(refreshes);
             self.tell_pressure();
         }

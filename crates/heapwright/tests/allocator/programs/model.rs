@@ -565,6 +565,8 @@ impl Program {
                 allocator.reserved().get(),
                 "not all that is held is in {report:?}"
             );
+            let stats = allocator.stats();
+            assert_eq!(stats.empty_heap_count, report.totals.empty_heap_count, "{stats:?}, {report:?}");
             for heap in report.heaps {
                 let mut end = 0;
                 for one in &heap.allocations {

@@ -2,7 +2,7 @@
 
 use super::super::class::SizeClass;
 use super::super::slabs::SlabIndex;
-use super::SlabTable;
+use super::{MAX_BYTES, MAX_SLOTS, SlabTable};
 use crate::ByteSize;
 
 /// The slots of a slab before and after cutting.
@@ -31,7 +31,44 @@ impl CutSlots {
     }
 }
 
+/// Free slots of a slab that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FreeRun {
+    /// Offset of the first byte, in the heap.
+    pub(crate) start: u64,
+    /// Offset after the last byte.
+    pub(crate) end: u64,
+    /// Whether the run begins with the first slot of the slab.
+    pub(crate) begins_slab: bool,
+    /// Whether the run ends with the last slot of the slab.
+    pub(crate) ends_slab: bool,
+}
+
 impl<P> SlabTable<P> {
+    /// Iterates over the runs of free slots of a slab from which none was cut; a closed slab has none. O(runs).
+    pub(crate) fn free_runs(&self, number: u32) -> impl Iterator<Item = FreeRun> + use<P> {
+        let slab = self.slabs[SlabIndex::of(number)];
+        let mut left = if slab.class == SizeClass::CLOSED { 0 } else { slab.free };
+        std::iter::from_fn(move || {
+            let first = left.checked_ilog2().map(|_| left.trailing_zeros())?;
+            let next = first + (left >> first).trailing_ones();
+            left &= u64::MAX.checked_shl(next).unwrap_or(0);
+            Some(FreeRun {
+                start: slab.slot_start(first),
+                end: slab.slot_start(next),
+                begins_slab: first == 0,
+                ends_slab: next == slab.made_slots,
+            })
+        })
+    }
+
+    /// Returns the bytes of the largest slab that has a free slot, at most. O(classes).
+    pub(crate) fn largest_with_free_slots(&self) -> u64 {
+        let classes = SizeClass::all().filter(|&class| self.slabs.ring(class).next().is_some());
+        let bytes = classes.map(|class| (u64::from(MAX_SLOTS) * class.slot_size()).min(MAX_BYTES));
+        bytes.max().unwrap_or(0)
+    }
+
     /// Cuts the free slots off a slab that has both free and used slots. Returns `None` for any other slab,
     /// for a closed one, and if no slab has this number. O(1).
     ///
@@ -104,6 +141,30 @@ mod tests {
         let records = table.slots.len();
         table.insert(table.shape(class), HeapOffset::ZERO, "memory", size).unwrap();
         assert_eq!(table.slots.len(), records);
+    }
+
+    #[test]
+    fn runs_are_what_follows_one_another() {
+        let mut table = SlabTable::default();
+        let size = ByteSize::new(128);
+        let class = SizeClass::of(size, Alignment::ONE).unwrap();
+        let shape = table.shape(class);
+        let (number, first) = table.insert(shape, HeapOffset::new(1000), "memory", size).unwrap();
+        let slots = shape.bytes().get() / 128;
+        let all: Vec<_> = std::iter::once(first)
+            .chain((1..slots).map(|_| table.allocate(class, size).unwrap().0))
+            .collect();
+        assert_eq!(table.free_runs(number).next(), None);
+        let last = all.len() - 1;
+        for freed in [0, 1, 3, last] {
+            table.free(all[freed].id).unwrap();
+        }
+        let runs: Vec<_> = table
+            .free_runs(number)
+            .map(|run| ((run.start - 1000) / 128, (run.end - 1000) / 128, run.begins_slab, run.ends_slab))
+            .collect();
+        assert_eq!(runs, [(0, 2, true, false), (3, 4, false, false), (slots - 1, slots, false, true)]);
+        assert_eq!(table.largest_with_free_slots(), 64 * 128);
     }
 
     #[test]

@@ -1,0 +1,99 @@
+//! The allocators of the process: those of one adapter take the same memory, so before one of them fails, the empty heaps of the others are
+//! released.
+//!
+//! The list is locked only to read it or to add to it. What is released is locked as by any thread that calls the other allocator.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::LUID;
+use heapwright_trace::session::Action;
+
+use super::heap_kinds::HeapKinds;
+use super::nesting::Nesting;
+use super::room::ids_in;
+use super::typed_heaps::TypedHeaps;
+use crate::SegmentGroup;
+use crate::residency::ResidencyManager;
+use crate::source::{Account, Constraints};
+
+/// Allocators that are nested in one another.
+struct Family {
+    adapter: LUID,
+    nesting: Weak<Nesting>,
+}
+
+static FAMILIES: Mutex<Vec<Family>> = Mutex::new(Vec::new());
+
+/// Adds the allocators of a device of this adapter.
+pub(super) fn add(adapter: LUID, nesting: &Arc<Nesting>) {
+    let mut families = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
+    families.retain(|family| family.nesting.strong_count() > 0);
+    families.push(Family { adapter, nesting: Arc::downgrade(nesting) });
+}
+
+/// Returns the allocators of the same adapter that are not nested with these.
+fn others(nesting: &Nesting) -> Vec<Arc<HeapKinds>> {
+    let families = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_own = |family: &&Family| std::ptr::eq(family.nesting.as_ptr(), nesting);
+    let Some(adapter) = families.iter().find(is_own).map(|own| own.adapter) else { return Vec::new() };
+    let others = families.iter().filter(|family| family.adapter == adapter && !is_own(family));
+    let others: Vec<_> = others.filter_map(|family| family.nesting.upgrade()).collect();
+    drop(families);
+    others.iter().flat_map(|nesting| nesting.alive()).collect()
+}
+
+impl HeapKinds {
+    /// Returns the other allocators of the adapter whose empty heaps may be released.
+    fn others(&self) -> impl Iterator<Item = Arc<Self>> + use<> {
+        others(self.nesting()).into_iter().filter(|other| !other.source.never_over_allocates())
+    }
+
+    /// Returns the bytes that other allocators of the process would release for memory that must not exceed the budget, without what this one's
+    /// residency manager can evict.
+    pub(super) fn releasable_by_others(&self, account: &Account, constraints: Constraints) -> ByteSize {
+        let mut bytes = ByteSize::ZERO;
+        if !constraints.within_budget {
+            return bytes;
+        }
+        let manager = |kinds: &Self| kinds.source.residency.as_ref().map(ResidencyManager::id);
+        let own = manager(self);
+        for other in self.others().filter(|other| own.is_none() || own != manager(other)) {
+            let unused = other.source.owner.upgrade().map(|owner| owner.unused_buffers()).unwrap_or_default();
+            for heaps in other.all().iter().filter(|heaps| heaps.desc.segment_group == account.group) {
+                bytes = bytes.saturating_add(heaps.releasable(Some(&ids_in(&unused, heaps))).1);
+            }
+        }
+        bytes
+    }
+
+    /// Releases empty heaps in a segment group of other allocators of the process, until at least `bytes` are released. Returns the number of
+    /// released bytes.
+    pub(super) fn release_of_others(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
+        let mut released = ByteSize::ZERO;
+        for other in self.others() {
+            if released >= bytes {
+                break;
+            }
+            released = released.saturating_add(other.give_back(group, bytes.saturating_sub(released)));
+        }
+        if !released.is_zero() {
+            tracing::debug!(%group, %bytes, %released, "other allocators of the process released empty heaps");
+        }
+        released
+    }
+
+    /// Releases at least `bytes` bytes of empty heaps in a segment group, or all of them, for another allocator. A recording has it as a call
+    /// that releases everything, so that a replay does the same.
+    fn give_back(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
+        if let Some(recording) = &self.source.recording {
+            recording.call(|| Action::ReleaseHeaps { bytes: u64::MAX });
+            return self.release(ByteSize::MAX);
+        }
+        let is_of = |heaps: &TypedHeaps| {
+            Arc::ptr_eq(&heaps.source, &self.source) && heaps.desc.segment_group == group
+        };
+        let _alone = self.source.release_alone();
+        self.release_of(&is_of, bytes)
+    }
+}
