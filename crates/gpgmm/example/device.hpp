@@ -6,6 +6,7 @@
 #include <gpgmm_d3d12.h>
 
 #include <cstdio>
+#include <cstring>
 
 #ifndef _WIN32
 #include <dlfcn.h>
@@ -49,6 +50,22 @@ inline HRESULT create_device(const char *library, ID3D12Device **device) {
         return E_FAIL;
     }
     return function(nullptr, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), reinterpret_cast<void **>(device));
+}
+
+/* Returns the first adapter. DirectX-Headers have no DXGI, so that its methods are called by their places. */
+inline HRESULT first_adapter(const char *library, IUnknown **adapter) {
+#ifdef _WIN32
+    if (!std::strcmp(library, DEFAULT_LIBRARY)) library = "dxgi.dll";
+#endif
+    const GUID factory_id = {0x770aae78, 0xf26f, 0x4dba, {0xa8, 0x29, 0x25, 0x3c, 0x83, 0xd1, 0xb3, 0x87}};
+    using create = HRESULT(STDMETHODCALLTYPE *)(UINT, REFIID, void **);
+    auto function = reinterpret_cast<create>(find_function(library, "CreateDXGIFactory2"));
+    owned<IUnknown> factory;
+    const HRESULT result = function ? function(0, factory_id, factory.any()) : E_FAIL;
+    if (FAILED(result)) return result;
+    using enumerate = HRESULT(STDMETHODCALLTYPE *)(IUnknown *, UINT, IUnknown **);
+    auto methods = *reinterpret_cast<enumerate **>(factory.pointer);
+    return methods[12](factory.pointer, 0, adapter); /* EnumAdapters1 */
 }
 
 inline D3D12_RESOURCE_DESC buffer_of(UINT64 size) {

@@ -90,6 +90,16 @@ pub(crate) unsafe fn text(text: *const WideChar) -> Option<String> {
     (!text.is_null()).then(|| decode(unsafe { terminated(text) }))
 }
 
+/// Returns the address of a name, or null.
+pub(crate) fn address_of(name: &Option<Box<[WideChar]>>) -> usize {
+    name.as_deref().map_or(0, |name| name.as_ptr() as usize)
+}
+
+/// Returns the text of a string of [`encode`].
+pub(crate) fn decode_terminated(encoded: &[WideChar]) -> String {
+    decode(encoded.split_last().map_or(&[], |(_zero, characters)| characters))
+}
+
 /// Returns the characters before the terminating zero.
 ///
 /// # Safety
@@ -117,12 +127,12 @@ fn decode(characters: &[WideChar]) -> String {
 }
 
 #[cfg(windows)]
-fn encode(text: &str) -> Box<[WideChar]> {
+pub(crate) fn encode(text: &str) -> Box<[WideChar]> {
     text.encode_utf16().chain([0]).collect()
 }
 
 #[cfg(not(windows))]
-fn encode(text: &str) -> Box<[WideChar]> {
+pub(crate) fn encode(text: &str) -> Box<[WideChar]> {
     text.chars().map(u32::from).chain([0]).collect()
 }
 

@@ -9,6 +9,7 @@ use windows_core::{HRESULT, Interface};
 
 use crate::allocator::Allocator;
 use crate::call::{self, Failure};
+use crate::d3d12ma;
 pub use crate::descriptors::{AllocatorDesc, HeapDesc, ManagerDesc, RecordingOptions};
 pub use crate::extension::allocator::ExtendedAllocatorDesc;
 use crate::extension::virtual_block::VirtualBlock;
@@ -335,6 +336,55 @@ pub unsafe extern "C" fn HeapwrightCreateAllocator(
             allocator_of(device, adapter, manager, desc)
         })
     }
+}
+
+/// `D3D12MA::CreateAllocator`, with a residency manager or with null for none.
+///
+/// # Safety
+///
+/// `desc` is null or points to a description, whose pointers are null or valid: callbacks may be called for as long as an object
+/// of the allocator exists. `residency` is null or points to a description, whose strings are null or zero-terminated. `out` is null or
+/// points to space for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn HeapwrightCreateD3D12MAAllocator(
+    desc: *const d3d12ma::descriptors::AllocatorDesc,
+    residency: *const ManagerDesc,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    call::hresult("CreateAllocator", || {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let out = Out::new(out);
+            if out.is_null() {
+                return Err(Failure::invalid_argument("ppAllocator is null"));
+            }
+            let residency = residency.as_ref().map(|residency| residency.convert()).transpose()?;
+            Ok(out.give(d3d12ma::allocator::create(desc, residency)?))
+        }
+    })
+}
+
+/// `D3D12MA::CreateVirtualBlock`.
+///
+/// # Safety
+///
+/// `desc` is null or points to a description, whose callbacks are null or may be called for as long as the block exists. `out` is
+/// null or points to space for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn HeapwrightCreateD3D12MAVirtualBlock(
+    desc: *const d3d12ma::virtual_block::BlockDesc,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    call::hresult("CreateVirtualBlock", || {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let out = Out::new(out);
+            if out.is_null() {
+                return Err(Failure::invalid_argument("ppVirtualBlock is null"));
+            }
+            Ok(out.give(d3d12ma::virtual_block::create(desc)?))
+        }
+    })
 }
 
 /// `heapwright::d3d12::CreateVirtualBlock`.

@@ -13,6 +13,7 @@
 //! | `allocator`, `allocation`, `residency_manager`, `residency_heap`, `residency_list` | the objects |
 //! | `object` | tables of methods, reference counts, QueryInterface, objects as parameters and results |
 //! | `identity` | the one object that stands for something of the library |
+//! | `d3d12ma` | `D3D12MA`, of the header `D3D12MemAlloc.h` |
 //! | `extension` | `heapwright::d3d12`, of the header `heapwright_d3d12.h` |
 //! | `debug_name` | IDebugObject, and names as C++ passes them |
 //! | `call` | the boundary: results and panics become HRESULTs and log lines |
@@ -27,6 +28,7 @@
 mod allocation;
 mod allocator;
 mod call;
+mod d3d12ma;
 mod debug_name;
 mod descriptors;
 pub mod exports;

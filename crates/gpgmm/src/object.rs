@@ -46,6 +46,23 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
     fn free(memory: Memory<Self>) {
         drop(memory);
     }
+
+    /// Destroys an object whose count is zero. A kind of objects that are not in boxes has its own.
+    ///
+    /// # Safety
+    ///
+    /// The object is alive, and nobody uses it any more.
+    #[inline]
+    unsafe fn destroy(object: NonNull<Object<Self>>) {
+        // SAFETY: the caller's promise. It is `without_body`'s box.
+        unsafe {
+            let mut memory: Memory<Self> = Box::from_raw(object.as_ptr().cast());
+            memory.assume_init_drop();
+            // A method that is called later crashes, even if the memory is kept.
+            memory.as_mut_ptr().cast::<*const c_void>().write(std::ptr::null());
+            Self::free(memory);
+        }
+    }
 }
 
 /// Memory for an object.
@@ -87,11 +104,24 @@ impl<B: Body> Reference<B> {
     #[inline]
     pub(crate) unsafe fn without_body() -> (Self, *mut B) {
         let object = Box::into_raw(B::memory()).cast::<Object<B>>();
-        // SAFETY: the pointers are to the members of a box.
+        // SAFETY: the box is memory for an object.
+        unsafe { Self::at(NonNull::new_unchecked(object)) }
+    }
+
+    /// Creates an object in memory for one, and returns the place of its body.
+    ///
+    /// # Safety
+    ///
+    /// The memory is writable, and this kind of objects may be destroyed there. The caller writes the body before the reference is
+    /// used or dropped.
+    #[inline]
+    pub(crate) unsafe fn at(memory: NonNull<Object<B>>) -> (Self, *mut B) {
+        let object = memory.as_ptr();
+        // SAFETY: the caller's promise.
         unsafe {
             (&raw mut (*object).methods).write(B::methods());
             (&raw mut (*object).count).write(AtomicU32::new(1));
-            (Self(NonNull::new_unchecked(object)), &raw mut (*object).body)
+            (Self(memory), &raw mut (*object).body)
         }
     }
 
@@ -109,10 +139,32 @@ impl<B: Body> Reference<B> {
         Some(Self(object))
     }
 
+    /// Takes over a reference.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is to a live object of this kind, and the caller gives up a reference to it.
+    pub(crate) unsafe fn from_raw(object: *mut c_void) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { NonNull::new_unchecked(object.cast()) })
+    }
+
+    /// Returns the body.
+    pub(crate) fn body(&self) -> &B {
+        // SAFETY: the object is alive as long as the reference.
+        unsafe { &self.0.as_ref().body }
+    }
+
     /// Returns the pointer, without the reference.
     #[inline]
     pub(crate) fn as_raw(&self) -> *mut c_void {
         self.0.as_ptr().cast()
+    }
+
+    /// Returns the object as an interface.
+    pub(crate) fn into_unknown(self) -> IUnknown {
+        // SAFETY: the pointer is to a COM object, and has its reference.
+        unsafe { IUnknown::from_raw(self.into_raw()) }
     }
 
     /// Returns the pointer with the reference, which the caller releases.
@@ -165,6 +217,31 @@ pub(crate) unsafe fn getter<B: Body, T: Default>(this: This, name: &str, run: im
     // SAFETY: the caller's promise.
     call::value(name, || run(unsafe { body(this) }))
 }
+
+/// Defines the methods of a kind of objects, with the names of the header, and their table:
+///
+/// `methods!(TABLE, Body, "Interface": getter GetSize(this) -> u64 { .. } method Map(this, out: *mut u64) -> HRESULT { .. })`
+///
+/// The code is that of [`method`](method()) or [`getter`], in an unsafe block: C++ calls the methods of live objects, and each pointer
+/// is null or valid: objects are alive, and space is writable. A pointer is returned as a `usize`.
+macro_rules! methods {
+    ($table:ident, $body:ty, $interface:literal: $(
+        $run:ident $name:ident($this:pat $(, $parameter:ident: $type:ty)*) -> $result:ty $code:block
+    )*) => {
+        $(
+            #[allow(non_snake_case, reason = "the header's name")]
+            unsafe extern "system" fn $name(this: crate::object::This $(, $parameter: $type)*) -> $result {
+                // SAFETY: C++ calls the method of a live object, with pointers that are null or valid.
+                unsafe {
+                    crate::object::$run(this, concat!($interface, "::", stringify!($name)), |$this: &$body| $code)
+                }
+            }
+        )*
+        static $table: crate::object::Methods<{ [$(stringify!($name)),*].len() }> =
+            crate::object::Methods::of::<$body>([$($name as *const ()),*]);
+    };
+}
+pub(crate) use methods;
 
 /// Defines a method that returns a structure: `returning!(name, Structure, |this| value)`.
 macro_rules! returning {
@@ -380,14 +457,10 @@ unsafe extern "system" fn release<B: Body>(this: This) -> u32 {
             if let Some(registration) = unsafe { body::<B>(this) }.registration() {
                 registration.remove(this);
             }
-            // SAFETY: the last reference is gone, and nobody finds the object any more. It is `without_body`'s box.
-            let mut memory: Memory<B> = unsafe { Box::from_raw(this.cast()) };
-            // SAFETY: the object was alive until now. A method that is called later crashes, even if the memory is kept.
-            unsafe {
-                memory.assume_init_drop();
-                memory.as_mut_ptr().cast::<*const c_void>().write(std::ptr::null());
+            if let Some(object) = NonNull::new(this.cast()) {
+                // SAFETY: the last reference is gone, and nobody finds the object any more.
+                unsafe { B::destroy(object) };
             }
-            B::free(memory);
         });
     }
     left

@@ -15,7 +15,7 @@ use heapwright_core::placement::{
 use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
-use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
+use crate::allocator::{Inner, MemoryAllocation, Pool, ResourceAllocation, ResourceAllocator, place};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
 use crate::residency::ResidencyHeap;
@@ -171,7 +171,11 @@ impl Run {
         heaps.shared.as_default()?;
         let heaps = heaps.reference();
         let set = DefaultSet(Arc::clone(&heaps));
-        let evacuation = Evacuation::new(set).keep_heaps(heaps.desc.min_heap_count);
+        let mut evacuation = Evacuation::new(set).keep_heaps(heaps.desc.min_heap_count);
+        if !heaps.desc.heap_size.is_zero() {
+            // The contents of several heaps never move to a new one, which would have another size.
+            evacuation = evacuation.without_slack();
+        }
         Some(Self { heaps, evacuation: Arc::new(Mutex::new(evacuation)) })
     }
 
@@ -472,6 +476,21 @@ impl Move {
         Ok(self.target.insert(made.map_err(Refused::into_error)?))
     }
 
+    /// Creates a resource of the program's in the target range, for a move that [`complete_memory`](Self::complete_memory) completes.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryAllocation::create_resource`].
+    #[inline]
+    pub fn place<'a>(
+        &self,
+        offset: HeapOffset,
+        resource: impl Into<ResourceDesc<'a>>,
+    ) -> Result<ID3D12Resource, Error> {
+        let target = &self.planned.as_ref().ok_or_else(ended)?.target;
+        place(&self.run.heaps, &target.heap, target.range, offset, &resource.into())
+    }
+
     /// Completes the move: `allocation` gets the new resource and range, and keeps its name and value. Its
     /// [id](ResourceAllocation::id) changes.
     ///
@@ -485,19 +504,39 @@ impl Move {
     #[inline]
     pub fn complete(mut self, allocation: &mut ResourceAllocation) -> Result<(), Error> {
         self.check(allocation)?;
-        let Some(planned) = self.planned.take() else { return Err(ended()) };
         let Some(resource) = self.target.take() else {
-            self.planned = Some(planned);
             let rule = "no resource has been created at the new location";
             return Err(Error::invalid_argument("Move", rule));
         };
+        self.finish(allocation, Some(resource))
+    }
+
+    /// Completes the move of memory: `allocation` gets the new range, at which the program has created its resources and to which it
+    /// has copied their contents. Otherwise as [`complete`](Self::complete).
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `allocation` is not the one to move. The move is then abandoned.
+    #[inline]
+    pub fn complete_memory(mut self, allocation: &mut MemoryAllocation) -> Result<(), Error> {
+        self.check(allocation.as_placed())?;
+        self.target = None;
+        self.finish(allocation.as_placed_mut(), None)
+    }
+
+    fn finish(
+        mut self,
+        allocation: &mut ResourceAllocation,
+        resource: Option<ID3D12Resource>,
+    ) -> Result<(), Error> {
+        let Some(planned) = self.planned.take() else { return Err(ended()) };
         let alignment = allocation.alignment();
         let target = &planned.target;
         let placed = SharedPlaced { id: target.id, range: target.range, heap: NonNull::from(&*target.heap) };
         let range = PlacedRange::new(Arc::clone(&self.run.heaps), Sharing::Shared, placed, alignment);
-        if let Some(name) = allocation.debug_name() {
+        if let (Some(name), Some(resource)) = (allocation.debug_name(), &resource) {
             // A failure to set the name is no reason to abandon the move.
-            let _refused = set_debug_name(&resource, name);
+            let _refused = set_debug_name(resource, name);
         }
         let Some((old_resource, old_range)) = allocation.exchange(resource, range) else {
             planned.target.heap.remove_user();

@@ -121,8 +121,9 @@ pub mod usage_patterns {}
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    Mapping, NotFreed, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationInfo,
-    ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats, TexelPitches, TextureMapping,
+    HeldHeap, Mapping, MemoryAllocation, NotFreed, Pool, Prediction, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator,
+    ResourceAllocatorStats, TexelPitches, TextureMapping,
 };
 pub use caps::{AlignmentWithTight, Architecture, DeviceCaps};
 pub use desc::{

@@ -121,6 +121,11 @@ impl HeapRetention {
     /// The retention that keeps no empty heap.
     pub const NONE: Self = Self { keeping: Keeping::Operations(0), kept_frames: 0, frames: 0, periods: 0 };
 
+    /// Keeps a heap that became empty until the next free, as D3D12MA does. For heaps with a tally of their own, so that only their
+    /// own operations count.
+    pub const UNTIL_NEXT_FREE: Self =
+        Self { keeping: Keeping::Operations(2), kept_frames: 0, frames: 120, periods: u32::MAX };
+
     /// The retention that keeps all empty heaps until they are taken, together with those in use up to twice what was in use at once.
     pub const FOR_EVER: Self =
         Self { keeping: Keeping::Operations(u64::MAX), kept_frames: 0, frames: u32::MAX, periods: u32::MAX };

@@ -15,7 +15,12 @@ static const test TESTS[] = {{"allocators", test_allocators}, {"allocations", te
     {"threads", test_threads}, {"bad input", test_bad_input}, {"as GPGMM", test_as_gpgmm},
     {"extended allocators", test_extended_allocators}, {"pools", test_pools}, {"moves", test_moves},
     {"transient frames", test_transient_frames}, {"virtual blocks", test_virtual_blocks}, {"reports", test_reports},
-    {"Microsoft's C++ ABI", test_microsoft}};
+    {"Microsoft's C++ ABI", test_microsoft}, {"D3D12MA: allocators", test_ma_allocators},
+    {"D3D12MA: allocations", test_ma_allocations}, {"D3D12MA: resources", test_ma_resources},
+    {"D3D12MA: callbacks", test_ma_callbacks}, {"D3D12MA: threads", test_ma_threads}, {"D3D12MA: pools", test_ma_pools},
+    {"D3D12MA: statistics", test_ma_statistics}, {"D3D12MA: JSON", test_ma_json},
+    {"D3D12MA: virtual blocks", test_ma_virtual_blocks}, {"D3D12MA: defragmentation", test_ma_defragmentation},
+    {"D3D12MA: misuse", test_ma_misuse}, {"D3D12MA: extension", test_ma_extension}};
 
 static bool is_selected(const char *name, int count, char **names) {
     for (int i = 0; i < count; i++) {

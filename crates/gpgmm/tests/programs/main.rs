@@ -97,6 +97,8 @@ fn a_cpp_program_uses_every_member() {
             let played = player::play(profile, &directory.path().join(format!("{trace}.json")));
             assert_eq!(played.allocations, allocations, "{trace}, {profile}");
         }
+        let statistics = stdout.lines().find_map(|line| line.strip_prefix("statistics: ")).expect("a string");
+        serde_json::from_str::<serde_json::Value>(statistics).expect("it is JSON");
         // The leak is reported by name, and nothing that the level of the log excludes.
         let leaks: Vec<&str> = stderr.lines().filter(|line| line.contains("outlives")).collect();
         assert_eq!(leaks.len(), 1, "{profile}: {stderr}");
@@ -180,17 +182,21 @@ fn nothing_else_is_exported() {
     let mut names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().last()).collect();
     names.sort_unstable();
     let headers = HEADERS.map(|(header, ..)| header_text(header)).concat();
-    let declared = headers.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
+    let declared = headers.lines().filter_map(|line| {
+        line.strip_prefix("GPGMM_EXPORT HRESULT ").or_else(|| line.strip_prefix("D3D12MA_API HRESULT "))
+    });
     let mut declared: Vec<&str> = declared.filter_map(|line| line.split('(').next()).collect();
     declared.sort_unstable();
-    assert_eq!(declared.len(), 9);
+    assert_eq!(declared.len(), 11);
     assert_eq!(names, declared);
 }
 
 /// The headers, their namespaces, and the pages that list their members.
-const HEADERS: [(&str, &str, &str); 2] = [
+const HEADERS: [(&str, &str, &str); 4] = [
     ("gpgmm_d3d12.h", "gpgmm::d3d12", "reference.md"),
     ("heapwright_d3d12.h", "heapwright::d3d12", "extension.md"),
+    ("D3D12MemAlloc.h", "D3D12MA", "d3d12ma.md"),
+    ("heapwright_d3d12ma.h", "heapwright::d3d12ma", "d3d12ma.md"),
 ];
 
 fn header_text(name: &str) -> String {
@@ -214,7 +220,7 @@ fn reference(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
 #[test]
 fn the_references_list_every_member() {
     let members = HEADERS.map(|(header, namespace, page)| check_reference(header, namespace, page));
-    assert!(members[0] > 100 && members[1] > 40, "only {members:?} members were found");
+    assert!(members[0] > 100 && members[1] > 40 && members[2] > 110, "only {members:?} members were found");
 }
 
 /// Checks a header's page, and returns the number of members.
@@ -241,7 +247,7 @@ fn check_reference(header: &str, namespace: &str, page: &str) -> usize {
         if let Some(name) = line.strip_prefix("enum ") {
             enumeration = first_word(name);
             check("", &enumeration);
-        } else if let Some(name) = line.strip_prefix("struct ") {
+        } else if let Some(name) = line.strip_prefix("struct ").or_else(|| line.strip_prefix("class ")) {
             if !name.ends_with(';') {
                 check("", &first_word(name));
             }

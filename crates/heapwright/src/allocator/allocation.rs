@@ -52,7 +52,11 @@ pub struct ResourceAllocation {
 /// The resource and its memory.
 // Fields are dropped in order: the resource before the range in which it is placed.
 pub(crate) enum Memory {
-    Placed { resource: ID3D12Resource, range: PlacedRange },
+    Placed {
+        /// `None` only within a [`MemoryAllocation`](super::MemoryAllocation).
+        resource: Option<ID3D12Resource>,
+        range: PlacedRange,
+    },
     Within(BufferRange),
     // Boxed, so that it does not make each allocation larger.
     Standalone(Box<OwnResource>),
@@ -156,6 +160,14 @@ impl ResourceAllocation {
         }
     }
 
+    /// Returns the range of a heap that it is, unless it is a part of a buffer or has memory of its own.
+    pub(crate) fn placed_range(&self) -> Option<&PlacedRange> {
+        match &self.memory {
+            Memory::Placed { range, .. } => Some(range),
+            Memory::Within(_) | Memory::Standalone(_) => None,
+        }
+    }
+
     /// Returns the source of the heaps of its allocator.
     pub(crate) fn source(&self) -> &HeapSource {
         self.place().map_or_else(|own| &*own.source, |range| &*range.heaps().source)
@@ -218,13 +230,24 @@ impl ResourceAllocation {
         }
     }
 
+    /// Takes the resource out of the range in which it is placed, if it is.
+    pub(crate) fn take_placed(&mut self) -> Option<ID3D12Resource> {
+        if self.extras.is_some() && self.placed_range().is_some() {
+            self.unmap_kept();
+        }
+        let Memory::Placed { resource, .. } = &mut self.memory else { return None };
+        let taken = resource.take()?;
+        self.width = 0;
+        Some(taken)
+    }
+
     /// Replaces the resource and its range when a move completes. Returns the previous ones.
     #[inline]
     pub(crate) fn exchange(
         &mut self,
-        new_resource: ID3D12Resource,
+        new_resource: Option<ID3D12Resource>,
         new_range: PlacedRange,
-    ) -> Option<(ID3D12Resource, PlacedRange)> {
+    ) -> Option<(Option<ID3D12Resource>, PlacedRange)> {
         if !matches!(self.memory, Memory::Placed { .. }) {
             return None;
         }
@@ -267,10 +290,14 @@ impl ResourceAllocation {
     /// mapped it.
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
+        self.resource_if_any().expect("only a MemoryAllocation has none, and does not call this")
+    }
+
+    fn resource_if_any(&self) -> Option<&ID3D12Resource> {
         match &self.memory {
-            Memory::Placed { resource, .. } => resource,
-            Memory::Within(range) => range.resource(),
-            Memory::Standalone(own) => &own.resource,
+            Memory::Placed { resource, .. } => resource.as_ref(),
+            Memory::Within(range) => Some(range.resource()),
+            Memory::Standalone(own) => Some(&own.resource),
         }
     }
 
@@ -380,7 +407,7 @@ impl ResourceAllocation {
             return range.gpu_virtual_address();
         }
         // SAFETY: the resource is a live COM object.
-        let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { self.resource().GetGPUVirtualAddress() };
+        let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { self.resource_if_any()?.GetGPUVirtualAddress() };
         GpuVirtualAddress::new(address)
     }
 
@@ -403,12 +430,21 @@ impl ResourceAllocation {
     }
 
     fn name(&mut self, name: &str) -> Result<(), Error> {
+        self.set_label(name);
+        match self.resource_if_any().filter(|_| self.part().is_none()) {
+            Some(resource) => set_debug_name(resource, name),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the name in reports, and not on the D3D12 object.
+    #[doc(hidden)]
+    pub fn set_label(&mut self, name: &str) {
         if let Some(recorded) = self.recorded().filter(|_| !name.is_empty()) {
             recorded.recording().act(Action::Name { allocation: recorded.id(), name: name.into() });
         }
         self.name = Some(Arc::from(name));
         self.list_label();
-        if self.part().is_some() { Ok(()) } else { set_debug_name(self.resource(), name) }
     }
 
     /// Returns the name that was set.

@@ -87,11 +87,22 @@ impl Inner {
                 }
             }
         };
-        if self.is_entered(request, made.decision()) {
-            self.charge_asked(&mut made, request)?;
-            self.enter(&mut made, request);
-        }
+        self.enter_if_needed(&mut made, request)?;
         Ok(made)
+    }
+
+    /// Counts, lists and charges a new allocation where necessary.
+    #[inline(always)]
+    pub(crate) fn enter_if_needed(
+        &self,
+        made: &mut ResourceAllocation,
+        request: &ResourceRequest<'_>,
+    ) -> Result<(), Refusal> {
+        if self.is_entered(request, made.decision()) {
+            self.charge_asked(made, request)?;
+            self.enter(made, request);
+        }
+        Ok(())
     }
 
     /// Creates a resource in heaps that were granted later, or after memory was freed.
@@ -136,7 +147,7 @@ impl Inner {
         }
         let placed = &placements.placed;
         let resource = range.create_resource_at(HeapOffset::ZERO, resource, &placed.desc)?;
-        let memory = Memory::Placed { resource, range };
+        let memory = Memory::Placed { resource: Some(resource), range };
         Ok(ResourceAllocation::new(memory, buffer_width(&placed.desc), granted, decision))
     }
 

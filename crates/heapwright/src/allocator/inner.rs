@@ -36,8 +36,8 @@ pub(crate) struct Inner {
     pub(crate) decisions: Decisions,
     pub(crate) deferred: Deferred,
     pub(crate) refused_in_unified: RefusedInUnified,
-    /// Heaps of allocations that name the properties of CUSTOM heaps.
-    pub(crate) custom_heaps: Mutex<Vec<Pool>>,
+    /// Heaps of allocations that name the properties of CUSTOM heaps, or need heaps for resources of all kinds.
+    pub(crate) hidden_pools: Mutex<Vec<Pool>>,
     pub(crate) debug_name: Mutex<Option<Arc<str>>>,
     /// Whether a frame was told since the last one of the allocator that this one is nested in.
     told_frame: AtomicBool,
@@ -118,7 +118,7 @@ impl Inner {
                 decisions: Decisions::default(),
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
-                custom_heaps: Mutex::default(),
+                hidden_pools: Mutex::default(),
                 debug_name: Mutex::default(),
                 told_frame: AtomicBool::default(),
                 looked_after: AtomicU64::default(),

@@ -23,11 +23,13 @@
 //! | `resource_allocator` | [`ResourceAllocator`]; `inner`: the state that its handles share |
 //! | `request` | [`ResourceAllocationDesc`], its rules, and the placements that it permits |
 //! | `allocation`, `mapping`, `texture_mapping` | the allocation; CPU access to it |
+//! | `memory` | ranges of heaps in which the program places resources itself |
 //! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
 //! | `pool`, `import` | custom pools; resources that the application created |
 //! | `unified` | limits of unified memory, and resources that the device does not create in it |
 //! | `recorded` | recording of allocations and allocators |
 //! | `deferred` | deferred frees |
+//! | `held_heaps` | the heaps that are held, with their D3D12 objects |
 //! | `stats`, `report` | totals, and the number of each decision; a list of everything that is held |
 
 // rustdoc shows the methods of a type in the order of the modules, so those with the constructors come first.
@@ -36,9 +38,11 @@ mod resource_allocator;
 
 mod create;
 mod deferred;
+mod held_heaps;
 mod import;
 mod inner;
 mod mapping;
+mod memory;
 mod pool;
 mod probe;
 mod recorded;
@@ -50,8 +54,11 @@ mod unified;
 
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo};
 pub use self::deferred::NotFreed;
+pub use self::held_heaps::HeldHeap;
 pub(crate) use self::inner::Inner;
 pub use self::mapping::Mapping;
+pub use self::memory::MemoryAllocation;
+pub(crate) use self::memory::place;
 pub use self::pool::Pool;
 pub use self::probe::Prediction;
 pub use self::request::ResourceAllocationDesc;

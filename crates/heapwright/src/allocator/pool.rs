@@ -162,22 +162,42 @@ impl Inner {
             ResourceClass::Texture => ResourceKind::Textures,
             ResourceClass::RenderTarget | ResourceClass::Multisampled => ResourceKind::RenderTargets,
         };
-        let multisampled = class == ResourceClass::Multisampled;
         let family = custom_family(memory)?;
-        let mut pools = self.custom_heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let (heap_type, multisampled) = (family.nearest_heap_type(), class == ResourceClass::Multisampled);
+        self.hidden_pool(PoolDesc {
+            name: family.to_string(),
+            heap_type,
+            custom_heap: Some(memory),
+            resources,
+            multisampled,
+            ..Default::default()
+        })
+    }
+
+    /// Returns the pool of heaps that the allocator has in addition to its own kinds, which is created if it does not exist.
+    pub(super) fn hidden_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
+        let mut pools = self.hidden_pools.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |pool: &&Pool| {
-            pool.granted.family == family && (pool.resources, pool.multisampled) == (resources, multisampled)
+            pool.heap_type() == desc.heap_type
+                && matches!(pool.granted.family, HeapFamily::Custom(_)) == desc.custom_heap.is_some()
+                && (pool.resources, pool.multisampled) == (desc.resources, desc.multisampled)
         };
         if let Some(pool) = pools.iter().find(is_same) {
             return Ok(pool.clone());
         }
-        let name = family.to_string();
-        let heap_type = family.nearest_heap_type();
-        let custom_heap = Some(memory);
-        let desc = PoolDesc { name, heap_type, custom_heap, resources, multisampled, ..Default::default() };
-        let pool = self.create_pool(desc)?;
+        let pool = self.create_pool(self.like_own(desc))?;
         pools.push(pool.clone());
         Ok(pool)
+    }
+
+    /// Adds what the allocator's own heaps have to the description of a pool.
+    pub(super) fn like_own(&self, desc: PoolDesc) -> PoolDesc {
+        let source = &self.heaps.source;
+        PoolDesc {
+            extra_heap_flags: desc.extra_heap_flags | source.extra_heap_flags,
+            min_alignment: source.desc.min_alignment,
+            ..desc
+        }
     }
 
     pub(crate) fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
@@ -266,7 +286,7 @@ impl Inner {
 }
 
 /// Returns CUSTOM heaps with these properties.
-fn custom_family(
+pub(super) fn custom_family(
     (cpu_page_property, memory_pool): (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
 ) -> Result<HeapFamily, Error> {
     let properties = D3D12_HEAP_PROPERTIES {

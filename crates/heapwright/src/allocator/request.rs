@@ -53,7 +53,9 @@ pub struct ResourceAllocationDesc<'a> {
     /// L0 is UPLOAD's memory on a discrete GPU, and WRITE_BACK in L0 is READBACK's. Not for committed resources, nor with a pool.
     /// `heap_type` is `None` or the closest standard type.
     pub custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
-    /// Custom pool in which the resource is placed. The pool determines the heap type.
+    /// Custom pool in which the resource is placed. The pool determines the heap type. A committed resource has the properties,
+    /// flags, priority and protected session of the pool's heaps, and is none of them: no limit of their number applies, and the
+    /// pool's totals do not count it.
     pub pool: Option<&'a Pool>,
     /// The rule that selects the free range.
     pub strategy: FreeRangeChoice,
@@ -98,9 +100,6 @@ impl ResourceAllocationDesc<'_> {
         }
         if commits && self.custom_heap.is_some() {
             return error("ResourceAllocationDesc::custom_heap", "must be None for committed resources");
-        }
-        if commits && self.pool.is_some() {
-            return error("ResourceAllocationDesc::pool", "must be None for committed resources");
         }
         if commits && !self.extra_required_resource_padding.is_zero() {
             return error(
@@ -237,16 +236,30 @@ impl Inner {
         let heaps = match allocation.pool {
             None => self.heaps.of(request.granted.family, class),
             Some(pool) => {
-                pool.check_holds(class)?;
+                // A committed resource is in none of its heaps.
+                if !allocation.flags.contains(ResourceAllocationFlags::ALWAYS_COMMITTED) {
+                    pool.check_holds(class)?;
+                }
                 &pool.heaps
             }
         };
+        Ok(self.placements_in(heaps, request, placed))
+    }
+
+    /// Returns the placements that something with these requirements may have in heaps.
+    #[inline(always)]
+    pub(crate) fn placements_in<'a>(
+        &'a self,
+        heaps: &'a Striped<TypedHeaps>,
+        &ResourceRequest { allocation, resource, .. }: &ResourceRequest<'a>,
+        placed: ResourceRequirements,
+    ) -> Placements<'a> {
         let rules = HeapRules {
             always_committed: self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
             dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
             flags: heaps.desc.heap.Flags,
         };
-        Ok(Placements { heaps, placed, order: order(allocation, resource, rules) })
+        Placements { heaps, placed, order: order(allocation, resource, rules) }
     }
 
     /// Returns the request for a range of the heaps that serve a placement: a shared heap or one of its own.
@@ -287,7 +300,7 @@ impl Inner {
 
 /// Returns the required flags that heaps do not have and that affect their resources.
 #[inline]
-fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
+pub(crate) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
     // Hints that need not be honored.
     let permissions = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
     required & !permissions & !flags

@@ -46,6 +46,9 @@ pub struct ResourceAllocatorDesc {
     /// With [`Slab`](SuballocationAlgorithm::Slab): factor by which the next heap of a size is larger than the last.
     /// `None` is 1.25. Below 1, each resource has a heap of its own.
     pub heap_growth_factor: Option<f64>,
+    /// Minimum alignment of every allocation in the allocator's own heaps, at most 64 KiB; with tight alignment, the device
+    /// may report as little as 8 bytes. 1 by default. Custom pools have their own.
+    pub min_alignment: Alignment,
     /// Minimum number of bytes of empty heaps to release when memory is short. More is released if more is missing.
     pub release_size: ByteSize,
     /// Flags that are added to every resource.
@@ -72,6 +75,7 @@ impl Default for ResourceAllocatorDesc {
             max_heap_size: None,
             heap_fragmentation_limit: None,
             heap_growth_factor: None,
+            min_alignment: Alignment::ONE,
             release_size: ByteSize::ZERO,
             extra_required_resource_flags: D3D12_RESOURCE_FLAG_NONE,
             record_options: RecordOptions::default(),
@@ -156,6 +160,10 @@ impl ResourceAllocatorDesc {
                 let rule = format!("{preferred} exceeds max_heap_size, {largest}");
                 return error("ResourceAllocatorDesc::preferred_heap_size", rule);
             }
+        }
+        if self.min_alignment > HEAP_GRANULARITY {
+            let rule = format!("{} exceeds the maximum of 64 KiB", self.min_alignment.get());
+            return error("ResourceAllocatorDesc::min_alignment", rule);
         }
         if self.heap_fragmentation_limit.is_some_and(|limit| !(limit > 0.0 && limit <= 1.0)) {
             let rule = "must be above 0 and at most 1".to_owned();

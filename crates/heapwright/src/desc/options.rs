@@ -11,6 +11,7 @@ use crate::{Error, HeapType, NodeMasks};
 type OptionText = (&'static str, String, &'static str);
 
 const SIZE: &str = "a size such as 65536, 64KiB, 4MiB or 1GiB";
+const SIZE_ALIGNMENT: &str = "a power of two, or a size such as 64KiB";
 const OPTIONAL_SIZE: &str = "default, or a size such as 65536, 64KiB, 4MiB or 1GiB";
 const OPTIONAL_NUMBER: &str = "default, or a number";
 
@@ -37,12 +38,13 @@ const ALGORITHMS: [(&str, SuballocationAlgorithm); 5] = [
     ("linear", SuballocationAlgorithm::Linear),
 ];
 
-const POLICIES: [(&str, EmptyHeapPolicy); 5] = [
+const POLICIES: [(&str, EmptyHeapPolicy); 6] = [
     ("default", EmptyHeapPolicy::Default),
     ("least-memory", EmptyHeapPolicy::LeastMemory),
     ("fewest-hitches", EmptyHeapPolicy::FewestHitches),
     ("fixed-pool", EmptyHeapPolicy::FixedPool),
     ("segmented-pool", EmptyHeapPolicy::SegmentedPool),
+    ("until-next-free", EmptyHeapPolicy::UntilNextFree),
 ];
 
 impl ResourceAllocatorDesc {
@@ -60,12 +62,13 @@ impl ResourceAllocatorDesc {
             (
                 "empty_heap_policy",
                 policy,
-                "default, least-memory, fewest-hitches, fixed-pool or segmented-pool",
+                "default, least-memory, fewest-hitches, fixed-pool, segmented-pool or until-next-free",
             ),
             ("preferred_heap_size", size(self.preferred_heap_size), OPTIONAL_SIZE),
             ("max_heap_size", size(self.max_heap_size), OPTIONAL_SIZE),
             ("heap_fragmentation_limit", optional(self.heap_fragmentation_limit), OPTIONAL_NUMBER),
             ("heap_growth_factor", optional(self.heap_growth_factor), OPTIONAL_NUMBER),
+            ("min_alignment", self.min_alignment.get().to_string(), SIZE_ALIGNMENT),
             ("release_size", self.release_size.get().to_string(), SIZE),
             ("limit_default", size(self.limits.default), OPTIONAL_SIZE),
             ("limit_upload", size(self.limits.upload), OPTIONAL_SIZE),
@@ -89,6 +92,7 @@ impl ResourceAllocatorDesc {
                 store(&mut self.heap_fragmentation_limit, parse_optional(text, number))
             }
             "heap_growth_factor" => store(&mut self.heap_growth_factor, parse_optional(text, number)),
+            "min_alignment" => store(&mut self.min_alignment, alignment(text)),
             "release_size" => store(&mut self.release_size, parse(text)),
             "limit_default" => store(&mut self.limits.default, parse_optional(text, parse)),
             "limit_upload" => store(&mut self.limits.upload, parse_optional(text, parse)),
@@ -101,7 +105,7 @@ impl ResourceAllocatorDesc {
 
     /// Sets a field by its name, as recordings and `heapwright replay --set` do: `flags`, `resource_heap_tier`,
     /// `suballocation_algorithm`, `empty_heap_policy`, `preferred_heap_size`, `max_heap_size`, `heap_fragmentation_limit`,
-    /// `heap_growth_factor`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback`, `limit_gpu_upload` and
+    /// `heap_growth_factor`, `min_alignment`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback`, `limit_gpu_upload` and
     /// `limit_share_of_budget`.
     ///
     /// Optional fields accept `default`. Names of algorithms and policies are lower case with hyphens. Flags have their own names,
@@ -154,11 +158,7 @@ impl PoolDesc {
                 heap_count,
                 "the minimum and the maximum number of heaps, 0 for no maximum, such as 1,4",
             ),
-            (
-                "min_alignment",
-                self.min_alignment.get().to_string(),
-                "a power of two, or a size such as 64KiB",
-            ),
+            ("min_alignment", self.min_alignment.get().to_string(), SIZE_ALIGNMENT),
             (
                 "residency_priority",
                 optional(self.residency_priority),
@@ -184,9 +184,7 @@ impl PoolDesc {
                 (self.min_heap_count, self.max_heap_count) = (least, (most != 0).then_some(most));
                 Some(())
             }
-            "min_alignment" => {
-                store(&mut self.min_alignment, parse(text).map(ByteSize::get).and_then(Alignment::new))
-            }
+            "min_alignment" => store(&mut self.min_alignment, alignment(text)),
             "residency_priority" => store(&mut self.residency_priority, parse_optional(text, parse)),
             "multisampled" => store(&mut self.multisampled, parse(text)),
             "nodes" => {
@@ -252,6 +250,11 @@ fn optional(value: Option<impl ToString>) -> String {
 
 fn parse_optional<T>(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
     if text == "default" { Some(None) } else { parse(text).map(Some) }
+}
+
+#[inline]
+fn alignment(text: &str) -> Option<Alignment> {
+    Alignment::new(parse::<ByteSize>(text)?.get())
 }
 
 #[inline]

@@ -47,7 +47,7 @@ pub struct PoolDesc {
     /// Maximum number of heaps at one time, except those that are being released; `None` is no maximum. A call may fail
     /// because of it while another thread frees the last allocation of a heap, or releases empty heaps.
     pub max_heap_count: Option<u32>,
-    /// Minimum alignment of every allocation, at most 4 MiB.
+    /// Minimum alignment of every placed allocation, at most 4 MiB.
     pub min_alignment: Alignment,
     /// Priority for the residency manager, and for `SetResidencyPriority` where the device supports it; `None` sets
     /// none.

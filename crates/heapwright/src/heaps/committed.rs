@@ -12,6 +12,11 @@ use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::ResourceRequirements;
 use crate::source::{Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, create_committed};
 
+/// The flags that say which resources a heap may hold. An implicit heap holds the resource that it is created with.
+const RESOURCE_KINDS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
+    | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
+    | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
+
 /// A resource that is not in a heap of the allocator.
 pub(crate) struct OwnResource {
     /// Declared before the residency heap, which releases the last reference.
@@ -36,9 +41,10 @@ impl HeapKinds {
         Err(Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
-    /// Returns the flags with which the implicit heap of a committed resource is created.
-    fn committed_flags(&self, extra_flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
-        let flags = self.source.devices.known_heap_flags(extra_flags) | self.source.extra_heap_flags;
+    /// Returns the flags with which the implicit heap of a committed resource is created, beside `heaps` of the same memory.
+    fn committed_flags(&self, heaps: &TypedHeaps, extra_flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
+        let of_heaps = heaps.desc.heap.Flags & !RESOURCE_KINDS;
+        let flags = self.source.devices.known_heap_flags(extra_flags) | of_heaps;
         if flags & D3D12_HEAP_FLAG_SHARED == 0 {
             return flags;
         }
@@ -55,7 +61,8 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         self.check_committed(size, constraints)?;
-        let limits = self.source.limits(heaps.desc.account(), self.committed_flags(extra_flags), constraints);
+        let flags = self.committed_flags(heaps, extra_flags);
+        let limits = self.source.limits(heaps.desc.account(), flags, constraints);
         let refuse = |obstacle| Refusal::of(MemorySource::Committed(size), obstacle);
         self.check_room(heaps, size, &limits).map(drop).map_err(refuse)
     }
@@ -78,13 +85,18 @@ impl HeapKinds {
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
         let properties = heaps.desc.heap.Properties;
-        let flags = self.committed_flags(extra_flags);
-        let new = NewMemory { account, what, size, flags, priority: None, exists: false };
+        let flags = self.committed_flags(heaps, extra_flags);
+        let protected_session = resource.protected_session.or(heaps.desc.protected_session.as_ref());
+        let resource = &ResourceDesc { protected_session, ..*resource };
+        let priority = heaps.desc.residency_priority;
+        let new = NewMemory { account, what, size, flags, priority, exists: false };
         let create = || {
             source.make(&new, constraints, || {
                 let call = || create_committed(&source.devices, &properties, flags, resource, &desc);
                 let made = source.timers.of(heap_type).time(call);
-                made.map(|(made, _)| made).map_err(|refused| refused.into_refusal(committed))
+                let (made, _) = made.map_err(|refused| refused.into_refusal(committed))?;
+                heaps.set_priority(&made);
+                Ok(made)
             })
         };
         let limits = source.limits(account, flags, constraints);

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::ByteSize;
+use heapwright_core::placement::PlacementAlgorithm;
 use heapwright_d3d12::*;
 
 use super::engine_desc::fixed_heap_size;
@@ -87,7 +88,7 @@ impl HeapKinds {
             heap_size: ByteSize::ZERO,
             min_heap_count: 0,
             max_heap_count: 0,
-            min_alignment: Alignment::ONE,
+            min_alignment: source.desc.min_alignment,
             kept_size: kept_size(&source.desc, class.heap_alignment()),
             algorithm: source.desc.suballocation_algorithm,
         };

@@ -14,7 +14,7 @@ use heapwright_trace::session::Action;
 use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Nesting;
 use super::prefetch::{CreatedHeap, Prefetch};
-use crate::desc::SuballocationAlgorithm;
+use crate::desc::{EmptyHeapPolicy, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
@@ -114,7 +114,10 @@ impl TypedHeaps {
         let heaps = Arc::new(Self {
             shared: HeapEngine::with_shared(
                 &engine_desc(&source, &desc),
-                Arc::clone(&source.tally),
+                match source.desc.empty_heap_policy {
+                    EmptyHeapPolicy::UntilNextFree => Arc::default(),
+                    _ => Arc::clone(&source.tally),
+                },
                 Arc::clone(source.timers.of(desc.heap_type).prices()),
             ),
             dedicated: HeapEngine::new(&dedicated),
@@ -322,17 +325,21 @@ impl TypedHeaps {
         let refused = |hresult| Refused { call: CREATE_HEAP, hresult, suspects };
         let (heap, time) =
             made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
-        // A manager sets the priority itself.
+        self.set_priority(&heap);
+        Ok((heap, time))
+    }
+
+    /// Sets the priority of a pool for new memory, unless a manager does it.
+    pub(super) fn set_priority(&self, memory: &(impl Clone + Into<ID3D12Pageable>)) {
         let priority = self.desc.residency_priority.filter(|_| self.source.residency.is_none());
-        if let (Some(priority), Some(device)) = (priority, &devices.device1) {
-            let pageable = Some(heap.clone().into());
-            // SAFETY: one object and one priority, both readable; the object is a live heap.
+        if let (Some(priority), Some(device)) = (priority, &self.source.devices.device1) {
+            let pageable = Some(memory.clone().into());
+            // SAFETY: one object and one priority, both readable; the object is alive.
             let set = unsafe { device.SetResidencyPriority(1, &pageable, &priority) };
             if set.is_err() {
                 tracing::warn!(priority, "SetResidencyPriority failed: {:#}", hresult::Named(set));
             }
         }
-        Ok((heap, time))
     }
 
     /// Adds an empty heap.

@@ -60,7 +60,8 @@ pub use allocator_report::{
     SegmentGroupReport, Tally, TotalsReport,
 };
 pub use heap_report::{AllocationReport, HeapReport};
-pub(crate) use names::heap_flag_names;
+#[doc(hidden)]
+pub use names::heap_flag_names;
 pub use names::{AllocationKind, HeapContents, HeapTypeName};
 
 /// The value of [`AllocatorReport::schema`] in every report.

@@ -166,7 +166,8 @@ impl AllocationKind {
 }
 
 /// Returns the names of `D3D12_HEAP_FLAGS` without their prefix; bits without a name as one hexadecimal number.
-pub(crate) fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
+#[must_use]
+pub fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
     // Names of several bits come first; their bits are not listed individually.
     const NAMES: [(D3D12_HEAP_FLAGS, &str); 15] = [
         (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, "ALLOW_ONLY_BUFFERS"),

@@ -21,8 +21,8 @@ pub(crate) struct Accounts {
     limits: HeapLimits,
     pub(crate) video_memory: VideoMemory,
     types: [TypeAccount; HeapType::ALL.len()],
-    /// Bytes of heaps and committed resources in each segment group.
-    groups: [AtomicU64; SegmentGroup::ALL.len()],
+    /// Heaps and committed resources in each segment group.
+    groups: [Tally; SegmentGroup::ALL.len()],
     /// Number of heaps that the device created.
     heaps_created: AtomicU64,
     /// Estimated time for heaps and committed resources, in nanoseconds.
@@ -206,7 +206,7 @@ impl Accounts {
         let budget = |share| Some((group, share, self.video_memory.usage_and_budget(group)?.1));
         let of_budget = self.limits.share_of_budget.and_then(budget);
         let limit = of_budget.map_or(ByteSize::MAX, |(_, share, budget)| Fraction::new(share).of(budget));
-        Limited { held: &self.groups[group.index()], limit, of_budget }
+        Limited { held: &self.groups[group.index()].bytes, limit, of_budget }
     }
 
     /// Charges `size` bytes, or returns the limit that they would exceed.
@@ -223,6 +223,7 @@ impl Accounts {
             self.of_group(account.group).add(size).inspect_err(|_| {
                 self.types[account.heap_type.index()].held.fetch_sub(size.get(), Ordering::Relaxed);
             })?;
+            self.groups[account.group.index()].count.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(tally) = self.types[account.heap_type.index()].tally(what) {
             tally.add(size.get());
@@ -250,6 +251,11 @@ impl Accounts {
     /// Returns count and bytes that a heap type holds of one kind.
     pub(crate) fn held(&self, heap_type: HeapType, what: Charged) -> Held {
         self.types[heap_type.index()].tally(what).map(Tally::get).unwrap_or_default()
+    }
+
+    /// Returns count and bytes of the heaps and committed resources in a segment group.
+    pub(crate) fn held_in(&self, group: SegmentGroup) -> Held {
+        self.groups[group.index()].get()
     }
 
     /// Returns the bytes of heaps and committed resources. O(1).
@@ -301,7 +307,7 @@ impl Drop for Charge {
             account.held.fetch_sub(self.size.get(), Ordering::Relaxed);
         }
         if self.what.is_memory() {
-            self.accounts.groups[self.account.group.index()].fetch_sub(self.size.get(), Ordering::Relaxed);
+            self.accounts.groups[self.account.group.index()].subtract(self.size.get());
         }
     }
 }

@@ -526,6 +526,7 @@ fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
         EmptyHeapPolicy::LeastMemory => HeapRetention::LEAST_MEMORY,
         EmptyHeapPolicy::FewestHitches => HeapRetention::FEWEST_HITCHES,
         EmptyHeapPolicy::SegmentedPool => HeapRetention::FOR_EVER,
+        EmptyHeapPolicy::UntilNextFree => HeapRetention::UNTIL_NEXT_FREE,
     }
 }
 

@@ -36,6 +36,22 @@ fn resource_heap_tier_one_keeps_buffers_and_textures_apart_on_tier_two() {
 }
 
 #[test]
+fn min_alignment_is_that_of_every_placed_allocation() {
+    let gpu = open("discrete");
+    let min_alignment = Alignment::new(256).expect("a power of two");
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { min_alignment, ..Default::default() });
+    let local = HeapType::Default.into_place();
+    for made in [1, 300, 20_000].map(|size| buffer(&allocator, &local, size)) {
+        assert_eq!(made.alignment(), min_alignment);
+        assert!(made.offset().is_aligned(min_alignment));
+    }
+    let too_much = Alignment::new(128 * KIB).expect("a power of two");
+    let desc = ResourceAllocatorDesc { min_alignment: too_much, ..Default::default() };
+    let refused = ResourceAllocator::new(&gpu.device, None, desc);
+    invalid(refused, "ResourceAllocatorDesc::min_alignment");
+}
+
+#[test]
 fn the_suballocation_algorithm_decides_who_shares_a_heap() {
     use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Slab};
     let made = |algorithm, sizes: &[u64]| heap_sizes(with_algorithm(algorithm), sizes);

@@ -56,6 +56,40 @@ fn after_a_second_what_is_empty_is_released() {
     allocator.audit().expect("consistent");
 }
 
+#[test]
+fn until_the_next_free_at_most_one_heap_of_a_kind_is_empty() {
+    let gpu = open("discrete");
+    let allocator = with_policy(&gpu, EmptyHeapPolicy::UntilNextFree);
+    let linear = PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() };
+    for pool in [None, Some(PoolDesc::default()), Some(linear)] {
+        let heap_size = Some(ByteSize::from_mib(4));
+        let pool = pool.map(|desc| new_pool(&allocator, PoolDesc { heap_size, ..desc }));
+        let place = ResourceAllocationDesc { pool: pool.as_ref(), ..Default::default() };
+        let mut made: Vec<_> = (0..12).map(|_| buffer(&allocator, &place, MIB)).collect();
+        let in_kinds_heaps = allocator.reserved();
+        let others: Vec<_> =
+            (0..8).map(|_| buffer(&allocator, &HeapType::Upload.into_place(), MIB)).collect();
+        let held = || allocator.reserved().get();
+        let of_others = held() - in_kinds_heaps.get();
+        made.truncate(8);
+        assert_eq!(held() - of_others, 12 * MIB, "one is empty");
+        for _ in 0..1000 {
+            drop(buffer(&allocator, &HeapType::Readback.into_place(), 32 * KIB));
+        }
+        allocator.on_time(Duration::from_secs(100));
+        let readback = held_in(&allocator, HeapType::Readback).get();
+        assert_eq!(held() - of_others - readback, 12 * MIB, "whatever happens elsewhere, at any time");
+        made.truncate(7);
+        assert_eq!(held() - of_others - readback, 8 * MIB, "a free that empties no heap");
+        made.clear();
+        assert_eq!(held() - of_others - readback, 4 * MIB, "one of two");
+        drop(others);
+        drop(pool);
+        allocator.release_empty_heaps();
+        assert_eq!(held(), 0);
+    }
+}
+
 /// Returns an allocator that reads the clock.
 fn with_clock(gpu: &Instance) -> ResourceAllocator {
     ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default()).expect("sound")

@@ -30,6 +30,7 @@ mod learned_prices;
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
 mod mapping;
+mod memory;
 mod memory_short;
 mod nested;
 mod other_allocators;

@@ -358,12 +358,14 @@ fn residency_priority_is_set_where_the_device_has_it() {
     let priorities = |device: &ID3D12Device, desc: PoolDesc| {
         let allocator =
             ResourceAllocator::new(device, Some(&gpu.adapter), Default::default()).expect("sound");
-        drop(new_pool(&allocator, desc));
+        let pool = new_pool(&allocator, desc);
+        // A committed resource has it, too.
+        drop(buffer(&allocator, &ResourceAllocationDesc { flags: COMMITTED, ..in_pool(&pool) }, 100));
         let seen = faults.take_seen();
         seen.iter().filter(|seen| matches!(seen, Seen::Priority(D3D12_RESIDENCY_PRIORITY_HIGH))).count()
     };
     let newest = inject(&gpu.device, &faults);
-    assert_eq!(priorities(&newest, desc()), 2);
+    assert_eq!(priorities(&newest, desc()), 3);
     assert_eq!(priorities(&newest, PoolDesc { residency_priority: None, ..desc() }), 0);
     assert_eq!(priorities(&inject_first(&gpu.device, &faults), desc()), 0, "it does not know of any");
     let refusing = Faults::new(Some(Call::SetResidencyPriority), E_FAIL);
@@ -438,15 +440,43 @@ fn a_pool_never_falls_back_to_committed() {
     let pool = new_pool(&allocator, PoolDesc::default());
     faults.fail_all();
     refused(try_buffer(&allocator, &in_pool(&pool), 100), Error::is_out_of_memory);
-    for flags in [COMMITTED, ResourceAllocationFlags::PREFER_COMMITTED] {
-        let place = ResourceAllocationDesc { flags, ..in_pool(&pool) };
-        invalid(try_buffer(&allocator, &place, 100), "ResourceAllocationDesc::pool");
-    }
     faults.disarm();
     // Pools are exempt from this flag of the allocator.
     let committing = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
     let pool = committing.create_pool(PoolDesc::default()).expect("sound");
     assert_eq!(buffer(&committing, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
+}
+
+#[test]
+fn committed_resources_are_like_the_pools_heaps_and_not_counted_with_them() {
+    for (profile, resources) in [("discrete", ResourceKind::Any), ("heap-tier-1", ResourceKind::Textures)] {
+        let gpu = open(profile);
+        let allocator = usual(&gpu);
+        let pool = PoolDesc {
+            custom_heap: Some((D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1)),
+            resources,
+            extra_heap_flags: D3D12_HEAP_FLAG_SHARED,
+            heap_size: Some(ByteSize::from_mib(1)),
+            max_heap_count: Some(1),
+            ..Default::default()
+        };
+        let pool = new_pool(&allocator, pool);
+        let committed = ResourceAllocationDesc { flags: COMMITTED, ..in_pool(&pool) };
+        drop(create(&allocator, &committed, &target(256, 256, 4)));
+        for flags in [COMMITTED, ResourceAllocationFlags::PREFER_COMMITTED] {
+            let place = ResourceAllocationDesc { flags, ..in_pool(&pool) };
+            let [one, other] = [0, 1].map(|_| create(&allocator, &place, &texture(256, 256)));
+            assert_eq!([placement(&one), placement(&other)], [Placement::Committed; 2]);
+            let (properties, heap_flags) = properties_of(&one);
+            assert_eq!(properties.Type, D3D12_HEAP_TYPE_CUSTOM);
+            assert_eq!(properties.MemoryPoolPreference, D3D12_MEMORY_POOL_L1);
+            assert_eq!(heap_flags & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
+            assert_eq!(pool.totals(), MemoryTotals::default());
+            assert_eq!(allocator.stats().committed_count, 2);
+        }
+        drop(pool);
+        assert_returns_everything(&allocator, &gpu);
+    }
 }
 
 #[test]

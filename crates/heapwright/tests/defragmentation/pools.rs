@@ -137,3 +137,36 @@ fn heaps_of_another_algorithm_and_pools_of_another_allocator_are_refused() {
     assert!(error.to_string().contains("theirs"), "{error}");
     assert_eq!(pool.heap_type(), HeapType::Default);
 }
+
+#[test]
+fn memory_is_moved_by_its_owner() {
+    let scene = Scene::open("discrete");
+    let heap_size = Some(ByteSize::from_kib(512));
+    let pool =
+        scene.allocator.create_pool(PoolDesc { heap_size, ..Default::default() }).expect("a sound pool");
+    let (size, alignment) = (ByteSize::from_kib(64), Alignment::new(64 * KIB).expect("a power of two"));
+    let allocate =
+        |_| scene.allocator.allocate_memory(&in_pool(&pool), ResourceKind::Buffers, size, alignment);
+    let mut made: Vec<_> = (0..16).map(|place| allocate(place).expect("there is room")).collect();
+    let mut count = 0;
+    made.retain(|_| {
+        count += 1;
+        count % 2 == 0
+    });
+    let mut run =
+        scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }).expect("the default algorithm");
+    let step = run.step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() });
+    assert_eq!(step.moves.len(), 4);
+    for planned in step.moves {
+        let (heap, offset) =
+            planned.destination().map(|(heap, offset)| (heap.clone(), offset)).expect("planned");
+        let mine = made.iter_mut().find(|memory| memory.id() == planned.allocation()).expect("it is live");
+        planned.complete_memory(mine).expect("it is the one to move");
+        assert_eq!((mine.heap(), mine.offset(), mine.size()), (&heap, offset, size));
+        drop(mine.create_resource(HeapOffset::ZERO, buffer_desc(size)).expect("it fits"));
+    }
+    assert_eq!(pool.totals().heap_count, 1, "the other one is released");
+    assert!(made.iter().all(|memory| memory.heap() == made[0].heap()));
+    drop((run, made, pool));
+    scene.end();
+}

@@ -1,4 +1,4 @@
-//! The C++ program that uses every member of gpgmm_d3d12.h and heapwright_d3d12.h, and the samples.
+//! The C++ program that uses every member of the headers, and the samples.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,8 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     command::output(command.arg(sources.join("msvc/calls.cpp")))?;
 
     let library = place.built.gpgmm()?;
-    let headers = ["gpgmm_d3d12.h", "heapwright_d3d12.h"].map(|name| package.join("include").join(name));
+    let headers = ["gpgmm_d3d12.h", "heapwright_d3d12.h", "D3D12MemAlloc.h"];
+    let headers = headers.map(|name| package.join("include").join(name));
     check_exports(library, &headers)?;
     // The program finds the DLL beside it.
     fs::copy(library, folder.join("gpgmm_d3d12.dll"))
@@ -52,6 +53,7 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
             "-O1",
             "-static",
             "-DGPGMM_SHARED_LIBRARY",
+            "-DD3D12MA_IMPORTS",
         ]);
         command.args(options).arg("-I").arg(package.join("include"));
         command::output(command.arg("-o").arg(&program).args(files).arg(library)).map(|_| program)
@@ -102,7 +104,9 @@ fn check_exports(library: &Path, headers: &[PathBuf]) -> Result<(), String> {
         declarations +=
             &fs::read_to_string(header).map_err(|error| format!("{}: {error}", header.display()))?;
     }
-    let declared = declarations.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
+    let declared = declarations.lines().filter_map(|line| {
+        line.strip_prefix("GPGMM_EXPORT HRESULT ").or_else(|| line.strip_prefix("D3D12MA_API HRESULT "))
+    });
     let declared: BTreeSet<&str> = declared.filter_map(|line| line.split('(').next()).collect();
     let listed = command::output(Command::new("x86_64-w64-mingw32-objdump").arg("-p").arg(library))?;
     let exported = exports(&listed);

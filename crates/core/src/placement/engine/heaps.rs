@@ -131,8 +131,8 @@ impl<H: Clone> Heaps<H> {
         })
     }
 
-    /// Frees an allocation, and returns heaps that are not worth keeping. Only a heap that becomes empty lets others leave,
-    /// so that a free is O(log n).
+    /// Frees an allocation, and returns heaps that are not worth keeping. As a rule, only a heap that becomes empty lets others
+    /// leave, so that a free is O(log n).
     pub(super) fn free(&mut self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
         let number = id.heap();
         let heap = self.heaps.get_mut(number).ok_or(PlacementError::UnknownHeap)?;
@@ -141,21 +141,28 @@ impl<H: Clone> Heaps<H> {
         let is_empty = heap.ranges.allocation_count() == 0;
         let (group, left, size) = (heap.group, heap.ranges.largest_free_range(), heap.ranges.capacity());
         self.in_use.freed(range.size());
-        self.times.count_operations(1);
         self.note_room(number, group, Some(room), if is_empty { None } else { Some(left) });
         if !is_empty {
-            return Ok(Vec::new());
+            self.times.count_operations(1);
+            return Ok(if self.keeps_until_next_free() { self.take_expired(1) } else { Vec::new() });
         }
         let Some(gone) = self.heaps.remove(number) else { return Ok(Vec::new()) };
         self.next_stamp = self.next_stamp.max(gone.ranges.next_stamp());
         self.in_use.reserved = self.in_use.reserved.saturating_sub(size);
         if !self.keeps_heaps() {
             // Not one that was empty before, which the owner needs.
+            self.times.count_operations(1);
             return Ok(vec![gone.heap]);
         }
         self.times.forget_most_in_use(self.held(), FREE_DECAY_LOG2);
         self.insert_empty(size, gone.heap);
+        self.times.count_operations(1);
         Ok(self.take_expired(1))
+    }
+
+    /// Returns whether an empty heap leaves with the next free, even if that leaves no other heap empty.
+    fn keeps_until_next_free(&self) -> bool {
+        self.times.retention.keeping == HeapRetention::UNTIL_NEXT_FREE.keeping
     }
 
     /// Returns whether heaps stay here when they become empty. Otherwise only those are here that the owner inserted, which stay.

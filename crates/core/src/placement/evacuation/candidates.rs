@@ -108,17 +108,17 @@ impl Candidates {
         }
     }
 
-    /// Returns whether the free bytes of the other open heaps are at least 9/8 of the heap's
-    /// live bytes. O(heaps).
+    /// Returns whether the free bytes of the other open heaps are at least the heap's live bytes, with slack 9/8 of them. O(heaps).
     #[inline]
-    pub(super) fn have_room_for(&self, heap: OccupiedHeap) -> bool {
+    pub(super) fn have_room_for(&self, heap: OccupiedHeap, with_slack: bool) -> bool {
         let others = self
             .heaps
             .iter()
             .flatten()
             .filter(|other| other.state != State::Taken && other.heap.id != heap.id);
         let room: u128 = others.map(|other| u128::from(other.size().saturating_sub(other.live()))).sum();
-        self.find(heap.id).is_some_and(|candidate| room * 8 >= u128::from(candidate.live()) * 9)
+        let eighths = if with_slack { 9 } else { 8 };
+        self.find(heap.id).is_some_and(|candidate| room * 8 >= u128::from(candidate.live()) * eighths)
     }
 
     /// Records that a move into a heap is planned. Amortized O(1).

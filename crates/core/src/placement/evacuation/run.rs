@@ -95,6 +95,8 @@ where
     phase: Phase,
     /// The number of heaps at or below which no heap is emptied or released.
     least_heaps: u64,
+    /// Whether a heap is emptied only if the others have an eighth more room than its contents need.
+    needs_slack: bool,
     round: u32,
     /// Whether a heap was closed in this round.
     has_closed: bool,
@@ -150,6 +152,7 @@ where
             set,
             phase: Phase::Sweep { lane: 0, slab: 0 },
             least_heaps: 0,
+            needs_slack: true,
             round: 1,
             has_closed: false,
             candidates: Candidates::default(),
@@ -164,6 +167,14 @@ where
     #[must_use]
     pub const fn keep_heaps(mut self, least: u64) -> Self {
         self.least_heaps = least;
+        self
+    }
+
+    /// Empties heaps even if the free bytes of the others are exactly enough. By default they must be an eighth more, because free
+    /// ranges may not fit, and moves are then made in vain. For sets whose owner supplies no heaps.
+    #[must_use]
+    pub const fn without_slack(mut self) -> Self {
+        self.needs_slack = false;
         self
     }
 
@@ -438,7 +449,8 @@ where
             };
             return;
         };
-        let then = if self.candidates.have_room_for(heap) { Then::Place } else { Then::Replace };
+        let then =
+            if self.candidates.have_room_for(heap, self.needs_slack) { Then::Place } else { Then::Replace };
         self.close(heap, then);
     }
 

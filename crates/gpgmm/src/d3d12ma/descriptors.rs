@@ -1,0 +1,331 @@
+//! The header's structures, with its layout, and their conversion to heapwright's.
+
+use std::ffi::c_void;
+
+use heapwright::d3d12::*;
+use heapwright::suballoc::FreeRangeChoice;
+use heapwright::{
+    Alignment, HeapType, NodeMasks, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceKind,
+    SuballocationAlgorithm,
+};
+use windows_core::Interface;
+
+pub(super) use super::host_memory::Callbacks;
+use super::pool::{PoolObject, PoolState};
+use super::state::State;
+use crate::call::Failure;
+use crate::descriptors::{alignment, heap_type, refuse, size};
+use crate::object::recognize;
+
+/// `ALLOCATOR_DESC`.
+#[repr(C)]
+pub struct AllocatorDesc {
+    pub(super) flags: u32,
+    pub(super) device: *mut c_void,
+    pub(super) preferred_block_size: u64,
+    pub(super) callbacks: *const Callbacks,
+    pub(super) adapter: *mut c_void,
+}
+
+/// `ALLOCATION_DESC`.
+#[repr(C)]
+pub(super) struct AllocationDesc {
+    flags: u32,
+    heap_type: D3D12_HEAP_TYPE,
+    extra_heap_flags: D3D12_HEAP_FLAGS,
+    pool: *mut c_void,
+    pub(super) private_data: usize,
+}
+
+/// `POOL_DESC`.
+#[repr(C)]
+#[derive(Clone)]
+pub(super) struct PoolDescription {
+    pub(super) flags: u32,
+    pub(super) properties: D3D12_HEAP_PROPERTIES,
+    pub(super) heap_flags: D3D12_HEAP_FLAGS,
+    pub(super) block_size: u64,
+    pub(super) min_block_count: u32,
+    pub(super) max_block_count: u32,
+    min_alignment: u64,
+    protected_session: *mut c_void,
+    residency_priority: D3D12_RESIDENCY_PRIORITY,
+}
+
+// SAFETY: the pool that has the description holds the session.
+unsafe impl Send for PoolDescription {}
+// SAFETY: as above.
+unsafe impl Sync for PoolDescription {}
+
+/// `ALLOCATION_FLAGS`.
+mod allocation_flag {
+    pub(super) const COMMITTED: u32 = 1;
+    pub(super) const NEVER_ALLOCATE: u32 = 2;
+    pub(super) const WITHIN_BUDGET: u32 = 4;
+    pub(super) const UPPER_ADDRESS: u32 = 8;
+    pub(super) const CAN_ALIAS: u32 = 0x10;
+    pub(super) const MIN_TIME: u32 = 0x2_0000;
+    pub(super) const MIN_OFFSET: u32 = 0x4000;
+    pub(super) const ALL: u32 = 0x3_401f;
+}
+
+/// `ALLOCATOR_FLAGS`.
+pub(super) mod allocator_flag {
+    pub(crate) const ALWAYS_COMMITTED: u32 = 2;
+    pub(crate) const NOT_ZEROED: u32 = 4;
+    pub(crate) const MSAA_COMMITTED: u32 = 8;
+    pub(crate) const PLACE_SMALL_BUFFERS: u32 = 0x10;
+    pub(crate) const NOT_TIGHT: u32 = 0x20;
+    pub(crate) const ALL: u32 = 0x3f;
+}
+
+/// `POOL_FLAGS`.
+pub(super) mod pool_flag {
+    pub(crate) const LINEAR: u32 = 1;
+    pub(crate) const MSAA_COMMITTED: u32 = 2;
+    pub(crate) const ALWAYS_COMMITTED: u32 = 4;
+    pub(crate) const NOT_TIGHT: u32 = 8;
+    pub(crate) const ALL: u32 = 0xf;
+}
+
+/// The flags that say which resources a heap may hold.
+const KINDS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
+    | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
+    | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
+
+/// Buffers up to this size are committed, unless they are aligned tightly or asked to be placed: they take 64 KiB in either case.
+const SMALL_BUFFER: u64 = 32 << 10;
+
+/// The alignment of buffers with tight alignment, unless the program asks for another one: they may have constant buffer views.
+pub(super) const TIGHT_ALIGNMENT: u64 = 256;
+
+/// Returns a structure that C++ passes by pointer.
+///
+/// # Safety
+///
+/// The pointer is null or points to a readable `T`.
+pub(super) unsafe fn required<'a, T>(pointer: *const T, parameter: &str) -> Result<&'a T, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or_else(|| null(parameter))
+}
+
+pub(super) fn null(parameter: &str) -> Failure {
+    Failure::invalid_argument(format!("{parameter} is null"))
+}
+
+#[inline]
+pub(super) fn check_bits(field: &str, flags: u32, known: u32) -> Result<(), Failure> {
+    if flags & !known == 0 {
+        return Ok(());
+    }
+    refuse(field, format_args!("unknown flag bits {:#x}", flags & !known))
+}
+
+/// Returns the strategy of an allocation's flags.
+pub(super) fn strategy_of(flags: u32) -> FreeRangeChoice {
+    match () {
+        () if flags & allocation_flag::MIN_OFFSET != 0 => FreeRangeChoice::MinOffset,
+        () if flags & allocation_flag::MIN_TIME != 0 => FreeRangeChoice::MinTime,
+        () => FreeRangeChoice::MinMemory,
+    }
+}
+
+/// Returns the kind of resources that heap flags allow.
+pub(super) fn kind_of(flags: D3D12_HEAP_FLAGS) -> ResourceKind {
+    match flags & KINDS {
+        D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS => ResourceKind::Buffers,
+        D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES => ResourceKind::Textures,
+        D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES => ResourceKind::RenderTargets,
+        // Heaps that deny one kind hold all: the device would only check more.
+        _ => ResourceKind::Any,
+    }
+}
+
+/// Returns the heap type of a default pool.
+fn default_type(state: &State, number: D3D12_HEAP_TYPE) -> Result<HeapType, Failure> {
+    let heap_type = heap_type("ALLOCATION_DESC::HeapType", number)?;
+    if heap_type == HeapType::GpuUpload && !state.allocator.caps().gpu_upload_heaps {
+        let rule = "ALLOCATION_DESC::HeapType: the device has no GPU_UPLOAD heaps";
+        return Err(Failure::Refused(E_NOTIMPL, rule.into()));
+    }
+    Ok(heap_type)
+}
+
+/// What an allocation asks for.
+pub(super) struct Wanted<'a> {
+    pub(super) desc: ResourceAllocationDesc<'a>,
+    pub(super) pool: Option<&'a PoolObject>,
+    /// The resources that memory without a resource is for.
+    pub(super) kind: ResourceKind,
+    /// Whether the memory must be a heap that the program sees.
+    pub(super) has_explicit_heap: bool,
+    is_committed: bool,
+}
+
+impl AllocationDesc {
+    /// # Safety
+    ///
+    /// The pool is null or points to a live object.
+    #[inline]
+    pub(super) unsafe fn convert(&self, state: &State) -> Result<Wanted<'_>, Failure> {
+        use allocation_flag::*;
+        check_bits("ALLOCATION_DESC::Flags", self.flags, ALL)?;
+        let has = |flag| self.flags & flag != 0;
+        let pool: Option<&PoolObject> = if self.pool.is_null() {
+            None
+        } else {
+            // SAFETY: the caller's promise.
+            let pool = unsafe { recognize(self.pool) };
+            Some(pool.ok_or_else(|| {
+                Failure::invalid_argument("ALLOCATION_DESC::CustomPool is of another library")
+            })?)
+        };
+        let mut flags = ResourceAllocationFlags::empty();
+        // Without an adapter that tells budgets, there is none to be within.
+        flags.set(ResourceAllocationFlags::WITHIN_BUDGET, has(WITHIN_BUDGET) && state.adapter.is_some());
+        flags.set(ResourceAllocationFlags::UPPER_ADDRESS, has(UPPER_ADDRESS));
+        flags.set(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP, has(NEVER_ALLOCATE));
+        flags.set(ResourceAllocationFlags::NEVER_FALLBACK, has(CAN_ALIAS));
+        let always = match pool {
+            None => state.has(allocator_flag::ALWAYS_COMMITTED),
+            Some(PoolObject(pool)) => {
+                let always =
+                    pool.has(pool_flag::ALWAYS_COMMITTED) || state.has(allocator_flag::ALWAYS_COMMITTED);
+                if has(COMMITTED) && pool.has_block_size() {
+                    return refuse("ALLOCATION_DESC::Flags", "COMMITTED requires a pool without a BlockSize");
+                }
+                always && !pool.has_block_size()
+            }
+        };
+        let is_committed = has(COMMITTED) || always;
+        if is_committed && has(NEVER_ALLOCATE) {
+            return refuse("ALLOCATION_DESC::Flags", "NEVER_ALLOCATE excludes COMMITTED");
+        }
+        let (heap_type, extra_required_heap_flags, kind) = match pool {
+            Some(PoolObject(pool)) => (None, D3D12_HEAP_FLAG_NONE, pool.kind),
+            None => {
+                let heap_type = default_type(state, self.heap_type)?;
+                (Some(heap_type.into()), self.extra_heap_flags & !KINDS, kind_of(self.extra_heap_flags))
+            }
+        };
+        let desc = ResourceAllocationDesc {
+            flags,
+            heap_type,
+            extra_required_heap_flags,
+            pool: pool.map(|PoolObject(pool)| &pool.pool),
+            strategy: strategy_of(self.flags),
+            ..Default::default()
+        };
+        Ok(Wanted { desc, pool, kind, has_explicit_heap: has(CAN_ALIAS), is_committed })
+    }
+}
+
+impl Wanted<'_> {
+    /// Sets how a resource is placed.
+    #[inline]
+    pub(super) fn place(&mut self, state: &State, resource: &mut D3D12_RESOURCE_DESC) {
+        let is_buffer = resource.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+        let (of_pool, has_block_size) = match self.pool {
+            None => (0, false),
+            Some(PoolObject(pool)) => (pool.desc.flags, pool.has_block_size()),
+        };
+        if of_pool & pool_flag::NOT_TIGHT != 0 && is_buffer && resource.Alignment == 0 {
+            resource.Alignment = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into();
+        }
+        let flags = &mut self.desc.flags;
+        let msaa_committed = match self.pool {
+            None => state.has(allocator_flag::MSAA_COMMITTED),
+            Some(_) => of_pool & pool_flag::MSAA_COMMITTED != 0 && !has_block_size,
+        };
+        if self.is_committed || (msaa_committed && resource.SampleDesc.Count > 1 && !self.has_explicit_heap) {
+            // In an explicit heap of its own if others are to share it.
+            *flags |= match self.has_explicit_heap {
+                true => ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+                false => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            };
+            return;
+        }
+        let is_small = is_buffer && resource.Width <= SMALL_BUFFER;
+        let is_free = !self.has_explicit_heap
+            && !has_block_size
+            && self.desc.strategy != FreeRangeChoice::MinTime
+            && !flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+        let is_tight = state.is_tight() && of_pool & pool_flag::NOT_TIGHT == 0;
+        if is_small && is_free && !is_tight && !state.has(allocator_flag::PLACE_SMALL_BUFFERS) {
+            *flags |= ResourceAllocationFlags::PREFER_COMMITTED;
+        }
+    }
+
+    /// Sets how memory without a resource is allocated.
+    pub(super) fn place_memory(&mut self) {
+        if self.is_committed {
+            self.desc.flags |= ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+        }
+    }
+}
+
+impl PoolDescription {
+    /// # Safety
+    ///
+    /// The session is null or a live object.
+    pub(super) unsafe fn convert(&self, state: &State) -> Result<PoolDesc, Failure> {
+        check_bits("POOL_DESC::Flags", self.flags, pool_flag::ALL)?;
+        let has = |flag| self.flags & flag != 0;
+        let most = self.max_block_count;
+        if most != 0 && most < self.min_block_count {
+            return refuse("POOL_DESC::MaxBlockCount", format_args!("{most} is less than MinBlockCount"));
+        }
+        let properties = &self.properties;
+        let (heap_type, custom_heap) = if properties.Type == D3D12_HEAP_TYPE_CUSTOM {
+            (HeapType::Default, Some((properties.CPUPageProperty, properties.MemoryPoolPreference)))
+        } else {
+            (default_type(state, properties.Type)?, None)
+        };
+        let resources = kind_of(self.heap_flags);
+        if resources == ResourceKind::Any && state.options.ResourceHeapTier < D3D12_RESOURCE_HEAP_TIER_2 {
+            return refuse(
+                "POOL_DESC::HeapFlags",
+                "one of the ALLOW_ONLY flags is required on resource heap tier 1",
+            );
+        }
+        let is_tight = state.is_tight() && !has(pool_flag::NOT_TIGHT);
+        let min_alignment = match self.min_alignment {
+            0 if is_tight => Alignment::new(TIGHT_ALIGNMENT).unwrap_or(Alignment::ONE),
+            number => alignment("POOL_DESC::MinAllocationAlignment", number)?,
+        };
+        let granularity = u64::from(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned());
+        let Some(block_size) = self.block_size.checked_next_multiple_of(granularity) else {
+            return refuse("POOL_DESC::BlockSize", format_args!("{} exceeds 64 bits", self.block_size));
+        };
+        let nodes = (properties.CreationNodeMask, properties.VisibleNodeMask);
+        // SAFETY: the caller's promise.
+        let session = unsafe { ID3D12ProtectedResourceSession::from_raw_borrowed(&self.protected_session) };
+        Ok(PoolDesc {
+            heap_type,
+            custom_heap,
+            resources,
+            extra_heap_flags: self.heap_flags & !KINDS,
+            algorithm: match has(pool_flag::LINEAR) {
+                true => SuballocationAlgorithm::Linear,
+                false => SuballocationAlgorithm::Default,
+            },
+            // Heaps that are created with the pool need a size.
+            heap_size: size(block_size).or((self.min_block_count > 0).then_some(PoolState::USUAL_BLOCK)),
+            min_heap_count: self.min_block_count,
+            max_heap_count: (most != 0 && most != u32::MAX).then_some(most),
+            min_alignment,
+            residency_priority: (self.residency_priority != 0).then_some(self.residency_priority),
+            multisampled: !has(pool_flag::MSAA_COMMITTED)
+                && matches!(resources, ResourceKind::RenderTargets | ResourceKind::Any),
+            nodes: (nodes != (0, 0)).then_some(NodeMasks { creation: nodes.0, visible: nodes.1 }),
+            protected_session: session.cloned(),
+            ..Default::default()
+        })
+    }
+}
+
+/// Returns the alignment for memory that the program places resources in, of which zero is the usual one.
+pub(super) fn memory_alignment(number: u64) -> Result<Alignment, Failure> {
+    let usual = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into();
+    alignment("D3D12_RESOURCE_ALLOCATION_INFO::Alignment", if number == 0 { usual } else { number })
+}

@@ -1,0 +1,235 @@
+//! VirtualBlock.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use heapwright::d3d12::*;
+use heapwright::suballoc::{Linear, SuballocError, Suballocation, SuballocationId, Tlsf};
+use heapwright::{ByteSize, SegmentGroup};
+use windows_core::{GUID, HRESULT};
+
+use super::allocation::lock;
+use super::descriptors::{Callbacks, check_bits, null, required, strategy_of};
+use super::host_memory::{self, HostMemory, Hosted};
+use super::json;
+use super::statistics::{Block, DetailedStatistics, Details, Statistics, Used};
+use crate::call::Failure;
+use crate::debug_name::WideChar;
+use crate::descriptors::alignment;
+use crate::object::{Body, Object, Reference, methods};
+
+/// `VIRTUAL_BLOCK_DESC`.
+#[repr(C)]
+pub struct BlockDesc {
+    flags: u32,
+    size: u64,
+    callbacks: *const Callbacks,
+}
+
+/// `VIRTUAL_ALLOCATION_DESC`.
+#[repr(C)]
+struct AllocationDesc {
+    flags: u32,
+    size: u64,
+    alignment: u64,
+    private_data: usize,
+}
+
+/// `VIRTUAL_ALLOCATION_INFO`.
+#[repr(C)]
+struct AllocationInfo {
+    offset: u64,
+    size: u64,
+    private_data: usize,
+}
+
+const LINEAR: u32 = 1;
+const UPPER_ADDRESS: u32 = 8;
+const ALLOCATION_FLAGS: u32 = 0x3_4008;
+
+/// The body of a VirtualBlock.
+pub(crate) struct VirtualBlock {
+    host: HostMemory,
+    ranges: Mutex<Ranges>,
+}
+
+struct Ranges {
+    algorithm: Algorithm,
+    /// The ranges in use, by their handles.
+    live: HashMap<u64, Live>,
+    last_handle: u64,
+}
+
+enum Algorithm {
+    Tlsf(Box<Tlsf>),
+    Linear(Linear),
+}
+
+struct Live {
+    id: SuballocationId,
+    offset: u64,
+    size: u64,
+    private_data: usize,
+}
+
+/// Creates a block.
+///
+/// # Safety
+///
+/// As the exported function.
+pub(crate) unsafe fn create(desc: *const BlockDesc) -> Result<Reference<VirtualBlock>, Failure> {
+    // SAFETY: the caller's promises.
+    let (desc, host) = unsafe {
+        let desc = required(desc, "pDesc")?;
+        (desc, HostMemory::of(desc.callbacks)?)
+    };
+    check_bits("VIRTUAL_BLOCK_DESC::Flags", desc.flags, LINEAR)?;
+    let algorithm = match desc.flags {
+        LINEAR => Linear::new(ByteSize::new(desc.size)).map(Algorithm::Linear),
+        _ => Tlsf::new(ByteSize::new(desc.size)).map(|tlsf| Algorithm::Tlsf(Box::new(tlsf))),
+    };
+    let refused = |error| Failure::invalid_argument(format!("VIRTUAL_BLOCK_DESC::Size: {error}"));
+    let ranges = Ranges { algorithm: algorithm.map_err(refused)?, live: HashMap::new(), last_handle: 0 };
+    host.create(VirtualBlock { host, ranges: Mutex::new(ranges) })
+}
+
+impl Algorithm {
+    fn allocate(&mut self, desc: &AllocationDesc) -> Result<Suballocation, Failure> {
+        check_bits("VIRTUAL_ALLOCATION_DESC::Flags", desc.flags, ALLOCATION_FLAGS)?;
+        let aligned = alignment("VIRTUAL_ALLOCATION_DESC::Alignment", desc.alignment)?;
+        let (size, is_upper) = (ByteSize::new(desc.size), desc.flags & UPPER_ADDRESS != 0);
+        let made = match self {
+            Self::Tlsf(_) if is_upper => {
+                return Err(Failure::invalid_argument("UPPER_ADDRESS requires a linear block"));
+            }
+            Self::Tlsf(tlsf) => tlsf.allocate_with(size, aligned, strategy_of(desc.flags)),
+            Self::Linear(linear) if is_upper => linear.allocate_upper(size, aligned),
+            Self::Linear(linear) => linear.allocate(size, aligned),
+        };
+        made.map_err(|error| {
+            let is_full = error.is_out_of_space()
+                || matches!(
+                    error,
+                    SuballocError::LargerThanCapacity { .. } | SuballocError::TooManyRanges { .. }
+                );
+            Failure::Refused(if is_full { E_OUTOFMEMORY } else { E_INVALIDARG }, error.to_string())
+        })
+    }
+
+    fn free(&mut self, id: SuballocationId) {
+        // Its handle was live, so it is.
+        let _ = match self {
+            Self::Tlsf(tlsf) => tlsf.free(id),
+            Self::Linear(linear) => linear.free(id),
+        };
+    }
+}
+
+impl Ranges {
+    /// Returns what is in use, as in a heap.
+    fn block(&self) -> Block {
+        let used = |live: &Live| {
+            let details = Details { name: None, private_data: live.private_data, resource: None };
+            Used { offset: live.offset, size: live.size, details: Some(Box::new(details)) }
+        };
+        let size = match &self.algorithm {
+            Algorithm::Tlsf(tlsf) => tlsf.capacity(),
+            Algorithm::Linear(linear) => linear.capacity(),
+        };
+        let allocations = self.live.values().map(used).collect();
+        Block::new(size.get(), D3D12_HEAP_TYPE_DEFAULT, SegmentGroup::Local, None, allocations)
+    }
+
+    fn statistics(&self) -> DetailedStatistics {
+        let mut sum = DetailedStatistics::NONE;
+        self.block().add_to(&mut sum);
+        sum
+    }
+}
+
+impl Body for VirtualBlock {
+    fn methods() -> *const c_void {
+        METHODS.as_table()
+    }
+
+    const INTERFACES: &'static [GUID] = &[];
+
+    unsafe fn destroy(object: NonNull<Object<Self>>) {
+        // SAFETY: the caller's promise; `create` created it.
+        unsafe { host_memory::destroy(object) };
+    }
+}
+
+impl Hosted for VirtualBlock {
+    fn host(&self) -> HostMemory {
+        self.host
+    }
+}
+
+methods!(METHODS, VirtualBlock, "VirtualBlock":
+    getter IsEmpty(this) -> i32 { i32::from(lock(&this.ranges).live.is_empty()) }
+    getter GetAllocationInfo(this, handle: u64, out: *mut AllocationInfo) -> () {
+        if let Some(out) = out.as_mut() {
+            *out = match lock(&this.ranges).live.get(&handle) {
+                Some(&Live { offset, size, private_data, .. }) => AllocationInfo { offset, size, private_data },
+                None => AllocationInfo { offset: u64::MAX, size: 0, private_data: 0 },
+            };
+        }
+    }
+    method Allocate(this, desc: *const AllocationDesc, handle_out: *mut u64, offset_out: *mut u64) -> HRESULT {
+        let handle_out = handle_out.as_mut().ok_or_else(|| null("pAllocation"))?;
+        let (mut unused, mut ranges) = (0, lock(&this.ranges));
+        let offset_out = offset_out.as_mut().unwrap_or(&mut unused);
+        (*handle_out, *offset_out) = (0, u64::MAX);
+        let desc = required(desc, "pDesc")?;
+        let made = ranges.algorithm.allocate(desc)?;
+        ranges.last_handle += 1;
+        (*handle_out, *offset_out) = (ranges.last_handle, made.range.start().get());
+        let (size, private_data) = (desc.size, desc.private_data);
+        ranges.live.insert(*handle_out, Live { id: made.id, offset: *offset_out, size, private_data });
+        Ok(S_OK)
+    }
+    getter FreeAllocation(this, handle: u64) -> () {
+        let mut ranges = lock(&this.ranges);
+        match ranges.live.remove(&handle) {
+            Some(live) => ranges.algorithm.free(live.id),
+            None if handle == 0 => {}
+            None => tracing::error!("VirtualBlock::FreeAllocation: {handle} is not live"),
+        }
+    }
+    getter Clear(this) -> () {
+        let mut ranges = lock(&this.ranges);
+        ranges.live.clear();
+        match &mut ranges.algorithm {
+            Algorithm::Tlsf(tlsf) => tlsf.clear(),
+            Algorithm::Linear(linear) => linear.clear(),
+        }
+    }
+    getter SetAllocationPrivateData(this, handle: u64, data: usize) -> () {
+        if let Some(live) = lock(&this.ranges).live.get_mut(&handle) {
+            live.private_data = data;
+        }
+    }
+    getter GetStatistics(this, out: *mut Statistics) -> () {
+        if let Some(out) = out.as_mut() {
+            *out = lock(&this.ranges).statistics().stats;
+        }
+    }
+    getter CalculateStatistics(this, out: *mut DetailedStatistics) -> () {
+        if let Some(out) = out.as_mut() {
+            *out = lock(&this.ranges).statistics();
+        }
+    }
+    getter BuildStatsString(this, out: *mut *mut WideChar) -> () {
+        if let Some(out) = out.as_mut() {
+            *out = this.host.string(&json::of_virtual_block(&lock(&this.ranges).block()));
+        }
+    }
+    getter FreeStatsString(this, string: *mut c_void) -> () {
+        if !string.is_null() {
+            this.host.free(string);
+        }
+    }
+);
