@@ -26,6 +26,7 @@
 //! | debug layer: info queue, messages with D3D12's ids, live objects | supported |
 //! | shared handles of heaps, committed resources and fences | supported within the process |
 //! | heaps and buffers at chosen GPU virtual addresses, reserved when the device is created | supported |
+//! | pipeline libraries | names of pipeline states |
 //! | display heaps, objects shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
 //! | [`write_tracking`]: a tool that is notified of CPU writes | supported while a tool is installed |
 //! | root signatures, pipelines, command signatures, bundles, queries, draws, dispatches | created or recorded, not executed; logged once per list |

@@ -28,6 +28,7 @@ mod heap;
 pub(crate) mod inert;
 pub(crate) mod methods;
 mod object;
+mod pipeline_library;
 mod private_data;
 pub(crate) mod process_device;
 mod query_heap;

@@ -6,6 +6,7 @@ mod aliasing;
 mod device;
 mod first_generation;
 mod gpu;
+mod pipeline_library;
 mod queues;
 mod recreate;
 mod residency;

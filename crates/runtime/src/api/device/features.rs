@@ -171,7 +171,10 @@ impl Device_Impl {
                     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT { NodeIndex },
                 D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPES =>
                     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES { NodeIndex, pTypes },
-                D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {},
+                // Programs may keep blobs and libraries, although nothing is in them.
+                D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {
+                    SupportFlags: D3D12_SHADER_CACHE_SUPPORT_SINGLE_PSO | D3D12_SHADER_CACHE_SUPPORT_LIBRARY,
+                },
                 // Heaps over memory of the application.
                 D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {},
                 D3D12_FEATURE_SERIALIZATION => D3D12_FEATURE_DATA_SERIALIZATION { NodeIndex },
