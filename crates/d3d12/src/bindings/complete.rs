@@ -3742,6 +3742,9 @@ impl ID3D12CommandQueue_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pfrequency.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12CommandQueue_Impl::GetTimestampFrequency(this) {
                     Ok(ok__) => {
                         pfrequency.write(ok__);
@@ -3775,7 +3778,10 @@ impl ID3D12CommandQueue_Vtbl {
         ) -> *mut D3D12_COMMAND_QUEUE_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12CommandQueue_Impl::GetDesc(this);
+                let ok__ = ID3D12CommandQueue_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5422,7 +5428,10 @@ impl ID3D12DescriptorHeap_Vtbl {
         ) -> *mut D3D12_DESCRIPTOR_HEAP_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DescriptorHeap_Impl::GetDesc(this);
+                let ok__ = ID3D12DescriptorHeap_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5435,7 +5444,10 @@ impl ID3D12DescriptorHeap_Vtbl {
         ) -> *mut D3D12_CPU_DESCRIPTOR_HANDLE {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DescriptorHeap_Impl::GetCPUDescriptorHandleForHeapStart(this);
+                let ok__ = ID3D12DescriptorHeap_Impl::GetCPUDescriptorHandleForHeapStart(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5448,7 +5460,10 @@ impl ID3D12DescriptorHeap_Vtbl {
         ) -> *mut D3D12_GPU_DESCRIPTOR_HANDLE {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DescriptorHeap_Impl::GetGPUDescriptorHandleForHeapStart(this);
+                let ok__ = ID3D12DescriptorHeap_Impl::GetGPUDescriptorHandleForHeapStart(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5618,7 +5633,10 @@ impl ID3D12DeviceConfiguration_Vtbl {
         ) -> *mut D3D12_DEVICE_CONFIGURATION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DeviceConfiguration_Impl::GetDesc(this);
+                let ok__ = ID3D12DeviceConfiguration_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5993,6 +6011,9 @@ impl ID3D12DeviceRemovedExtendedData_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData_Impl::GetAutoBreadcrumbsOutput(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -6011,6 +6032,9 @@ impl ID3D12DeviceRemovedExtendedData_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData_Impl::GetPageFaultAllocationOutput(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -6100,6 +6124,9 @@ impl ID3D12DeviceRemovedExtendedData1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData1_Impl::GetAutoBreadcrumbsOutput1(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -6118,6 +6145,9 @@ impl ID3D12DeviceRemovedExtendedData1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData1_Impl::GetPageFaultAllocationOutput1(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -6536,6 +6566,9 @@ impl ID3D12DeviceTools1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppblob.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceTools1_Impl::GetApplicationSpecificDriverState(this) {
                     Ok(ok__) => {
                         ppblob.write(core::mem::transmute(ok__));
@@ -7125,6 +7158,9 @@ impl ID3D12GBVDiagnostics_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdata.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12GBVDiagnostics_Impl::GetGBVSubresourceState(
                     this,
                     core::mem::transmute_copy(&presource),
@@ -7148,6 +7184,9 @@ impl ID3D12GBVDiagnostics_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdata.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12GBVDiagnostics_Impl::GetGBVResourceUniformState(
                     this,
                     core::mem::transmute_copy(&presource),
@@ -9379,7 +9418,10 @@ impl ID3D12Heap_Vtbl {
         ) -> *mut D3D12_HEAP_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Heap_Impl::GetDesc(this);
+                let ok__ = ID3D12Heap_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -10066,6 +10108,9 @@ impl ID3D12LibraryReflection_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdesc.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12LibraryReflection_Impl::GetDesc(this) {
                     Ok(ok__) => {
                         pdesc.write(ok__);
@@ -10700,6 +10745,9 @@ impl ID3D12PipelineState_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppblob.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12PipelineState_Impl::GetCachedBlob(this) {
                     Ok(ok__) => {
                         ppblob.write(core::mem::transmute(ok__));
@@ -10820,7 +10868,10 @@ impl ID3D12ProtectedResourceSession_Vtbl {
         ) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12ProtectedResourceSession_Impl::GetDesc(this);
+                let ok__ = ID3D12ProtectedResourceSession_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -10887,7 +10938,10 @@ impl ID3D12ProtectedResourceSession1_Vtbl {
         ) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC1 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12ProtectedResourceSession1_Impl::GetDesc1(this);
+                let ok__ = ID3D12ProtectedResourceSession1_Impl::GetDesc1(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -11039,7 +11093,10 @@ impl ID3D12Resource_Vtbl {
         ) -> *mut D3D12_RESOURCE_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Resource_Impl::GetDesc(this);
+                let ok__ = ID3D12Resource_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -11177,7 +11234,10 @@ impl ID3D12Resource2_Vtbl {
         ) -> *mut D3D12_RESOURCE_DESC1 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Resource2_Impl::GetDesc1(this);
+                let ok__ = ID3D12Resource2_Impl::GetDesc1(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -11584,7 +11644,10 @@ impl ID3D12ShaderCacheSession_Vtbl {
         ) -> *mut D3D12_SHADER_CACHE_SESSION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12ShaderCacheSession_Impl::GetDesc(this);
+                let ok__ = ID3D12ShaderCacheSession_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -12118,6 +12181,9 @@ impl ID3D12ShaderReflection_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if plevel.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12ShaderReflection_Impl::GetMinFeatureLevel(this) {
                     Ok(ok__) => {
                         plevel.write(ok__);
@@ -13006,10 +13072,13 @@ impl ID3D12StateObjectProperties1_Vtbl {
         ) -> *mut D3D12_PROGRAM_IDENTIFIER {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12StateObjectProperties1_Impl::GetProgramIdentifier(
+                let ok__ = ID3D12StateObjectProperties1_Impl::GetProgramIdentifier(
                     this,
                     core::mem::transmute(&pprogramname),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -13259,7 +13328,10 @@ impl ID3D12SwapChainAssistant_Vtbl {
         ) -> *mut LUID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12SwapChainAssistant_Impl::GetLUID(this);
+                let ok__ = ID3D12SwapChainAssistant_Impl::GetLUID(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -13616,6 +13688,9 @@ impl ID3D12VersionedRootSignatureDeserializer_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppdesc.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12VersionedRootSignatureDeserializer_Impl::GetRootSignatureDescAtVersion(
                     this,
                     core::mem::transmute_copy(&converttoversion),
@@ -13747,6 +13822,9 @@ impl ID3D12VirtualizationGuestDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12VirtualizationGuestDevice_Impl::ShareWithHost(
                     this,
                     core::mem::transmute_copy(&pobject),
@@ -13773,6 +13851,9 @@ impl ID3D12VirtualizationGuestDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pfencefd.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12VirtualizationGuestDevice_Impl::CreateFenceFd(
                     this,
                     core::mem::transmute_copy(&pfence),
@@ -14030,11 +14111,14 @@ impl ID3D12WorkGraphProperties_Vtbl {
         ) -> *mut D3D12_NODE_ID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12WorkGraphProperties_Impl::GetNodeID(
+                let ok__ = ID3D12WorkGraphProperties_Impl::GetNodeID(
                     this,
                     core::mem::transmute_copy(&workgraphindex),
                     core::mem::transmute_copy(&nodeindex),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -14098,11 +14182,14 @@ impl ID3D12WorkGraphProperties_Vtbl {
         ) -> *mut D3D12_NODE_ID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12WorkGraphProperties_Impl::GetEntrypointID(
+                let ok__ = ID3D12WorkGraphProperties_Impl::GetEntrypointID(
                     this,
                     core::mem::transmute_copy(&workgraphindex),
                     core::mem::transmute_copy(&entrypointindex),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -14245,7 +14332,8 @@ pub trait ID3DDestructionNotifier_Impl: windows_core::IUnknownImpl {
         &self,
         callbackfn: PFN_DESTRUCTION_CALLBACK,
         pdata: *const core::ffi::c_void,
-    ) -> windows_core::Result<u32>;
+        pcallbackid: *mut u32,
+    ) -> windows_core::Result<()>;
     fn UnregisterDestructionCallback(&self, callbackid: u32) -> windows_core::Result<()>;
 }
 impl ID3DDestructionNotifier_Vtbl {
@@ -14261,17 +14349,13 @@ impl ID3DDestructionNotifier_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                match ID3DDestructionNotifier_Impl::RegisterDestructionCallback(
+                ID3DDestructionNotifier_Impl::RegisterDestructionCallback(
                     this,
                     core::mem::transmute_copy(&callbackfn),
                     core::mem::transmute_copy(&pdata),
-                ) {
-                    Ok(ok__) => {
-                        pcallbackid.write(ok__);
-                        windows_core::HRESULT(0)
-                    }
-                    Err(err) => err.into(),
-                }
+                    core::mem::transmute_copy(&pcallbackid),
+                )
+                .into()
             }
         }
         unsafe extern "system" fn UnregisterDestructionCallback<
@@ -14343,6 +14427,9 @@ impl IDXGIAdapter_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pumdversion.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIAdapter_Impl::CheckInterfaceSupport(
                     this,
                     core::mem::transmute_copy(&interfacename),
@@ -14445,6 +14532,9 @@ impl IDXGIAdapter3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIAdapter3_Impl::RegisterHardwareContentProtectionTeardownStatusEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -14519,6 +14609,9 @@ impl IDXGIAdapter3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIAdapter3_Impl::RegisterVideoMemoryBudgetChangeNotificationEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -14930,6 +15023,9 @@ impl IDXGIDecodeSwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if prect.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDecodeSwapChain_Impl::GetSourceRect(this) {
                     Ok(ok__) => {
                         prect.write(ok__);
@@ -14945,6 +15041,9 @@ impl IDXGIDecodeSwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if prect.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDecodeSwapChain_Impl::GetTargetRect(this) {
                     Ok(ok__) => {
                         prect.write(ok__);
@@ -15128,6 +15227,9 @@ impl IDXGIDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if padapter.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDevice_Impl::GetAdapter(this) {
                     Ok(ok__) => {
                         padapter.write(core::mem::transmute(ok__));
@@ -15190,6 +15292,9 @@ impl IDXGIDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppriority.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDevice_Impl::GetGPUThreadPriority(this) {
                     Ok(ok__) => {
                         ppriority.write(ok__);
@@ -15271,6 +15376,9 @@ impl IDXGIDevice1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pmaxlatency.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDevice1_Impl::GetMaximumFrameLatency(this) {
                     Ok(ok__) => {
                         pmaxlatency.write(ok__);
@@ -15739,6 +15847,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppadapter.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::EnumAdapters(this, core::mem::transmute_copy(&adapter)) {
                     Ok(ok__) => {
                         ppadapter.write(core::mem::transmute(ok__));
@@ -15769,6 +15880,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pwindowhandle.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::GetWindowAssociation(this) {
                     Ok(ok__) => {
                         pwindowhandle.write(ok__);
@@ -15786,6 +15900,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::CreateSwapChain(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -15806,6 +15923,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppadapter.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::CreateSoftwareAdapter(this, core::mem::transmute_copy(&module)) {
                     Ok(ok__) => {
                         ppadapter.write(core::mem::transmute(ok__));
@@ -15842,6 +15962,9 @@ impl IDXGIFactory1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppadapter.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory1_Impl::EnumAdapters1(this, core::mem::transmute_copy(&adapter)) {
                     Ok(ok__) => {
                         ppadapter.write(core::mem::transmute(ok__));
@@ -15929,6 +16052,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::CreateSwapChainForHwnd(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -15958,6 +16084,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::CreateSwapChainForCoreWindow(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -15983,6 +16112,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pluid.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::GetSharedResourceAdapterLuid(
                     this,
                     core::mem::transmute_copy(&hresource),
@@ -16006,6 +16138,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterStereoStatusWindow(
                     this,
                     core::mem::transmute_copy(&windowhandle),
@@ -16029,6 +16164,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterStereoStatusEvent(this, core::mem::transmute_copy(&hevent))
                 {
                     Ok(ok__) => {
@@ -16062,6 +16200,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterOcclusionStatusWindow(
                     this,
                     core::mem::transmute_copy(&windowhandle),
@@ -16085,6 +16226,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterOcclusionStatusEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -16121,6 +16265,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::CreateSwapChainForComposition(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -16404,6 +16551,9 @@ impl IDXGIFactory7_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory7_Impl::RegisterAdaptersChangedEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -16561,6 +16711,9 @@ impl IDXGIFactoryMedia_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactoryMedia_Impl::CreateSwapChainForCompositionSurfaceHandle(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -16590,6 +16743,9 @@ impl IDXGIFactoryMedia_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactoryMedia_Impl::CreateDecodeSwapChainForCompositionSurfaceHandle(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -18379,6 +18535,9 @@ impl IDXGIOutput1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppoutputduplication.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput1_Impl::DuplicateOutput(this, core::mem::transmute_copy(&pdevice)) {
                     Ok(ok__) => {
                         ppoutputduplication.write(core::mem::transmute(ok__));
@@ -18518,6 +18677,9 @@ impl IDXGIOutput3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pflags.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput3_Impl::CheckOverlaySupport(
                     this,
                     core::mem::transmute_copy(&enumformat),
@@ -18617,6 +18779,9 @@ impl IDXGIOutput4_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pflags.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput4_Impl::CheckOverlayColorSpaceSupport(
                     this,
                     core::mem::transmute_copy(&format),
@@ -18720,6 +18885,9 @@ impl IDXGIOutput5_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppoutputduplication.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput5_Impl::DuplicateOutput1(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -18821,6 +18989,9 @@ impl IDXGIOutput6_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pflags.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput6_Impl::CheckHardwareCompositionSupport(this) {
                     Ok(ok__) => {
                         pflags.write(ok__);
@@ -19113,6 +19284,9 @@ impl IDXGIOutputDuplication_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if plockedrect.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutputDuplication_Impl::MapDesktopSurface(this) {
                     Ok(ok__) => {
                         plockedrect.write(ok__);
@@ -19240,6 +19414,9 @@ impl IDXGIResource_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if psharedhandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource_Impl::GetSharedHandle(this) {
                     Ok(ok__) => {
                         psharedhandle.write(ok__);
@@ -19258,6 +19435,9 @@ impl IDXGIResource_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pusage.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource_Impl::GetUsage(this) {
                     Ok(ok__) => {
                         pusage.write(ok__);
@@ -19283,6 +19463,9 @@ impl IDXGIResource_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pevictionpriority.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource_Impl::GetEvictionPriority(this) {
                     Ok(ok__) => {
                         pevictionpriority.write(ok__);
@@ -19396,6 +19579,9 @@ impl IDXGIResource1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppsurface.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource1_Impl::CreateSubresourceSurface(this, core::mem::transmute_copy(&index)) {
                     Ok(ok__) => {
                         ppsurface.write(core::mem::transmute(ok__));
@@ -19414,6 +19600,9 @@ impl IDXGIResource1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource1_Impl::CreateSharedHandle(
                     this,
                     core::mem::transmute_copy(&pattributes),
@@ -19559,6 +19748,9 @@ impl IDXGISurface1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phdc.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISurface1_Impl::GetDC(this, core::mem::transmute_copy(&discard)) {
                     Ok(ok__) => {
                         phdc.write(ok__);
@@ -19820,6 +20012,9 @@ impl IDXGISwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppoutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain_Impl::GetContainingOutput(this) {
                     Ok(ok__) => {
                         ppoutput.write(core::mem::transmute(ok__));
@@ -19844,6 +20039,9 @@ impl IDXGISwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if plastpresentcount.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain_Impl::GetLastPresentCount(this) {
                     Ok(ok__) => {
                         plastpresentcount.write(ok__);
@@ -19921,6 +20119,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phwnd.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetHwnd(this) {
                     Ok(ok__) => {
                         phwnd.write(ok__);
@@ -19979,6 +20180,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pprestricttooutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetRestrictToOutput(this) {
                     Ok(ok__) => {
                         pprestricttooutput.write(core::mem::transmute(ok__));
@@ -20003,6 +20207,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pcolor.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetBackgroundColor(this) {
                     Ok(ok__) => {
                         pcolor.write(ok__);
@@ -20027,6 +20234,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if protation.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetRotation(this) {
                     Ok(ok__) => {
                         protation.write(ok__);
@@ -20217,6 +20427,9 @@ impl IDXGISwapChain2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pmaxlatency.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain2_Impl::GetMaximumFrameLatency(this) {
                     Ok(ok__) => {
                         pmaxlatency.write(ok__);
@@ -20409,6 +20622,9 @@ impl IDXGISwapChain3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pcolorspacesupport.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain3_Impl::CheckColorSpaceSupport(
                     this,
                     core::mem::transmute_copy(&colorspace),

@@ -6,6 +6,7 @@ mod aliasing;
 mod device;
 mod first_generation;
 mod gpu;
+mod null_pointers;
 mod pipeline_library;
 mod queues;
 mod recreate;
