@@ -13,7 +13,6 @@ pub(crate) mod adapter;
 mod aliasing;
 mod budget_notification;
 pub(crate) mod call;
-mod clock;
 mod command_allocator;
 mod command_list;
 mod command_queue;

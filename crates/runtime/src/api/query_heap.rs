@@ -12,13 +12,16 @@ use super::object::{Child, implement_pageable};
 use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
+use crate::timestamps::Timestamps;
 
-/// The COM object of a query heap. It can be created and paged; its queries measure nothing.
+/// The COM object of a query heap. Only timestamps are measured; the results of all other queries are 0, because nothing is
+/// drawn.
 #[implement(ID3D12QueryHeap, ID3DDestructionNotifier)]
 pub(super) struct QueryHeap {
     child: Child,
     heap_type: D3D12_QUERY_HEAP_TYPE,
     count: u32,
+    timestamps: Arc<Timestamps>,
     residency: Arc<PageableRecord>,
 }
 
@@ -67,7 +70,12 @@ impl QueryHeap {
         let residency =
             Arc::new(device.driver().residency().created(PageableKind::QueryHeap, ByteSize::ZERO, true));
         let child = Child::new(device).counted(ObjectKind::QueryHeap).with_residency(&residency);
-        Self { child, heap_type: desc.Type, count: desc.Count, residency }
+        Self { child, heap_type: desc.Type, count: desc.Count, timestamps: Arc::default(), residency }
+    }
+
+    /// Returns the timestamps of the heap's queries.
+    pub(super) fn timestamps(&self) -> &Arc<Timestamps> {
+        &self.timestamps
     }
 
     /// Checks a range of queries in the heap. Timestamp queries have no `BeginQuery`.

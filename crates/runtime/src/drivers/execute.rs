@@ -47,6 +47,18 @@ pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(
             }
             Ok(())
         }
+        Command::EndTimestamp { timestamps, index } => {
+            memory.finish()?;
+            timestamps.end(*index);
+            Ok(())
+        }
+        Command::ResolveTimestamps { target, timestamps, first, count } => {
+            let start = address(&target.0) + target.1;
+            for (offset, index) in (0..*count).zip(*first..) {
+                memory.write(start + offset * 8, &timestamps.result(index).to_le_bytes())?;
+            }
+            Ok(())
+        }
         Command::WriteImmediate { address, value } => memory.write(address.get(), &value.to_le_bytes()),
     }
 }

@@ -447,3 +447,10 @@ fn a_device_that_does_not_exist_is_an_error() {
     assert!(error.is_about_name(), "{error}");
     assert!(error.to_string().starts_with("there is no Vulkan device 1000"), "{error}");
 }
+
+/// The GPU's copies write the timestamps, and the clock is that of the queue.
+#[test]
+fn timestamps_follow_the_queue_clock() {
+    let Some(gpu) = Gpu::open() else { return };
+    crate::queues::timestamps::follow_the_queue_clock(&gpu.device);
+}

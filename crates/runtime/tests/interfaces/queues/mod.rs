@@ -12,4 +12,5 @@ mod render_passes;
 mod resolves;
 pub(crate) mod textures;
 mod tiles;
+pub(crate) mod timestamps;
 mod windows;
