@@ -13,6 +13,7 @@ use super::reserved::ReservedMemory;
 use super::segment::{Listener, Segments};
 use super::tiles::NullAccess;
 use crate::ddi::command::RemovalSink;
+use crate::ddi::umddi::D3D12DDIARG_CREATERESOURCE_0109;
 use crate::ddi::{
     AdapterIdentity, DeviceArgs, DriverCaps, DriverError, GpuVirtualAddressRange, HeapArgs,
     ResourceAllocation, ResourceArgs, SegmentGroup, VideoMemory,
@@ -163,7 +164,7 @@ impl Driver {
     ///
     /// Returns [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]. Nothing is reserved then.
     pub(crate) fn create_device(&self, args: &DeviceArgs<'_>) -> Result<DriverDevice, DriverError> {
-        Ok(DriverDevice { reserved: ReservedAddresses::new(&self.space, args.reserve_ranges)? })
+        Ok(DriverDevice { reserved: ReservedAddresses::new(&self.space, args.reserve_ranges())? })
     }
 
     /// Has the loss of the GPU reported to `removal` for as long as that lives.
@@ -211,7 +212,9 @@ impl Driver {
 
     /// Returns the size and alignment of a valid resource (the DDI's `CheckResourceAllocationInfo`).
     pub(crate) fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
-        self.backend.check_resource_allocation_info(resource)
+        let found = self.backend.check_resource_allocation_info(resource);
+        tracing::trace!(arg = ?D3D12DDIARG_CREATERESOURCE_0109::from(resource), ?found, "asked for an allocation");
+        found
     }
 
     /// Creates memory for a device (the heap part of the DDI's `CreateHeapAndResource`).

@@ -14,6 +14,7 @@ use super::host::profile::SegmentProfile;
 use super::page_fault::{FaultCause, PageFault};
 use super::paging_work::PagingWork;
 use super::segment::{Account, Charge, Residence, Segments};
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{CpuPageProperty, DriverError, HeapArgs, MemoryPool, SegmentGroup};
 use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
@@ -182,7 +183,7 @@ impl DriverHeap {
             alignment: DISTANCE,
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L0,
-            implicit: false,
+            flags: D3D12DDI_HEAP_FLAG_NONE,
             zeroed: true,
             not_resident: true,
             pageable: PageableKind::Heap,

@@ -5,6 +5,7 @@ use heapwright_d3d12::*;
 
 use super::Refusal;
 use super::resource::{AlignmentRequest, Resource};
+use crate::ddi::umddi::{D3D12DDI_RESOURCE_FLAG_0003_NONE, D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT};
 use crate::ddi::{Driver, ResourceAllocation, ResourceArgs};
 
 /// The smallest tight alignments: 8 B keeps 64-bit atomics safe in a shared heap, 4 KiB is VidMm's granularity.
@@ -30,11 +31,13 @@ pub(crate) fn args(
     tight_minimum: Alignment,
     create_at: Option<GpuVirtualAddress>,
 ) -> ResourceArgs {
-    let (tight_alignment, alignment_restriction) = match resource.alignment() {
-        AlignmentRequest::Tight { floor } => (true, tight_minimum.max(floor)),
-        AlignmentRequest::Fixed(alignment) => (false, alignment),
+    let (flags, alignment_restriction) = match resource.alignment() {
+        AlignmentRequest::Tight { floor } => {
+            (D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT, tight_minimum.max(floor))
+        }
+        AlignmentRequest::Fixed(alignment) => (D3D12DDI_RESOURCE_FLAG_0003_NONE, alignment),
     };
-    ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at }
+    ResourceArgs { kind: resource.kind(), flags, alignment_restriction, create_at }
 }
 
 /// Layout of consecutive resources, as of the members of a C++ structure (tight alignment specification, *Validation*).

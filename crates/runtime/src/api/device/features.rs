@@ -159,7 +159,7 @@ impl Device_Impl {
                 },
                 D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => D3D12_FEATURE_DATA_TIGHT_ALIGNMENT {
                     SupportTier: if caps.has_tight_alignment() {
-                        D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier)
+                        caps.tight_alignment.SupportTier
                     } else {
                         D3D12_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED
                     },

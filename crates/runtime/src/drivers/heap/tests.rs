@@ -26,7 +26,7 @@ pub(in crate::drivers) fn heaps<const N: usize>(driver: &Driver) -> [Arc<DriverH
         alignment: KIB_64,
         cpu_page_property: CpuPageProperty::NotAvailable,
         memory_pool: MemoryPool::L0,
-        implicit: false,
+        flags: D3D12DDI_HEAP_FLAG_NONE,
         zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,

@@ -35,6 +35,10 @@ use super::layout::TextureLayout;
 use super::reservation::{Pages, Reservation};
 use super::segment::{Account, Residence, Segments};
 use super::{KIB_4, KIB_64};
+use crate::ddi::umddi::{
+    D3D12DDI_TIGHT_ALIGNMENT_TIER_1, D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111,
+    D3D12DDI_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED,
+};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DriverCaps,
     DriverError, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
@@ -87,7 +91,12 @@ impl HostBackend {
                 architecture: profile.architecture,
                 eviction: Eviction::Frees,
                 resource_heap_tier: profile.resource_heap_tier,
-                tight_alignment_tier: u8::from(profile.tight_buffer_alignment.is_some()),
+                tight_alignment: D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111 {
+                    SupportTier: match profile.tight_buffer_alignment {
+                        Some(_) => D3D12DDI_TIGHT_ALIGNMENT_TIER_1,
+                        None => D3D12DDI_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED,
+                    },
+                },
                 l1_memory_fully_cpu_accessible: on_uma || profile.l1_memory_fully_cpu_accessible,
                 developer_mode: profile.developer_mode,
                 is_first_generation: profile.is_first_generation,
@@ -109,7 +118,7 @@ impl HostBackend {
     }
 
     fn buffer_allocation(&self, width: ByteSize, resource: &ResourceArgs) -> ResourceAllocation {
-        if !resource.tight_alignment {
+        if !resource.is_tight() {
             let alignment = KIB_64.max(resource.alignment_restriction);
             let size = width.align_up(alignment).unwrap_or(width);
             return ResourceAllocation { size, alignment };
@@ -121,7 +130,7 @@ impl HostBackend {
 
     /// Returns the size of the layout plus compression data, rounded up to the alignment.
     fn texture_allocation(&self, texture: &TextureArgs, resource: &ResourceArgs) -> ResourceAllocation {
-        let alignment = if resource.tight_alignment {
+        let alignment = if resource.is_tight() {
             let largest = texture.largest_tight_alignment();
             self.texture_alignment.map_or(largest, |own| own.min(largest)).max(resource.alignment_restriction)
         } else {
@@ -180,7 +189,7 @@ impl Backend for HostBackend {
     fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
         let version = self.caps.ddi_version;
         let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;
-        let is_implicit = version >= DDI_IMPLICIT_HEAP && args.implicit;
+        let is_implicit = version >= DDI_IMPLICIT_HEAP && args.is_implicit();
         if is_small || is_implicit { KIB_4 } else { KIB_64 }
     }
 

@@ -9,6 +9,7 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::fault_tests::{INJECTING, or_skip};
 use super::*;
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{DeviceArgs, DriverDevice, DriverHeap, PagingWork};
 use crate::residency::PageableKind;
 
@@ -101,7 +102,7 @@ impl Model {
             alignment: KIB_64,
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L1,
-            implicit: false,
+            flags: D3D12DDI_HEAP_FLAG_NONE,
             zeroed: true,
             not_resident: !is_resident,
             pageable: PageableKind::Heap,
