@@ -26,6 +26,7 @@
 //! | debug layer: info queue, messages with D3D12's ids, live objects | supported |
 //! | shared handles of heaps, committed resources and fences | supported within the process |
 //! | heaps and buffers at chosen GPU virtual addresses, reserved when the device is created | supported |
+//! | heaps over memory of the application, by its address | supported on simulated GPUs, on Linux and Windows |
 //! | timestamp queries, in the clock of the queues | supported |
 //! | pipeline libraries | names of pipeline states |
 //! | display heaps, objects shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |

@@ -29,6 +29,7 @@ pub(crate) use self::resource::{
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
 pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
 pub(crate) use crate::drivers::driver::{Driver, DriverDevice};
+pub(crate) use crate::drivers::existing_pages::ExistingPages;
 pub(crate) use crate::drivers::heap::DriverHeap;
 pub(crate) use crate::drivers::paging_work::PagingWork;
 use crate::residency::PageableKind;
@@ -234,6 +235,8 @@ pub(crate) struct DriverCaps {
     /// The driver's `D3D12_RECREATE_AT_TIER` (Recreate-at-GPUVA specification), 0 or 1.
     /// [`has_recreate_at`](Self::has_recreate_at) returns whether the runtime exposes it.
     pub(crate) recreate_at_tier: u8,
+    /// `D3D12_FEATURE_DATA_EXISTING_HEAPS`: heaps can be opened over pages of the process.
+    pub(crate) existing_heaps: bool,
     /// Bits of GPU virtual address of one resource, which limit its size.
     pub(crate) gpu_va_bits_per_resource: u32,
     /// Bits of GPU virtual address of a process.
@@ -346,6 +349,8 @@ pub(crate) struct HeapArgs {
     pub(crate) memory_pool: MemoryPool,
     /// [`D3D12DDI_HEAP_FLAG_0115_IMPLICIT`], or no flags.
     pub(crate) flags: D3D12DDI_HEAP_FLAGS,
+    /// The pages to open the heap over, instead of new memory. Only for drivers with the cap `existing_heaps`.
+    pub(crate) existing: Option<ExistingPages>,
     /// Whether the bytes of the heap are zero at first; otherwise (`D3D12_HEAP_FLAG_CREATE_NOT_ZEROED`), they may have
     /// any values.
     pub(crate) zeroed: bool,

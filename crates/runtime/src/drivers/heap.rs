@@ -91,6 +91,7 @@ pub(super) struct NewMemory {
 /// Residency is a count, as in D3D12: it starts at one, or at zero if the heap is created not resident.
 pub(crate) struct DriverHeap {
     cpu_accessible: bool,
+    has_contents: bool,
     size: ByteSize,
     account: Account,
     paging_time: Duration,
@@ -154,6 +155,7 @@ impl DriverHeap {
         let count = u32::from(is_resident);
         let heap = Arc::new_cyclic(|this: &Weak<Self>| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
+            has_contents: args.existing.is_some(),
             size,
             account,
             paging_time,
@@ -184,6 +186,7 @@ impl DriverHeap {
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L0,
             flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: true,
             not_resident: true,
             pageable: PageableKind::Heap,
@@ -202,6 +205,11 @@ impl DriverHeap {
     /// The size of the heap in bytes, at least the requested one (the DDI's `CheckExistingResourceAllocation` of a heap).
     pub(crate) fn size(&self) -> ByteSize {
         self.size
+    }
+
+    /// Returns whether the heap had contents when it was created: it was opened over memory of the application.
+    pub(crate) fn has_contents(&self) -> bool {
+        self.has_contents
     }
 
     /// The heap's record in the ledger.

@@ -9,7 +9,7 @@
 //! * `queue`: queues' threads.
 //! * `execute`, `texels`: execution of commands, by means of a GPU's `GpuMemory`.
 //! * `page_fault`: accesses that the GPU could not perform.
-//! * `reservation`: address space of the host.
+//! * `reservation`: address space of the host. `existing_pages`: memory of the application.
 //!
 //! The backends:
 //!
@@ -20,6 +20,7 @@ mod address_owners;
 mod address_space;
 pub(crate) mod driver;
 mod execute;
+pub(crate) mod existing_pages;
 mod free_addresses;
 pub(crate) mod heap;
 pub(crate) mod host;

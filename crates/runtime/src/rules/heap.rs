@@ -41,6 +41,7 @@ impl HeapMemory {
             cpu_page_property: self.cpu_page_property,
             memory_pool: self.memory_pool,
             flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
             not_resident: flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
             pageable: PageableKind::Heap,

@@ -4,6 +4,8 @@
 
 mod aliasing;
 mod device;
+#[cfg(any(windows, target_os = "linux"))]
+mod existing_heaps;
 mod first_generation;
 mod gpu;
 mod null_pointers;

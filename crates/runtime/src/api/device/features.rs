@@ -176,7 +176,9 @@ impl Device_Impl {
                     SupportFlags: D3D12_SHADER_CACHE_SUPPORT_SINGLE_PSO | D3D12_SHADER_CACHE_SUPPORT_LIBRARY,
                 },
                 // Heaps over memory of the application.
-                D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {},
+                D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {
+                    Supported: caps.existing_heaps.into(),
+                },
                 D3D12_FEATURE_SERIALIZATION => D3D12_FEATURE_DATA_SERIALIZATION { NodeIndex },
                 D3D12_FEATURE_CROSS_NODE => D3D12_FEATURE_DATA_CROSS_NODE {},
                 D3D12_FEATURE_DISPLAYABLE => D3D12_FEATURE_DATA_DISPLAYABLE {},

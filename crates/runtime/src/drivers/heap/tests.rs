@@ -27,6 +27,7 @@ pub(in crate::drivers) fn heaps<const N: usize>(driver: &Driver) -> [Arc<DriverH
         cpu_page_property: CpuPageProperty::NotAvailable,
         memory_pool: MemoryPool::L0,
         flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
         zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,

@@ -23,13 +23,14 @@ use std::time::Duration;
 use heapwright_core::{Alignment, ByteSize};
 
 use self::heap_time::HeapTime;
-use self::memory::{Place, SimulatedMemory};
+use self::memory::{Bytes, Place, SimulatedMemory};
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
 use super::address_owners::AddressOwners;
 use super::address_space::AddressSpace;
 use super::driver::GpuMemory;
 use super::driver::{Backend, Driver};
+use super::existing_pages;
 use super::heap::NewMemory;
 use super::layout::TextureLayout;
 use super::reservation::{Pages, Reservation};
@@ -105,6 +106,7 @@ impl HostBackend {
                 standard_swizzle: profile.has_standard_swizzle,
                 cross_adapter_row_major: profile.has_cross_adapter_row_major,
                 recreate_at_tier: u8::from(profile.ddi_version >= DDI_CREATE_AT),
+                existing_heaps: existing_pages::SUPPORTED,
                 gpu_va_bits_per_resource: profile.gpu_va_bits_per_resource,
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
@@ -185,12 +187,13 @@ impl Backend for HostBackend {
     }
 
     /// It is 64 KiB, or VidMm's 4 KiB for the heap of a committed resource if the driver can recognize it: since DDI 0111 by an
-    /// alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its flag.
+    /// alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its flag. A heap over existing
+    /// pages has no others.
     fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
         let version = self.caps.ddi_version;
         let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;
         let is_implicit = version >= DDI_IMPLICIT_HEAP && args.is_implicit();
-        if is_small || is_implicit { KIB_4 } else { KIB_64 }
+        if is_small || is_implicit || args.existing.is_some() { KIB_4 } else { KIB_64 }
     }
 
     fn create_memory(
@@ -201,8 +204,13 @@ impl Backend for HostBackend {
         let size = range.size;
         let account = Account { segments: Arc::clone(&self.segments), residence: self.residence(args), size };
         let charge = (!args.not_resident).then(|| account.charge()).transpose()?;
-        let bytes =
-            Reservation::new(size, Pages::Small).ok_or(DriverError::HostOutOfMemory { requested: size })?;
+        let bytes = match args.existing {
+            Some(pages) => Bytes::Existing(pages),
+            None => Bytes::Own(
+                Reservation::new(size, Pages::Small)
+                    .ok_or(DriverError::HostOutOfMemory { requested: size })?,
+            ),
+        };
         let place = if args.not_resident { Place::Away } else { Place::Here };
         let memory = SimulatedMemory { bytes, place, _cost: self.heap_time.pay(args, size) };
         let nanos = (u128::from(size.get()) * u128::from(self.paging_nanos_per_mib)) >> 20;

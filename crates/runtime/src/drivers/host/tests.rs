@@ -36,6 +36,7 @@ fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPagePrope
         cpu_page_property,
         memory_pool,
         flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
         zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,

@@ -37,6 +37,7 @@ impl Gpu {
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L1,
             flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: true,
             not_resident: false,
             pageable: PageableKind::Heap,

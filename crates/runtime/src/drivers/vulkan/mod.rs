@@ -221,6 +221,8 @@ impl VulkanBackend {
                 standard_swizzle: false,
                 cross_adapter_row_major: true,
                 recreate_at_tier: 1,
+                // Vulkan has it as VK_EXT_external_memory_host, which is not used.
+                existing_heaps: false,
                 gpu_va_bits_per_resource: ADDRESS_BITS_PER_RESOURCE,
                 gpu_va_bits_per_process: ADDRESS_BITS_PER_PROCESS,
             },

@@ -103,6 +103,7 @@ impl Model {
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L1,
             flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: true,
             not_resident: !is_resident,
             pageable: PageableKind::Heap,

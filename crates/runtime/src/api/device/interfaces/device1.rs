@@ -97,9 +97,15 @@ impl ID3D12Device3_Impl for Device_Impl {
         })
     }
 
+    calls! {
+        ID3D12Device3:
+        fn OpenExistingHeapFromAddress(
+            address: *const c_void, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = open_existing_heap(address, None, riid, ppv);
+    }
+
     methods! {
         ID3D12Device3, |device, name| call::not_implemented(device.log(), name);
-        fn OpenExistingHeapFromAddress(*const c_void, *const GUID, *mut *mut c_void) -> Result<()>;
         fn OpenExistingHeapFromFileMapping(HANDLE, *const GUID, *mut *mut c_void) -> Result<()>;
     }
 }

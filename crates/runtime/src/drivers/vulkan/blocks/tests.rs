@@ -16,6 +16,7 @@ fn upload_heap(driver: &Driver, size: u64, zeroed: bool) -> Arc<DriverHeap> {
         cpu_page_property: CpuPageProperty::WriteCombine,
         memory_pool: MemoryPool::L0,
         flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
         zeroed,
         not_resident: false,
         pageable: PageableKind::Heap,

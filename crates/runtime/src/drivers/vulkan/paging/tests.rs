@@ -37,6 +37,7 @@ fn the_priority_of_an_evicted_heap_is_set_when_it_returns() {
         cpu_page_property: CpuPageProperty::WriteCombine,
         memory_pool: MemoryPool::L0,
         flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
         zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,
