@@ -43,7 +43,7 @@ pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(
         }
         Command::Scramble { target, ranges, seed } => {
             for (offset, size) in ranges.iter() {
-                memory.scramble(address(target) + offset, *size, seed.wrapping_add(*offset));
+                memory.scramble(address(target) + offset, *size, *seed);
             }
             Ok(())
         }

@@ -11,6 +11,7 @@ use super::KIB_64;
 use super::address_owners::AddressOwners;
 use super::address_space::{AddressRange, AddressSpace, Target};
 use super::host::profile::SegmentProfile;
+use super::noise::UnwrittenNoise;
 use super::page_fault::{FaultCause, PageFault};
 use super::paging_work::PagingWork;
 use super::segment::{Account, Charge, Residence, Segments};
@@ -92,6 +93,7 @@ pub(super) struct NewMemory {
 pub(crate) struct DriverHeap {
     cpu_accessible: bool,
     has_contents: bool,
+    noise: UnwrittenNoise,
     size: ByteSize,
     account: Account,
     paging_time: Duration,
@@ -156,6 +158,7 @@ impl DriverHeap {
         let heap = Arc::new_cyclic(|this: &Weak<Self>| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
             has_contents: args.existing.is_some(),
+            noise: UnwrittenNoise::default(),
             size,
             account,
             paging_time,
@@ -205,6 +208,16 @@ impl DriverHeap {
     /// The size of the heap in bytes, at least the requested one (the DDI's `CheckExistingResourceAllocation` of a heap).
     pub(crate) fn size(&self) -> ByteSize {
         self.size
+    }
+
+    /// Returns whether the CPU can access the heap.
+    pub(super) fn is_cpu_accessible(&self) -> bool {
+        self.cpu_accessible
+    }
+
+    /// The bytes that are noise and not written yet.
+    pub(super) fn noise(&self) -> &UnwrittenNoise {
+        &self.noise
     }
 
     /// Returns whether the heap had contents when it was created: it was opened over memory of the application.
