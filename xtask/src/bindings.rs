@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use windows_metadata::reader::{File, Index};
 
-use crate::{items, struct_returns};
+use crate::{items, out_pointers, struct_returns};
 
 const NAMESPACE: &str = "Windows.Win32";
 
@@ -140,7 +140,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
     let generated = use_windows_core_0_62(write_out_defaults(&struct_returns::fix(&generated)?))?;
-    let generated = null_handles_on_failure(&require_threads(generated)?);
+    let generated = null_handles_on_failure(&out_pointers::check(&require_threads(generated)?)?);
     let (library, rest) = items::divide(&generated, LIBRARY)?;
     for (name, fresh) in [("library.rs", library), ("complete.rs", format!("use super::library::*;\n{rest}"))]
     {

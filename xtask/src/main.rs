@@ -14,6 +14,7 @@ mod items;
 mod libtest;
 mod limited;
 mod miri;
+mod out_pointers;
 mod struct_returns;
 mod test;
 mod test_wine;

@@ -2,7 +2,7 @@
 //!
 //! In COM such a method takes a pointer to the structure after `this`. With MSVC's calling convention, which C headers
 //! declare explicitly, the method returns this pointer, and callers use it. The methods that windows-bindgen generates
-//! return nothing.
+//! return nothing. A null pointer is returned as it is; nothing is written to it.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,14 @@ fn fix_functions(lines: &mut Vec<String>) -> Result<BTreeMap<(String, String), S
                 lines[end] = lines[end].replace(") {", &format!(") -> *mut {target} {{"));
                 let start = find(lines, end, |line| line.trim().starts_with("*result__ = "))?;
                 let last = find(lines, start, |line| line.ends_with(';'))?;
-                let indent = lines[start].len() - lines[start].trim_start().len();
-                lines.insert(last + 1, format!("{}result__", " ".repeat(indent)));
+                let indent = " ".repeat(lines[start].len() - lines[start].trim_start().len());
+                lines[start] = lines[start].replacen("*result__ = ", "let ok__ = ", 1);
+                let check = format!("{indent}if !result__.is_null() {{");
+                let write = format!("{indent}    result__.write(ok__);");
+                lines.splice(
+                    last + 1..last + 1,
+                    [check, write, format!("{indent}}}"), format!("{indent}result__")],
+                );
                 methods.insert((table.clone(), method.clone()), target);
             }
         }
@@ -138,18 +144,20 @@ impl IThing_Vtbl {
 
     #[test]
     fn only_methods_that_return_structures_change() {
+        let written = "\n                if !result__.is_null() {\n                    result__.write(ok__);\n                }\n                result__\n";
         let expected = GENERATED
+            .replace("*result__ = ", "let ok__ = ")
             .replace("c_void, *mut DESC),", "c_void, *mut DESC) -> *mut DESC,")
             .replace("        u32,\n    ),", "        u32,\n    ) -> *mut BOTH,")
             .replace("result__: *mut DESC,\n        ) {", "result__: *mut DESC,\n        ) -> *mut DESC {")
             .replace("index: u32,\n        ) {", "index: u32,\n        ) -> *mut BOTH {")
             .replace("*mut NAME),", "*mut NAME) -> *mut NAME,")
             .replace("result__: *mut NAME,\n        ) {", "result__: *mut NAME,\n        ) -> *mut NAME {")
-            .replace("GetAName(this);\n", "GetAName(this);\n                result__\n")
-            .replace("GetDesc(this);\n", "GetDesc(this);\n                result__\n")
+            .replace("GetAName(this);\n", &format!("GetAName(this);{written}"))
+            .replace("GetDesc(this);\n", &format!("GetDesc(this);{written}"))
             .replace(
                 "                );\n            }",
-                "                );\n                result__\n            }",
+                &format!("                );{written}            }}"),
             );
         assert_eq!(fix(GENERATED).expect("well formed"), expected);
     }

@@ -23,6 +23,9 @@ enum CreateFactory {
     One(CreateFactory1),
 }
 
+/// More adapters than any system has.
+const MOST_ADAPTERS: u32 = 1024;
+
 impl Dxgi {
     /// Returns the DXGI of `library`, or `None` if it has none.
     pub(crate) fn find(library: &Library) -> Option<Self> {
@@ -35,9 +38,13 @@ impl Dxgi {
     pub(crate) fn adapters(&self) -> Result<Vec<IDXGIAdapter3>, LoadError> {
         let factory = self.factory()?;
         let (mut hardware, mut software) = (Vec::new(), Vec::new());
-        for index in 0..u32::MAX {
+        for index in 0.. {
             // SAFETY: the factory is a live COM object.
             let adapter = match unsafe { factory.EnumAdapters1(index) } {
+                Ok(_) if index == MOST_ADAPTERS => {
+                    let library = self.library.clone();
+                    return Err(LoadError::EndlessAdapters { library, count: MOST_ADAPTERS });
+                }
                 Ok(adapter) => adapter,
                 Err(error) if error.code() == DXGI_ERROR_NOT_FOUND => break,
                 Err(error) => return Err(self.failed("IDXGIFactory1::EnumAdapters1", error.code())),

@@ -61,6 +61,14 @@ pub enum LoadError {
         /// The returned HRESULT.
         hresult: HRESULT,
     },
+    /// The library enumerates adapters without end.
+    #[error("{library}: IDXGIFactory1::EnumAdapters1 returned {count} adapters, and DXGI_ERROR_NOT_FOUND for none", library = .library.display())]
+    EndlessAdapters {
+        /// The library, as passed by the caller.
+        library: PathBuf,
+        /// Number of adapters.
+        count: u32,
+    },
     /// A function of the library succeeded but returned a null pointer.
     #[error("{library}: {call} succeeded but returned a null pointer", library = .library.display())]
     NoObject {
@@ -82,7 +90,7 @@ impl LoadError {
             | Self::NoSymbol { .. }
             | Self::NoAdapter { .. }
             | Self::ForeignCalls { .. } => true,
-            Self::Call { .. } | Self::NoObject { .. } => false,
+            Self::Call { .. } | Self::EndlessAdapters { .. } | Self::NoObject { .. } => false,
         }
     }
 }

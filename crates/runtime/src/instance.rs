@@ -183,7 +183,7 @@ impl Instance {
         let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
         let device = call::run(MessageLog::unattached(), "Instance::open", || {
             recreate::check_ranges(ranges, driver.caps())?;
-            let args = DeviceArgs { reserve_ranges: ranges };
+            let args = DeviceArgs::new(ranges);
             Ok(Device::create(driver, &args, DebugSettings::ON, options.into())?)
         })?;
         device.aliasing().set(options.aliasing);

@@ -26,9 +26,12 @@
 //! | debug layer: info queue, messages with D3D12's ids, live objects | supported |
 //! | shared handles of heaps, committed resources and fences | supported within the process |
 //! | heaps and buffers at chosen GPU virtual addresses, reserved when the device is created | supported |
+//! | heaps over memory of the application, by its address | supported on simulated GPUs, on Linux and Windows |
+//! | timestamp queries, in the clock of the queues | supported |
+//! | pipeline libraries | names of pipeline states |
 //! | display heaps, objects shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
 //! | [`write_tracking`]: a tool that is notified of CPU writes | supported while a tool is installed |
-//! | root signatures, pipelines, command signatures, bundles, queries, draws, dispatches | created or recorded, not executed; logged once per list |
+//! | root signatures, pipelines, command signatures, bundles, other queries, draws, dispatches | created or recorded, not executed; logged once per list |
 //! | ray tracing, state objects, predication | E_NOTIMPL, or no effect if the call returns nothing |
 //!
 //! Calls to unsupported features are reported through `tracing` and the info queue.
@@ -64,6 +67,7 @@ mod format;
 mod instance;
 pub mod residency;
 mod rules;
+mod timestamps;
 pub mod write_tracking;
 
 pub use api::debug::break_count;

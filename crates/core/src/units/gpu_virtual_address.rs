@@ -18,6 +18,7 @@ use super::{Alignment, ByteSize};
 /// assert_eq!(GpuVirtualAddress::new(0), None);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub struct GpuVirtualAddress(NonZeroU64);
 
 impl GpuVirtualAddress {

@@ -3673,6 +3673,9 @@ impl ID3D12CommandQueue_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pfrequency.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12CommandQueue_Impl::GetTimestampFrequency(this) {
                     Ok(ok__) => {
                         pfrequency.write(ok__);
@@ -3706,7 +3709,10 @@ impl ID3D12CommandQueue_Vtbl {
         ) -> *mut D3D12_COMMAND_QUEUE_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12CommandQueue_Impl::GetDesc(this);
+                let ok__ = ID3D12CommandQueue_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5353,7 +5359,10 @@ impl ID3D12DescriptorHeap_Vtbl {
         ) -> *mut D3D12_DESCRIPTOR_HEAP_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DescriptorHeap_Impl::GetDesc(this);
+                let ok__ = ID3D12DescriptorHeap_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5366,7 +5375,10 @@ impl ID3D12DescriptorHeap_Vtbl {
         ) -> *mut D3D12_CPU_DESCRIPTOR_HANDLE {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DescriptorHeap_Impl::GetCPUDescriptorHandleForHeapStart(this);
+                let ok__ = ID3D12DescriptorHeap_Impl::GetCPUDescriptorHandleForHeapStart(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5379,7 +5391,10 @@ impl ID3D12DescriptorHeap_Vtbl {
         ) -> *mut D3D12_GPU_DESCRIPTOR_HANDLE {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DescriptorHeap_Impl::GetGPUDescriptorHandleForHeapStart(this);
+                let ok__ = ID3D12DescriptorHeap_Impl::GetGPUDescriptorHandleForHeapStart(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5549,7 +5564,10 @@ impl ID3D12DeviceConfiguration_Vtbl {
         ) -> *mut D3D12_DEVICE_CONFIGURATION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12DeviceConfiguration_Impl::GetDesc(this);
+                let ok__ = ID3D12DeviceConfiguration_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -5924,6 +5942,9 @@ impl ID3D12DeviceRemovedExtendedData_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData_Impl::GetAutoBreadcrumbsOutput(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -5942,6 +5963,9 @@ impl ID3D12DeviceRemovedExtendedData_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData_Impl::GetPageFaultAllocationOutput(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -6031,6 +6055,9 @@ impl ID3D12DeviceRemovedExtendedData1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData1_Impl::GetAutoBreadcrumbsOutput1(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -6049,6 +6076,9 @@ impl ID3D12DeviceRemovedExtendedData1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if poutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceRemovedExtendedData1_Impl::GetPageFaultAllocationOutput1(this) {
                     Ok(ok__) => {
                         poutput.write(ok__);
@@ -6467,6 +6497,9 @@ impl ID3D12DeviceTools1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppblob.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12DeviceTools1_Impl::GetApplicationSpecificDriverState(this) {
                     Ok(ok__) => {
                         ppblob.write(core::mem::transmute(ok__));
@@ -7056,6 +7089,9 @@ impl ID3D12GBVDiagnostics_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdata.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12GBVDiagnostics_Impl::GetGBVSubresourceState(
                     this,
                     core::mem::transmute_copy(&presource),
@@ -7079,6 +7115,9 @@ impl ID3D12GBVDiagnostics_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdata.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12GBVDiagnostics_Impl::GetGBVResourceUniformState(
                     this,
                     core::mem::transmute_copy(&presource),
@@ -9310,7 +9349,10 @@ impl ID3D12Heap_Vtbl {
         ) -> *mut D3D12_HEAP_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Heap_Impl::GetDesc(this);
+                let ok__ = ID3D12Heap_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -9997,6 +10039,9 @@ impl ID3D12LibraryReflection_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdesc.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12LibraryReflection_Impl::GetDesc(this) {
                     Ok(ok__) => {
                         pdesc.write(ok__);
@@ -10631,6 +10676,9 @@ impl ID3D12PipelineState_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppblob.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12PipelineState_Impl::GetCachedBlob(this) {
                     Ok(ok__) => {
                         ppblob.write(core::mem::transmute(ok__));
@@ -10751,7 +10799,10 @@ impl ID3D12ProtectedResourceSession_Vtbl {
         ) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12ProtectedResourceSession_Impl::GetDesc(this);
+                let ok__ = ID3D12ProtectedResourceSession_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -10818,7 +10869,10 @@ impl ID3D12ProtectedResourceSession1_Vtbl {
         ) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC1 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12ProtectedResourceSession1_Impl::GetDesc1(this);
+                let ok__ = ID3D12ProtectedResourceSession1_Impl::GetDesc1(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -10970,7 +11024,10 @@ impl ID3D12Resource_Vtbl {
         ) -> *mut D3D12_RESOURCE_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Resource_Impl::GetDesc(this);
+                let ok__ = ID3D12Resource_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -11108,7 +11165,10 @@ impl ID3D12Resource2_Vtbl {
         ) -> *mut D3D12_RESOURCE_DESC1 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Resource2_Impl::GetDesc1(this);
+                let ok__ = ID3D12Resource2_Impl::GetDesc1(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -11515,7 +11575,10 @@ impl ID3D12ShaderCacheSession_Vtbl {
         ) -> *mut D3D12_SHADER_CACHE_SESSION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12ShaderCacheSession_Impl::GetDesc(this);
+                let ok__ = ID3D12ShaderCacheSession_Impl::GetDesc(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -12049,6 +12112,9 @@ impl ID3D12ShaderReflection_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if plevel.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12ShaderReflection_Impl::GetMinFeatureLevel(this) {
                     Ok(ok__) => {
                         plevel.write(ok__);
@@ -12937,10 +13003,13 @@ impl ID3D12StateObjectProperties1_Vtbl {
         ) -> *mut D3D12_PROGRAM_IDENTIFIER {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12StateObjectProperties1_Impl::GetProgramIdentifier(
+                let ok__ = ID3D12StateObjectProperties1_Impl::GetProgramIdentifier(
                     this,
                     core::mem::transmute(&pprogramname),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -13190,7 +13259,10 @@ impl ID3D12SwapChainAssistant_Vtbl {
         ) -> *mut LUID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12SwapChainAssistant_Impl::GetLUID(this);
+                let ok__ = ID3D12SwapChainAssistant_Impl::GetLUID(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -13547,6 +13619,9 @@ impl ID3D12VersionedRootSignatureDeserializer_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppdesc.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12VersionedRootSignatureDeserializer_Impl::GetRootSignatureDescAtVersion(
                     this,
                     core::mem::transmute_copy(&converttoversion),
@@ -13678,6 +13753,9 @@ impl ID3D12VirtualizationGuestDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12VirtualizationGuestDevice_Impl::ShareWithHost(
                     this,
                     core::mem::transmute_copy(&pobject),
@@ -13704,6 +13782,9 @@ impl ID3D12VirtualizationGuestDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pfencefd.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12VirtualizationGuestDevice_Impl::CreateFenceFd(
                     this,
                     core::mem::transmute_copy(&pfence),
@@ -13961,11 +14042,14 @@ impl ID3D12WorkGraphProperties_Vtbl {
         ) -> *mut D3D12_NODE_ID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12WorkGraphProperties_Impl::GetNodeID(
+                let ok__ = ID3D12WorkGraphProperties_Impl::GetNodeID(
                     this,
                     core::mem::transmute_copy(&workgraphindex),
                     core::mem::transmute_copy(&nodeindex),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -14029,11 +14113,14 @@ impl ID3D12WorkGraphProperties_Vtbl {
         ) -> *mut D3D12_NODE_ID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12WorkGraphProperties_Impl::GetEntrypointID(
+                let ok__ = ID3D12WorkGraphProperties_Impl::GetEntrypointID(
                     this,
                     core::mem::transmute_copy(&workgraphindex),
                     core::mem::transmute_copy(&entrypointindex),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -14176,7 +14263,8 @@ pub trait ID3DDestructionNotifier_Impl: windows_core::IUnknownImpl {
         &self,
         callbackfn: PFN_DESTRUCTION_CALLBACK,
         pdata: *const core::ffi::c_void,
-    ) -> windows_core::Result<u32>;
+        pcallbackid: *mut u32,
+    ) -> windows_core::Result<()>;
     fn UnregisterDestructionCallback(&self, callbackid: u32) -> windows_core::Result<()>;
 }
 impl ID3DDestructionNotifier_Vtbl {
@@ -14192,17 +14280,13 @@ impl ID3DDestructionNotifier_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                match ID3DDestructionNotifier_Impl::RegisterDestructionCallback(
+                ID3DDestructionNotifier_Impl::RegisterDestructionCallback(
                     this,
                     core::mem::transmute_copy(&callbackfn),
                     core::mem::transmute_copy(&pdata),
-                ) {
-                    Ok(ok__) => {
-                        pcallbackid.write(ok__);
-                        windows_core::HRESULT(0)
-                    }
-                    Err(err) => err.into(),
-                }
+                    core::mem::transmute_copy(&pcallbackid),
+                )
+                .into()
             }
         }
         unsafe extern "system" fn UnregisterDestructionCallback<
@@ -14274,6 +14358,9 @@ impl IDXGIAdapter_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pumdversion.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIAdapter_Impl::CheckInterfaceSupport(
                     this,
                     core::mem::transmute_copy(&interfacename),
@@ -14376,6 +14463,9 @@ impl IDXGIAdapter3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIAdapter3_Impl::RegisterHardwareContentProtectionTeardownStatusEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -14450,6 +14540,9 @@ impl IDXGIAdapter3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIAdapter3_Impl::RegisterVideoMemoryBudgetChangeNotificationEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -14861,6 +14954,9 @@ impl IDXGIDecodeSwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if prect.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDecodeSwapChain_Impl::GetSourceRect(this) {
                     Ok(ok__) => {
                         prect.write(ok__);
@@ -14876,6 +14972,9 @@ impl IDXGIDecodeSwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if prect.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDecodeSwapChain_Impl::GetTargetRect(this) {
                     Ok(ok__) => {
                         prect.write(ok__);
@@ -15059,6 +15158,9 @@ impl IDXGIDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if padapter.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDevice_Impl::GetAdapter(this) {
                     Ok(ok__) => {
                         padapter.write(core::mem::transmute(ok__));
@@ -15121,6 +15223,9 @@ impl IDXGIDevice_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppriority.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDevice_Impl::GetGPUThreadPriority(this) {
                     Ok(ok__) => {
                         ppriority.write(ok__);
@@ -15202,6 +15307,9 @@ impl IDXGIDevice1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pmaxlatency.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIDevice1_Impl::GetMaximumFrameLatency(this) {
                     Ok(ok__) => {
                         pmaxlatency.write(ok__);
@@ -15670,6 +15778,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppadapter.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::EnumAdapters(this, core::mem::transmute_copy(&adapter)) {
                     Ok(ok__) => {
                         ppadapter.write(core::mem::transmute(ok__));
@@ -15700,6 +15811,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pwindowhandle.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::GetWindowAssociation(this) {
                     Ok(ok__) => {
                         pwindowhandle.write(ok__);
@@ -15717,6 +15831,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::CreateSwapChain(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -15737,6 +15854,9 @@ impl IDXGIFactory_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppadapter.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory_Impl::CreateSoftwareAdapter(this, core::mem::transmute_copy(&module)) {
                     Ok(ok__) => {
                         ppadapter.write(core::mem::transmute(ok__));
@@ -15773,6 +15893,9 @@ impl IDXGIFactory1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppadapter.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory1_Impl::EnumAdapters1(this, core::mem::transmute_copy(&adapter)) {
                     Ok(ok__) => {
                         ppadapter.write(core::mem::transmute(ok__));
@@ -15860,6 +15983,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::CreateSwapChainForHwnd(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -15889,6 +16015,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::CreateSwapChainForCoreWindow(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -15914,6 +16043,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pluid.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::GetSharedResourceAdapterLuid(
                     this,
                     core::mem::transmute_copy(&hresource),
@@ -15937,6 +16069,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterStereoStatusWindow(
                     this,
                     core::mem::transmute_copy(&windowhandle),
@@ -15960,6 +16095,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterStereoStatusEvent(this, core::mem::transmute_copy(&hevent))
                 {
                     Ok(ok__) => {
@@ -15993,6 +16131,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterOcclusionStatusWindow(
                     this,
                     core::mem::transmute_copy(&windowhandle),
@@ -16016,6 +16157,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::RegisterOcclusionStatusEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -16052,6 +16196,9 @@ impl IDXGIFactory2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory2_Impl::CreateSwapChainForComposition(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -16335,6 +16482,9 @@ impl IDXGIFactory7_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pdwcookie.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactory7_Impl::RegisterAdaptersChangedEvent(
                     this,
                     core::mem::transmute_copy(&hevent),
@@ -16492,6 +16642,9 @@ impl IDXGIFactoryMedia_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactoryMedia_Impl::CreateSwapChainForCompositionSurfaceHandle(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -16521,6 +16674,9 @@ impl IDXGIFactoryMedia_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppswapchain.is_null() {
+                    return DXGI_ERROR_INVALID_CALL;
+                }
                 match IDXGIFactoryMedia_Impl::CreateDecodeSwapChainForCompositionSurfaceHandle(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -18310,6 +18466,9 @@ impl IDXGIOutput1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppoutputduplication.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput1_Impl::DuplicateOutput(this, core::mem::transmute_copy(&pdevice)) {
                     Ok(ok__) => {
                         ppoutputduplication.write(core::mem::transmute(ok__));
@@ -18449,6 +18608,9 @@ impl IDXGIOutput3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pflags.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput3_Impl::CheckOverlaySupport(
                     this,
                     core::mem::transmute_copy(&enumformat),
@@ -18548,6 +18710,9 @@ impl IDXGIOutput4_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pflags.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput4_Impl::CheckOverlayColorSpaceSupport(
                     this,
                     core::mem::transmute_copy(&format),
@@ -18651,6 +18816,9 @@ impl IDXGIOutput5_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppoutputduplication.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput5_Impl::DuplicateOutput1(
                     this,
                     core::mem::transmute_copy(&pdevice),
@@ -18752,6 +18920,9 @@ impl IDXGIOutput6_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pflags.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutput6_Impl::CheckHardwareCompositionSupport(this) {
                     Ok(ok__) => {
                         pflags.write(ok__);
@@ -19044,6 +19215,9 @@ impl IDXGIOutputDuplication_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if plockedrect.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIOutputDuplication_Impl::MapDesktopSurface(this) {
                     Ok(ok__) => {
                         plockedrect.write(ok__);
@@ -19171,6 +19345,9 @@ impl IDXGIResource_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if psharedhandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource_Impl::GetSharedHandle(this) {
                     Ok(ok__) => {
                         psharedhandle.write(ok__);
@@ -19189,6 +19366,9 @@ impl IDXGIResource_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pusage.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource_Impl::GetUsage(this) {
                     Ok(ok__) => {
                         pusage.write(ok__);
@@ -19214,6 +19394,9 @@ impl IDXGIResource_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pevictionpriority.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource_Impl::GetEvictionPriority(this) {
                     Ok(ok__) => {
                         pevictionpriority.write(ok__);
@@ -19327,6 +19510,9 @@ impl IDXGIResource1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppsurface.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource1_Impl::CreateSubresourceSurface(this, core::mem::transmute_copy(&index)) {
                     Ok(ok__) => {
                         ppsurface.write(core::mem::transmute(ok__));
@@ -19345,6 +19531,9 @@ impl IDXGIResource1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGIResource1_Impl::CreateSharedHandle(
                     this,
                     core::mem::transmute_copy(&pattributes),
@@ -19490,6 +19679,9 @@ impl IDXGISurface1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phdc.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISurface1_Impl::GetDC(this, core::mem::transmute_copy(&discard)) {
                     Ok(ok__) => {
                         phdc.write(ok__);
@@ -19751,6 +19943,9 @@ impl IDXGISwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if ppoutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain_Impl::GetContainingOutput(this) {
                     Ok(ok__) => {
                         ppoutput.write(core::mem::transmute(ok__));
@@ -19775,6 +19970,9 @@ impl IDXGISwapChain_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if plastpresentcount.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain_Impl::GetLastPresentCount(this) {
                     Ok(ok__) => {
                         plastpresentcount.write(ok__);
@@ -19852,6 +20050,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phwnd.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetHwnd(this) {
                     Ok(ok__) => {
                         phwnd.write(ok__);
@@ -19910,6 +20111,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pprestricttooutput.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetRestrictToOutput(this) {
                     Ok(ok__) => {
                         pprestricttooutput.write(core::mem::transmute(ok__));
@@ -19934,6 +20138,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pcolor.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetBackgroundColor(this) {
                     Ok(ok__) => {
                         pcolor.write(ok__);
@@ -19958,6 +20165,9 @@ impl IDXGISwapChain1_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if protation.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain1_Impl::GetRotation(this) {
                     Ok(ok__) => {
                         protation.write(ok__);
@@ -20148,6 +20358,9 @@ impl IDXGISwapChain2_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pmaxlatency.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain2_Impl::GetMaximumFrameLatency(this) {
                     Ok(ok__) => {
                         pmaxlatency.write(ok__);
@@ -20340,6 +20553,9 @@ impl IDXGISwapChain3_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pcolorspacesupport.is_null() {
+                    return E_INVALIDARG;
+                }
                 match IDXGISwapChain3_Impl::CheckColorSpaceSupport(
                     this,
                     core::mem::transmute_copy(&colorspace),

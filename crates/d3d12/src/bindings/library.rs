@@ -6666,12 +6666,15 @@ impl ID3D12Device_Vtbl {
         ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Device_Impl::GetResourceAllocationInfo(
+                let ok__ = ID3D12Device_Impl::GetResourceAllocationInfo(
                     this,
                     core::mem::transmute_copy(&visiblemask),
                     core::mem::transmute_copy(&numresourcedescs),
                     core::mem::transmute_copy(&presourcedescs),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -6686,11 +6689,14 @@ impl ID3D12Device_Vtbl {
         ) -> *mut D3D12_HEAP_PROPERTIES {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Device_Impl::GetCustomHeapProperties(
+                let ok__ = ID3D12Device_Impl::GetCustomHeapProperties(
                     this,
                     core::mem::transmute_copy(&nodemask),
                     core::mem::transmute_copy(&heaptype),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -6795,6 +6801,9 @@ impl ID3D12Device_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if phandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12Device_Impl::CreateSharedHandle(
                     this,
                     core::mem::transmute_copy(&pobject),
@@ -6838,6 +6847,9 @@ impl ID3D12Device_Vtbl {
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                if pnthandle.is_null() {
+                    return E_INVALIDARG;
+                }
                 match ID3D12Device_Impl::OpenSharedHandleByName(
                     this,
                     core::mem::transmute(&name),
@@ -7012,7 +7024,10 @@ impl ID3D12Device_Vtbl {
         ) -> *mut LUID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Device_Impl::GetAdapterLuid(this);
+                let ok__ = ID3D12Device_Impl::GetAdapterLuid(this);
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -7759,7 +7774,7 @@ impl ID3D12Device12_Vtbl {
         ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Device12_Impl::GetResourceAllocationInfo3(
+                let ok__ = ID3D12Device12_Impl::GetResourceAllocationInfo3(
                     this,
                     core::mem::transmute_copy(&visiblemask),
                     core::mem::transmute_copy(&numresourcedescs),
@@ -7768,6 +7783,9 @@ impl ID3D12Device12_Vtbl {
                     core::mem::transmute_copy(&ppcastableformats),
                     core::mem::transmute_copy(&presourceallocationinfo1),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -8728,13 +8746,16 @@ impl ID3D12Device4_Vtbl {
         ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Device4_Impl::GetResourceAllocationInfo1(
+                let ok__ = ID3D12Device4_Impl::GetResourceAllocationInfo1(
                     this,
                     core::mem::transmute_copy(&visiblemask),
                     core::mem::transmute_copy(&numresourcedescs),
                     core::mem::transmute_copy(&presourcedescs),
                     core::mem::transmute_copy(&presourceallocationinfo1),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }
@@ -9680,13 +9701,16 @@ impl ID3D12Device8_Vtbl {
         ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
-                *result__ = ID3D12Device8_Impl::GetResourceAllocationInfo2(
+                let ok__ = ID3D12Device8_Impl::GetResourceAllocationInfo2(
                     this,
                     core::mem::transmute_copy(&visiblemask),
                     core::mem::transmute_copy(&numresourcedescs),
                     core::mem::transmute_copy(&presourcedescs),
                     core::mem::transmute_copy(&presourceallocationinfo1),
                 );
+                if !result__.is_null() {
+                    result__.write(ok__);
+                }
                 result__
             }
         }

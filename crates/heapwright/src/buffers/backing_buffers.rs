@@ -27,8 +27,7 @@ use crate::request::{
 use crate::residency::ResidencyHeap;
 use crate::source::{
     AllocationId, BackingAddress, Charged, Constraints, HeapSource, KeptResident, Label, LabelSlot,
-    UnusedBuffer,
-    next_number,
+    UnusedBuffer, next_number,
 };
 use crate::{BufferUses, Error, HeapType};
 

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::PlacementAlgorithm;
 use heapwright_d3d12::*;
 
 use super::engine_desc::fixed_heap_size;

@@ -10,7 +10,7 @@ use super::*;
 #[derive(Clone, Debug)]
 struct Script {
     adapters: Vec<ScriptedAdapter>,
-    /// Result of `EnumAdapters1` after the last adapter.
+    /// Result of `EnumAdapters1` after the last adapter. With S_OK, the last adapter comes again and again.
     end: HRESULT,
 }
 
@@ -69,6 +69,17 @@ fn an_enumeration_that_fails_is_an_error() {
     let silent = ScriptedAdapter { desc: E_OUTOFMEMORY, ..adapter(0) };
     let script = Script { adapters: vec![silent], end: DXGI_ERROR_NOT_FOUND };
     assert_eq!(enumerate(script), failed("IDXGIAdapter1::GetDesc1"));
+}
+
+/// The test ends, although the factory has 2^32 adapters.
+#[test]
+fn an_enumeration_without_end_is_an_error() {
+    let script = Script { adapters: vec![adapter(7)], end: S_OK };
+    let endless = LoadError::EndlessAdapters { library: "scripted".into(), count: MOST_ADAPTERS };
+    assert_eq!(enumerate(script), Err(endless));
+    let most = (0..MOST_ADAPTERS).map(adapter).collect();
+    let found = enumerate(Script { adapters: most, end: DXGI_ERROR_NOT_FOUND });
+    assert_eq!(found.map(|found| found.len()), Ok(1024));
 }
 
 /// A factory without `IDXGIFactory4` cannot find adapters by LUID.
@@ -177,7 +188,9 @@ impl IDXGIFactory_Impl for Factory_Impl {
 impl IDXGIFactory1_Impl for Factory_Impl {
     fn EnumAdapters1(&self, adapter: u32) -> Result<IDXGIAdapter1> {
         let index = usize::try_from(adapter).unwrap_or(usize::MAX);
-        match self.script.adapters.get(index) {
+        let adapters = &self.script.adapters;
+        let again = adapters.last().filter(|_| self.script.end.is_ok());
+        match adapters.get(index).or(again) {
             None => Err(self.script.end.into()),
             Some(&adapter) if adapter.has_budgets => {
                 ComObject::new(NewAdapter(adapter)).to_interface::<IDXGIAdapter3>().cast()

@@ -166,8 +166,13 @@ pub(super) fn of_command<'a>(
                 write(&target.0, ResourcePart::Texels(target.1, target_region)),
             ]
         }
+        Command::ResolveTimestamps { target, count, .. } => {
+            vec![write(&target.0, ResourcePart::Bytes(target.1, count * 8))]
+        }
         // WriteImmediate names an address instead of a resource; the judge looks up the address's last user.
-        Command::WriteImmediate { .. } | Command::Scramble { .. } => Vec::new(),
+        Command::WriteImmediate { .. } | Command::EndTimestamp { .. } | Command::Scramble { .. } => {
+            Vec::new()
+        }
     }
 }
 

@@ -224,7 +224,7 @@ impl Judge {
         undefined: &mut Vec<Range<u32>>,
     ) -> Outcome {
         let unknown = if other.used_after < self.skipped {
-            resource.unknown_since(other.used_after)
+            self.unknown_since(resource, other.used_after)
         } else {
             Vec::new()
         };

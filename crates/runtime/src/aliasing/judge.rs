@@ -10,11 +10,13 @@ use std::sync::{Arc, Weak};
 use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
+use super::changes::{BufferAddresses, Changes};
 use super::laws::{AliasingLaws, Row};
 use super::memory::HeapMemory;
 use super::prohibitions::Breach;
 use super::resource::{HeapId, Home, Label, ResourceId, TrackedResource};
 use super::rule::Rule;
+use super::skipped_views::SkippedViews;
 use super::submission::Submission;
 use super::violation::{Subject, Violation};
 use crate::ddi::DriverHeap;
@@ -61,6 +63,12 @@ pub(super) struct Judge {
     pub(super) scrambles: u64,
     /// Number of skipped draws and dispatches.
     pub(super) skipped: u64,
+    /// Number of parts of resources that draws and dispatches were found to write.
+    #[cfg(test)]
+    pub(super) visits: u64,
+    pub(super) changes: Changes,
+    pub(super) buffers: BufferAddresses,
+    pub(super) views: SkippedViews,
     last_resource: u64,
     last_heap: u64,
     /// All known resources, in the order in which they are checked for release.
@@ -100,6 +108,11 @@ impl Judge {
             found: Vec::new(),
             scrambles: 0,
             skipped: 0,
+            #[cfg(test)]
+            visits: 0,
+            changes: Changes::default(),
+            buffers: BufferAddresses::default(),
+            views: SkippedViews::default(),
             last_resource: 0,
             last_heap: 0,
             sweep: VecDeque::new(),
@@ -169,7 +182,11 @@ impl Judge {
         self.forget_some();
         self.last_resource += 1;
         let id = ResourceId(self.last_resource);
-        let resource = make(id);
+        let mut resource = make(id);
+        self.changes.note(&mut resource);
+        if resource.shape.is_buffer() {
+            self.buffers.add(id, resource.address, resource.shape.size);
+        }
         if let Home::Placed { heap, .. } = resource.home {
             self.admit(heap, &resource);
         }
@@ -203,7 +220,9 @@ impl Judge {
     }
 
     pub(super) fn resource_mut(&mut self, id: ResourceId) -> Option<&mut TrackedResource> {
-        self.resources.get_mut(&id)?.resource.as_deref_mut()
+        let resource = self.resources.get_mut(&id)?.resource.as_deref_mut()?;
+        self.changes.note(resource);
+        Some(resource)
     }
 
     /// Returns all known resources.
@@ -221,7 +240,13 @@ impl Judge {
         self.resources.get_mut(&id)?.resource.take()
     }
 
-    pub(super) fn put(&mut self, resource: Box<TrackedResource>) {
+    pub(super) fn put(&mut self, mut resource: Box<TrackedResource>) {
+        self.changes.note(&mut resource);
+        self.put_unchanged(resource);
+    }
+
+    /// Returns a resource of which nothing has changed but what draws and dispatches may have written.
+    pub(super) fn put_unchanged(&mut self, resource: Box<TrackedResource>) {
         if let Some(known) = self.resources.get_mut(&resource.id) {
             known.resource = Some(resource);
         }
@@ -260,7 +285,11 @@ impl Judge {
                 self.by_address.remove(&address);
             }
             if is_gone && use_count == 0 {
-                self.resources.remove(&id);
+                let resource = self.resources.remove(&id).and_then(|known| known.resource);
+                if let Some(resource) = resource {
+                    self.changes.forget(&resource);
+                    self.buffers.remove(id, resource.address, resource.shape.size);
+                }
             } else {
                 self.sweep.push_back(id);
             }

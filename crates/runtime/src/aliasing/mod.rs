@@ -28,8 +28,8 @@
 //!
 //! * `tracker`: the interface to the rest of the runtime; `note`: what lists record for it.
 //! * `judge`: the state of all resources; `handover`: transfer of memory; `usage`: reads, writes and discards;
-//!   `skipped`: possible writes of draws and dispatches; `barriers`; `call_overlaps`: resources of one
-//!   call of `Barrier` that overlap; `mapping`: tile mappings.
+//!   `skipped`, `skipped_views`: possible writes of draws and dispatches; `barriers`; `call_overlaps`: resources of one
+//!   call of `Barrier` that overlap; `mapping`: tile mappings; `changes`: what changed since a dispatch that is repeated.
 //! * `shape`, `granularity`, `memory`: the layout of resources in memory. `content`, `coverage`, `state`: their state.
 //! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`: ordering by barriers; `clock`: ordering by fences.
 //! * `laws`: the laws that the judge enforces, each of which tests can disable; `prohibitions`: the tables of what violates them.
@@ -96,6 +96,7 @@ mod access;
 mod audit;
 mod barriers;
 mod call_overlaps;
+mod changes;
 mod content;
 mod coverage;
 mod granularity;
@@ -114,6 +115,7 @@ mod rule;
 mod runs;
 mod shape;
 mod skipped;
+mod skipped_views;
 mod state;
 mod stream;
 mod submission;

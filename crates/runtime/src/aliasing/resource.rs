@@ -114,6 +114,8 @@ pub(super) struct TrackedResource {
     pub(super) use_count: i64,
     /// Number of skipped draws and dispatches at the time of the last use.
     pub(super) used_after: u64,
+    /// The number of the last change, in the order of [`Changes`](super::changes::Changes).
+    pub(super) changed: u64,
 }
 
 impl TrackedResource {
@@ -151,14 +153,6 @@ impl TrackedResource {
             Some(touch) => *touch = now,
             None => self.touches.push(now),
         }
-    }
-
-    /// Returns the units that draws or dispatches may have written after the first `skipped` of them.
-    pub(super) fn unknown_since(&self, skipped: u64) -> Vec<(Range<u32>, Content)> {
-        let is_later =
-            |content: &Content| matches!(content.cause, Cause::Skipped { number } if number > skipped);
-        let units = self.content.iter(0..u32::MAX).filter(|(_, content)| is_later(content));
-        units.map(|(units, content)| (units, content.clone())).collect()
     }
 
     /// Invalidates the contents of units. If they are already invalidated, the original cause remains.

@@ -1,17 +1,14 @@
 //! Draws and dispatches, which are not executed: their writes are unknown.
 
-use std::sync::Arc;
-
 use heapwright_d3d12::*;
 
 use super::access::{Kind, ResourcePart};
 use super::content::Content;
 use super::coverage::Part;
 use super::judge::{Judge, Step};
-use super::note::{AddressedBytes, RenderedView, Skipped, UnorderedViews, ViewedPart};
+use super::note::{AddressedBytes, RenderedView, Skipped};
 use super::resource::ResourceId;
 use super::shape::Piece;
-use super::submission::Submission;
 use super::usage::Usage;
 
 impl Judge {
@@ -22,17 +19,16 @@ impl Judge {
             self.render(step, view);
         }
         for &bytes in &skipped.addressed {
+            if bytes == AddressedBytes::Indirect {
+                self.write_anywhere(step);
+                continue;
+            }
             for (id, part) in self.addressed(bytes) {
                 self.may_write(step, id, part);
             }
         }
-        let Some(descriptors) = skipped.descriptors.as_ref().and_then(std::sync::Weak::upgrade) else {
-            return;
-        };
-        for (driver, part) in step.submission.unordered_views(&descriptors).iter() {
-            if let Some(id) = self.id_of_live(driver) {
-                self.may_write(step, id, *part);
-            }
+        if let Some(descriptors) = skipped.descriptors.as_ref().and_then(std::sync::Weak::upgrade) {
+            self.write_viewed(step, &descriptors);
         }
     }
 
@@ -53,8 +49,12 @@ impl Judge {
     }
 
     /// Makes the contents of a part of a resource valid, but unknown. Memory is not transferred.
-    fn may_write(&mut self, step: &mut Step<'_>, id: ResourceId, part: ResourcePart<'_>) {
+    pub(super) fn may_write(&mut self, step: &mut Step<'_>, id: ResourceId, part: ResourcePart<'_>) {
         let Some(mut resource) = self.take(id) else { return };
+        #[cfg(test)]
+        {
+            self.visits += 1;
+        }
         let unknown = Content::unknown(self.skipped);
         let mut bytes = Vec::new();
         for piece in part.pieces(&resource.shape).0 {
@@ -78,38 +78,28 @@ impl Judge {
             }
         }
         self.scramble_bytes(step.commands, &resource, bytes);
-        self.put(resource);
+        self.put_unchanged(resource);
     }
 
-    /// Returns the buffers at addresses, and their parts. O(resources).
+    /// Returns the buffers at addresses, and their parts. O(log buffers), plus those that share memory there.
     ///
     /// Buffers that share memory share addresses; all of them are returned.
     fn addressed(&self, bytes: AddressedBytes) -> Vec<(ResourceId, ResourcePart<'static>)> {
-        let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
-        let live = self.known().filter(|resource| resource.shape.is_buffer() && !resource.is_gone());
-        live.filter_map(|resource| {
-            let has = |flag| resource.identity.desc.Flags & flag != 0;
-            let offset = |address: u64| {
-                address.checked_sub(resource.address).filter(|offset| *offset < resource.shape.size)
-            };
-            let part = match bytes {
-                AddressedBytes::Unordered(address) if has(unordered) => {
-                    ResourcePart::Bytes(offset(address)?, u64::MAX)
-                }
-                AddressedBytes::StreamOutput(address, size) => ResourcePart::Bytes(offset(address)?, size),
-                AddressedBytes::Indirect if has(unordered) => ResourcePart::Bytes(0, u64::MAX),
-                AddressedBytes::Unordered(_) | AddressedBytes::Indirect => return None,
-            };
-            Some((resource.id, part))
-        })
-        .collect()
-    }
-}
-
-impl Submission {
-    /// Returns the views of descriptors, read once per submission: D3D12 forbids changes while it may use them.
-    fn unordered_views(&mut self, descriptors: &Arc<dyn UnorderedViews>) -> Arc<[ViewedPart]> {
-        let key = Arc::as_ptr(descriptors).cast::<()>().addr();
-        Arc::clone(self.viewed.entry(key).or_insert_with(|| descriptors.unordered_views().into()))
+        let (address, size, needed) = match bytes {
+            AddressedBytes::Unordered(address) => {
+                (address, u64::MAX, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS)
+            }
+            AddressedBytes::StreamOutput(address, size) => (address, size, D3D12_RESOURCE_FLAG_NONE),
+            AddressedBytes::Indirect => return Vec::new(),
+        };
+        let near = self.buffers.near(address).filter_map(|id| self.resource(id));
+        let at = near.filter_map(|buffer| {
+            let offset = address.checked_sub(buffer.address).filter(|offset| *offset < buffer.shape.size)?;
+            let is_used = buffer.identity.desc.Flags & needed == needed && !buffer.is_gone();
+            is_used.then_some((buffer.id, ResourcePart::Bytes(offset, size)))
+        });
+        let mut found: Vec<_> = at.collect();
+        found.sort_unstable_by_key(|(id, _)| *id);
+        found
     }
 }

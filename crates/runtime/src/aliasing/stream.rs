@@ -13,6 +13,7 @@ use super::resource::{Identity, Label};
 use super::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use super::violation::Violation;
 use crate::ddi::command::Command;
+use crate::ddi::umddi::{D3D12DDI_RESOURCE_FLAG_0003_NONE, D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT};
 use crate::ddi::{
     DriverHeap, Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
     TextureMemoryLayout, TextureUsage,
@@ -360,8 +361,9 @@ fn args(kind: StreamResourceKind, size: ByteSize, alignment: Alignment) -> Resou
             })
         }
     };
-    let tight_alignment = kind == StreamResourceKind::Buffer && alignment.get() < 64 << 10;
-    ResourceArgs { kind: described, tight_alignment, alignment_restriction: Alignment::ONE, create_at: None }
+    let is_tight = kind == StreamResourceKind::Buffer && alignment.get() < 64 << 10;
+    let flags = if is_tight { D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT } else { 0 };
+    ResourceArgs { kind: described, flags, alignment_restriction: Alignment::ONE, create_at: None }
 }
 
 fn desc(kind: StreamResourceKind, size: ByteSize) -> D3D12_RESOURCE_DESC1 {
@@ -393,7 +395,7 @@ fn desc(kind: StreamResourceKind, size: ByteSize) -> D3D12_RESOURCE_DESC1 {
 pub(crate) fn resource_apart() -> Arc<DriverResource> {
     let args = ResourceArgs {
         kind: ResourceKind::Buffer { width: ByteSize::new(1) },
-        tight_alignment: false,
+        flags: D3D12DDI_RESOURCE_FLAG_0003_NONE,
         alignment_restriction: Alignment::ONE,
         create_at: None,
     };

@@ -1,12 +1,11 @@
 //! The barriers of one `ExecuteCommandLists`, and the pairs of resources that they order.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use heapwright_d3d12::*;
 
 use super::laws::AliasingLaws;
-use super::note::{EnhancedBarrier, Subresources, ViewedPart};
+use super::note::{EnhancedBarrier, Subresources};
 use super::resource::{ResourceId, Touch, TrackedResource};
 use super::rule::Rule;
 use super::violation::Place;
@@ -22,8 +21,6 @@ pub(super) struct Submission {
     pub(super) place: Place,
     /// Violations already reported, to report each only once: rule, resource, other resource.
     said: HashSet<(Rule, Option<ResourceId>, Option<ResourceId>)>,
-    /// The views of descriptor heaps, by address.
-    pub(super) viewed: HashMap<usize, Arc<[ViewedPart]>>,
     /// Resources whose state was promoted by an access.
     pub(super) promoted: Vec<ResourceId>,
     legacy: LegacyBarriers,
@@ -72,7 +69,6 @@ impl Submission {
             step: 0,
             place: Place { list: Some(0), call: 0, name: "" },
             said: HashSet::new(),
-            viewed: HashMap::new(),
             promoted: Vec::new(),
             legacy: LegacyBarriers::default(),
             enhanced: EnhancedBarriers::default(),

@@ -178,6 +178,12 @@ impl AliasingTracker {
         self.lock().judge.as_ref().map_or(Ok(()), Judge::audit)
     }
 
+    /// Returns the number of parts of resources that draws and dispatches were found to write.
+    #[cfg(test)]
+    pub(super) fn visits(&self) -> u64 {
+        self.lock().judge.as_ref().map_or(0, |judge| judge.visits)
+    }
+
     /// Returns the numbers of known resources and heaps.
     #[cfg(test)]
     pub(super) fn known(&self) -> (usize, usize) {
@@ -219,9 +225,11 @@ impl AliasingTracker {
                     (Home::Committed, content, true)
                 }
                 CreatedHome::Placed { heap, label, flags, offset } => {
+                    let has_contents = heap.has_contents();
                     let heap = judge.heap(heap, label, Some(flags));
                     let is_zeroed = judge.heap_of(heap).is_none_or(|heap| heap.is_zeroed);
-                    (Home::Placed { heap, offset }, undefined(is_zeroed), false)
+                    let content = if has_contents { Content::valid() } else { undefined(is_zeroed) };
+                    (Home::Placed { heap, offset }, content, false)
                 }
                 // Tiles without memory read as zero.
                 CreatedHome::Reserved => {
@@ -254,6 +262,7 @@ impl AliasingTracker {
                 map_count: 0,
                 use_count: 0,
                 used_after: 0,
+                changed: 0,
                 address: created.driver.gpu_virtual_address().get(),
             });
         });

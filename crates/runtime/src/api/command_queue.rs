@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use heapwright_d3d12::*;
 use windows_core::{ComObject, Ref, implement};
 
+use super::call;
 use super::command_list::{CommandList, Recorded, read_array};
 use super::device::Device;
 use super::fence::Fence;
@@ -14,7 +15,6 @@ use super::methods::methods;
 use super::object::{Child, implement_pageable, own};
 use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
-use super::{call, clock};
 use crate::aliasing::{AliasingTracker, SubmittedList};
 use crate::ddi::command::{RemovalSink, Work};
 use crate::debug::ObjectKind;
@@ -22,6 +22,7 @@ use crate::drivers::queue::DriverQueue;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 use crate::rules::tile_regions::{ResourceTiles, TileRun, indices, one_tile};
+use crate::timestamps;
 
 /// The COM object of a command queue.
 #[implement(ID3D12CommandQueue, ID3DDestructionNotifier)]
@@ -394,7 +395,7 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
     }
 
     fn GetTimestampFrequency(&self) -> windows_core::Result<u64> {
-        Ok(clock::frequency())
+        Ok(timestamps::frequency())
     }
 
     fn GetClockCalibration(
@@ -406,7 +407,7 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
             if pgputimestamp.is_null() || pcputimestamp.is_null() {
                 return Err(Refusal::invalid("pGpuTimestamp or pCpuTimestamp is null"));
             }
-            let now = clock::now();
+            let now = timestamps::now();
             // SAFETY: by the COM contract, the pointers, which are not null, point to writable space.
             unsafe {
                 pgputimestamp.write(now);

@@ -3,7 +3,7 @@
 //! A handle is a number on which applications do arithmetic; it is never dereferenced. The device looks up the
 //! descriptor of a handle, or reports that there is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
@@ -46,8 +46,15 @@ pub(super) struct DescriptorHeap {
 pub(super) struct DescriptorTable {
     desc: D3D12_DESCRIPTOR_HEAP_DESC,
     first_handle: usize,
+    contents: Mutex<Contents>,
+}
+
+#[derive(Default)]
+struct Contents {
     /// Descriptors that were written, by index.
-    written: Mutex<BTreeMap<u32, Descriptor>>,
+    written: BTreeMap<u32, Descriptor>,
+    /// Indices of descriptors that changed since the aliasing tracker read them; `None` if it has not read any.
+    changed: Option<BTreeSet<u32>>,
 }
 
 /// The descriptor heaps of a device, by handle.
@@ -121,7 +128,7 @@ impl DescriptorHeaps {
         heaps.next = next.ok_or_else(none)?;
         // A mask of 0 means the only node, and is reported as 1.
         let desc = D3D12_DESCRIPTOR_HEAP_DESC { NodeMask: 1, ..*desc };
-        let table = Arc::new(DescriptorTable { desc, first_handle, written: Mutex::default() });
+        let table = Arc::new(DescriptorTable { desc, first_handle, contents: Mutex::default() });
         heaps.tables.insert(first_handle, Arc::downgrade(&table));
         Ok(table)
     }
@@ -210,35 +217,51 @@ impl DescriptorTable {
 
     /// Returns a descriptor, or `None` if it was never written.
     pub(super) fn get(&self, index: u32) -> Option<Descriptor> {
-        self.lock().get(&index).cloned()
+        self.lock().written.get(&index).cloned()
     }
 
     /// Replaces a descriptor, by one that was never written if there is none.
     pub(super) fn set(&self, index: u32, descriptor: Option<Descriptor>) {
+        let mut contents = self.lock();
+        if let Some(changed) = &mut contents.changed {
+            changed.insert(index);
+        }
         match descriptor {
-            Some(descriptor) => self.lock().insert(index, descriptor),
-            None => self.lock().remove(&index),
+            Some(descriptor) => contents.written.insert(index, descriptor),
+            None => contents.written.remove(&index),
         };
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Descriptor>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl UnorderedViews for DescriptorTable {
-    fn unordered_views(&self) -> Vec<ViewedPart> {
-        let mut found = Vec::new();
-        // Of the views that shaders use, only unordered access views are stored in descriptors.
-        for descriptor in self.lock().values() {
-            let Descriptor::View(view) = descriptor else { continue };
-            let parts = ResourcePart::of_view(view, view.plane());
-            found.extend(parts.into_iter().map(|part| (view.resource.clone(), part)));
-            let counter = view.counter.iter();
-            found.extend(counter.map(|(buffer, offset)| (buffer.clone(), ResourcePart::Bytes(*offset, 4))));
+    fn changed_views(&self, all: bool) -> Vec<(u32, Vec<ViewedPart>)> {
+        let mut contents = self.lock();
+        let changed = contents.changed.replace(BTreeSet::new()).filter(|_| !all);
+        match changed {
+            Some(changed) => {
+                changed.into_iter().map(|index| (index, viewed(contents.written.get(&index)))).collect()
+            }
+            None => contents
+                .written
+                .iter()
+                .map(|(&index, descriptor)| (index, viewed(Some(descriptor))))
+                .collect(),
         }
-        found
     }
+}
+
+/// Returns the parts of resources that a descriptor refers to. Of the views that shaders use, only unordered access views are
+/// stored in descriptors.
+fn viewed(descriptor: Option<&Descriptor>) -> Vec<ViewedPart> {
+    let Some(Descriptor::View(view)) = descriptor else { return Vec::new() };
+    let parts = ResourcePart::of_view(view, view.plane());
+    let counter = view.counter.iter();
+    let counter = counter.map(|(buffer, offset)| (buffer.clone(), ResourcePart::Bytes(*offset, 4)));
+    parts.into_iter().map(|part| (view.resource.clone(), part)).chain(counter).collect()
 }
 
 impl DescriptorHeap {

@@ -17,14 +17,15 @@ pub(super) struct DestructionCallbacks {
 #[derive(Default)]
 struct State {
     callbacks: Vec<Callback>,
-    /// The id that was given out last.
+    /// The id that was given out last, from 1 on.
     last_id: u32,
 }
 
 struct Callback {
     function: unsafe extern "system" fn(*mut c_void),
     data: *mut c_void,
-    id: u32,
+    /// `None` if the application did not ask for an id. The callback then cannot be unregistered.
+    id: Option<u32>,
 }
 
 // SAFETY: the data is only passed back to the application's callback. An object may be released on any thread, so whoever
@@ -32,7 +33,8 @@ struct Callback {
 unsafe impl Send for Callback {}
 
 impl DestructionCallbacks {
-    /// Implements `RegisterDestructionCallback` and returns the callback's id, which is not zero.
+    /// Implements `RegisterDestructionCallback` and writes the callback's id to `id`, if there is one. A call without it
+    /// takes no number (Windows, by vkd3d-proton's test_destruction_notifier_callback).
     ///
     /// # Safety
     ///
@@ -41,19 +43,25 @@ impl DestructionCallbacks {
         &self,
         function: PFN_DESTRUCTION_CALLBACK,
         data: *const c_void,
-    ) -> Result<u32, Refusal> {
+        id: Option<&mut u32>,
+    ) -> Result<(), Refusal> {
         let function = function.ok_or_else(|| Refusal::new(DXGI_ERROR_INVALID_CALL, "callbackFn is null"))?;
         let mut state = self.state();
-        let id = state.last_id.checked_add(1).ok_or_else(|| Refusal::out_of_memory("no ids left"))?;
-        state.last_id = id;
-        state.callbacks.push(Callback { function, data: data.cast_mut(), id });
-        Ok(id)
+        let mut callback = Callback { function, data: data.cast_mut(), id: None };
+        if let Some(out) = id {
+            state.last_id =
+                state.last_id.checked_add(1).ok_or_else(|| Refusal::out_of_memory("no ids left"))?;
+            *out = state.last_id;
+            callback.id = Some(state.last_id);
+        }
+        state.callbacks.push(callback);
+        Ok(())
     }
 
     /// Implements `UnregisterDestructionCallback`.
     pub(super) fn unregister(&self, id: u32) -> Result<(), Refusal> {
         let mut state = self.state();
-        let at = state.callbacks.iter().position(|callback| callback.id == id).ok_or_else(|| {
+        let at = state.callbacks.iter().position(|callback| callback.id == Some(id)).ok_or_else(|| {
             Refusal::new(DXGI_ERROR_NOT_FOUND, format!("callbackID {id} is not registered"))
         })?;
         state.callbacks.remove(at);

@@ -159,7 +159,7 @@ pub(crate) unsafe fn create_device(
     // SAFETY: guaranteed by the caller.
     unsafe {
         call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
-            let args = DeviceArgs { reserve_ranges };
+            let args = DeviceArgs::new(reserve_ranges);
             let choice = process_device::get()?;
             let device = Device::create(driver, &args, settings, choice.options)?;
             if choice.aliasing.is_some() {

@@ -150,10 +150,12 @@ macro_rules! implement_object {
                 &self,
                 callbackfn: heapwright_d3d12::PFN_DESTRUCTION_CALLBACK,
                 pdata: *const std::ffi::c_void,
-            ) -> windows_core::Result<u32> {
+                pcallbackid: *mut u32,
+            ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "RegisterDestructionCallback", || {
-                    // SAFETY: by the COM contract, the callback may be called with this data until it is unregistered.
-                    unsafe { self.$($data).+.destruction.register(callbackfn, pdata) }
+                    // SAFETY: by the COM contract, the callback may be called with this data until it is unregistered, and
+                    // pCallbackID is null or points to a writable number.
+                    unsafe { self.$($data).+.destruction.register(callbackfn, pdata, pcallbackid.as_mut()) }
                 })
             }
 

@@ -13,8 +13,10 @@ use super::object::{Child, implement_pageable};
 use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
+use crate::timestamps::Timestamps;
 
-/// The COM object of a query heap. It can be created and paged; its queries measure nothing.
+/// The COM object of a query heap. Only timestamps are measured; the results of all other queries are 0, because nothing is
+/// drawn.
 #[implement(ID3D12QueryHeap, ID3DDestructionNotifier)]
 pub(super) struct QueryHeap {
     child: Child,
@@ -22,6 +24,7 @@ pub(super) struct QueryHeap {
     count: u32,
     /// Whether the CPU resolves the queries, and no command does.
     is_of_cpu: bool,
+    timestamps: Arc<Timestamps>,
     residency: Arc<PageableRecord>,
 }
 
@@ -84,7 +87,14 @@ impl QueryHeap {
             Arc::new(device.driver().residency().created(PageableKind::QueryHeap, ByteSize::ZERO, true));
         let child = Child::new(device).counted(ObjectKind::QueryHeap).with_residency(&residency);
         let is_of_cpu = flags & D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE != 0;
-        Self { child, heap_type: desc.Type, count: desc.Count, is_of_cpu, residency }
+        Self {
+            child,
+            heap_type: desc.Type,
+            count: desc.Count,
+            is_of_cpu,
+            timestamps: Arc::default(),
+            residency,
+        }
     }
 
     /// Checks who resolves the queries (DirectX-Specs, *D3D12 CPU Timeline Query Resolution*).
@@ -99,6 +109,11 @@ impl QueryHeap {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the timestamps of the heap's queries.
+    pub(super) fn timestamps(&self) -> &Arc<Timestamps> {
+        &self.timestamps
     }
 
     /// Checks a range of queries in the heap. Timestamp queries have no `BeginQuery`.

@@ -8,6 +8,7 @@ use windows_core::HRESULT;
 use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::fence::{Fence, FenceWait};
 pub(crate) use crate::format::{Resolver, TexelValue};
+use crate::timestamps::Timestamps;
 
 /// A command of a command list. The runtime has checked it: regions lie within their resources, and formats match.
 #[derive(Clone)]
@@ -97,6 +98,24 @@ pub(crate) enum Command {
         ranges: Arc<[(u64, u64)]>,
         /// Seed of the pattern that is written.
         seed: u64,
+    },
+    /// Ends a timestamp query when all commands before are done.
+    EndTimestamp {
+        /// The timestamps of the query heap.
+        timestamps: Arc<Timestamps>,
+        /// The index of the query.
+        index: u32,
+    },
+    /// Writes timestamps to a buffer, 8 bytes each.
+    ResolveTimestamps {
+        /// The buffer and the offset of the first byte.
+        target: (Arc<DriverResource>, u64),
+        /// The timestamps of the query heap.
+        timestamps: Arc<Timestamps>,
+        /// The index of the first query.
+        first: u32,
+        /// Number of queries.
+        count: u64,
     },
     /// Writes a 32-bit value.
     WriteImmediate {

@@ -7,15 +7,20 @@
 //!
 //! The driver itself, with its heaps, resources and queues, is the same for all GPUs (`drivers`). GPUs differ in a `Backend`.
 //!
-//! * `command`: commands and other work for queues.
+//! * `command`: commands and other work for queues. `umddi`: numbers and structures of the DDI itself.
 
 pub(crate) mod command;
 mod resource;
 mod tiles;
+pub(crate) mod umddi;
 
 use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::{null, null_mut};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+
+use self::umddi::*;
 
 pub(crate) use self::resource::{
     Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
@@ -24,28 +29,58 @@ pub(crate) use self::resource::{
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
 pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
 pub(crate) use crate::drivers::driver::{Driver, DriverDevice};
+pub(crate) use crate::drivers::existing_pages::ExistingPages;
 pub(crate) use crate::drivers::heap::DriverHeap;
 pub(crate) use crate::drivers::paging_work::PagingWork;
 use crate::residency::PageableKind;
 
-/// The arguments of device creation (the DDI's `D3D12DDIARG_CREATEDEVICE_0109`).
-///
-/// Only the members that a driver in Rust needs are here. References and trait objects replace the DDI's handles and
-/// callback tables, and there is only one version: this crate's.
-#[derive(Debug, Clone, Copy, Default)]
+/// The arguments of device creation: the DDI's structure, whose pointer refers to a slice.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceArgs<'a> {
-    /// `pReserveRanges` and `NumReserveRanges` (Recreate-at-GPUVA specification): GPU virtual addresses that no object
-    /// gets during the device's life, unless it is created at one of them.
+    arg: D3D12DDIARG_CREATEDEVICE_0109,
+    ranges: PhantomData<&'a [GpuVirtualAddressRange]>,
+}
+
+impl<'a> DeviceArgs<'a> {
+    /// Creates the arguments of a device that reserves ranges (Recreate-at-GPUVA specification): GPU virtual addresses that no
+    /// object gets during the device's life, unless it is created at one of them.
     ///
-    /// The ranges are as the application recorded them: in any order, not aligned, possibly empty, and possibly
-    /// overlapping, like the range of a placed buffer and that of its heap. A driver reserves enough around each range
-    /// that the original object can be created there again.
-    pub(crate) reserve_ranges: &'a [GpuVirtualAddressRange],
+    /// The ranges are as the application recorded them: in any order, not aligned, possibly empty, and possibly overlapping, like
+    /// the range of a placed buffer and that of its heap. A driver reserves enough around each range that the original object
+    /// can be created there again. Ranges beyond the first 2^32 - 1 are not passed on.
+    pub(crate) fn new(reserve_ranges: &'a [GpuVirtualAddressRange]) -> Self {
+        let arg = D3D12DDIARG_CREATEDEVICE_0109 {
+            hRTDevice: null_mut(),
+            Interface: 0,
+            Version: 0,
+            pKTCallbacks: null(),
+            hDrvDevice: null_mut(),
+            p12UMCallbacks: null(),
+            Flags: 0,
+            pReserveRanges: reserve_ranges.as_ptr(),
+            NumReserveRanges: u32::try_from(reserve_ranges.len()).unwrap_or(u32::MAX),
+        };
+        Self { arg, ranges: PhantomData }
+    }
+
+    /// Returns the ranges to reserve.
+    pub(crate) fn reserve_ranges(&self) -> &'a [GpuVirtualAddressRange] {
+        let count = usize::try_from(self.arg.NumReserveRanges).unwrap_or(0);
+        // SAFETY: `new` took pointer and count from a slice that is borrowed for 'a, with at least as many elements.
+        unsafe { std::slice::from_raw_parts(self.arg.pReserveRanges, count) }
+    }
+}
+
+impl Default for DeviceArgs<'_> {
+    fn default() -> Self {
+        Self::new(&[])
+    }
 }
 
 /// A range of GPU virtual addresses (the DDI's `D3D12DDI_GPU_VIRTUAL_ADDRESS_RANGE`).
 ///
 /// The range is as the application specified it: the size may be zero, and the end may exceed 64 bits.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuVirtualAddressRange {
     /// The first address.
@@ -186,9 +221,9 @@ pub(crate) struct DriverCaps {
     pub(crate) eviction: Eviction,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 requires separate heaps for buffers and textures, 2 does not.
     pub(crate) resource_heap_tier: u8,
-    /// The driver's `D3D12_TIGHT_ALIGNMENT_TIER` (tight alignment specification), 0 or 1.
-    /// [`has_tight_alignment`](Self::has_tight_alignment) returns whether the runtime exposes it.
-    pub(crate) tight_alignment_tier: u8,
+    /// The driver's tier of tight alignment. [`has_tight_alignment`](Self::has_tight_alignment) returns whether the runtime
+    /// exposes it.
+    pub(crate) tight_alignment: D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111,
     /// Whether the CPU sees all of pool L1, the driver's cap of the GPU upload heaps specification. Always true on UMA.
     /// [`has_gpu_upload_heaps`](Self::has_gpu_upload_heaps) returns whether the runtime exposes these heaps.
     pub(crate) l1_memory_fully_cpu_accessible: bool,
@@ -212,6 +247,8 @@ pub(crate) struct DriverCaps {
     /// The driver's `D3D12_RECREATE_AT_TIER` (Recreate-at-GPUVA specification), 0 or 1.
     /// [`has_recreate_at`](Self::has_recreate_at) returns whether the runtime exposes it.
     pub(crate) recreate_at_tier: u8,
+    /// `D3D12_FEATURE_DATA_EXISTING_HEAPS`: heaps can be opened over pages of the process.
+    pub(crate) existing_heaps: bool,
     /// Bits of GPU virtual address of one resource, which limit its size.
     pub(crate) gpu_va_bits_per_resource: u32,
     /// Bits of GPU virtual address of a process.
@@ -231,7 +268,18 @@ impl DriverCaps {
     /// Returns whether tight alignment is available: the driver has the tier and is of DDI 0111 or newer, which defines
     /// the cap (tight alignment specification).
     pub(crate) fn has_tight_alignment(&self) -> bool {
-        self.tight_alignment_tier > 0 && self.ddi_version >= DDI_TIGHT_ALIGNMENT
+        let tier = self.tight_alignment_tier(D3D12DDICAPS_TYPE_TIGHT_ALIGNMENT_TIER_0111);
+        tier.is_some_and(|data| data.SupportTier != D3D12DDI_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED)
+    }
+
+    /// Answers the DDI's question for a cap, if it is the tier of tight alignment and the driver knows that cap.
+    fn tight_alignment_tier(
+        &self,
+        caps_type: D3D12DDICAPS_TYPE,
+    ) -> Option<D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111> {
+        let is_known = caps_type == D3D12DDICAPS_TYPE_TIGHT_ALIGNMENT_TIER_0111
+            && self.ddi_version >= DDI_TIGHT_ALIGNMENT;
+        is_known.then_some(self.tight_alignment)
     }
 
     /// Returns whether views of buffers by byte offsets are available: all drivers of DDI 0121 or newer have them
@@ -320,8 +368,10 @@ pub(crate) struct HeapArgs {
     pub(crate) cpu_page_property: CpuPageProperty,
     /// The memory pool.
     pub(crate) memory_pool: MemoryPool,
-    /// `D3D12DDI_HEAP_FLAG_0115_IMPLICIT`: created for a committed resource. Set from DDI 0115 on.
-    pub(crate) implicit: bool,
+    /// [`D3D12DDI_HEAP_FLAG_0115_IMPLICIT`], or no flags.
+    pub(crate) flags: D3D12DDI_HEAP_FLAGS,
+    /// The pages to open the heap over, instead of new memory. Only for drivers with the cap `existing_heaps`.
+    pub(crate) existing: Option<ExistingPages>,
     /// Whether the bytes of the heap are zero at first; otherwise (`D3D12_HEAP_FLAG_CREATE_NOT_ZEROED`), they may have
     /// any values.
     pub(crate) zeroed: bool,
@@ -332,4 +382,11 @@ pub(crate) struct HeapArgs {
     /// `CreateAtVirtualAddress` of DDI 0109: the GPU virtual address of the first byte, among those that the device
     /// reserved. `None` (0 in the DDI) lets the driver choose.
     pub(crate) create_at: Option<GpuVirtualAddress>,
+}
+
+impl HeapArgs {
+    /// Returns whether the heap was created for a committed resource.
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.flags & D3D12DDI_HEAP_FLAG_0115_IMPLICIT != 0
+    }
 }

@@ -2,6 +2,7 @@
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
+use super::umddi::{D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT, D3D12DDI_RESOURCE_FLAGS_0003};
 use crate::format::FormatProperties;
 use crate::format::swizzle::StandardSwizzle;
 use crate::format::tile::{TileDimension, TileShape, TileSize};
@@ -11,13 +12,20 @@ use crate::format::tile::{TileDimension, TileShape, TileSize};
 pub(crate) struct ResourceArgs {
     /// The kind of resource, with its description.
     pub(crate) kind: ResourceKind,
-    /// `D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT`; set only for drivers that report the cap.
-    pub(crate) tight_alignment: bool,
+    /// [`D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT`], or no flags. The other flags are in `kind`.
+    pub(crate) flags: D3D12DDI_RESOURCE_FLAGS_0003,
     /// The DDI's `AlignmentRestriction`: the smallest alignment that the driver may return.
     pub(crate) alignment_restriction: Alignment,
     /// `CreateAtVirtualAddress`: the GPU virtual address of the first byte of a buffer. `None` (0 in the DDI) lets the
     /// driver choose. Size and alignment do not depend on it.
     pub(crate) create_at: Option<GpuVirtualAddress>,
+}
+
+impl ResourceArgs {
+    /// Returns whether the driver should align the resource tightly.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.flags & D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT != 0
+    }
 }
 
 /// A buffer or a texture.

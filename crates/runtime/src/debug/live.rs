@@ -18,11 +18,12 @@ pub(crate) enum ObjectKind {
     Resource,
     RootSignature,
     PipelineState,
+    PipelineLibrary,
     CommandSignature,
 }
 
 /// Each kind with its interface and the id of its live-object message, in the order of the enumeration.
-const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 11] = [
+const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 12] = [
     (ObjectKind::CommandQueue, "ID3D12CommandQueue", D3D12_MESSAGE_ID_LIVE_COMMANDQUEUE),
     (ObjectKind::CommandAllocator, "ID3D12CommandAllocator", D3D12_MESSAGE_ID_LIVE_COMMANDALLOCATOR),
     (ObjectKind::CommandList, "ID3D12GraphicsCommandList", D3D12_MESSAGE_ID_LIVE_COMMANDLIST12),
@@ -33,6 +34,7 @@ const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 11] = [
     (ObjectKind::Resource, "ID3D12Resource", D3D12_MESSAGE_ID_LIVE_RESOURCE),
     (ObjectKind::RootSignature, "ID3D12RootSignature", D3D12_MESSAGE_ID_LIVE_ROOTSIGNATURE),
     (ObjectKind::PipelineState, "ID3D12PipelineState", D3D12_MESSAGE_ID_LIVE_PIPELINESTATE),
+    (ObjectKind::PipelineLibrary, "ID3D12PipelineLibrary", D3D12_MESSAGE_ID_LIVE_PIPELINELIBRARY),
     (ObjectKind::CommandSignature, "ID3D12CommandSignature", D3D12_MESSAGE_ID_LIVE_COMMANDSIGNATURE),
 ];
 
@@ -82,7 +84,8 @@ impl LiveObjects {
             ObjectKind::Resource => &self.counts[7],
             ObjectKind::RootSignature => &self.counts[8],
             ObjectKind::PipelineState => &self.counts[9],
-            ObjectKind::CommandSignature => &self.counts[10],
+            ObjectKind::PipelineLibrary => &self.counts[10],
+            ObjectKind::CommandSignature => &self.counts[11],
         }
     }
 }

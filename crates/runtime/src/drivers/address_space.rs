@@ -8,6 +8,7 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use super::address_owners::{AddressOwners, ReservationId};
 use super::free_addresses::Interval;
 use super::heap::DriverHeap;
+use super::noise::NoiseUse;
 use super::page_fault::{FaultCause, PageFault};
 use super::tiles::{TILE_SIZE, TileTable};
 use crate::ddi::{DriverError, GpuVirtualAddressRange};
@@ -19,6 +20,7 @@ pub(super) struct AddressSpace {
     large_page: Alignment,
     /// The page table, by the first address of each range.
     pages: RwLock<BTreeMap<u64, Entry>>,
+    noise: NoiseUse,
 }
 
 struct Entry {
@@ -51,7 +53,17 @@ impl Span {
 impl AddressSpace {
     /// Creates an address space over `owners`, with large pages of a size.
     pub(super) fn new(owners: AddressOwners, large_page: Alignment) -> Self {
-        Self { owners: Mutex::new(owners), large_page, pages: RwLock::new(BTreeMap::new()) }
+        Self {
+            owners: Mutex::new(owners),
+            large_page,
+            pages: RwLock::new(BTreeMap::new()),
+            noise: NoiseUse::default(),
+        }
+    }
+
+    /// Returns whether bytes are noise.
+    pub(super) fn noise(&self) -> &NoiseUse {
+        &self.noise
     }
 
     /// Translates `address` to at most `size` contiguous bytes, whether or not they are resident. O(log ranges).

@@ -8,11 +8,13 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::address_space::{AddressRange, AddressSpace, CreateAt, ReservedAddresses, Span};
 use super::heap::{DriverHeap, NewMemory};
+use super::noise::NoisyMemory;
 use super::page_fault::PageFault;
 use super::reserved::ReservedMemory;
 use super::segment::{Listener, Segments};
 use super::tiles::NullAccess;
 use crate::ddi::command::RemovalSink;
+use crate::ddi::umddi::D3D12DDIARG_CREATERESOURCE_0109;
 use crate::ddi::{
     AdapterIdentity, DeviceArgs, DriverCaps, DriverError, GpuVirtualAddressRange, HeapArgs,
     ResourceAllocation, ResourceArgs, SegmentGroup, VideoMemory,
@@ -97,25 +99,28 @@ pub(crate) trait GpuMemory {
         Ok(())
     }
 
-    /// Overwrites `size` bytes with pseudorandom data from a seed. Bytes that the GPU cannot access stay unchanged.
+    /// Overwrites `size` bytes with pseudorandom data from a seed and their addresses. Bytes that the GPU cannot access stay
+    /// unchanged.
     fn scramble(&mut self, target: u64, size: u64, seed: u64) {
-        const PAGE: usize = 4096;
-        let mut state = seed;
-        // Whole words, since unoptimized builds spend most of their time here.
-        let mut words = [[0; 8]; PAGE / 8];
+        const PAGE: u64 = 4096;
         let mut done = 0;
         while done < size {
-            for word in &mut words {
+            let address = target + done;
+            let step = (PAGE - address % PAGE).min(size - done);
+            let skipped = address % 8;
+            let words = (address / 8..(address + step).div_ceil(8)).map(|index| {
                 // SplitMix64, by Steele, Lea and Flood.
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let state = seed.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
                 let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                *word = (mixed ^ (mixed >> 31)).to_le_bytes();
-            }
-            let step = usize::try_from(size - done).unwrap_or(PAGE).min(PAGE);
+                (mixed ^ (mixed >> 31)).to_le_bytes()
+            });
+            // Whole words, since unoptimized builds spend most of their time here.
+            let words: Vec<[u8; 8]> = words.collect();
+            let range = usize::try_from(skipped).unwrap_or(0)..usize::try_from(skipped + step).unwrap_or(0);
             // The application has not caused a fault here.
-            let _ = self.write(target + done, &words.as_flattened()[..step]);
-            done += step as u64;
+            let _ = self.write(address, words.as_flattened().get(range).unwrap_or_default());
+            done += step;
         }
     }
 }
@@ -163,7 +168,7 @@ impl Driver {
     ///
     /// Returns [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]. Nothing is reserved then.
     pub(crate) fn create_device(&self, args: &DeviceArgs<'_>) -> Result<DriverDevice, DriverError> {
-        Ok(DriverDevice { reserved: ReservedAddresses::new(&self.space, args.reserve_ranges)? })
+        Ok(DriverDevice { reserved: ReservedAddresses::new(&self.space, args.reserve_ranges())? })
     }
 
     /// Has the loss of the GPU reported to `removal` for as long as that lives.
@@ -211,7 +216,9 @@ impl Driver {
 
     /// Returns the size and alignment of a valid resource (the DDI's `CheckResourceAllocationInfo`).
     pub(crate) fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
-        self.backend.check_resource_allocation_info(resource)
+        let found = self.backend.check_resource_allocation_info(resource);
+        tracing::trace!(arg = ?D3D12DDIARG_CREATERESOURCE_0109::from(resource), ?found, "asked for an allocation");
+        found
     }
 
     /// Creates memory for a device (the heap part of the DDI's `CreateHeapAndResource`).
@@ -254,7 +261,8 @@ impl Driver {
     ///
     /// Returns [`DriverError::OutOfDeviceMemory`] or [`DriverError::HostOutOfMemory`].
     pub(crate) fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
-        self.backend.gpu_memory(&self.space)
+        let memory = self.backend.gpu_memory(&self.space)?;
+        Ok(Box::new(NoisyMemory::new(memory, Arc::clone(&self.space))))
     }
 
     /// Sets the budget of the process, as demand from other programs would.

@@ -43,7 +43,19 @@ pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(
         }
         Command::Scramble { target, ranges, seed } => {
             for (offset, size) in ranges.iter() {
-                memory.scramble(address(target) + offset, *size, seed.wrapping_add(*offset));
+                memory.scramble(address(target) + offset, *size, *seed);
+            }
+            Ok(())
+        }
+        Command::EndTimestamp { timestamps, index } => {
+            memory.finish()?;
+            timestamps.end(*index);
+            Ok(())
+        }
+        Command::ResolveTimestamps { target, timestamps, first, count } => {
+            let start = address(&target.0) + target.1;
+            for (offset, index) in (0..*count).zip(*first..) {
+                memory.write(start + offset * 8, &timestamps.result(index).to_le_bytes())?;
             }
             Ok(())
         }

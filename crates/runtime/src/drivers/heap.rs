@@ -11,9 +11,11 @@ use super::KIB_64;
 use super::address_owners::AddressOwners;
 use super::address_space::{AddressRange, AddressSpace, Target};
 use super::host::profile::SegmentProfile;
+use super::noise::UnwrittenNoise;
 use super::page_fault::{FaultCause, PageFault};
 use super::paging_work::PagingWork;
 use super::segment::{Account, Charge, Residence, Segments};
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{CpuPageProperty, DriverError, HeapArgs, MemoryPool, SegmentGroup};
 use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
@@ -90,6 +92,8 @@ pub(super) struct NewMemory {
 /// Residency is a count, as in D3D12: it starts at one, or at zero if the heap is created not resident.
 pub(crate) struct DriverHeap {
     cpu_accessible: bool,
+    has_contents: bool,
+    noise: UnwrittenNoise,
     size: ByteSize,
     account: Account,
     paging_time: Duration,
@@ -153,6 +157,8 @@ impl DriverHeap {
         let count = u32::from(is_resident);
         let heap = Arc::new_cyclic(|this: &Weak<Self>| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
+            has_contents: args.existing.is_some(),
+            noise: UnwrittenNoise::default(),
             size,
             account,
             paging_time,
@@ -182,7 +188,8 @@ impl DriverHeap {
             alignment: DISTANCE,
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L0,
-            implicit: false,
+            flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: true,
             not_resident: true,
             pageable: PageableKind::Heap,
@@ -201,6 +208,21 @@ impl DriverHeap {
     /// The size of the heap in bytes, at least the requested one (the DDI's `CheckExistingResourceAllocation` of a heap).
     pub(crate) fn size(&self) -> ByteSize {
         self.size
+    }
+
+    /// Returns whether the CPU can access the heap.
+    pub(super) fn is_cpu_accessible(&self) -> bool {
+        self.cpu_accessible
+    }
+
+    /// The bytes that are noise and not written yet.
+    pub(super) fn noise(&self) -> &UnwrittenNoise {
+        &self.noise
+    }
+
+    /// Returns whether the heap had contents when it was created: it was opened over memory of the application.
+    pub(crate) fn has_contents(&self) -> bool {
+        self.has_contents
     }
 
     /// The heap's record in the ledger.

@@ -8,8 +8,9 @@
 //! * [`layout`]: the layout of textures.
 //! * `queue`: queues' threads.
 //! * `execute`, `texels`: execution of commands, by means of a GPU's `GpuMemory`.
+//! * `noise`: undefined bytes, which are written when they are read.
 //! * `page_fault`: accesses that the GPU could not perform.
-//! * `reservation`: address space of the host.
+//! * `reservation`: address space of the host. `existing_pages`: memory of the application.
 //!
 //! The backends:
 //!
@@ -20,10 +21,12 @@ mod address_owners;
 mod address_space;
 pub(crate) mod driver;
 mod execute;
+pub(crate) mod existing_pages;
 mod free_addresses;
 pub(crate) mod heap;
 pub(crate) mod host;
 pub(crate) mod layout;
+mod noise;
 mod page_fault;
 pub(crate) mod paging_work;
 pub(crate) mod queue;

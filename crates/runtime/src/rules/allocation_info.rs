@@ -5,6 +5,7 @@ use heapwright_d3d12::*;
 
 use super::Refusal;
 use super::resource::{AlignmentRequest, Resource};
+use crate::ddi::umddi::{D3D12DDI_RESOURCE_FLAG_0003_NONE, D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT};
 use crate::ddi::{Driver, ResourceAllocation, ResourceArgs};
 
 /// The smallest tight alignments: 8 B keeps 64-bit atomics safe in a shared heap, 4 KiB is VidMm's granularity.
@@ -32,11 +33,11 @@ pub(crate) fn args(
     tight_minimum: Alignment,
     create_at: Option<GpuVirtualAddress>,
 ) -> ResourceArgs {
-    let (tight_alignment, alignment_restriction) = match resource.alignment() {
-        AlignmentRequest::Tight => (true, tight_minimum),
-        AlignmentRequest::Fixed(alignment) => (false, alignment),
+    let (flags, alignment_restriction) = match resource.alignment() {
+        AlignmentRequest::Tight => (D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT, tight_minimum),
+        AlignmentRequest::Fixed(alignment) => (D3D12DDI_RESOURCE_FLAG_0003_NONE, alignment),
     };
-    ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at }
+    ResourceArgs { kind: resource.kind(), flags, alignment_restriction, create_at }
 }
 
 /// Describes a reserved resource to the driver. Its tiles have 64 KiB, whatever a flag says.
@@ -45,7 +46,12 @@ pub(crate) fn args_of_reserved(resource: &Resource, create_at: Option<GpuVirtual
         AlignmentRequest::Tight => KIB_64,
         AlignmentRequest::Fixed(alignment) => alignment,
     };
-    ResourceArgs { kind: resource.kind(), tight_alignment: false, alignment_restriction, create_at }
+    ResourceArgs {
+        kind: resource.kind(),
+        flags: D3D12DDI_RESOURCE_FLAG_0003_NONE,
+        alignment_restriction,
+        create_at,
+    }
 }
 
 /// Layout of consecutive resources, as of the members of a C++ structure (tight alignment specification, *Validation*).

@@ -6,6 +6,7 @@ use heapwright_d3d12::*;
 use super::initial::{self, Initial};
 use super::resource::Resource;
 use super::{Notices, Options, Refusal, allocation_info, clear_value, heap, placement, recreate};
+use crate::ddi::umddi::{D3D12DDI_HEAP_FLAG_0115_IMPLICIT, D3D12DDI_HEAP_FLAG_NONE};
 use crate::ddi::{
     DDI_IMPLICIT_HEAP, Driver, HeapArgs, ResourceAllocation, ResourceArgs, TextureDimension,
     TextureMemoryLayout, TileGrid,
@@ -95,7 +96,11 @@ pub(crate) fn check(
         placement::check(&resource, allocation, offset, heap)?;
     }
     let implicit_heap = memory.map(|(memory, flags)| HeapArgs {
-        implicit: caps.ddi_version >= DDI_IMPLICIT_HEAP,
+        flags: if caps.ddi_version >= DDI_IMPLICIT_HEAP {
+            D3D12DDI_HEAP_FLAG_0115_IMPLICIT
+        } else {
+            D3D12DDI_HEAP_FLAG_NONE
+        },
         pageable: PageableKind::CommittedResource,
         ..memory.heap(allocation.size, allocation.alignment, flags, request.create_at)
     });

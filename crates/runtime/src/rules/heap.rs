@@ -4,6 +4,7 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::*;
 
 use super::{Options, Refusal};
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, HeapArgs, MemoryPool};
 use crate::residency::PageableKind;
 
@@ -39,7 +40,8 @@ impl HeapMemory {
             alignment,
             cpu_page_property: self.cpu_page_property,
             memory_pool: self.memory_pool,
-            implicit: false,
+            flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
             not_resident: flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
             pageable: PageableKind::Heap,

@@ -4,8 +4,12 @@
 
 mod aliasing;
 mod device;
+#[cfg(any(windows, target_os = "linux"))]
+mod existing_heaps;
 mod first_generation;
 mod gpu;
+mod null_pointers;
+mod pipeline_library;
 mod queues;
 mod recreate;
 mod residency;

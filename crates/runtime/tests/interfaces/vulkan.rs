@@ -447,3 +447,22 @@ fn a_device_that_does_not_exist_is_an_error() {
     assert!(error.is_about_name(), "{error}");
     assert!(error.to_string().starts_with("there is no Vulkan device 1000"), "{error}");
 }
+
+/// The GPU's copies write the timestamps, and the clock is that of the queue.
+#[test]
+fn timestamps_follow_the_queue_clock() {
+    let Some(gpu) = Gpu::open() else { return };
+    crate::queues::timestamps::follow_the_queue_clock(&gpu.device);
+}
+
+/// Pages of the process are not memory of this driver.
+#[test]
+fn existing_heaps_are_not_implemented() {
+    let Some(gpu) = Gpu::open() else { return };
+    let (answer, data) =
+        feature(&gpu.device, D3D12_FEATURE_EXISTING_HEAPS, D3D12_FEATURE_DATA_EXISTING_HEAPS::default());
+    assert_eq!((answer, data.Supported.as_bool()), (S_OK, false));
+    let opened =
+        unsafe { gpu.device.OpenExistingHeapFromAddress::<ID3D12Heap>(std::ptr::without_provenance(4096)) };
+    assert_eq!(code(opened), E_NOTIMPL);
+}

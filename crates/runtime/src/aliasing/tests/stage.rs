@@ -13,6 +13,7 @@ use crate::aliasing::stream::resource_apart;
 use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
+use crate::ddi::umddi::D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT;
 use crate::ddi::{
     DriverHeap, Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
     TextureMemoryLayout, TextureUsage,
@@ -73,7 +74,8 @@ impl Kind {
         };
         let tight_alignment = matches!(self, Self::Buffer { tight: true, .. });
         let alignment_restriction = Alignment::new(1).expect("a power of two");
-        ResourceArgs { kind, tight_alignment, alignment_restriction, create_at: None }
+        let flags = if tight_alignment { D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT } else { 0 };
+        ResourceArgs { kind, flags, alignment_restriction, create_at: None }
     }
 
     /// Returns size and alignment: 4 KiB for small opaque textures, otherwise 64 KiB.
@@ -245,6 +247,15 @@ impl Stage {
         named.set(Some(name));
         let Heap { driver, label, flags } = heap;
         self.create(kind, CreatedHome::Placed { heap: driver, label, flags: *flags, offset }, state, &named)
+    }
+
+    pub(super) fn commit(&self, kind: Kind, state: D3D12_RESOURCE_STATES) -> Resource {
+        self.create(kind, CreatedHome::Committed { flags: D3D12_HEAP_FLAG_NONE }, state, &Arc::default())
+    }
+
+    /// Returns the number of parts of resources that draws and dispatches were found to write.
+    pub(super) fn visits(&self) -> u64 {
+        self.tracker.visits()
     }
 
     pub(super) fn reserve(&self, kind: Kind, state: D3D12_RESOURCE_STATES) -> Resource {

@@ -4,6 +4,7 @@
 //! effect. Draws and dispatches are accepted and not executed.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use heapwright_d3d12::*;
 use windows_core::{BOOL, Ref, Result};
@@ -18,6 +19,7 @@ use crate::api::methods::methods;
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::{Resource, operand};
+use crate::ddi::command::Command;
 use crate::format::ResolveMode;
 use crate::rules::Refusal;
 use crate::rules::commands::clears::ClearValues;
@@ -389,7 +391,10 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     fn EndQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
         self.record("ID3D12GraphicsCommandList::EndQuery", Allowed::DirectAndCompute, |device, _| {
             let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
-            heap.check_queries(query_type, index, 1, false).map(|()| None)
+            heap.check_queries(query_type, index, 1, false)?;
+            let is_timestamp = query_type == D3D12_QUERY_TYPE_TIMESTAMP;
+            let timestamps = || Arc::clone(heap.timestamps());
+            Ok(is_timestamp.then(|| Command::EndTimestamp { timestamps: timestamps(), index }))
         });
     }
 
@@ -409,7 +414,9 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             heap.check_queries(query_type, startindex, numqueries, false)?;
             let target = operand(device, pdestinationbuffer.as_ref(), "pDestinationBuffer")?;
             let size = u64::from(numqueries) * query_heap::result_size(query_type);
-            copies::clear_query_results(target, aligneddestinationbufferoffset, size)
+            let is_timestamp = query_type == D3D12_QUERY_TYPE_TIMESTAMP;
+            let timestamps = is_timestamp.then(|| (Arc::clone(heap.timestamps()), startindex));
+            copies::resolve_queries(target, aligneddestinationbufferoffset, size, timestamps)
         });
     }
 

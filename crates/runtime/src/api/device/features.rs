@@ -178,7 +178,7 @@ impl Device_Impl {
                 },
                 D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => D3D12_FEATURE_DATA_TIGHT_ALIGNMENT {
                     SupportTier: if caps.has_tight_alignment() {
-                        D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier)
+                        caps.tight_alignment.SupportTier
                     } else {
                         D3D12_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED
                     },
@@ -190,9 +190,14 @@ impl Device_Impl {
                     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT { NodeIndex },
                 D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPES =>
                     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES { NodeIndex, pTypes },
-                D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {},
+                // Programs may keep blobs and libraries, although nothing is in them.
+                D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {
+                    SupportFlags: D3D12_SHADER_CACHE_SUPPORT_SINGLE_PSO | D3D12_SHADER_CACHE_SUPPORT_LIBRARY,
+                },
                 // Heaps over memory of the application.
-                D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {},
+                D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {
+                    Supported: caps.existing_heaps.into(),
+                },
                 D3D12_FEATURE_SERIALIZATION => D3D12_FEATURE_DATA_SERIALIZATION { NodeIndex },
                 D3D12_FEATURE_CROSS_NODE => D3D12_FEATURE_DATA_CROSS_NODE {},
                 D3D12_FEATURE_DISPLAYABLE => D3D12_FEATURE_DATA_DISPLAYABLE {},

@@ -1,6 +1,7 @@
 //! `ID3D12Device` to `ID3D12Device15`.
 //!
 //! * `creation`: creation of heaps and resources, and their allocation info.
+//! * `existing_heaps`: heaps over memory of the application.
 //! * `features`: `CheckFeatureSupport`.
 //! * `next_allocation_address`: `ID3D12DeviceTools`.
 //! * `layouts`: `GetCopyableFootprints` and `GetResourceTiling`.
@@ -12,6 +13,7 @@
 //!   implemented.
 
 mod creation;
+mod existing_heaps;
 mod features;
 mod first_generation;
 mod heap_clock;

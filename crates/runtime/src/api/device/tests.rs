@@ -13,7 +13,8 @@ use crate::drivers::host;
 use crate::drivers::host::profile::HostProfile;
 
 fn create(driver: &Arc<Driver>, range: GpuVirtualAddressRange) -> windows_core::Result<ComObject<Device>> {
-    let args = DeviceArgs { reserve_ranges: &[range] };
+    let ranges = [range];
+    let args = DeviceArgs::new(&ranges);
     call::run(MessageLog::unattached(), "CreateDevice", || {
         Ok(Device::create(Arc::clone(driver), &args, DebugSettings::ON, Options::default())?)
     })

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::tests::{FIRST, MakeHeap as _, addresses, device, driver, usage, video};
 use super::*;
 use crate::ddi::DriverHeap;
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_0115_IMPLICIT;
 
 const PAGE: u64 = 64 * 1024;
 
@@ -22,7 +23,7 @@ fn pages(count: u64) -> HeapArgs {
 fn a_recorded_range_below_a_page_reserves_whole_pages() {
     let driver = driver("discrete");
     let device = device(&driver, &[addresses(FIRST, 4096)]).expect("the range is free");
-    let small = HeapArgs { implicit: true, ..video(ByteSize::new(1000)) };
+    let small = HeapArgs { flags: D3D12DDI_HEAP_FLAG_0115_IMPLICIT, ..video(ByteSize::new(1000)) };
     let heap = driver.create_heap(&device, &at(small, FIRST)).expect("the range is reserved");
     assert_eq!(heap.size().get(), 4096);
     drop(heap);

@@ -6,15 +6,23 @@ use heapwright_core::ByteSize;
 
 use super::heap_time::PaidHeap;
 use crate::ddi::DriverError;
+use crate::drivers::existing_pages::ExistingPages;
 use crate::drivers::heap::{HeapMemory, Usable};
 use crate::drivers::reservation::Reservation;
 
 /// The memory of a heap. Its bytes never move: only the GPU's access to them begins and ends.
 pub(super) struct SimulatedMemory {
-    pub(super) bytes: Reservation,
+    pub(super) bytes: Bytes,
     pub(super) place: Place,
     /// Held for its drop.
     pub(super) _cost: PaidHeap,
+}
+
+/// The bytes of a heap.
+pub(super) enum Bytes {
+    Own(Reservation),
+    /// Those of the application, which they outlive.
+    Existing(ExistingPages),
 }
 
 /// Where the bytes are said to be.
@@ -39,7 +47,11 @@ impl HeapMemory for SimulatedMemory {
 
     fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
         let failed = DriverError::HostOutOfMemory { requested: ByteSize::new(size) };
-        self.bytes.commit(offset, size).ok_or(failed)
+        let found = match &self.bytes {
+            Bytes::Own(reservation) => reservation.commit(offset, size),
+            Bytes::Existing(pages) => pages.at(offset, size),
+        };
+        found.ok_or(failed)
     }
 
     fn end_return(&mut self) -> Result<(), DriverError> {

@@ -23,18 +23,23 @@ use std::time::Duration;
 use heapwright_core::{Alignment, ByteSize};
 
 use self::heap_time::HeapTime;
-use self::memory::{Place, SimulatedMemory};
+use self::memory::{Bytes, Place, SimulatedMemory};
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
 use super::address_owners::AddressOwners;
 use super::address_space::AddressSpace;
 use super::driver::GpuMemory;
 use super::driver::{Backend, Driver};
+use super::existing_pages;
 use super::heap::NewMemory;
 use super::layout::TextureLayout;
 use super::reservation::{Pages, Reservation};
 use super::segment::{Account, Residence, Segments};
 use super::{KIB_4, KIB_64};
+use crate::ddi::umddi::{
+    D3D12DDI_TIGHT_ALIGNMENT_TIER_1, D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111,
+    D3D12DDI_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED,
+};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DriverCaps,
     DriverError, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
@@ -87,7 +92,12 @@ impl HostBackend {
                 architecture: profile.architecture,
                 eviction: Eviction::Frees,
                 resource_heap_tier: profile.resource_heap_tier,
-                tight_alignment_tier: u8::from(profile.tight_buffer_alignment.is_some()),
+                tight_alignment: D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111 {
+                    SupportTier: match profile.tight_buffer_alignment {
+                        Some(_) => D3D12DDI_TIGHT_ALIGNMENT_TIER_1,
+                        None => D3D12DDI_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED,
+                    },
+                },
                 l1_memory_fully_cpu_accessible: on_uma || profile.l1_memory_fully_cpu_accessible,
                 developer_mode: profile.developer_mode,
                 is_first_generation: profile.is_first_generation,
@@ -97,6 +107,7 @@ impl HostBackend {
                 standard_swizzle: profile.has_standard_swizzle,
                 cross_adapter_row_major: profile.has_cross_adapter_row_major,
                 recreate_at_tier: u8::from(profile.ddi_version >= DDI_CREATE_AT),
+                existing_heaps: existing_pages::SUPPORTED,
                 gpu_va_bits_per_resource: profile.gpu_va_bits_per_resource,
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
@@ -110,7 +121,7 @@ impl HostBackend {
     }
 
     fn buffer_allocation(&self, width: ByteSize, resource: &ResourceArgs) -> ResourceAllocation {
-        if !resource.tight_alignment {
+        if !resource.is_tight() {
             let alignment = KIB_64.max(resource.alignment_restriction);
             let size = width.align_up(alignment).unwrap_or(width);
             return ResourceAllocation { size, alignment };
@@ -122,7 +133,7 @@ impl HostBackend {
 
     /// Returns the size of the layout plus compression data, rounded up to the alignment.
     fn texture_allocation(&self, texture: &TextureArgs, resource: &ResourceArgs) -> ResourceAllocation {
-        let alignment = if resource.tight_alignment {
+        let alignment = if resource.is_tight() {
             let largest = texture.largest_tight_alignment();
             self.texture_alignment.map_or(largest, |own| own.min(largest)).max(resource.alignment_restriction)
         } else {
@@ -177,12 +188,13 @@ impl Backend for HostBackend {
     }
 
     /// It is 64 KiB, or VidMm's 4 KiB for the heap of a committed resource if the driver can recognize it: since DDI 0111 by an
-    /// alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its flag.
+    /// alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its flag. A heap over existing
+    /// pages has no others.
     fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
         let version = self.caps.ddi_version;
         let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;
-        let is_implicit = version >= DDI_IMPLICIT_HEAP && args.implicit;
-        if is_small || is_implicit { KIB_4 } else { KIB_64 }
+        let is_implicit = version >= DDI_IMPLICIT_HEAP && args.is_implicit();
+        if is_small || is_implicit || args.existing.is_some() { KIB_4 } else { KIB_64 }
     }
 
     fn create_memory(
@@ -193,8 +205,13 @@ impl Backend for HostBackend {
         let size = range.size;
         let account = Account { segments: Arc::clone(&self.segments), residence: self.residence(args), size };
         let charge = (!args.not_resident).then(|| account.charge()).transpose()?;
-        let bytes =
-            Reservation::new(size, Pages::Small).ok_or(DriverError::HostOutOfMemory { requested: size })?;
+        let bytes = match args.existing {
+            Some(pages) => Bytes::Existing(pages),
+            None => Bytes::Own(
+                Reservation::new(size, Pages::Small)
+                    .ok_or(DriverError::HostOutOfMemory { requested: size })?,
+            ),
+        };
         let place = if args.not_resident { Place::Away } else { Place::Here };
         let memory = SimulatedMemory { bytes, place, _cost: self.heap_time.pay(args, size) };
         let nanos = (u128::from(size.get()) * u128::from(self.paging_nanos_per_mib)) >> 20;

@@ -7,6 +7,7 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::profile::SegmentProfile;
 use super::*;
+use crate::ddi::umddi::{D3D12DDI_HEAP_FLAG_0115_IMPLICIT, D3D12DDI_HEAP_FLAG_NONE};
 use crate::ddi::{DeviceArgs, DriverDevice, DriverHeap, PagingWork};
 use crate::residency::PageableKind;
 
@@ -34,7 +35,8 @@ fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPagePrope
         alignment: KIB_64,
         cpu_page_property,
         memory_pool,
-        implicit: false,
+        flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
         zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,
@@ -95,7 +97,7 @@ fn heaps_are_charged_in_64_kib_and_implicit_ones_in_4_kib() {
     let heap = driver.make_heap(&video(ByteSize::new(1))).expect("the request fits");
     assert_eq!(usage(&driver).0, 64 * 1024);
     drop(heap);
-    let implicit = HeapArgs { implicit: true, ..video(ByteSize::new(1)) };
+    let implicit = HeapArgs { flags: D3D12DDI_HEAP_FLAG_0115_IMPLICIT, ..video(ByteSize::new(1)) };
     let _heap = driver.make_heap(&implicit).expect("the request fits");
     assert_eq!(usage(&driver).0, 4 * 1024);
 }
@@ -204,7 +206,7 @@ fn committed_resources_are_charged_in_4_kib_from_the_ddi_of_tight_alignment_on()
         let heap = driver.make_heap(&small).expect("the request fits");
         assert_eq!(usage(&driver).0, tight * 1024, "DDI {ddi_version}");
         drop(heap);
-        let marked = HeapArgs { implicit: true, ..video(ByteSize::new(100)) };
+        let marked = HeapArgs { flags: D3D12DDI_HEAP_FLAG_0115_IMPLICIT, ..video(ByteSize::new(100)) };
         let _heap = driver.make_heap(&marked).expect("the request fits");
         assert_eq!(usage(&driver).0, implicit * 1024, "DDI {ddi_version}");
     }
@@ -219,7 +221,7 @@ pub(super) fn device(
     driver: &Driver,
     reserve_ranges: &[GpuVirtualAddressRange],
 ) -> Result<DriverDevice, DriverError> {
-    driver.create_device(&DeviceArgs { reserve_ranges })
+    driver.create_device(&DeviceArgs::new(reserve_ranges))
 }
 
 /// The address of the first heap of a new GPU with seed 0.

@@ -11,6 +11,7 @@ use super::super::host;
 use super::super::host::memory_access::HostMemory;
 use super::super::host::profile::HostProfile;
 use super::resolve;
+use crate::ddi::umddi::{D3D12DDI_HEAP_FLAG_NONE, D3D12DDI_RESOURCE_FLAG_0003_NONE};
 use crate::ddi::{
     CpuPageProperty, DeviceArgs, Driver, Extent, HeapArgs, MemoryPool, ResourceArgs, ResourceKind,
     TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
@@ -35,7 +36,8 @@ impl Gpu {
             alignment: KIB_64,
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L1,
-            implicit: false,
+            flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: true,
             not_resident: false,
             pageable: PageableKind::Heap,
@@ -49,7 +51,7 @@ impl Gpu {
     fn texture(&self, place: u64, texture: TextureArgs) -> Arc<DriverResource> {
         let args = ResourceArgs {
             kind: ResourceKind::Texture(texture),
-            tight_alignment: false,
+            flags: D3D12DDI_RESOURCE_FLAG_0003_NONE,
             alignment_restriction: KIB_64,
             create_at: None,
         };

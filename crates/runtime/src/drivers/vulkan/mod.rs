@@ -74,6 +74,7 @@ use super::layout::TextureLayout;
 use super::segment::{Account, Residence, Segments};
 use super::{KIB_4, KIB_64};
 use crate::ddi::command::RemovalSink;
+use crate::ddi::umddi::{D3D12DDI_TIGHT_ALIGNMENT_TIER_1, D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111};
 use crate::ddi::{
     AdapterIdentity, CpuPageProperty, DriverCaps, DriverError, Eviction, GpuVirtualAddressRange, HeapArgs,
     MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup,
@@ -208,7 +209,9 @@ impl VulkanBackend {
                 architecture: types.architecture,
                 eviction: if is_uma { Eviction::Moves } else { Eviction::Frees },
                 resource_heap_tier: 2,
-                tight_alignment_tier: 1,
+                tight_alignment: D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111 {
+                    SupportTier: D3D12DDI_TIGHT_ALIGNMENT_TIER_1,
+                },
                 l1_memory_fully_cpu_accessible: is_uma || types.video_is_cpu_accessible(&hardware.memory),
                 // Vulkan requires no such mode.
                 developer_mode: true,
@@ -219,6 +222,8 @@ impl VulkanBackend {
                 standard_swizzle: false,
                 cross_adapter_row_major: true,
                 recreate_at_tier: 1,
+                // Vulkan has it as VK_EXT_external_memory_host, which is not used.
+                existing_heaps: false,
                 gpu_va_bits_per_resource: ADDRESS_BITS_PER_RESOURCE,
                 gpu_va_bits_per_process: ADDRESS_BITS_PER_PROCESS,
             },
@@ -277,7 +282,7 @@ impl Backend for VulkanBackend {
                 return texture_allocation::of_texture(texture, resource, texels, image);
             }
         };
-        if resource.tight_alignment {
+        if resource.is_tight() {
             // Tight alignment specification: the size of a buffer is its width, not rounded up to its alignment.
             let alignment = self.buffer_alignment.max(restriction);
             return ResourceAllocation { size: width, alignment };
@@ -288,7 +293,7 @@ impl Backend for VulkanBackend {
     }
 
     fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
-        if args.implicit || args.alignment < KIB_64 { KIB_4 } else { KIB_64 }
+        if args.is_implicit() || args.alignment < KIB_64 { KIB_4 } else { KIB_64 }
     }
 
     fn create_memory(

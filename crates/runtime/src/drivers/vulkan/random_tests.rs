@@ -9,6 +9,7 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::fault_tests::{INJECTING, or_skip};
 use super::*;
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{DeviceArgs, DriverDevice, DriverHeap, PagingWork};
 use crate::residency::PageableKind;
 
@@ -101,7 +102,8 @@ impl Model {
             alignment: KIB_64,
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L1,
-            implicit: false,
+            flags: D3D12DDI_HEAP_FLAG_NONE,
+            existing: None,
             zeroed: true,
             not_resident: !is_resident,
             pageable: PageableKind::Heap,
@@ -205,7 +207,7 @@ impl Model {
             size: ByteSize::new(end - start),
         };
         let reserve_ranges: Vec<_> = ranges.iter().map(range).collect();
-        let created = self.driver.create_device(&DeviceArgs { reserve_ranges: &reserve_ranges });
+        let created = self.driver.create_device(&DeviceArgs::new(&reserve_ranges));
         let are_free = self.taken().all(|taken| ranges.iter().all(|&own| !overlap(own, taken)));
         assert_eq!(created.is_ok(), are_free, "{ranges:x?}");
         if let Ok(device) = created {

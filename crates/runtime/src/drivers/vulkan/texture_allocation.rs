@@ -17,11 +17,11 @@ pub(super) fn of_texture(
 ) -> ResourceAllocation {
     let restriction = resource.alignment_restriction;
     let (default, tight) = (texture.default_alignment(), texture.largest_tight_alignment());
-    let largest = if resource.tight_alignment { tight } else { default };
+    let largest = if resource.is_tight() { tight } else { default };
     let image = image.filter(|image| image.alignment <= largest);
     let alignment = match image {
-        None if resource.tight_alignment => largest.max(restriction),
-        Some(image) if resource.tight_alignment => image.alignment.max(restriction),
+        None if resource.is_tight() => largest.max(restriction),
+        Some(image) if resource.is_tight() => image.alignment.max(restriction),
         // A small texture of a device that needs more has the alignment of any other.
         Some(image) if image.alignment > restriction => default,
         _ => restriction,

@@ -1,5 +1,7 @@
 //! Copies of buffers and of whole resources; `WriteBufferImmediate`; results of queries.
 
+use std::sync::Arc;
+
 use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
@@ -8,6 +10,7 @@ use crate::ddi::command::Command;
 use crate::format::{self, TexelValue};
 use crate::rules::operand::Operand;
 use crate::rules::{Notices, Refusal};
+use crate::timestamps::Timestamps;
 
 /// Checks that copies may write to a resource. Resources in UPLOAD heaps stay in GENERIC_READ; states are checked by
 /// the debug layer.
@@ -172,11 +175,13 @@ pub(crate) fn write_buffer_immediate(
     Ok(commands)
 }
 
-/// Checks `ResolveQueryData`. Queries measure nothing, so all results are 0. `size` is a multiple of 8.
-pub(crate) fn clear_query_results(
+/// Checks `ResolveQueryData` of `size` bytes of results, a multiple of 8: timestamps from an index on, or the results of queries
+/// that measure nothing, which are 0.
+pub(crate) fn resolve_queries(
     target: Operand<'_>,
     offset: u64,
     size: u64,
+    timestamps: Option<(Arc<Timestamps>, u32)>,
 ) -> Result<Option<Command>, Refusal> {
     let width = target.desc.Width;
     if !target.is_buffer()
@@ -188,6 +193,14 @@ pub(crate) fn clear_query_results(
              pDestinationBuffer"
         )));
     }
-    let value = TexelValue { bytes: [0; 16], len: 8 };
-    Ok((size != 0).then(|| Command::FillBuffer { target: (target.hold(), offset), size, value }))
+    if size == 0 {
+        return Ok(None);
+    }
+    let target = (target.hold(), offset);
+    Ok(Some(match timestamps {
+        Some((timestamps, first)) => {
+            Command::ResolveTimestamps { target, timestamps, first, count: size / 8 }
+        }
+        None => Command::FillBuffer { target, size, value: TexelValue { bytes: [0; 16], len: 8 } },
+    }))
 }

@@ -12,5 +12,6 @@ mod render_passes;
 mod resolves;
 pub(crate) mod textures;
 mod tiles;
+pub(crate) mod timestamps;
 mod video;
 mod windows;

@@ -14,6 +14,7 @@ use crate::api::device::creation::{CastableFormats, ResourceHome, ResourceReques
 use crate::api::device::residency::read_objects;
 use crate::api::inert::{self, PipelineState};
 use crate::api::methods::{calls, methods};
+use crate::api::pipeline_library::{self, PipelineLibrary};
 use crate::rules::Refusal;
 use crate::rules::resource::upgrade;
 
@@ -47,9 +48,19 @@ impl ID3D12Device1_Impl for Device_Impl {
         })
     }
 
-    methods! {
-        ID3D12Device1, |device, name| call::not_implemented(device.log(), name);
-        fn CreatePipelineLibrary(*const c_void, usize, *const GUID, *mut *mut c_void) -> Result<()>;
+    fn CreatePipelineLibrary(
+        &self,
+        plibraryblob: *const c_void,
+        bloblength: usize,
+        riid: *const GUID,
+        pppipelinelibrary: *mut *mut c_void,
+    ) -> Result<()> {
+        let name = "ID3D12Device1::CreatePipelineLibrary";
+        // SAFETY: by the COM contract, the blob is null or has that many bytes.
+        let check = || unsafe { pipeline_library::read_names(plibraryblob, bloblength) };
+        let make = |device, names| Ok(PipelineLibrary::new(device, names));
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
+        unsafe { self.create_child(name, riid, pppipelinelibrary, check, make) }
     }
 }
 
@@ -86,9 +97,15 @@ impl ID3D12Device3_Impl for Device_Impl {
         })
     }
 
+    calls! {
+        ID3D12Device3:
+        fn OpenExistingHeapFromAddress(
+            address: *const c_void, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = open_existing_heap(address, None, riid, ppv);
+    }
+
     methods! {
         ID3D12Device3, |device, name| call::not_implemented(device.log(), name);
-        fn OpenExistingHeapFromAddress(*const c_void, *const GUID, *mut *mut c_void) -> Result<()>;
         fn OpenExistingHeapFromFileMapping(HANDLE, *const GUID, *mut *mut c_void) -> Result<()>;
     }
 }

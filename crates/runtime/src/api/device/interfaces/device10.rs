@@ -71,9 +71,11 @@ impl ID3D12Device12_Impl for Device_Impl {
 }
 
 impl ID3D12Device13_Impl for Device_Impl {
-    methods! {
-        ID3D12Device13, |device, name| call::not_implemented(device.log(), name);
-        fn OpenExistingHeapFromAddress1(*const c_void, usize, *const GUID, *mut *mut c_void) -> Result<()>;
+    calls! {
+        ID3D12Device13:
+        fn OpenExistingHeapFromAddress1(
+            address: *const c_void, size: usize, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = open_existing_heap(address, Some(size), riid, ppv);
     }
 }
 

@@ -93,10 +93,19 @@ impl ID3D12Device15_Impl for Device_Impl {
             let len = u64::from(count) * query_heap::result_size(query_type);
             let len =
                 usize::try_from(len).map_err(|_| Refusal::invalid("NumQueries exceeds the address space"))?;
-            if len > 0 {
-                // Queries measure nothing, and those that were not issued have the result 0, too.
-                // SAFETY: by the COM contract, pResolvedQueryData has space for the results of NumQueries queries.
-                unsafe { data.cast::<u8>().write_bytes(0, len) };
+            if len == 0 {
+                return Ok(());
+            }
+            // Queries that were not issued and those that measure nothing have the result 0.
+            // SAFETY: by the COM contract, pResolvedQueryData has space for the results of NumQueries queries.
+            let results = unsafe {
+                data.cast::<u8>().write_bytes(0, len);
+                std::slice::from_raw_parts_mut(data.cast::<u8>(), len)
+            };
+            if query_type == D3D12_QUERY_TYPE_TIMESTAMP {
+                for (index, result) in (start..).zip(results.chunks_exact_mut(size_of::<u64>())) {
+                    result.copy_from_slice(&heap.timestamps().result(index).to_ne_bytes());
+                }
             }
             Ok(())
         }))

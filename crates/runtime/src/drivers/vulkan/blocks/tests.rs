@@ -1,6 +1,7 @@
 //! Small heaps: their places in blocks, and their contents.
 
 use super::*;
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{CpuPageProperty, DeviceArgs, Driver, DriverHeap, HeapArgs, MemoryPool, SegmentGroup};
 use crate::drivers::KIB_64;
 use crate::drivers::vulkan::VulkanBackend;
@@ -14,7 +15,8 @@ fn upload_heap(driver: &Driver, size: u64, zeroed: bool) -> Arc<DriverHeap> {
         alignment: KIB_64,
         cpu_page_property: CpuPageProperty::WriteCombine,
         memory_pool: MemoryPool::L0,
-        implicit: false,
+        flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
         zeroed,
         not_resident: false,
         pageable: PageableKind::Heap,

@@ -6,6 +6,7 @@ use std::time::Instant;
 use ash::vk;
 use heapwright_core::ByteSize;
 
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{CpuPageProperty, DeviceArgs, HeapArgs, MemoryPool, PagingWork};
 use crate::drivers::KIB_64;
 use crate::drivers::vulkan::VulkanBackend;
@@ -35,7 +36,8 @@ fn the_priority_of_an_evicted_heap_is_set_when_it_returns() {
         alignment: KIB_64,
         cpu_page_property: CpuPageProperty::WriteCombine,
         memory_pool: MemoryPool::L0,
-        implicit: false,
+        flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
         zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,

@@ -105,7 +105,7 @@ proptest! {
             let found = of_texture(&texture, &args, texels, Some(image));
             prop_assert!(found.size.is_aligned(found.alignment) && found.size >= texels);
             prop_assert!(found.alignment >= args.alignment_restriction);
-            let largest = if args.tight_alignment {
+            let largest = if args.is_tight() {
                 texture.largest_tight_alignment()
             } else {
                 prop_assert!([args.alignment_restriction, texture.default_alignment()].contains(&found.alignment));

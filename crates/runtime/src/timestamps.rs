@@ -1,13 +1,36 @@
-//! The clock of the simulated GPU's timestamps. It is the system's monotonic clock, so GPU and CPU timestamps agree.
+//! Timestamps of queues. Their clock is the system's monotonic clock, so GPU and CPU timestamps agree.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Returns the number of ticks per second.
-pub(super) fn frequency() -> u64 {
+pub(crate) fn frequency() -> u64 {
     system::frequency()
 }
 
 /// Returns the current time in ticks.
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     system::now()
+}
+
+/// The timestamps of a query heap. The memory is that of the queries that have ended, whatever the heap's count is.
+#[derive(Debug, Default)]
+pub(crate) struct Timestamps(Mutex<BTreeMap<u32, u64>>);
+
+impl Timestamps {
+    /// Ends a query: its result is the current time.
+    pub(crate) fn end(&self, index: u32) {
+        self.lock().insert(index, now());
+    }
+
+    /// Returns the result of a query, 0 if it has never ended.
+    pub(crate) fn result(&self, index: u32) -> u64 {
+        self.lock().get(&index).copied().unwrap_or(0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(windows)]
