@@ -113,7 +113,8 @@ impl Inner {
         let allocation = &ResourceAllocationDesc { pool: hidden.as_ref().or(allocation.pool), ..allocation };
         let request = self.request(allocation, resource)?;
         let take = |request: &ResourceRequest<'_>| self.memory_in(request, resources, alignment);
-        take(&request).or_else(|refusal| self.in_other_heaps(&request, refusal, take))
+        let made = take(&request).or_else(|refusal| self.in_other_heaps(&request, refusal, take));
+        made.map_err(|refusal| self.error_of(&request, refusal))
     }
 
     /// Returns the pool for memory that the allocator's own heaps cannot have, if it is such memory. Then the pool has the flags and
