@@ -6,7 +6,7 @@ use heapwright_core::placement::SurveyedRange;
 use heapwright_core::{ByteSize, HeapOffset, HeapRange};
 
 use super::resource_allocator::ResourceAllocator;
-use crate::buffers::BackingBuffers;
+use crate::buffers::{BackingBuffers, SurveyedBuffer};
 use crate::heaps::{Striped, TypedHeaps, TypedHeapsDesc};
 use crate::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
@@ -114,7 +114,7 @@ type Parts = HashMap<BackingAddress, Vec<AllocationReport>>;
 fn parts<'a>(within: impl Iterator<Item = &'a Striped<BackingBuffers>>, labels: &Labels) -> Parts {
     let mut parts = Parts::new();
     for buffers in within {
-        for (address, _, ranges) in buffers.survey() {
+        for SurveyedBuffer { address, parts: ranges, .. } in buffers.survey() {
             parts.insert(address, parts_of(&ranges, labels));
         }
     }
@@ -157,9 +157,9 @@ fn add_committed_buffers(
     like: &TypedHeaps,
     labels: &Labels,
 ) {
-    for (_, size, ranges) in buffers.survey() {
+    for SurveyedBuffer { size, parts, .. } in buffers.survey() {
         let kind = AllocationKind::BackingBuffer;
-        let within = Some(parts_of(&ranges, labels));
+        let within = Some(parts_of(&parts, labels));
         let buffer = AllocationReport { within, ..allocation(HeapOffset::ZERO, size, kind, None) };
         report.heaps.push(HeapReport {
             heap_type: heap_type_name(&like.desc),

@@ -173,6 +173,13 @@ impl BackingRef {
     }
 }
 
+/// A backing buffer with its parts.
+pub(crate) struct SurveyedBuffer {
+    pub(crate) address: BackingAddress,
+    pub(crate) size: ByteSize,
+    pub(crate) parts: Vec<(AllocationId, HeapRange)>,
+}
+
 /// A part of a backing buffer that belongs to one allocation until dropped.
 pub(crate) struct BufferRange {
     buffers: Arc<Stripe<BackingBuffers>>,
@@ -302,8 +309,8 @@ impl BackingBuffers {
         commits(&self.source)
     }
 
-    /// Returns the backing buffers with their sizes and their allocations.
-    pub(crate) fn survey(&self) -> Vec<(BackingAddress, ByteSize, Vec<(AllocationId, HeapRange)>)> {
+    /// Returns the backing buffers with their parts.
+    pub(crate) fn survey(&self) -> Vec<SurveyedBuffer> {
         let id = |id| AllocationId::placed(self.number, false, id);
         let used = |survey: HeapSurvey<BackingRef>| {
             let ranges = survey.ranges.into_iter().filter_map(|range| match range {
@@ -311,7 +318,8 @@ impl BackingBuffers {
                 SurveyedRange::InSlab(_) | SurveyedRange::Padding(_) | SurveyedRange::Free(_) => None,
             });
             // The buffer may have been released. Only its address is used.
-            (survey.heap.address(), survey.size, ranges.collect())
+            let (address, size) = (survey.heap.address(), survey.size);
+            SurveyedBuffer { address, size, parts: ranges.collect() }
         };
         self.set.survey().into_iter().map(used).collect()
     }

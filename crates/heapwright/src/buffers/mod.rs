@@ -3,5 +3,5 @@
 mod backing_buffers;
 
 pub(crate) use self::backing_buffers::{
-    BELOW, BackingBuffers, BackingSource, BufferRange, BufferSets, canonical_state,
+    BELOW, BackingBuffers, BackingSource, BufferRange, BufferSets, SurveyedBuffer, canonical_state,
 };
