@@ -248,7 +248,7 @@ fn a_budget_of_zero_permits_nothing() {
             allocator.on_time(Default::default());
             shrink();
             if let Some(manager) = &manager {
-                manager.query_video_memory_info(heapwright::SegmentGroup::Local);
+                let _budget = manager.query_video_memory_info(heapwright::SegmentGroup::Local);
             }
             for heap_type in [HeapType::Upload, HeapType::Default] {
                 for placement in [NONE, OWN, COMMITTED] {
