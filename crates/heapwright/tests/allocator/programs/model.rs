@@ -118,8 +118,8 @@ pub(crate) struct Program {
     setup: Setup,
     allocators: [ResourceAllocator; 2],
     pools: [Pool; 2],
-    /// An allocator without limits, which tells the size of resources.
-    unlimited: ResourceAllocator,
+    /// Allocators without limits, which tell the size of resources.
+    unlimited: [ResourceAllocator; 2],
     live: BTreeMap<u64, Live>,
     /// The numbers of allocations that requested heaps of their own.
     alone: BTreeSet<u64>,
@@ -182,12 +182,16 @@ impl Program {
             })
         };
         let pools = [pool(0), pool(1)];
+        let tight = ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT;
+        let unlimited = setup
+            .flags
+            .map(|flags| open(ResourceAllocatorDesc { flags: flags & tight, ..Default::default() }));
         // SAFETY: the device is a live COM object.
         let fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
         Self {
             setup,
             pools,
-            unlimited: open(ResourceAllocatorDesc::default()),
+            unlimited,
             allocators,
             live: BTreeMap::new(),
             alone: BTreeSet::new(),
@@ -340,7 +344,7 @@ impl Program {
         } else {
             buffer_desc(ByteSize::new(size))
         };
-        if is_tight && self.unlimited.caps().tight_alignment_tier > 0 {
+        if is_tight && self.unlimited[of].caps().tight_alignment_tier > 0 {
             desc.Flags |= D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
         }
         if kind == Kind::Imported {
@@ -445,8 +449,7 @@ impl Program {
     fn check_refusal(&self, request: &Request, resource: &ResourceDesc<'_>, error: &Error) {
         let Request { of, in_pool, is_upload, is_texture, kind, within_budget, .. } = *request;
         let heap_type = if is_upload { HeapType::Upload } else { HeapType::Default };
-        let takes = self
-            .unlimited
+        let takes = self.unlimited[of]
             .probe(&ResourceAllocationDesc::new(heap_type), resource)
             .expect("nothing limits it");
         let (mut size, mut alignment) = (takes.size.get(), takes.alignment.get());
@@ -486,7 +489,7 @@ impl Program {
         let limit = if is_upload && !in_pool { limits.1 } else { limits.0 };
         let type_name = if in_pool { HeapTypeName::Default } else { name };
         let reserved = held_in(&reports[of], type_name);
-        let is_unified = self.unlimited.caps().architecture != Architecture::Discrete;
+        let is_unified = self.unlimited[of].caps().architecture != Architecture::Discrete;
         let is_local = type_name == HeapTypeName::Default || is_unified;
         let types = [HeapTypeName::Default, HeapTypeName::Upload];
         let types = types.into_iter().filter(|&name| is_unified || name == type_name);
