@@ -57,6 +57,8 @@ pub(super) struct Counters {
     pub(super) bytes_out: [ByteSize; 2],
     pub(super) operations: u64,
     pub(super) over_budget: u64,
+    /// Objects that the device refused to evict.
+    pub(super) refused: u64,
 }
 
 impl Books {
@@ -280,6 +282,7 @@ impl Books {
             paging_operations: state.counters.operations,
             cpu_stalls,
             submissions_over_budget: state.counters.over_budget,
+            refused_evictions: state.counters.refused,
             budget_refreshes: self.budgets.refreshes(),
         }
     }

@@ -206,6 +206,9 @@ pub struct ResidencyManagerStats {
     /// since nothing more could be evicted. A submission that is executed in several parts counts once for each such part.
     /// One whose heaps are all resident adds nothing and does not count, even while usage is above the budget.
     pub submissions_over_budget: u64,
+    /// Number of objects that the device refused to evict, which are placed resources, or were evicted by other code. They are
+    /// locked from then on.
+    pub refused_evictions: u64,
     /// Number of times that the operating system was queried for budgets and usage. A segment group without resident heaps
     /// is queried only every 32 submissions.
     pub budget_refreshes: u64,

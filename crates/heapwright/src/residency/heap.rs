@@ -25,12 +25,12 @@ use crate::{DeviceCaps, Error, SegmentGroup};
 /// the entry and releases the reference; lists that contain it can no longer be executed. As always in D3D12, the GPU
 /// must have finished with the object when its last reference is released.
 ///
-/// If there are other references, dropping it leaves the object resident and with D3D12's usual priority: one that the manager has evicted is made resident
-/// again, beyond the budget if need be, and the calling thread waits for that, but not for the GPU. Release them first to
-/// spare this. Two objects stay evicted: one that D3D12 created so (CREATE_NOT_RESIDENT), if the manager has not made it
-/// resident; and one for which the device has no memory, or, with
-/// [`ALWAYS_IN_BUDGET`](super::ResidencyManagerFlags::ALWAYS_IN_BUDGET), the budget does not suffice: then a warning is logged. A
-/// manager that manages the object again knows how it was left.
+/// If there are other references, dropping it leaves the object resident and with D3D12's usual priority. One that the
+/// manager has evicted is made resident again, beyond the budget if need be, and the calling thread waits for that, but not
+/// for the GPU; release the other references first to spare this. Two objects stay evicted: one that D3D12 created so
+/// (CREATE_NOT_RESIDENT), if the manager has not made it resident; and one for which the device has no memory, or, with
+/// [`ALWAYS_IN_BUDGET`](super::ResidencyManagerFlags::ALWAYS_IN_BUDGET), the budget does not suffice: then a warning is
+/// logged. A manager that manages the object again knows how it was left.
 ///
 /// What the users of an allocator's heap set on it (locks, priority, name) ends with the last allocation in it and the
 /// last reference to it.
@@ -217,7 +217,7 @@ impl ResidencyHeap {
     /// Counts one more user of the memory.
     #[inline]
     pub(crate) fn add_user(&self) {
-        // Whoever adds a user has the memory from another thread already, or nobody else has it.
+        // Relaxed: a user that sets something locks `set_by_users` for it.
         self.users.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -155,8 +155,8 @@ impl ResidencyManager {
     /// see [`set_residency_status`](Self::set_residency_status).
     ///
     /// A *placed* resource is paged with its heap, which must be managed instead. It is not refused, because D3D12 reports
-    /// nothing that distinguishes it from a committed one. The device refuses to evict it; then a warning is logged, and
-    /// the residency heap is locked from then on.
+    /// nothing that distinguishes it from a committed one. The device refuses to evict it; then a warning is logged, the
+    /// statistics [count](ResidencyManagerStats::refused_evictions) it, and the residency heap is locked from then on.
     ///
     /// # Errors
     ///

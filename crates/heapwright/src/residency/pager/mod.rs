@@ -181,13 +181,13 @@ impl Pager {
         self.cpu_stalls.load(Ordering::Relaxed)
     }
 
-    /// Evicts the heaps that the plan selected. Returns whether all of them could be evicted; the plan has no others afterwards.
+    /// Evicts the heaps that the plan selected. Returns whether the device refused none of them; those that it refused are not in the
+    /// plan any more.
     fn evict(&self, current: &mut CurrentPlan) -> Result<bool, Error> {
         if current.to_evict.is_empty() {
             return Ok(true);
         }
         let hresult = self.device.evict(current.to_evict.as_slice());
-        let are_all_evicted = hresult.is_ok();
         if hresult == E_INVALIDARG {
             self.evict_one_by_one(current);
         }
@@ -201,7 +201,7 @@ impl Pager {
         let mut state = self.books.lock();
         state.counters.operations += 1;
         add(&mut state.counters.bytes_out, &current.plan.bytes_out);
-        Ok(are_all_evicted)
+        Ok(hresult.is_ok())
     }
 
     /// Evicts the heaps of the plan that the device accepts. The others are resident, and locked from now on.
@@ -228,6 +228,7 @@ impl Pager {
                      its heap, which must be managed instead",
                     hresult::Named(hresult)
                 );
+                state.counters.refused += 1;
                 // Neither fails for a heap that is in the books and was not locked.
                 let _ = state.planner.set_resident(id, true).and_then(|()| state.planner.lock(id));
             }

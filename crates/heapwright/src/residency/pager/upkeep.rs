@@ -200,8 +200,8 @@ impl Pager {
         self.evict_planned(current, |planner, plan| planner.plan_ahead(limit, plan));
     }
 
-    /// Carries out a plan that only evicts. Returns the evicted bytes of each segment group, and whether that were all of the
-    /// plan that can be evicted.
+    /// Carries out a plan that only evicts. Returns the evicted bytes of each segment group, and whether the device refused none
+    /// of the plan's heaps.
     fn evict_planned(
         &self,
         current: &mut CurrentPlan,
