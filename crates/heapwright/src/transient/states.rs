@@ -197,8 +197,8 @@ pub(super) fn derive(
     Ok(states)
 }
 
-/// Gives consecutive reads on direct and compute queues one state, if a layout exists for it and none for the states of each
-/// that both queues may use: then nothing separates them, and the compute queue need not wait for a barrier.
+/// Gives consecutive reads on direct and compute queues one state where that state has the layout of both: nothing has to
+/// change the layout between them.
 #[inline]
 fn share_reads(resource: &Resource, uses: &mut [At], users: Users) {
     let is_read = |at: &At| at.queue != QueueKind::Copy && at.state & WRITE_STATES == 0;

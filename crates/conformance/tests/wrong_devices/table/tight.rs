@@ -66,7 +66,7 @@ wrong_devices! {
     "an Alignment beside the flag is taken by GetResourceAllocationInfo, but not by creation":
         resource = |request| refuse_floor(request.desc.Flags, &mut request.desc.Alignment) => "tight/explicit-alignment-is-taken-throughout",
         "tight/explicit-alignment-of-textures-is-taken-throughout";
-    "an Alignment beside the flag is honoured":
+    "an Alignment beside the flag is honoured" on "uma":
         allocation = |descs, info| if let [desc] = descs && desc.Flags & TIGHT != 0 && is_valid(info) {
             info.Alignment = info.Alignment.max(desc.Alignment);
             info.SizeInBytes = info.SizeInBytes.next_multiple_of(info.Alignment);
