@@ -47,6 +47,7 @@ pub mod context;
 mod desc;
 mod dxbc;
 pub mod hresult;
+mod pages;
 mod proof;
 mod queue;
 pub mod runner;

@@ -9,6 +9,7 @@ use crate::com::memory::{self, Mapping};
 use crate::context::state_of;
 use crate::desc::{READBACK, UPLOAD, buffer};
 use crate::hresult::Named;
+use crate::transfer::staged_size;
 
 /// Commands that a list records, which may stop the check.
 pub(crate) trait Recorded {
@@ -158,7 +159,7 @@ pub(crate) fn read(buffer: &ID3D12Resource, len: usize) -> Result<Vec<u8>, Stop>
 
 /// Overwrites all of a buffer that the CPU can access.
 pub(crate) fn fill(buffer: &ID3D12Resource, value: u8) -> Result<(), Stop> {
-    let len = usize::try_from(memory::desc(buffer).Width).unwrap_or(0);
+    let len = staged_size(memory::desc(buffer).Width)?;
     Mapping::of(buffer).ok("a buffer that the CPU can access")?.write(0, &vec![value; len]);
     Ok(())
 }

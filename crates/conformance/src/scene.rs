@@ -72,6 +72,8 @@ pub(crate) struct Scene<'a> {
     views: RefCell<Vec<ID3D12DescriptorHeap>>,
     /// The heaps that tiles may be mapped to.
     heaps: RefCell<Vec<ID3D12Heap>>,
+    /// Why a copy could not be recorded.
+    stopped: RefCell<Option<Stop>>,
 }
 
 /// The bytes of the source: none is 0, and all granules differ.
@@ -81,7 +83,8 @@ impl<'a> Scene<'a> {
     pub(crate) fn new(ctx: &'a Context) -> Result<Self, Stop> {
         let queue = ctx.queue(DIRECT)?;
         let (source, back) = (queue.upload(&PATTERN)?, queue.readback(STAGING)?);
-        Ok(Self { ctx, queue, source, back, views: RefCell::default(), heaps: RefCell::default() })
+        let (views, heaps, stopped) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Ok(Self { ctx, queue, source, back, views, heaps, stopped })
     }
 
     /// Returns the READBACK buffer that reads copy to.
@@ -189,17 +192,23 @@ impl<'a> Scene<'a> {
 
     /// Executes one list with one `ExecuteCommandLists` and waits.
     pub(crate) fn run<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Result<(), Stop> {
-        self.queue.run(commands)
+        self.queue.run(|list| self.recorded(commands(list)))
     }
 
     /// Executes several lists with one `ExecuteCommandLists` and waits.
     pub(crate) fn run_together(&self, lists: &[&dyn Fn(&List)]) -> Result<(), Stop> {
-        self.queue.wait(self.queue.submit_together(lists)?)
+        self.queue.wait(self.queue.submit_together(lists)?)?;
+        self.recorded(())
     }
 
     /// Records commands and returns the result of `Close`.
     pub(crate) fn close<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Result<Answer<()>, Stop> {
-        self.queue.closes(commands)
+        self.queue.closes(|list| self.recorded(commands(list)))
+    }
+
+    /// Returns what recording returned, and fails the check if a copy could not be recorded.
+    fn recorded<R: Recorded>(&self, recorded: R) -> Result<(), Stop> {
+        self.stopped.take().map_or_else(|| recorded.into_result(), Err)
     }
 
     /// Records one call of `Barrier`.
@@ -207,18 +216,29 @@ impl<'a> Scene<'a> {
         list.enhanced(barriers).ok("a call")
     }
 
-    fn staged(&self, resource: &ID3D12Resource, subresource: u32) -> Staged {
+    fn staged(&self, resource: &ID3D12Resource, subresource: u32) -> Result<Staged, Stop> {
         Staged::part(self.ctx.device(), &memory::desc(resource), subresource, 1)
     }
 
     /// Copies the source to a whole buffer or a whole subresource of a texture.
     pub(crate) fn write(&self, list: &List, resource: &ID3D12Resource, subresource: u32) {
-        self.staged(resource, subresource).write(list, resource, &self.source);
+        match self.staged(resource, subresource) {
+            Ok(staged) => staged.write(list, resource, &self.source),
+            Err(stop) => self.stop(stop),
+        }
     }
 
     /// Copies a whole buffer or a whole subresource of a texture to the READBACK buffer.
     pub(crate) fn read(&self, list: &List, resource: &ID3D12Resource, subresource: u32) {
-        self.staged(resource, subresource).read(list, resource, &self.back);
+        match self.staged(resource, subresource) {
+            Ok(staged) => staged.read(list, resource, &self.back),
+            Err(stop) => self.stop(stop),
+        }
+    }
+
+    /// Fails the check when the commands have been recorded.
+    fn stop(&self, stop: Stop) {
+        self.stopped.borrow_mut().get_or_insert(stop);
     }
 
     /// Copies a box of texels from the source to a subresource.
@@ -261,7 +281,7 @@ impl<'a> Scene<'a> {
 
     /// Fails the check unless `read` copied the bytes that `write` copied. Returns their number.
     pub(crate) fn carried(&self, resource: &ID3D12Resource, subresource: u32) -> Verdict {
-        let rows = self.staged(resource, subresource).rows;
+        let rows = self.staged(resource, subresource)?.rows;
         let expected = |(start, len): (usize, usize)| &PATTERN[start..start + len];
         self.compare(rows.iter().map(|&row| (row, expected(row))))
     }
@@ -332,7 +352,7 @@ impl<'a> Scene<'a> {
         rect: Rect,
     ) -> Verdict {
         self.fetch(resource, subresource, state, Some(rect))?;
-        let pitch = self.staged(resource, subresource).layouts[0].Footprint.RowPitch;
+        let pitch = self.staged(resource, subresource)?.layouts[0].Footprint.RowPitch;
         let first = |row: u32| usize::try_from((rect[1] + row) * pitch + rect[0] * 4).unwrap_or(0);
         let rows = box_rows(resource, rect);
         self.compare(
@@ -365,7 +385,7 @@ impl<'a> Scene<'a> {
         state: D3D12_RESOURCE_STATES,
         texel: [u8; 4],
     ) -> Verdict {
-        let footprint = self.staged(resource, subresource).layouts[0].Footprint;
+        let footprint = self.staged(resource, subresource)?.layouts[0].Footprint;
         self.returns_texels(resource, subresource, state, [0, 0, footprint.Width, footprint.Height], texel)
     }
 

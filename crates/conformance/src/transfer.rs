@@ -7,7 +7,7 @@ use crate::com::commands::{CopyLocation, List};
 use crate::com::device::{self, Footprints};
 
 /// The size of a staging buffer that no check needs, in bytes.
-const MOST: usize = 64 << 20;
+const MOST: u64 = 64 << 20;
 
 /// The places of the rows of consecutive subresources in a staging buffer.
 pub(crate) struct Staged {
@@ -27,27 +27,46 @@ impl Staged {
         let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
         let slices = if is_volume { 1 } else { desc.DepthOrArraySize };
         let planes = device::plane_count(device, desc.Format);
-        let staged = Self::part(device, desc, 0, u32::from(desc.MipLevels) * u32::from(slices) * planes);
-        ensure!(staged.len < MOST, "the footprints are too large: {} bytes", staged.len);
-        Ok(staged)
+        Self::part(device, desc, 0, u32::from(desc.MipLevels) * u32::from(slices) * planes)
     }
 
     /// Returns the places of `count` subresources from `first` on.
-    pub(crate) fn part(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC, first: u32, count: u32) -> Self {
-        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    ///
+    /// A device may answer anything, so the check fails unless the places are as many and as large as the description allows.
+    pub(crate) fn part(
+        device: &ID3D12Device,
+        desc: &D3D12_RESOURCE_DESC,
+        first: u32,
+        count: u32,
+    ) -> Result<Self, Stop> {
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-            let len = size(desc.Width);
-            return Self { first, layouts: Vec::new(), rows: vec![(0, len)], len };
+            let len = staged_size(desc.Width)?;
+            return Ok(Self { first, layouts: Vec::new(), rows: vec![(0, len)], len });
         }
-        let found = device::footprints(device, desc, first, count, 0);
+        // The alignment that GetDesc returns is the actual one, on which footprints do not depend. vkd3d-proton refuses it in
+        // descriptions with tight alignment.
+        let found =
+            device::footprints(device, &D3D12_RESOURCE_DESC { Alignment: 0, ..*desc }, first, count, 0);
         let Footprints { layouts, row_counts, row_sizes, total } = found;
+        let len = staged_size(total)?;
+        let most = u64::from(desc.Height.max(1)) * u64::from(desc.DepthOrArraySize.max(1));
         let mut rows = Vec::new();
         for ((layout, row_count), row_size) in layouts.iter().zip(row_counts).zip(row_sizes) {
-            for row in 0..u64::from(row_count) * u64::from(layout.Footprint.Depth) {
-                rows.push((size(layout.Offset + row * u64::from(layout.Footprint.RowPitch)), size(row_size)));
+            let of_footprint = u64::from(row_count) * u64::from(layout.Footprint.Depth);
+            ensure!(of_footprint <= most, "a footprint has {of_footprint} rows, the resource {most}");
+            for row in 0..of_footprint {
+                let start = row.checked_mul(layout.Footprint.RowPitch.into());
+                let start = start.and_then(|start| start.checked_add(layout.Offset));
+                let is_within = |start: u64| start.checked_add(row_size).is_some_and(|end| end <= total);
+                let Some(start) = start.filter(|&start| is_within(start)) else {
+                    return failed(format!(
+                        "row {row} of a footprint ends beyond the total of {total} bytes"
+                    ));
+                };
+                rows.push((staged_size(start)?, staged_size(row_size)?));
             }
         }
-        Self { first, layouts, rows, len: size(total) }
+        Ok(Self { first, layouts, rows, len })
     }
 
     /// Copies a staging buffer to a resource in COPY_DEST.
@@ -99,4 +118,10 @@ impl Staged {
         }
         Ok(format!("{} rows of texels", self.rows.len()))
     }
+}
+
+/// Returns a size that a device said in bytes, and fails the check if nothing that a check creates is as large.
+pub(crate) fn staged_size(bytes: u64) -> Result<usize, Stop> {
+    ensure!(bytes <= MOST, "the device reports {bytes:#x} bytes for a resource of at most {MOST:#x}");
+    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
 }

@@ -38,6 +38,11 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, allow_negative_numbers = true, value_parser = number(1..=u32::MAX))]
     pub(crate) check_timeout: u32,
 
+    /// Memory limit of a process of checks in MiB, by default half of the machine's memory; one that exceeds it fails as
+    /// one that crashes. On Windows and Linux
+    #[arg(long, value_name = "MIB", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
+    pub(crate) check_memory: Option<u64>,
+
     /// Run the checks whose ids are read from standard input. Used internally for check processes.
     #[arg(long, hide = true)]
     pub(crate) worker: bool,

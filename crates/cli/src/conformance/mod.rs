@@ -4,12 +4,14 @@
 //! - [`known_gaps`]: the file of `--known-gaps`.
 //! - [`isolation`]: runs checks in separate processes and finds the cause of a crash.
 //! - [`process`], [`worker`]: the parent's and the child's side of such a process.
+//! - [`memory`]: the memory of such a process.
 //! - [`report`]: the results, as JSON and as text.
 //! - [`results`]: files of earlier results: comparison with one, and a table of several.
 
 mod args;
 mod isolation;
 mod known_gaps;
+mod memory;
 mod process;
 mod report;
 mod results;
@@ -22,7 +24,7 @@ use heapwright_conformance::{Check, Filter};
 
 pub(crate) use self::args::ConformanceArgs;
 use self::known_gaps::KnownGaps;
-use self::process::WorkerProcesses;
+use self::process::{Limits, WorkerProcesses};
 use self::report::{ConformanceReport, failure};
 use self::results::Results;
 use crate::device::DeviceChoice;
@@ -84,8 +86,11 @@ fn check(
 ) -> Result<ConformanceReport, Failed> {
     let (checks, known_gaps) = selected(args)?;
     let name = &choice.name;
-    let limit = Duration::from_secs(args.check_timeout.into());
-    let mut processes = WorkerProcesses::new(name, verbosity, limit).map_err(|error| {
+    let limits = Limits {
+        time: Duration::from_secs(args.check_timeout.into()),
+        memory: args.check_memory.unwrap_or_else(memory::half_of_the_machine),
+    };
+    let mut processes = WorkerProcesses::new(name, verbosity, limits).map_err(|error| {
         Failed::failure(format_args!("cannot determine the path of this program: {error}"))
     })?;
     let bar = output.progress(!args.json, name, u64::try_from(checks.len()).unwrap_or(u64::MAX));

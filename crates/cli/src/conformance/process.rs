@@ -1,16 +1,17 @@
-//! The parent's side of a process that runs checks: starts it, reads its messages, and terminates it after the time
-//! limit.
+//! The parent's side of a process that runs checks: starts it, reads its messages, and terminates it when it exceeds the limits
+//! of time and memory.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heapwright_conformance::{Check, CheckReport};
 
 use super::isolation::{End, Processes};
+use super::memory;
 use super::worker::Message;
 
 /// Runs checks of a device in processes of this program.
@@ -18,9 +19,27 @@ use super::worker::Message;
 pub(super) struct WorkerProcesses {
     program: PathBuf,
     arguments: Vec<OsString>,
-    /// Time limit of a check.
-    limit: Duration,
+    limits: Limits,
 }
+
+/// The limits of a process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Time limit of a check.
+    pub(super) time: Duration,
+    /// Limit of the process's memory in MiB, where the system tells it.
+    pub(super) memory: u64,
+}
+
+/// A limit that a process exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exceeded {
+    Time,
+    Memory,
+}
+
+/// How often the memory of a process is looked at.
+const TICK: Duration = Duration::from_millis(50);
 
 impl WorkerProcesses {
     /// Creates a runner for the device with this name. `verbosity` is the log level of the processes.
@@ -28,11 +47,11 @@ impl WorkerProcesses {
     /// # Errors
     ///
     /// Returns an error if the path of this program cannot be determined.
-    pub(super) fn new(device: &str, verbosity: u8, limit: Duration) -> std::io::Result<Self> {
+    pub(super) fn new(device: &str, verbosity: u8, limits: Limits) -> std::io::Result<Self> {
         let mut arguments: Vec<OsString> =
             ["conformance", "--worker", "--device", device].map(OsString::from).into();
         arguments.extend((0..verbosity).map(|_| OsString::from("-v")));
-        Ok(Self { program: std::env::current_exe()?, arguments, limit })
+        Ok(Self { program: std::env::current_exe()?, arguments, limits })
     }
 
     fn start(&self, checks: &[&'static Check]) -> std::io::Result<(Child, ChildStdout)> {
@@ -61,10 +80,9 @@ impl Processes for WorkerProcesses {
             Err(error) => return End::CannotRun(format!("cannot start a process for the checks: {error}")),
         };
         let mut progress = Progress::default();
-        let is_in_time = listen(&messages(output), self.limit, |message| {
-            progress.handle(message, checks, each);
-        });
-        if !is_in_time {
+        let handle = |message| progress.handle(message, checks, each);
+        let exceeded = listen(&messages(output), self.limits, || memory::resident(&child), handle);
+        if exceeded.is_some() {
             // Fails if the process has just exited.
             let _ = child.kill();
         }
@@ -72,11 +90,16 @@ impl Processes for WorkerProcesses {
         if let Some(reason) = progress.cannot_run {
             return End::CannotRun(reason);
         }
-        let how = match status {
-            _ if !is_in_time => format!("the process exceeded the time limit of {} s", self.limit.as_secs()),
-            Ok(status) if status.success() && progress.is_done => return End::Done,
-            Ok(status) => describe(status),
-            Err(error) => format!("cannot determine the exit status of the process: {error}"),
+        let how = match (exceeded, status) {
+            (Some(Exceeded::Time), _) => {
+                format!("the process exceeded the time limit of {} s", self.limits.time.as_secs())
+            }
+            (Some(Exceeded::Memory), _) => {
+                format!("the process exceeded the memory limit of {} MiB", self.limits.memory)
+            }
+            (None, Ok(status)) if status.success() && progress.is_done => return End::Done,
+            (None, Ok(status)) => describe(status),
+            (None, Err(error)) => format!("cannot determine the exit status of the process: {error}"),
         };
         End::Broken { during: progress.running, how }
     }
@@ -123,14 +146,27 @@ fn messages(output: ChildStdout) -> Receiver<Message> {
     receiver
 }
 
-/// Calls `handle` with each message until the process closes its output. Returns false if no message arrived within the
-/// limit.
-fn listen(messages: &Receiver<Message>, limit: Duration, mut handle: impl FnMut(Message)) -> bool {
+/// Calls `handle` with each message until the process closes its output. Returns the limit that the process exceeded: no message
+/// arrived in time, or `resident` returned more memory than allowed.
+fn listen(
+    messages: &Receiver<Message>,
+    limits: Limits,
+    resident: impl Fn() -> Option<u64>,
+    mut handle: impl FnMut(Message),
+) -> Option<Exceeded> {
+    let mut last = Instant::now();
     loop {
-        match messages.recv_timeout(limit) {
-            Ok(message) => handle(message),
-            Err(RecvTimeoutError::Disconnected) => return true,
-            Err(RecvTimeoutError::Timeout) => return false,
+        match messages.recv_timeout(TICK.min(limits.time)) {
+            Ok(message) => {
+                handle(message);
+                last = Instant::now();
+            }
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) if last.elapsed() >= limits.time => return Some(Exceeded::Time),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if resident().is_some_and(|bytes| bytes >> 20 >= limits.memory) {
+            return Some(Exceeded::Memory);
         }
     }
 }

@@ -109,6 +109,7 @@ fn invalid_arguments() {
             &["conformance", "--check-timeout", "0"],
             "'--check-timeout <SECONDS>': expected a number from 1 to",
         ),
+        (&["conformance", "--check-memory", "0"], "'--check-memory <MIB>': expected a number from 1 to"),
     ] {
         let outcome = heapwright(args);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{args:?}");

@@ -33,7 +33,7 @@ pub(crate) enum Behaviour {
     /// As `Forwards`, but the device reports 0 nodes.
     ForwardsWithoutNode,
     /// As `Forwards`, but `CreateHeap` aborts the process for a size of 0, hangs for a size of 1, and aborts after a call
-    /// with an alignment of 4 MiB.
+    /// with an alignment of 4 MiB. For a size of 64 MiB, it takes memory, 1 GiB in all, and hangs.
     Breaks,
 }
 
@@ -110,6 +110,11 @@ fn source(behaviour: Behaviour) -> String {
          static HRESULT broken_heap(void *self, const heap_desc *desc, const void *riid, void **heap) {{\n\
          if (desc != 0 && desc->size == 0) abort();\n\
          while (desc != 0 && desc->size == 1) sleep(1);\n\
+         int blocks = 0;\n\
+         while (desc != 0 && desc->size == 64 << 20) {{\n\
+         void *block = blocks < 64 ? malloc(16 << 20) : 0;\n\
+         if (block != 0) memset(block, ++blocks, 16 << 20); else sleep(1);\n\
+         }}\n\
          if (desc != 0 && was_large && desc->alignment != 4 << 20) abort();\n\
          was_large |= desc != 0 && desc->alignment == 4 << 20;\n\
          return honest.function(self, desc, riid, heap);\n\

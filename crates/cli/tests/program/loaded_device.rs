@@ -48,7 +48,8 @@ fn checks_that_crash_or_hang_fail_and_the_others_run() {
     else {
         return;
     };
-    let options = ["conformance", "--json", "--check-timeout", "2", "--filter", "heap/size,heap/alignment"];
+    let filter = "heap/size-0,heap/size-one,heap/size-n,heap/size-of,heap/size-1,heap/alignment";
+    let options = ["conformance", "--json", "--check-timeout", "2", "--filter", filter];
     let check = |path: &std::path::Path| {
         let device = device(path);
         let outcome = heapwright(options.iter().copied().chain(["--device", &device]));
@@ -75,6 +76,27 @@ fn checks_that_crash_or_hang_fail_and_the_others_run() {
         ("heap/alignment-4-mib", later.as_str()),
     ];
     assert_eq!(failed, expected);
+}
+
+/// A check whose process takes too much memory fails, and the others run. The device takes 1 GiB and then hangs, so the time limit
+/// is not what ends the process.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_check_that_takes_memory_without_end_fails() {
+    let folder = Folder::new();
+    let Some(broken) = written_in_c(&folder, Behaviour::Breaks) else { return };
+    let device = device(&broken);
+    let limits = ["--check-memory", "512", "--check-timeout", "100000"];
+    let filter = ["--filter", "heap/size-64-mib,heap/size-1-mib", "--device", &device];
+    let outcome = heapwright(["conformance", "--json"].iter().chain(&limits).chain(&filter));
+    assert_eq!(outcome.code, 1);
+    let report = object(&outcome.stdout);
+    let ended = |check: &Value| (check["id"].clone(), check["result"].clone(), check["detail"].clone());
+    let checks: Vec<_> = report["checks"].as_array().unwrap().iter().map(ended).collect();
+    let taken = checks.iter().find(|check| check.0 == "heap/size-64-mib").unwrap();
+    assert_eq!(taken.1, "fail");
+    assert_eq!(taken.2, "the process exceeded the memory limit of 512 MiB");
+    assert!(checks.iter().any(|check| check.0 == "heap/size-1-mib" && check.1 == "pass"), "{checks:?}");
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn is_zero_then_dirty(
     round: u8,
 ) -> Result<(), crate::answer::Stop> {
     let mapping = ctx.map(resource).ok("a CPU-accessible buffer")?;
-    let len = usize::try_from(memory::desc(resource).Width).unwrap_or(0);
+    let len = crate::transfer::staged_size(memory::desc(resource).Width)?;
     let found = mapping.read(0, len);
     if let Some(place) = found.iter().position(|&byte| byte != 0) {
         return crate::answer::failed(format!(

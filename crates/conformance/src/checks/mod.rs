@@ -9,6 +9,7 @@ mod commands;
 mod contents;
 mod copies;
 mod device;
+mod existing_heaps;
 mod features;
 mod fences;
 mod footprints;
@@ -32,11 +33,12 @@ mod views;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 35] = [
+const TABLES: [&[Check]; 31] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
     heap::CHECKS,
+    existing_heaps::CHECKS,
     buffer::CHECKS,
     mapping::CHECKS,
     allocation_info::CHECKS,

@@ -8,7 +8,7 @@ use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
-use super::{cast, count, created, done};
+use super::{Result, cast, count, created, done};
 use crate::answer::Answer;
 use crate::desc::properties;
 
@@ -151,6 +151,16 @@ pub(crate) fn create_heap1(device: &ID3D12Device4, desc: &D3D12_HEAP_DESC) -> An
     let mut heap = None;
     // SAFETY: as in create_heap.
     created("CreateHeap1", unsafe { device.CreateHeap1(desc, None, &mut heap) }, heap)
+}
+
+/// `OpenExistingHeapFromAddress`. The caller keeps the memory for as long as the heap.
+pub(crate) fn open_existing_heap(device: &ID3D12Device, address: *const c_void) -> Answer<ID3D12Heap> {
+    let device: Result<ID3D12Device3> = cast(device);
+    let opened = device.and_then(|device| {
+        // SAFETY: the device is live. An address without memory is refused.
+        unsafe { device.OpenExistingHeapFromAddress(address) }.map_err(|error| error.code())
+    });
+    Answer::new("OpenExistingHeapFromAddress", opened)
 }
 
 /// `CreateHeap` with a null result pointer, which only validates.

@@ -103,8 +103,15 @@ unsafe fn replace_answers(methods: &Methods<Lies>) {
             |call, (desc, first, count, base_offset, layouts, row_counts, row_sizes, total)| {
                 let ask = call.original.GetCopyableFootprints;
                 ask(call.this, desc, first, count, base_offset, layouts, row_counts, row_sizes, total);
+                let count = usize::try_from(count).unwrap_or(0);
+                if call.data.refused_footprints.is_some_and(|refuses| refuses(&*desc)) {
+                    fill(layouts, count);
+                    fill(row_counts, count);
+                    fill(row_sizes, count);
+                    fill(total, 1);
+                }
                 if let (Some(lie), Some(total)) = (call.data.footprints, total.as_mut()) {
-                    let len = if layouts.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
+                    let len = if layouts.is_null() { 0 } else { count };
                     let layouts =
                         if len == 0 { &mut [] } else { std::slice::from_raw_parts_mut(layouts, len) };
                     lie(layouts, total);
@@ -369,4 +376,16 @@ unsafe fn answered(
 
 pub(crate) fn pointer<T>(value: Option<&T>) -> *const T {
     value.map_or(std::ptr::null(), std::ptr::from_ref)
+}
+
+/// Sets every byte of some values to 0xff.
+///
+/// # Safety
+///
+/// `values` is null or points to `count` writable values, for which all bytes are valid.
+unsafe fn fill<T>(values: *mut T, count: usize) {
+    if !values.is_null() {
+        // SAFETY: guaranteed by the caller.
+        unsafe { values.write_bytes(0xff, count) };
+    }
 }

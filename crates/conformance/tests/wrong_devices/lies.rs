@@ -52,6 +52,8 @@ with_honest! {
         pub(crate) newer_allocation: Option<fn(&mut D3D12_RESOURCE_ALLOCATION_INFO)> = None,
         /// Changes the arguments of `CreateHeap` so that invalid ones become valid.
         pub(crate) heap: Option<fn(&mut D3D12_HEAP_DESC)> = None,
+        /// Changes the address passed to `OpenExistingHeapFromAddress`.
+        pub(crate) existing: Option<fn(*const c_void) -> *const c_void> = None,
         /// Selects heap descriptions that are refused.
         pub(crate) refused_heap: Option<fn(&D3D12_HEAP_DESC) -> bool> = None,
         /// Selects resource creation calls that are refused.
@@ -97,6 +99,8 @@ with_honest! {
         pub(crate) denies: Option<GUID> = None,
         /// Changes the result of `GetCopyableFootprints`.
         pub(crate) footprints: Option<fn(&mut [D3D12_PLACED_SUBRESOURCE_FOOTPRINT], &mut u64)> = None,
+        /// Selects descriptions whose footprints `GetCopyableFootprints` refuses: every byte that it writes is 0xff.
+        pub(crate) refused_footprints: Option<fn(&D3D12_RESOURCE_DESC) -> bool> = None,
         /// Changes the offsets and the length of `CopyBufferRegion`.
         pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)> = None,
         /// What is wrong for the resources that the function selects.

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use heapwright_conformance::{Filter, Options, Outcome, Report, Target, run};
+use heapwright_d3d12::D3D12_RESOURCE_DESC;
 use heapwright_runtime::{HostProfile, Instance};
 
 use crate::lies::{HONEST, Lies};
@@ -112,6 +113,21 @@ fn every_wrong_device_is_caught() {
     std::thread::scope(|scope| drop([(); 8].map(|()| scope.spawn(catch))));
     let missed = missed.into_inner().expect("no panics");
     assert!(missed.is_empty(), "{} not caught:\n{}", missed.len(), missed.join("\n"));
+}
+
+/// vkd3d-proton refuses the footprints of a description that asks for tight alignment and states the alignment that `GetDesc`
+/// returned. Footprints do not depend on alignment, so the checks do not depend on the answer.
+#[test]
+fn footprints_are_asked_for_without_an_alignment() {
+    let refused: fn(&D3D12_RESOURCE_DESC) -> bool = |desc| desc.Alignment != 0;
+    let lies = Lies { refused_footprints: Some(refused), ..HONEST };
+    let discrete = HostProfile::find("discrete").expect("a profile of that name");
+    for filter in ["copies/", "tight/", "aliasing/g-"] {
+        let report = run_with(discrete, lies, filter);
+        let failed: Vec<_> = report.failed().map(|check| (check.check.id, &check.detail)).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        assert!(report.checks.iter().any(|check| check.outcome == Outcome::Passed), "{filter}");
+    }
 }
 
 #[test]

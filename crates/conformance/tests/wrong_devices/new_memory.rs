@@ -44,6 +44,12 @@ unsafe fn replace_heaps(methods: &Methods<Lies>) {
                 (call.original.CreateHeap1)(call.this, pointer(changed.as_ref()), session, iid, out);
             made(call.data, hresult, out)
         });
+        let three = methods.of::<ID3D12Device3>();
+        three.replace(method!(OpenExistingHeapFromAddress), |call, (address, iid, out)| {
+            let address = call.data.existing.map_or(address, |lie| lie(address));
+            let hresult = (call.original.OpenExistingHeapFromAddress)(call.this, address, iid, out);
+            made(call.data, hresult, out)
+        });
     }
 }
 

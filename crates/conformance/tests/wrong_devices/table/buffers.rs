@@ -31,6 +31,11 @@ wrong_devices! {
             *offset %= heap.SizeInBytes;
         }
     } => "buffer/placed-beyond-the-end-refused", "buffer/placed-overflowing-refused";
+    "GetDesc answers a width of 16 EiB": desc = |desc| {
+        if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+            desc.Width = u64::MAX;
+        }
+    } => "heap/new-upload-heap-is-zero";
     "a buffer's Height is not looked at": buffer = |desc| desc.Height = 1 => "buffer/height-refused";
     "a buffer's Layout is not looked at": buffer = |desc| desc.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR
         => "buffer/layout-refused";

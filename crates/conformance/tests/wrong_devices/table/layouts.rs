@@ -16,6 +16,16 @@ wrong_devices! {
         let first = layouts.first().map_or(0, |layout| layout.Offset);
         layouts.iter_mut().for_each(|layout| layout.Offset -= first);
     } => "footprints/base-offset";
+    "GetCopyableFootprints answers all ones": refused_footprints = |_| true
+        => "copies/line-whole", "copies/volume-whole", "aliasing/i-2-valid-is-read", "footprints/total";
+    "a footprint has 2^31 rows of texels":
+        footprints = |layouts, _| layouts.iter_mut().for_each(|layout| layout.Footprint.Depth = 1 << 31)
+        => "copies/volume-whole";
+    "a footprint ends beyond the total":
+        footprints = |layouts, _| layouts.iter_mut().for_each(|layout| layout.Footprint.RowPitch = 1 << 31)
+        => "copies/volume-whole";
+    "the footprints take 16 EiB": footprints = |_, total| *total = u64::MAX - 1
+        => "copies/line-whole", "copies/volume-whole";
     "GetResourceTiling answers one tile more": tile_count = |count| count + 1
         => "tiles/buffer-tiling", "tiles/texture-tiling", "tiles/texture-tiling-with-mips";
     "every mapping is to tile 0 of the heap": tile_offset = |_| 0 => "tiles/mapping-is-where-it-says";

@@ -3,6 +3,7 @@
 mod allocation_info;
 mod buffers;
 mod commands;
+mod existing_heaps;
 mod features;
 mod heap_properties;
 mod heaps;
@@ -104,6 +105,7 @@ const TABLES: [&[WrongDevice]; 18] = [
     allocation_info::WRONG,
     features::WRONG,
     heaps::WRONG,
+    existing_heaps::WRONG,
     heap_properties::WRONG,
     buffers::WRONG,
     mapping::WRONG,
