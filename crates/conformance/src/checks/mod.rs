@@ -33,7 +33,7 @@ mod views;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 31] = [
+const TABLES: [&[Check]; 36] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,

@@ -100,7 +100,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 18] = [
+const TABLES: [&[WrongDevice]; 19] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
