@@ -192,9 +192,9 @@ impl ConformanceReport {
             .any(|check| check.result == CheckResult::Fail || check.is_known_gap_that(CheckResult::Pass))
     }
 
-    /// Returns the summary: the table of areas and the skipped checks, by reason or one by one. Failures have been
-    /// printed before.
-    pub(super) fn for_people(&self, lists_skipped: bool) -> String {
+    /// Returns the summary: the table of areas, the checks that differ and the skipped checks. `lists_all` adds how each differs, and lists
+    /// each skipped check instead of the reasons. Failures have been printed before.
+    pub(super) fn for_people(&self, lists_all: bool) -> String {
         let mut text = String::new();
         let mut line = |line: fmt::Arguments<'_>| text.extend([&*line.to_string(), "\n"]);
         let ended = |result| self.checks.iter().filter(move |check| check.result == result);
@@ -220,18 +220,18 @@ impl ConformanceReport {
             line(format_args!(""));
         }
         for check in ended(CheckResult::Differ) {
-            let who = check.differs.unwrap_or_default();
-            line(format_args!(
-                "differs {}: {} [{}: {} differing: {who}]",
-                check.id, check.detail, check.spec, check.rule
-            ));
+            let CheckLine { id, detail, spec, rule, .. } = check;
+            match check.differs.filter(|_| lists_all) {
+                Some(who) => line(format_args!("differs {id}: {detail} [{spec}: {rule} differing: {who}]")),
+                None => line(format_args!("differs {id}")),
+            }
         }
-        if lists_skipped || self.all.skipped > 0 {
+        if lists_all || self.all.skipped > 0 {
             line(format_args!(""));
         }
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         for check in ended(CheckResult::Skip) {
-            if lists_skipped {
+            if lists_all {
                 line(format_args!("skipped {}: {}", check.id, check.detail));
             } else {
                 *reasons.entry(&check.detail).or_default() += 1;
@@ -352,7 +352,8 @@ host:discrete: 1 passed, 1 failed, 0 known, 3 skipped, 0 differ";
         };
         let report = report(vec![other]);
         assert!(report.is_as_expected(&Class::ALL));
-        let text = plain(&report.for_people(false));
+        assert!(plain(&report.for_people(false)).contains("\n\ndiffers tight/flag\n\n"));
+        let text = plain(&report.for_people(true));
         let expected = "\n\ndiffers tight/flag: S_OK [TIGHT, somewhere: so it is. differing: Windows, which takes it]\n\n";
         assert!(text.contains(expected), "{text}");
         assert!(text.ends_with("host:discrete: 0 passed, 0 failed, 0 known, 0 skipped, 1 differ"), "{text}");

@@ -34,6 +34,7 @@ fn changes_since_a_baseline_are_printed_and_regressions_fail() {
 | **failed** | 0 | 1 |
 | **known gaps** | 0 | 0 |
 | **skipped** | 0 | 0 |
+| **differ** | 0 | 0 |
 | heap/size-1-mib | pass | fail |
 ";
     assert_eq!(table, expected);
