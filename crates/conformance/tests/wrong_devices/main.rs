@@ -124,7 +124,11 @@ fn footprints_are_asked_for_without_an_alignment() {
     let discrete = HostProfile::find("discrete").expect("a profile of that name");
     for filter in ["copies/", "tight/", "aliasing/g-"] {
         let report = run_with(discrete, lies, filter);
-        let failed: Vec<_> = report.failed().map(|check| (check.check.id, &check.detail)).collect();
+        let failed = report.failed().map(|check| (check.check.id, &check.detail));
+        // This one asks for footprints with an alignment on purpose.
+        let failed: Vec<_> = failed
+            .filter(|(id, _)| *id != "tight/explicit-alignment-of-textures-is-taken-throughout")
+            .collect();
         assert!(failed.is_empty(), "{failed:#?}");
         assert!(report.checks.iter().any(|check| check.outcome == Outcome::Passed), "{filter}");
     }

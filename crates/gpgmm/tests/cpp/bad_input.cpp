@@ -120,9 +120,9 @@ void test_bad_input(const environment &env) {
     for (const auto &wrong : wrong_textures) {
         EXPECT(allocator->CreateResource({}, wrong, D3D12_RESOURCE_STATE_COMMON, nullptr, &allocation.self) == E_INVALIDARG && !allocation);
     }
-    D3D12_RESOURCE_DESC palette = texture_desc(64, 64);
-    palette.Format = DXGI_FORMAT_P8;
-    EXPECT(allocator->CreateResource({}, palette, D3D12_RESOURCE_STATE_COMMON, nullptr, &allocation.self) == E_NOTIMPL && !allocation);
+    D3D12_RESOURCE_DESC bits = texture_desc(64, 64);
+    bits.Format = DXGI_FORMAT_R1_UNORM;
+    EXPECT(allocator->CreateResource({}, bits, D3D12_RESOURCE_STATE_COMMON, nullptr, &allocation.self) == E_NOTIMPL && !allocation);
     heap_desc = {};
     heap_desc.Alignment = 3;
     EXPECT(CreateResidencyHeap(heap_desc, nullptr, static_cast<ID3D12Pageable *>(nullptr), nullptr) == E_INVALIDARG);
