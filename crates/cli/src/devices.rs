@@ -165,7 +165,8 @@ fn table(reports: &[DeviceReport]) -> String {
             yes(report.gpu_upload_heaps),
             budget(report.local),
             budget(report.non_local),
-            format!("{}{}", Visible(&report.description), if report.default { " (default)" } else { "" }),
+            // All of it is among the details of the device.
+            Visible(&report.description).shortened(54),
         ]
     });
     let columns = [
@@ -177,7 +178,9 @@ fn table(reports: &[DeviceReport]) -> String {
         Column::number("\nnon-local").after(1),
         Column::text("\ndescription"),
     ];
-    table::render(&columns, rows)
+    let default = reports.iter().find(|report| report.default);
+    let default = default.map_or(String::new(), |report| format!("\n\ndefault: {}", Visible(&report.device)));
+    table::render(&columns, rows) + &default
 }
 
 /// Returns the error of a device whose properties cannot be queried.

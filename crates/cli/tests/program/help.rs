@@ -113,10 +113,11 @@ fn devices_are_listed_as_json() {
 #[test]
 fn devices_are_listed_as_text() {
     let stdout = heapwright(["devices"]).ok();
-    // Two lines of headings, and a row for each.
-    assert!(stdout.lines().nth(2).unwrap().ends_with(" (default)"), "{stdout}");
+    // Two lines of headings, a row for each, and the default.
+    assert!(stdout.lines().nth(2).unwrap().starts_with("host:discrete  "), "{stdout}");
+    assert!(stdout.ends_with("\n\ndefault: host:discrete\n"), "{stdout}");
     let devices = heapwright(["devices", "--json"]).ok().lines().count();
-    assert_eq!(stdout.lines().count(), 2 + devices, "{stdout}");
+    assert_eq!(stdout.lines().count(), 2 + devices + 2, "{stdout}");
     let details = heapwright(["devices", "--device", "host"]).ok();
     assert!(details.starts_with("host:discrete  (default)\n"), "{details}");
     for line in stdout.lines() {
