@@ -25,6 +25,12 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "PAGE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Serve the page of a session that is still recorded, on this machine alone; the page follows the file, until Ctrl-C
+    ///
+    /// Prints the address, which nobody else can guess. Nothing but the page is served.
+    #[arg(long, conflicts_with_all = ["output", "json"])]
+    pub(crate) follow: bool,
+
     /// Print the summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,10 +2,12 @@
 //!
 //! - [`args`]: the arguments.
 //! - [`source`]: the input, what it contains, and the path of its page.
+//! - [`follow`]: the page of a session that is still recorded.
 //! - [`placements`]: heaps and placements for files without them.
 //! - [`summary`]: what is printed.
 
 mod args;
+mod follow;
 mod placements;
 mod source;
 mod summary;
@@ -36,6 +38,9 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Failed
         output.result(&JSON_SCHEMA.trim_end())?;
         return Ok(Exit::Success);
     };
+    if args.follow {
+        return follow::follow(path, output);
+    }
     let content = source::open(path)?;
     // The page is opened first because reading may take long.
     let page = source::open_page(path, args.output.as_deref())?;
@@ -45,7 +50,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Failed
         Content::Dump(library, input) => of_report(&read_dump(path, library, input)?, page)?,
         Content::Session(reader) => {
             let session = Session::read(path, *reader)?;
-            page.write(|file| session.write(file))?;
+            page.write(|file| session.write(false, file))?;
             session.warn(path, output);
             let Session { name, placements, history, .. } = &session;
             let mut summary = Summary::new(page_path, name.clone(), placements, history);
@@ -129,12 +134,13 @@ impl Session {
         Ok(Self { history: replayed.history, failures: replayed.failures, placements, ..session })
     }
 
-    fn write(&self, file: &mut impl io::Write) -> io::Result<()> {
+    fn write(&self, is_followed: bool, file: &mut impl io::Write) -> io::Result<()> {
         let title = SessionTitle {
             name: &self.name,
             format: &self.format,
             placements: &self.placements,
             is_truncated: self.truncated_at.is_some(),
+            is_followed,
             facts: &[],
         };
         write_session_html(&title, &self.history, file)

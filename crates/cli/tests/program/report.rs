@@ -1,5 +1,8 @@
 //! `heapwright report`: the page, the summary and errors.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+
 use heapwright_report::{JSON_SCHEMA, write_html};
 use heapwright_trace::session::{Action, Heap, HeapType};
 use serde_json::Value;
@@ -73,6 +76,54 @@ fn refused(json: impl AsRef<[u8]>, expected: &str) {
     assert_eq!(outcome.one_error(2), format!("{path}: {expected}"));
     assert_eq!(outcome.stdout, "");
     assert!(!folder.path().join("r.html").exists());
+}
+
+/// Asks the address for the path, as a browser does, and returns what it answers with.
+fn get(address: &str, path: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    BufReader::new(stream)
+}
+
+fn answer(address: &str, path: &str) -> String {
+    let mut answer = String::new();
+    get(address, path).read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_page_follows_a_session_that_grows() {
+    let folder = Folder::new();
+    let grown =
+        session_at([(1, heap(1, 1 << 20, HeapType::Default)), (2, heap(2, 2 << 20, HeapType::Default))]);
+    let path = folder.file("s.hws", session_at([(1, heap(1, 1 << 20, HeapType::Default))]));
+    let following = Following::start(&path);
+    let (address, token) = following.address.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    assert!(address.starts_with("127.0.0.1:") && token.len() == 33, "{}", following.address);
+
+    for elsewhere in ["/", "/0/", "/events", &format!("/{token}x"), "/s.hws"] {
+        assert!(answer(address, elsewhere).starts_with("HTTP/1.1 404"), "{elsewhere}");
+    }
+    let page = answer(address, &format!("/{token}"));
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("data-follow"), "{page:.500}");
+
+    // Whether the session grows before or after the page asks, the page is told.
+    folder.file("s.hws", &grown);
+    let mut events = get(address, &format!("/{token}events")).lines();
+    assert!(events.any(|line| line.unwrap() == "data: grown"));
+    assert_ne!(answer(address, &format!("/{token}")), page);
+    folder.file("s.hws", session_at([]));
+    assert!(events.any(|line| line.unwrap() == "data: grown"));
+}
+
+#[test]
+fn only_the_file_of_a_session_is_followed() {
+    let folder = Folder::new();
+    let report = file(&folder, "r.json");
+    let expected = format!("{report}: --follow needs a session (.hws)");
+    assert_eq!(heapwright(["report", "--follow", &report]).one_error(2), expected);
+    assert_eq!(heapwright(["report", "--follow", "-"]).code, 2);
+    assert_eq!(heapwright(["report", "--follow", "--json", &report]).code, 2);
 }
 
 const EXPECTED: &str = "a session, a capture of GPGMM, a CSV trace, a memory snapshot of PyTorch, an allocator's report, or a dump of \

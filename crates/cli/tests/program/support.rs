@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use heapwright::report::{
     AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, PoolReport,
@@ -173,5 +173,28 @@ impl Folder {
     /// Writes a trace with these rows after the header and returns its path.
     pub(crate) fn trace(&self, name: &str, rows: &str) -> String {
         self.file(name, format!("time_us,event,id,size_bytes\n{rows}"))
+    }
+}
+
+/// `heapwright report --follow` until the end of the test.
+pub(crate) struct Following {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Following {
+    pub(crate) fn start(session: &str) -> Self {
+        let mut command = command();
+        let mut child = command.args(["report", "--follow", session]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Self { child, address: address.trim_end().to_owned() }
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }

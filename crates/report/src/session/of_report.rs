@@ -30,6 +30,7 @@ pub fn write_html(report: &AllocatorReport, writer: impl Write) -> io::Result<()
         format: "allocator's report",
         placements: &PlacementSource::Report { device: device_facts(report) },
         is_truncated: false,
+        is_followed: false,
         facts: &facts(report),
     };
     write_session_html(&title, &history_of(report), writer)

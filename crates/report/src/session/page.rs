@@ -38,7 +38,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// SHA-256 hash of the script in base64. The page's Content-Security-Policy allows only this script, and no external resources.
-const SCRIPT_HASH: &str = "XPKUF/p8fue2IShopFNb+uHNBjA1n1ctvzN2ntNgQOI=";
+const SCRIPT_HASH: &str = "AQ12268XRcUG/v3BVgsS/M96vrh6pbz1wyXAIxKdVt8=";
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]
@@ -51,6 +51,8 @@ pub struct SessionTitle<'a> {
     pub placements: &'a PlacementSource,
     /// Whether a crash has truncated the file.
     pub is_truncated: bool,
+    /// Whether the session is still recorded. The page is loaded again on each event of the address `events` beside it.
+    pub is_followed: bool,
     /// What is shown above the heaps, in place of the peaks over time.
     pub facts: &'a [Fact],
 }
@@ -81,13 +83,15 @@ pub fn write_session_html(
 ) -> io::Result<()> {
     let page = &mut writer;
     let name = HtmlText(title.name);
+    let (follow, connect) =
+        if title.is_followed { (" data-follow", "; connect-src 'self'") } else { ("", "") };
     writeln!(
         page,
         r#"<!DOCTYPE html>
-<html lang="en">
+<html lang="en"{follow}>
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'{connect}">
 <meta name="generator" content="heapwright">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
@@ -146,7 +150,9 @@ impl fmt::Display for Origin<'_> {
             (false, true) => f.write_str(" Residency was not recorded.")?,
             (false, false) => {}
         }
-        if title.is_truncated {
+        if title.is_followed {
+            f.write_str(" The page follows the session while it is recorded.")?;
+        } else if title.is_truncated {
             f.write_str(
                 " The session has no end, as after a crash; it is shown up to its last complete block.",
             )?;

@@ -286,7 +286,14 @@ fn sizes_beyond_64_bits_do_not_overflow() {
 #[track_caller]
 fn page_of(name: &str, history: &SessionHistory) -> (String, html::Page) {
     let placements = PlacementSource::Replayed { device: "<b>GPU</b>".to_owned() };
-    let title = SessionTitle { name, format: "CSV", placements: &placements, is_truncated: true, facts: &[] };
+    let title = SessionTitle {
+        name,
+        format: "CSV",
+        placements: &placements,
+        is_truncated: true,
+        is_followed: false,
+        facts: &[],
+    };
     let mut page = Vec::new();
     write_session_html(&title, history, &mut page).unwrap();
     let text = String::from_utf8(page).unwrap();
@@ -399,7 +406,7 @@ proptest! {
         prop_assert!((0.0..=1.0).contains(&history.end_fragmentation));
         prop_assert_eq!(history.scattered.len(), history.times_us.len());
         let mut page = Vec::new();
-        let title = SessionTitle { name: "any", format: "session", placements: &PlacementSource::Recorded, is_truncated: false, facts: &[] };
+        let title = SessionTitle { name: "any", format: "session", placements: &PlacementSource::Recorded, is_truncated: false, is_followed: false, facts: &[] };
         write_session_html(&title, &history, &mut page).unwrap();
     }
 }

@@ -59,7 +59,11 @@ impl Browser {
     }
 
     pub(super) fn open(&self, page: &Path) {
-        self.command("url", &json!({ "url": format!("file://{}", page.display()) }));
+        self.open_address(&format!("file://{}", page.display()));
+    }
+
+    pub(super) fn open_address(&self, address: &str) {
+        self.command("url", &json!({ "url": address }));
     }
 
     /// Runs a script and returns its result.

@@ -15,7 +15,7 @@ use heapwright_trace::session::{
 use serde_json::{Value, json};
 
 use self::driver::Browser;
-use crate::support::{Folder, heapwright, report_json, repository};
+use crate::support::{Folder, Following, heapwright, report_json, repository};
 
 /// Writes a session with these records and its page, and opens the page.
 fn open(records: impl IntoIterator<Item = Record>) -> (Browser, Folder) {
@@ -171,6 +171,7 @@ fn budgets_and_evictions_are_shown() {
         format: "session",
         placements: &PlacementSource::Recorded,
         is_truncated: false,
+        is_followed: false,
         facts: &[],
     };
     let mut html = Vec::new();
@@ -220,6 +221,42 @@ fn a_session_without_events_has_a_page() {
     ready(&browser);
     let text = browser.run("return document.body.innerText");
     assert!(text.as_str().unwrap().contains("The session contains no events."), "{text}");
+    assert_eq!(browser.errors(), [Value::Null; 0]);
+}
+
+/// From a session without events to one with two; the choices stay.
+#[test]
+#[ignore = "needs chromium-driver"]
+fn the_page_follows_its_session() {
+    let folder = Folder::new();
+    let events = [allocate(1, 2, 4096, None), allocate(2, 4, 4096, None), allocate(3, 6, 4096, None)];
+    let grow = |count: usize| {
+        let mut writer = SessionWriter::new(Vec::new()).unwrap();
+        events[..count].iter().for_each(|record| writer.write(record).unwrap());
+        folder.file("s.hws", writer.finish().unwrap())
+    };
+    let following = Following::start(&grow(0));
+    let browser = Browser::start();
+    browser.open_address(&following.address);
+    ready(&browser);
+    let wait_for = |expected: &str| {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let text = browser.run("return document.body.innerText");
+            if text.as_str().unwrap().contains(expected) {
+                return;
+            }
+            assert!(Instant::now() < end, "no {expected}: {text}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    wait_for("The session contains no events.");
+    grow(2);
+    wait_for("event 2 of 2");
+    choose(&browser, "list-order", "longest");
+    grow(3);
+    wait_for("event 3 of 3");
+    assert_eq!(browser.run("return document.getElementById('list-order').value"), "longest");
     assert_eq!(browser.errors(), [Value::Null; 0]);
 }
 

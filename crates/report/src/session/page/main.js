@@ -51,6 +51,27 @@ const tiles = (peak, show) => {
   }
 };
 
+// A page that follows its session is loaded again when the session has grown, and keeps what was chosen.
+const CHOICES = ['stack-by', 'axis', 'group-by', 'group-show', 'heap-order', 'colours', 'list-order'];
+const isFollowing = document.documentElement.dataset.follow !== undefined;
+const follow = (state, choose) => {
+  const last = counts.moments - 1;
+  const kept = JSON.parse(sessionStorage.getItem(location.pathname) || 'null');
+  for (const [id, value] of Object.entries((kept && kept.values) || {})) {
+    // What the session has had, it may no longer have.
+    if (![...byId(id).options].some((option) => option.value === value)) continue;
+    byId(id).value = value;
+    byId(id).dispatchEvent(new Event('change'));
+  }
+  // Who looks at the end stays there.
+  choose(!kept || kept.isAtEnd ? last : Math.min(kept.moment, last));
+  new EventSource('events').addEventListener('message', () => {
+    const values = Object.fromEntries(CHOICES.map((id) => [id, byId(id).value]));
+    sessionStorage.setItem(location.pathname, JSON.stringify({ values, moment: state.moment, isAtEnd: state.moment === last }));
+    location.reload();
+  });
+};
+
 const start = () => {
   readColours();
   const peak = peakOf(used);
@@ -134,6 +155,7 @@ const start = () => {
     document.body.classList.add('single');
     for (const option of document.querySelectorAll('#group-show option:not(:first-child), #list-order option:not(:first-child), #colours option:is([value=lifetime], [value=age])')) option.remove();
   }
+  if (isFollowing) follow(state, choose);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   let resizing = 0;
   window.addEventListener('resize', () => {
@@ -145,6 +167,7 @@ const start = () => {
 if (counts.moments === 0) {
   for (const section of document.querySelectorAll('section')) section.hidden = true;
   byId('tiles').replaceWith(make('p', 'The session contains no events.'));
+  if (isFollowing) new EventSource('events').addEventListener('message', () => location.reload());
 } else {
   start();
 }
