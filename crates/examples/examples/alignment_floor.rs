@@ -61,7 +61,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         ("constant buffers", BufferUses::CONSTANT_BUFFER),
     ] {
         let allocation = ResourceAllocationDesc { uses, ..ResourceAllocationDesc::new(HeapType::Default) };
-        let buffer = allocator.create(&allocation, &ResourceDesc::new(&buffer_desc(ByteSize::new(1000))))?;
+        let buffer = allocator.create(&allocation, ResourceDesc::new(&buffer_desc(ByteSize::new(1000))))?;
         // SAFETY: a live COM object.
         let address = unsafe { buffer.resource().GetGPUVirtualAddress() }.0;
         println!("for {what}: at offset {} of its heap", buffer.offset());

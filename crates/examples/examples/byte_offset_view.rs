@@ -78,7 +78,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     for (index, (count, stride)) in PARTS.into_iter().enumerate() {
         let desc = buffer_desc(ByteSize::new(count * u64::from(stride)));
         let mut part =
-            allocator.create(&allocation, &ResourceDesc::in_state(&desc, D3D12_RESOURCE_STATE_COMMON))?;
+            allocator.create(&allocation, ResourceDesc::in_state(&desc, D3D12_RESOURCE_STATE_COMMON))?;
         part.map()?.write(0, &vec![u8::try_from(index)?; usize::try_from(desc.Width)?])?;
         let range = D3D12_BUFFER_SRV_BYTE_OFFSET {
             Offset: part.offset_from_resource().get(),
@@ -91,7 +91,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         // SAFETY: live COM objects, a description of the size that its dimension says, and a handle of the heap above.
         unsafe { device.TryCreateShaderResourceView(part.resource().as_raw(), view.as_desc(), handle) }
             .ok()?;
-        let by_elements = if range.Offset % u64::from(stride) == 0 { "also" } else { "not" };
+        let by_elements = if range.Offset.is_multiple_of(u64::from(stride)) { "also" } else { "not" };
         println!(
             "{count} structures of {stride} bytes at {}, {by_elements} by whole elements",
             part.offset_from_resource()

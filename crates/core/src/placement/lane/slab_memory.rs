@@ -117,7 +117,7 @@ impl<H: Clone> Lane<H> {
         };
         let mut numbers = self.with_free_slots();
         numbers.retain(|&number| self.slabs.as_ref().is_some_and(|slabs| is_cut(slabs, number)));
-        numbers.into_iter().fold(false, |any, number| self.cut_free_slots(number, heaps).is_some() || any)
+        numbers.into_iter().filter(|&number| self.cut_free_slots(number, heaps).is_some()).count() > 0
     }
 
     /// Returns the slabs with a free slot, except closed ones. O(n) for n of them.

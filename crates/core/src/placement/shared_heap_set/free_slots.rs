@@ -31,10 +31,14 @@ impl<H: Clone> SharedHeapSet<H> {
     ) -> Option<SharedPlaced<H>> {
         let mut lanes: Vec<_> = self.used_lanes().map(|lane| lock(&lane.0)).collect();
         let mut heaps = self.lock_heaps();
-        let mut is_changed = lanes.iter_mut().fold(false, |any, lane| lane.give_up_empty(&mut heaps) || any);
+        let mut is_changed = false;
+        for lane in &mut lanes {
+            is_changed |= lane.give_up_empty(&mut heaps);
+        }
         if may_make_room(&lanes, &heaps, size) {
-            is_changed |=
-                lanes.iter_mut().fold(false, |any, lane| lane.give_up_slots_of_cut(&mut heaps) || any);
+            for lane in &mut lanes {
+                is_changed |= lane.give_up_slots_of_cut(&mut heaps);
+            }
         }
         if is_changed {
             let found = heaps.find_anywhere(HeapChoice::Shared, size, alignment).ok()?;
