@@ -6,6 +6,7 @@ use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
 
 #[test]
+#[allow(clippy::needless_borrows_for_generic_args, reason = "what is tested")]
 fn descriptions_are_taken_by_value_and_by_reference() {
     let allocator = usual(&any_device());
     let desc = buffer_desc(ByteSize::from_kib(4));

@@ -71,7 +71,7 @@ fn run(
             Place::Shared => (&allocator, Default::default()),
             Place::Own => (&allocator, own),
             Place::Nested => (&nested, Default::default()),
-            Place::Both if number % 2 == 0 => (&allocator, Default::default()),
+            Place::Both if number.is_multiple_of(2) => (&allocator, Default::default()),
             Place::Both => (&nested, Default::default()),
             Place::Pool => (&allocator, in_pool(&pool)),
             Place::OwnInPool => (&allocator, ResourceAllocationDesc { pool: Some(&pool), ..own }),
@@ -153,7 +153,7 @@ fn held_in_frames(policy: EmptyHeapPolicy, seed: u64) -> u64 {
                 live.push(local(&allocator, (64 + next(4_000)) * KIB));
             } else {
                 let place = next(live.len() as u64);
-                drop(live.swap_remove(place as usize));
+                drop(live.swap_remove(usize::try_from(place).expect("an index")));
             }
             held += allocator.reserved().get() / KIB;
         }

@@ -67,8 +67,7 @@ impl World {
     }
 
     pub(crate) fn of_sdk(sdk: SdkVersion, profile: &str, barriers: BarrierModel) -> Self {
-        let options =
-            DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), sdk, ..DeviceOptions::default() };
+        let options = DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), sdk };
         let gpu = OwnGpu::open(profile, options);
         let device = gpu.device.clone();
         let watch: &'static Watch = Box::leak(Box::default());

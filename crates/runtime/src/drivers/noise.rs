@@ -255,7 +255,7 @@ mod tests {
         let mut memory = driver.gpu_memory().expect("a queue's memory");
         let start = heap.gpu_virtual_address().get();
         let parts: &[Range<u64>] = &[0..3, 3..4096, 4096..4105, 4105..10_000];
-        let whole: &[Range<u64>] = &[0..10_000];
+        let whole = std::slice::from_ref(&(0..10_000));
         let [parts, whole] = [parts, whole].map(|ranges| {
             memory.scramble(start, 10_000, 7);
             let read = ranges.iter().flat_map(|range| {

@@ -114,7 +114,7 @@ fn video_has_the_documented_sizes() {
         assert_eq!(row.size_alignment(), alignment, "{}", row.name);
         let blocks = 64 / (row.block_width * row.block_height);
         let plane =
-            |plane: &FormatPlane| blocks * plane.block_bytes >> (plane.subsample_x + plane.subsample_y);
+            |plane: &FormatPlane| (blocks * plane.block_bytes) >> (plane.subsample_x + plane.subsample_y);
         assert_eq!(row.planes.iter().map(plane).sum::<u32>(), bytes, "{}", row.name);
     }
 }
