@@ -28,8 +28,7 @@ const POLICIES: [EmptyHeapPolicy; 5] = [
     EmptyHeapPolicy::SegmentedPool,
     EmptyHeapPolicy::FixedPool,
 ];
-const KINDS: [Kind; 6] =
-    [Kind::Shared, Kind::Shared, Kind::Held, Kind::Own, Kind::Preferred, Kind::Part];
+const KINDS: [Kind; 6] = [Kind::Shared, Kind::Shared, Kind::Held, Kind::Own, Kind::Preferred, Kind::Part];
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Unstructured::new(bytes);

@@ -1,7 +1,7 @@
 //! Items of the Agility SDKs 1.618 and 1.619 that the metadata lacks: two features, byte-offset views and query heaps with flags.
 //!
 //! The declarations follow d3d12.h of DirectX-Headers v1.619. The views are documented in DirectX-Specs, *D3D12 Revised Create Views*, and
-//! query heaps in *D3D12 CPU Timeline Query Resolution*; `ID3D12Device15` is in [`trim`](crate::trim). Remove what the metadata includes.
+//! query heaps in *D3D12 CPU Timeline Query Resolution*; `ID3D12Device15` is in [`trim`]. Remove what the metadata includes.
 #![expect(
     missing_docs,
     non_camel_case_types,

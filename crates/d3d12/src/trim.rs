@@ -57,7 +57,7 @@ pub struct D3D12_REGISTER_TRIM_NOTIFICATION {
 
 /// The device interface of Agility SDK 1.619.
 ///
-/// What the methods do beyond trim notifications is in [`sdk_619`](crate::sdk_619).
+/// What the methods do beyond trim notifications is in [`sdk_619`].
 #[interface("76cff76f-1e9b-4450-8cdc-34f1af788e5b")]
 pub unsafe trait ID3D12Device15: ID3D12Device14 {
     /// Registers a callback for trim notifications.

@@ -25,7 +25,7 @@ pub enum Format {
     Csv,
     /// A [capture](crate::gpgmm) of GPGMM: Chrome trace events as JSON.
     Capture,
-    /// A binary [session].
+    /// A binary [session](crate::session).
     Session,
     /// A [memory snapshot](crate::snapshot) of PyTorch.
     Snapshot,

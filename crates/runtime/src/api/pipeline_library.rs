@@ -1,6 +1,6 @@
 //! `ID3D12PipelineLibrary1`: names of pipeline states, which a program keeps for its next run.
 //!
-//! Pipeline states are [inert](super::inert), so a library stores their names and no code. Loading a state creates one from its
+//! Pipeline states are inert (`super::inert`), so a library stores their names and no code. Loading a state creates one from its
 //! description.
 
 use std::collections::BTreeSet;
