@@ -257,8 +257,10 @@ impl ResidencyHeap {
     ///
     /// Invalid argument for any other number, or without a manager.
     pub fn set_residency_priority(&self, priority: D3D12_RESIDENCY_PRIORITY) -> Result<(), Error> {
+        let (manager, _) = self.require_manager()?;
         let mut set = self.set_by_users();
-        self.apply_priority(priority)?;
+        let args = || format!("{},\"Priority\":{priority}", self.recorded_args());
+        manager.traced("ResidencyHeap.SetResidencyPriority", args, || self.apply_priority(priority))?;
         set.has_priority = true;
         Ok(())
     }
@@ -271,12 +273,9 @@ impl ResidencyHeap {
                 format!("{priority:#x} is not a D3D12_RESIDENCY_PRIORITY value"),
             )
         })?;
-        let args = || format!("{},\"Priority\":{priority}", self.recorded_args());
-        manager.traced("ResidencyHeap.SetResidencyPriority", args, || {
-            manager.books.set_level(id, level)?;
-            manager.device.set_priority(self.pageable(), priority);
-            Ok(())
-        })
+        manager.books.set_level(id, level)?;
+        manager.device.set_priority(self.pageable(), priority);
+        Ok(())
     }
 
     /// Sets the name of the heap and of its object: `SetDebugName`.
