@@ -1075,20 +1075,6 @@ pub struct D3D12_FEATURE_DATA_D3D12_OPTIONS18 {
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_FEATURE_DATA_D3D12_OPTIONS19 {
-    pub MismatchingOutputDimensionsSupported: windows_core::BOOL,
-    pub SupportedSampleCountsWithNoOutputs: u32,
-    pub PointSamplingAddressesNeverRoundUp: windows_core::BOOL,
-    pub RasterizerDesc2Supported: windows_core::BOOL,
-    pub NarrowQuadrilateralLinesSupported: windows_core::BOOL,
-    pub AnisoFilterWithPointMipSupported: windows_core::BOOL,
-    pub MaxSamplerDescriptorHeapSize: u32,
-    pub MaxSamplerDescriptorHeapSizeWithStaticSamplers: u32,
-    pub MaxViewDescriptorHeapSize: u32,
-    pub ComputeOnlyCustomHeapSupported: windows_core::BOOL,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_D3D12_OPTIONS2 {
     pub DepthBoundsTestSupported: windows_core::BOOL,
     pub ProgrammableSamplePositionsTier: D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER,
@@ -1158,18 +1144,6 @@ pub struct D3D12_FEATURE_DATA_DISPLAYABLE {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_EXISTING_HEAPS {
     pub Supported: windows_core::BOOL,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct D3D12_FEATURE_DATA_FEATURE_LEVELS {
-    pub NumFeatureLevels: u32,
-    pub pFeatureLevelsRequested: *const D3D_FEATURE_LEVEL,
-    pub MaxSupportedFeatureLevel: D3D_FEATURE_LEVEL,
-}
-impl Default for D3D12_FEATURE_DATA_FEATURE_LEVELS {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
