@@ -6,7 +6,7 @@
 //! | spare | an empty heap of a suitable size that is kept, or held by a nested allocator or the parent |
 //! | permitted | a new heap that limit, budget and pool permit without releasing anything |
 //! | any | a free range that only an exhaustive search finds, including free slots of slabs |
-//! | reclaimed | the same, after unused slabs and backing buffers of these heaps returned their memory, if that may suffice |
+//! | reclaimed | the same, after unused slabs and backing buffers of these heaps, or of those of a nested allocator or the parent, returned their memory, if that may suffice |
 //! | released | a new heap for which empty heaps are released, also of other allocators of the process, or beyond the budget; if it is refused, the smallest possible one |
 //! | reopened | the same, after heaps that a defragmentation is emptying were reopened |
 //! | largest | an empty heap of any sufficient size |
@@ -188,12 +188,32 @@ impl<'a> HeapRequest<'a> {
             Sharing::Own => heap.is_empty && heap.heap >= shortage.sizes.least,
             Sharing::Unmanaged => false,
         };
-        if !self.kinds.reclaim(self.heaps, serves) {
+        if self.kinds.reclaim(self.heaps, serves) {
+            shortage.is_reclaimed = true;
+            shortage.limits = self.heaps.limits(self.constraints);
+            if let Some(range) = self.found_again(shortage)? {
+                return Ok(Some(range));
+            }
+        }
+        self.reclaimed_from_siblings(shortage.sizes.least)
+    }
+
+    /// Takes a heap of an allocator that is nested with this one, in which only unused slabs and backing buffers are.
+    fn reclaimed_from_siblings(&self, least: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
+        if !self.may_be_held() {
             return Ok(None);
         }
-        shortage.is_reclaimed = true;
-        shortage.limits = self.heaps.limits(self.constraints);
-        self.found_again(shortage)
+        let serves = |heap: &VacatedHeap<ByteSize>| heap.is_empty && heap.heap >= least;
+        for sibling in self.heaps.siblings() {
+            if self.kinds.reclaim(&sibling, serves) {
+                let taken = self.spare(least, ByteSize::MAX);
+                sibling.pass(Passed::Operations);
+                if let Some(range) = taken? {
+                    return Ok(Some(range));
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn released(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {

@@ -196,7 +196,7 @@ impl TypedHeaps {
     }
 
     /// Returns the heaps of the same kind of allocators that are nested with this one.
-    fn siblings(&self) -> Vec<Arc<Self>> {
+    pub(super) fn siblings(&self) -> Vec<Arc<Self>> {
         self.nesting.as_ref().map(|(nesting, kind)| nesting.siblings(*kind, self)).unwrap_or_default()
     }
 

@@ -100,6 +100,34 @@ fn flags_and_statistics_are_each_allocators_own() {
     assert_eq!((keeps_none.reserved(), nested.reserved()), (ByteSize::ZERO, ByteSize::from_mib(1)));
 }
 
+/// An unused backing buffer does not keep a heap from a relative that may not create one.
+#[test]
+fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    let held = ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
+    for size in [1000, 4096, 30_000] {
+        for from_parent in [true, false] {
+            for flags in [within, ResourceAllocationFlags::empty()] {
+                let gpu = any_device();
+                let parent = allocator(&gpu, Default::default());
+                let child = parent.create_nested(Default::default()).expect("sound");
+                let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
+                drop(buffer(giver, &place(HeapType::Upload, within), size));
+                let reserved = giver.reserved();
+                let taken = buffer(taker, &place(HeapType::Upload, flags | held), size);
+                assert_eq!((giver.reserved(), taker.reserved()), (ByteSize::ZERO, reserved));
+                parent.audit().and_then(|()| child.audit()).expect("consistent");
+                // What is used is not taken.
+                refused(
+                    try_buffer(giver, &place(HeapType::Upload, flags | held), size),
+                    Error::is_out_of_memory,
+                );
+                drop(taken);
+            }
+        }
+    }
+}
+
 /// GPGMM counts the empty heaps that nested allocators exchange in the `FreeHeapUsage` of each, and releases them from any of them. A
 /// pool's are its own.
 #[test]
