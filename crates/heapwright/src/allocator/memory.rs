@@ -14,7 +14,7 @@ use crate::desc::{
     HEAP_GRANULARITY, PoolDesc, ResourceAllocationFlags, ResourceDesc, ResourceKind, buffer_desc,
 };
 use crate::error::Refusal;
-use crate::heaps::{PlacedRange, TypedHeaps};
+use crate::heaps::{HeapKind, PlacedRange, TypedHeaps};
 use crate::request::{
     Creation, HeapFamily, Placement, ResourceClass, ResourceRequirements, check_initial_state,
     infer_heap_type,
@@ -113,7 +113,14 @@ impl Inner {
         let allocation = &ResourceAllocationDesc { pool: hidden.as_ref().or(allocation.pool), ..allocation };
         let request = self.request(allocation, resource)?;
         let take = |request: &ResourceRequest<'_>| self.memory_in(request, resources, alignment);
-        let made = take(&request).or_else(|refusal| self.in_other_heaps(&request, refusal, take));
+        let account = match request.allocation.pool {
+            Some(pool) => pool.heaps.desc.account(),
+            None => HeapKind::account_of(&request.granted, &self.heaps.families),
+        };
+        let made = self.heaps.with_any_room(account, || {
+            let made = self.retried(|| take(&request));
+            made.or_else(|refusal| self.in_other_heaps(&request, refusal, take))
+        });
         made.map_err(|refusal| self.error_of(&request, refusal))
     }
 

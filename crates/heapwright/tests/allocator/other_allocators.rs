@@ -69,6 +69,19 @@ fn the_devices_memory_is_shared_by_all() {
 }
 
 #[test]
+fn memory_without_resources_is_taken_from_others_as_well() {
+    for resources in [ResourceKind::Buffers, ResourceKind::Any] {
+        let gpu = gpu(300 * MIB, 300 * MIB);
+        let one = with_empty_heaps(&gpu, Default::default());
+        let other = usual(&gpu);
+        let (size, alignment) = (ByteSize::from_mib(100), Alignment::new(64 * KIB).unwrap());
+        let held = [(); 2].map(|()| other.allocate_memory(&Default::default(), resources, size, alignment));
+        held.iter().for_each(|made| assert!(made.is_ok(), "{resources:?}: {made:?}"));
+        [&one, &other].into_iter().for_each(|allocator| allocator.audit().expect("consistent"));
+    }
+}
+
+#[test]
 fn unused_buffers_of_others_count_as_well() {
     let gpu = gpu(128 * MIB, 128 * MIB);
     let one = allocator(&gpu, keeping_empty_heaps(Default::default()));
