@@ -13,7 +13,7 @@ from conan.tools.files import copy
 class HeapwrightGpgmm(ConanFile):
     name = "heapwright-gpgmm"
     version = "0.1.0"
-    description = "GPGMM's C++ API for Direct3D 12 memory management, gpgmm::d3d12, implemented by heapwright"
+    description = "The C++ APIs of GPGMM and of D3D12 Memory Allocator, implemented by heapwright"
     license = "MIT OR Apache-2.0"
     url = homepage = "https://github.com/heapwright/heapwright"
     topics = ("d3d12", "directx", "gpu", "allocator")
@@ -58,15 +58,17 @@ class HeapwrightGpgmm(ConanFile):
             copy(self, licence, self.source_folder, os.path.join(self.package_folder, "licenses"))
 
     def package_info(self):
-        self.cpp_info.set_property("cmake_file_name", "gpgmm_d3d12")
-        self.cpp_info.set_property("cmake_target_name", "gpgmm_d3d12::gpgmm_d3d12")
-        self.cpp_info.set_property("pkg_config_name", "gpgmm_d3d12")
+        self.cpp_info.set_property("cmake_file_name", "heapwright")
+        self.cpp_info.set_property("cmake_target_name", "heapwright::heapwright")
+        self.cpp_info.set_property("cmake_target_aliases", ["gpgmm_d3d12::gpgmm_d3d12"])
+        self.cpp_info.set_property("pkg_config_name", "heapwright")
+        self.cpp_info.set_property("pkg_config_aliases", ["gpgmm_d3d12"])
         self.cpp_info.libs = ["gpgmm_d3d12"]
         if self.settings.os == "Linux" and not self.options.shared:
             self.cpp_info.system_libs = ["pthread", "dl", "m"]
             # Sections that are not used refer to functions that only Windows has.
             self.cpp_info.exelinkflags = self.cpp_info.sharedlinkflags = ["-Wl,--gc-sections"]
         if self.settings.os == "Windows" and self.options.shared:
-            self.cpp_info.defines = ["GPGMM_SHARED_LIBRARY"]
+            self.cpp_info.defines = ["GPGMM_SHARED_LIBRARY", "D3D12MA_IMPORTS"]
         if self.settings.os == "Windows" and not self.options.shared:
             self.cpp_info.system_libs = ["kernel32", "ntdll", "userenv", "ws2_32", "dbghelp"]

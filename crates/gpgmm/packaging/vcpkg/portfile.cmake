@@ -35,7 +35,7 @@ if(NOT VCPKG_BUILD_TYPE)
 endif()
 # vcpkg's DirectX-Headers have no .pc file, but lie beside ours. On Windows, the headers are the SDK's.
 foreach(directory IN ITEMS lib debug/lib)
-    set(file "${CURRENT_PACKAGES_DIR}/${directory}/pkgconfig/gpgmm_d3d12.pc")
+    set(file "${CURRENT_PACKAGES_DIR}/${directory}/pkgconfig/heapwright.pc")
     if(EXISTS "${file}")
         vcpkg_replace_string("${file}" "Requires: DirectX-Headers" "")
         if(NOT VCPKG_TARGET_IS_WINDOWS)

@@ -26,8 +26,10 @@ fn install_headers(prefix: &Path) {
     for entry in fs::read_dir(package().join("include")).expect("the headers") {
         install(&entry.expect("an entry").path(), prefix.join("include"));
     }
-    for entry in fs::read_dir(package().join("cmake")).expect("the CMake package") {
-        install(&entry.expect("an entry").path(), prefix.join("share/gpgmm_d3d12/cmake"));
+    for name in ["heapwright", "gpgmm_d3d12"] {
+        for entry in fs::read_dir(package().join("cmake").join(name)).expect("the CMake package") {
+            install(&entry.expect("an entry").path(), prefix.join("share").join(name).join("cmake"));
+        }
     }
 }
 
@@ -62,9 +64,11 @@ fn cmake_builds_the_examples() {
         ("frame_graph", "4 stages of 1 MiB in 2 MiB, 3 submissions, 3 frames as expected\n"),
         ("defragmentation", "3 moves, 3 heaps released, 4 buffers intact\n"),
         ("report", "report.json: "),
+        ("d3d12ma", "23 allocations of "),
     ] {
         for program in [program.to_owned(), format!("{program}_static")] {
             let mut run = Command::new(build.join(&program));
+            run.env("HEAPWRIGHT_RECORD", directory.path().join(format!("{program}.hws")));
             let text = output_of(run.arg(library("heapwright_d3d12_runtime")).current_dir(directory.path()));
             assert!(text.starts_with(wanted), "{program}: {text}");
         }
@@ -72,6 +76,30 @@ fn cmake_builds_the_examples() {
     let report = fs::read(directory.path().join("report.json")).expect("the report");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     assert!(report.to_string().contains(r#""mesh 7""#), "{report}");
+    // The program of D3D12MA is recorded as others are, without a change.
+    for (file, wanted) in [("statistics.json", "\"0 - meshes\""), ("d3d12ma.hws", "bricks")] {
+        let bytes = fs::read(directory.path().join(file)).expect("it is written");
+        assert!(bytes.windows(wanted.len()).any(|part| part == wanted.as_bytes()), "{file}: no {wanted}");
+    }
+}
+
+/// GPGMM's names of the package and its targets, and its file for pkg-config.
+#[test]
+fn the_package_has_gpgmms_names_too() {
+    let pc = fs::read_to_string(package().join("packaging/gpgmm_d3d12.pc")).expect("the file");
+    assert!(pc.contains(concat!("Version: ", env!("CARGO_PKG_VERSION"), "\nRequires: heapwright\n")), "{pc}");
+    if !can_compile("g++") || !has_cmake() {
+        return;
+    }
+    let finder = Finder::new(&["libgpgmm_d3d12.so", "libgpgmm_d3d12.a"]);
+    let project = "cmake_minimum_required(VERSION 3.16)\nproject(finder CXX)\n\
+                   find_package(gpgmm_d3d12 0.1 REQUIRED)\n\
+                   get_target_property(shared gpgmm_d3d12::gpgmm_d3d12 INTERFACE_LINK_LIBRARIES)\n\
+                   get_target_property(static gpgmm_d3d12::static INTERFACE_LINK_LIBRARIES)\n\
+                   message(\"found: ${gpgmm_d3d12_VERSION}, ${shared}, ${static}\")\n";
+    fs::write(finder.path("CMakeLists.txt"), project).expect("written");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(finder.found(&[]), format!("{version}, heapwright::heapwright, heapwright::static"));
 }
 
 /// A CMake project that finds the package, and prints what it found.
@@ -83,10 +111,10 @@ impl Finder {
     /// Installs the package, with libraries without contents, in the directory `prefix`.
     fn new(libraries: &[&str]) -> Self {
         let project = "cmake_minimum_required(VERSION 3.16)\nproject(finder CXX)\n\
-                       find_package(gpgmm_d3d12 ${WANTED})\n\
-                       if(gpgmm_d3d12_FOUND)\n\
-                       get_target_property(includes gpgmm_d3d12::gpgmm_d3d12 INTERFACE_INCLUDE_DIRECTORIES)\n\
-                       message(\"found: ${gpgmm_d3d12_VERSION}, ${GPGMM_D3D12_SHARED_LIBRARY}, ${includes}\")\n\
+                       find_package(heapwright ${WANTED})\n\
+                       if(heapwright_FOUND)\n\
+                       get_target_property(includes heapwright::heapwright INTERFACE_INCLUDE_DIRECTORIES)\n\
+                       message(\"found: ${heapwright_VERSION}, ${HEAPWRIGHT_SHARED_LIBRARY}, ${includes}\")\n\
                        endif()\n";
         let finder = Self { directory: tempfile::tempdir().expect("a temporary directory") };
         fs::write(finder.path("CMakeLists.txt"), project).expect("written");
@@ -166,11 +194,11 @@ fn cmake_finds_the_headers_of_d3d12() {
     for name in ["directx", "wsl"] {
         symlink(Path::new("/usr/include").join(name), headers.join(name)).expect("a link");
     }
-    let found = finder.found(&[format!("-DGPGMM_D3D12_DIRECTX_HEADERS={}", headers.display())]);
+    let found = finder.found(&[format!("-DHEAPWRIGHT_DIRECTX_HEADERS={}", headers.display())]);
     let headers = headers.display();
     assert!(found.ends_with(&format!(";{headers};{headers}/wsl/stubs;{headers}/directx")), "{found}");
     let nowhere = [
-        "-UGPGMM_D3D12_DIRECTX_HEADERS",
+        "-UHEAPWRIGHT_DIRECTX_HEADERS",
         "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF",
         "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF",
     ];
@@ -188,8 +216,8 @@ fn cmake_finds_another_prefix() {
     finder.install("other", &["libgpgmm_d3d12.so"]);
     for prefix in ["prefix", "other"] {
         let prefix = finder.path(prefix);
-        let package = prefix.join("share/gpgmm_d3d12/cmake");
-        let found = finder.found(&[format!("-Dgpgmm_d3d12_DIR={}", package.display())]);
+        let package = prefix.join("share/heapwright/cmake");
+        let found = finder.found(&[format!("-Dheapwright_DIR={}", package.display())]);
         let library = prefix.join("lib/libgpgmm_d3d12.so");
         let include = prefix.join("include");
         assert!(found.contains(&format!(", {}, {}", library.display(), include.display())), "{found}");

@@ -1,0 +1,11 @@
+# GPGMM's names for the package heapwright and its targets: gpgmm_d3d12::gpgmm_d3d12 and gpgmm_d3d12::static.
+include("${CMAKE_CURRENT_LIST_DIR}/../../heapwright/cmake/heapwrightConfig.cmake")
+set(gpgmm_d3d12_FOUND ${heapwright_FOUND})
+set(gpgmm_d3d12_NOT_FOUND_MESSAGE "${heapwright_NOT_FOUND_MESSAGE}")
+foreach(_heapwright_target IN ITEMS heapwright static)
+    string(REPLACE heapwright gpgmm_d3d12 _heapwright_alias "${_heapwright_target}")
+    if(TARGET heapwright::${_heapwright_target} AND NOT TARGET gpgmm_d3d12::${_heapwright_alias})
+        add_library(gpgmm_d3d12::${_heapwright_alias} INTERFACE IMPORTED)
+        target_link_libraries(gpgmm_d3d12::${_heapwright_alias} INTERFACE heapwright::${_heapwright_target})
+    endif()
+endforeach()
