@@ -414,8 +414,7 @@ public:
     virtual BOOL STDMETHODCALLTYPE IsEmpty() const = 0;
     virtual void STDMETHODCALLTYPE GetAllocationInfo(VirtualAllocation allocation, VIRTUAL_ALLOCATION_INFO *pInfo) const = 0;
     /* pOffset may be null. Without room, E_OUTOFMEMORY, the handle 0 and the offset UINT64_MAX. */
-    virtual HRESULT STDMETHODCALLTYPE Allocate(const VIRTUAL_ALLOCATION_DESC *pDesc, VirtualAllocation *pAllocation,
-                                               UINT64 *pOffset) = 0;
+    virtual HRESULT STDMETHODCALLTYPE Allocate(const VIRTUAL_ALLOCATION_DESC *pDesc, VirtualAllocation *pAllocation, UINT64 *pOffset) = 0;
     virtual void STDMETHODCALLTYPE FreeAllocation(VirtualAllocation allocation) = 0;
     virtual void STDMETHODCALLTYPE Clear() = 0;
     virtual void STDMETHODCALLTYPE SetAllocationPrivateData(VirtualAllocation allocation, void *pPrivateData) = 0;
@@ -429,8 +428,7 @@ public:
 
 extern "C" {
 /* pResidency is null, or the RESIDENCY_MANAGER_DESC of gpgmm_d3d12.h: see heapwright_d3d12ma.h. */
-D3D12MA_API HRESULT HeapwrightCreateD3D12MAAllocator(const ALLOCATOR_DESC *pDesc, const void *pResidency,
-                                                     Allocator **ppAllocator);
+D3D12MA_API HRESULT HeapwrightCreateD3D12MAAllocator(const ALLOCATOR_DESC *pDesc, const void *pResidency, Allocator **ppAllocator);
 D3D12MA_API HRESULT HeapwrightCreateD3D12MAVirtualBlock(const VIRTUAL_BLOCK_DESC *pDesc, VirtualBlock **ppVirtualBlock);
 }
 
@@ -449,11 +447,9 @@ inline HRESULT CreateVirtualBlock(const VIRTUAL_BLOCK_DESC *pDesc, VirtualBlock 
 struct CALLOCATION_DESC : public ALLOCATION_DESC {
     CALLOCATION_DESC() = default;
     explicit CALLOCATION_DESC(const ALLOCATION_DESC &o) noexcept : ALLOCATION_DESC(o) {}
-    explicit CALLOCATION_DESC(Pool *customPool, ALLOCATION_FLAGS flags = ALLOCATION_FLAG_NONE,
-                              void *privateData = nullptr) noexcept
+    explicit CALLOCATION_DESC(Pool *customPool, ALLOCATION_FLAGS flags = ALLOCATION_FLAG_NONE, void *privateData = nullptr) noexcept
         : ALLOCATION_DESC{flags, D3D12_HEAP_TYPE(0), D3D12_HEAP_FLAG_NONE, customPool, privateData} {}
-    explicit CALLOCATION_DESC(D3D12_HEAP_TYPE heapType, ALLOCATION_FLAGS flags = ALLOCATION_FLAG_NONE,
-                              void *privateData = nullptr,
+    explicit CALLOCATION_DESC(D3D12_HEAP_TYPE heapType, ALLOCATION_FLAGS flags = ALLOCATION_FLAG_NONE, void *privateData = nullptr,
                               D3D12_HEAP_FLAGS extraHeapFlags = D3D12MA_RECOMMENDED_HEAP_FLAGS) noexcept
         : ALLOCATION_DESC{flags, heapType, extraHeapFlags, nullptr, privateData} {}
 };
@@ -461,18 +457,15 @@ struct CALLOCATION_DESC : public ALLOCATION_DESC {
 struct CPOOL_DESC : public POOL_DESC {
     CPOOL_DESC() = default;
     explicit CPOOL_DESC(const POOL_DESC &o) noexcept : POOL_DESC(o) {}
-    explicit CPOOL_DESC(D3D12_HEAP_TYPE heapType, D3D12_HEAP_FLAGS heapFlags,
-                        POOL_FLAGS flags = D3D12MA_RECOMMENDED_POOL_FLAGS, UINT64 blockSize = 0,
-                        UINT minBlockCount = 0, UINT maxBlockCount = UINT_MAX,
+    explicit CPOOL_DESC(D3D12_HEAP_TYPE heapType, D3D12_HEAP_FLAGS heapFlags, POOL_FLAGS flags = D3D12MA_RECOMMENDED_POOL_FLAGS,
+                        UINT64 blockSize = 0, UINT minBlockCount = 0, UINT maxBlockCount = UINT_MAX,
                         D3D12_RESIDENCY_PRIORITY residencyPriority = D3D12_RESIDENCY_PRIORITY_NORMAL) noexcept
         : CPOOL_DESC(D3D12_HEAP_PROPERTIES{heapType, D3D12_CPU_PAGE_PROPERTY_UNKNOWN, D3D12_MEMORY_POOL_UNKNOWN, 0, 0},
                      heapFlags, flags, blockSize, minBlockCount, maxBlockCount, residencyPriority) {}
-    explicit CPOOL_DESC(const D3D12_HEAP_PROPERTIES heapProperties, D3D12_HEAP_FLAGS heapFlags,
-                        POOL_FLAGS flags = D3D12MA_RECOMMENDED_POOL_FLAGS, UINT64 blockSize = 0,
-                        UINT minBlockCount = 0, UINT maxBlockCount = UINT_MAX,
+    explicit CPOOL_DESC(const D3D12_HEAP_PROPERTIES heapProperties, D3D12_HEAP_FLAGS heapFlags, POOL_FLAGS flags = D3D12MA_RECOMMENDED_POOL_FLAGS,
+                        UINT64 blockSize = 0, UINT minBlockCount = 0, UINT maxBlockCount = UINT_MAX,
                         D3D12_RESIDENCY_PRIORITY residencyPriority = D3D12_RESIDENCY_PRIORITY_NORMAL) noexcept
-        : POOL_DESC{flags, heapProperties, heapFlags, blockSize, minBlockCount, maxBlockCount, 0, nullptr,
-                    residencyPriority} {}
+        : POOL_DESC{flags, heapProperties, heapFlags, blockSize, minBlockCount, maxBlockCount, 0, nullptr, residencyPriority} {}
 };
 
 struct CVIRTUAL_BLOCK_DESC : public VIRTUAL_BLOCK_DESC {
@@ -486,8 +479,7 @@ struct CVIRTUAL_BLOCK_DESC : public VIRTUAL_BLOCK_DESC {
 struct CVIRTUAL_ALLOCATION_DESC : public VIRTUAL_ALLOCATION_DESC {
     CVIRTUAL_ALLOCATION_DESC() = default;
     explicit CVIRTUAL_ALLOCATION_DESC(const VIRTUAL_ALLOCATION_DESC &o) noexcept : VIRTUAL_ALLOCATION_DESC(o) {}
-    explicit CVIRTUAL_ALLOCATION_DESC(UINT64 size, UINT64 alignment,
-                                      VIRTUAL_ALLOCATION_FLAGS flags = VIRTUAL_ALLOCATION_FLAG_NONE,
+    explicit CVIRTUAL_ALLOCATION_DESC(UINT64 size, UINT64 alignment, VIRTUAL_ALLOCATION_FLAGS flags = VIRTUAL_ALLOCATION_FLAG_NONE,
                                       void *privateData = nullptr) noexcept
         : VIRTUAL_ALLOCATION_DESC{flags, size, alignment, privateData} {}
 };

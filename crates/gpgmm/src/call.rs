@@ -11,6 +11,9 @@ use windows_core::HRESULT;
 
 use crate::log;
 
+/// The result of what may fail within a call.
+pub(crate) type Fallible<T> = Result<T, Failure>;
+
 /// The reason why a call failed.
 #[derive(Debug)]
 pub(crate) enum Failure {

@@ -14,7 +14,7 @@ use windows_core::{GUID, IUnknown, Interface};
 
 use super::pool::PoolState;
 use super::state::{Place, State};
-use crate::call::Failure;
+use crate::call::{Failure, Fallible};
 use crate::debug_name::{self, WideChar, address_of};
 use crate::object::{Body, Object, methods};
 use crate::residency_heap::Heap;
@@ -97,7 +97,7 @@ impl Contents {
     }
 
     /// Separates the resource from its memory, unless it is committed.
-    fn range(&mut self) -> Result<&mut MemoryAllocation, Failure> {
+    fn range(&mut self) -> Fallible<&mut MemoryAllocation> {
         if let Memory::Resource(_) = &self.memory {
             if let Memory::Resource(allocation) = std::mem::replace(&mut self.memory, Memory::None) {
                 match (allocation.into_memory(), &self.resource) {
@@ -117,20 +117,16 @@ impl Contents {
     }
 
     /// Creates a resource in the memory.
-    pub(super) fn place(
-        &mut self,
-        offset: HeapOffset,
-        resource: &ResourceDesc<'_>,
-    ) -> Result<ID3D12Resource, Failure> {
+    pub(super) fn place(&mut self, at: HeapOffset, resource: &ResourceDesc<'_>) -> Fallible<ID3D12Resource> {
         if let Memory::Target(planned) = &self.memory {
             let ended = || Failure::invalid_argument("pAllocation: the pass has ended");
-            return Ok(lock(planned).as_ref().ok_or_else(ended)?.place(offset, *resource)?);
+            return Ok(lock(planned).as_ref().ok_or_else(ended)?.place(at, *resource)?);
         }
-        Ok(self.range()?.create_resource(offset, *resource)?)
+        Ok(self.range()?.create_resource(at, *resource)?)
     }
 
     /// Completes a move: the memory is that of the target.
-    pub(super) fn complete(&mut self, planned: Move) -> Result<(), Failure> {
+    pub(super) fn complete(&mut self, planned: Move) -> Fallible<()> {
         Ok(planned.complete_memory(self.range()?)?)
     }
 }

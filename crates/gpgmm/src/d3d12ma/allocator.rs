@@ -1,7 +1,6 @@
 //! Allocator.
 
 use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,18 +18,18 @@ use super::allocation::{Allocation, Contents, Memory, OwnResource};
 use super::defragmentation::{self, Description};
 use super::descriptors::{
     AllocationDesc, AllocatorDesc, PoolDescription, TIGHT_ALIGNMENT, Wanted, allocator_flag, check_bits,
-    memory_alignment, null, required,
+    memory_alignment, null, receiving, required, store,
 };
-use super::host_memory::{self, HostMemory, Hosted};
+use super::host_memory::{HostMemory, hosted};
 use super::json;
 use super::pool::PoolObject;
 use super::state::State;
 use super::statistics::{Snapshot, Statistics, TotalStatistics, count};
 use crate::allocator::Allocator;
-use crate::call::{self, Failure};
+use crate::call::{self, Failure, Fallible};
 use crate::debug_name::WideChar;
 use crate::descriptors::{refuse, size};
-use crate::object::{Body, Object, Out, Reference, methods, recognize};
+use crate::object::{Out, Reference, methods, recognize};
 
 /// The body of an Allocator.
 pub(crate) struct AllocatorObject(Arc<State>);
@@ -54,7 +53,7 @@ const BLOCK_SIZES: std::ops::Range<u64> = 16..1 << 40;
 pub(crate) unsafe fn create(
     desc: *const AllocatorDesc,
     residency: Option<ResidencyManagerDesc>,
-) -> Result<Reference<AllocatorObject>, Failure> {
+) -> Fallible<Reference<AllocatorObject>> {
     // SAFETY: the caller's promises.
     let (desc, device, adapter, host) = unsafe {
         let desc = required(desc, "pDesc")?;
@@ -107,29 +106,10 @@ impl Drop for AllocatorObject {
     }
 }
 
-impl Body for AllocatorObject {
-    fn methods() -> *const c_void {
-        METHODS.as_table()
-    }
-
-    const INTERFACES: &'static [GUID] = &[];
-
-    /// The library's allocator is also an IAllocator.
-    fn inner_object(&self) -> Option<IUnknown> {
-        Some(Allocator::of(self.0.allocator.clone()).into_unknown())
-    }
-
-    unsafe fn destroy(object: NonNull<Object<Self>>) {
-        // SAFETY: the caller's promise; `create` created it.
-        unsafe { host_memory::destroy(object) };
-    }
-}
-
-impl Hosted for AllocatorObject {
-    fn host(&self) -> HostMemory {
-        self.0.host
-    }
-}
+// The library's allocator is also an IAllocator.
+hosted!(AllocatorObject, METHODS, |this| this.0.host, |this| {
+    Some(Allocator::of(this.0.allocator.clone()).into_unknown())
+});
 
 /// Converts an error of the library: GPGMM has another result for some shortages.
 fn failure(error: Error) -> Failure {
@@ -154,18 +134,14 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn in_state(
-        desc: Described,
-        state: D3D12_RESOURCE_STATES,
-        clear_value: *const D3D12_CLEAR_VALUE,
-    ) -> Self {
+    fn in_state(desc: Described, state: States, clear_value: *const Clear) -> Self {
         Self { desc, state: InitialState::State(state), clear_value, castable: (0, std::ptr::null()) }
     }
 
     /// # Safety
     ///
     /// The pointers are null or valid.
-    unsafe fn convert(&self, state: &State) -> Result<ResourceDesc<'_>, Failure> {
+    unsafe fn convert(&self, state: &State) -> Fallible<ResourceDesc<'_>> {
         // SAFETY: the caller's promise.
         unsafe {
             let (desc, sampler_feedback_mip_region) = match self.desc {
@@ -196,7 +172,7 @@ impl Parameters {
 /// # Safety
 ///
 /// The IID is null or valid.
-unsafe fn give(resource: &ID3D12Resource, iid: *const GUID, out: Out) -> Result<(), Failure> {
+unsafe fn give(resource: &ID3D12Resource, iid: *const GUID, out: Out) -> Fallible<()> {
     let mut object = std::ptr::null_mut();
     if iid.is_null() {
         return Err(null("riidResource"));
@@ -222,14 +198,11 @@ unsafe fn create_resource(
     resource: &Parameters,
     out: *mut *mut c_void,
     (iid, resource_out): (*const GUID, *mut *mut c_void),
-) -> Result<HRESULT, Failure> {
+) -> Fallible<HRESULT> {
     // SAFETY: the caller's promise.
     unsafe {
-        let (out, resource_out) = (Out::new(out), Out::new(resource_out));
+        let (resource_out, out) = (Out::new(resource_out), receiving(out, "ppAllocation")?);
         let (desc, mut resource) = (required(desc, "pAllocDesc")?, resource.convert(state)?);
-        if out.is_null() {
-            return Err(null("ppAllocation"));
-        }
         let mut wanted = desc.convert(state)?;
         wanted.place(state, &mut resource.desc);
         let contents = if wanted.has_explicit_heap && wanted.desc.extra_required_heap_flags != 0 {
@@ -264,7 +237,7 @@ fn group_of(state: &State, wanted: &Wanted<'_>, heap_type: HeapType) -> SegmentG
 }
 
 /// Creates a resource in an explicit heap with flags of its own.
-fn in_own_heap(state: &State, wanted: &Wanted<'_>, resource: &ResourceDesc<'_>) -> Result<Contents, Failure> {
+fn in_own_heap(state: &State, wanted: &Wanted<'_>, resource: &ResourceDesc<'_>) -> Fallible<Contents> {
     let targets = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
     let kind = match (resource.desc.Dimension, resource.desc.Flags & targets) {
         (D3D12_RESOURCE_DIMENSION_BUFFER, _) => ResourceKind::Buffers,
@@ -289,13 +262,10 @@ unsafe fn create_aliasing(
     (allocation, offset): (*mut c_void, u64),
     resource: &Parameters,
     (iid, out): (*const GUID, *mut *mut c_void),
-) -> Result<HRESULT, Failure> {
+) -> Fallible<HRESULT> {
     // SAFETY: the caller's promise.
     unsafe {
-        let (out, resource) = (Out::new(out), resource.convert(state)?);
-        if out.is_null() {
-            return Err(null("ppvResource"));
-        }
+        let (out, resource) = (receiving(out, "ppvResource")?, resource.convert(state)?);
         let allocation = recognize::<Allocation>(allocation);
         let Some(allocation) = allocation.filter(|it| std::ptr::eq(it.state(), &raw const **state)) else {
             return Err(Failure::invalid_argument("pAllocation is null or of another allocator"));
@@ -335,11 +305,8 @@ methods!(METHODS, AllocatorObject, "Allocator":
     method AllocateMemory(
         this, desc: *const AllocationDesc, info: *const D3D12_RESOURCE_ALLOCATION_INFO, out: Receive
     ) -> HRESULT {
-        let (state, out) = (&this.0, Out::new(out));
+        let (state, out) = (&this.0, receiving(out, "ppAllocation")?);
         let (desc, info) = (required(desc, "pAllocDesc")?, required(info, "pAllocInfo")?);
-        if out.is_null() {
-            return Err(null("ppAllocation"));
-        }
         let mut wanted = desc.convert(state)?;
         wanted.place_memory();
         let (size, alignment) = (ByteSize::new(info.SizeInBytes), memory_alignment(info.Alignment)?);
@@ -357,10 +324,7 @@ methods!(METHODS, AllocatorObject, "Allocator":
         create_aliasing(this, (allocation, offset), &parameters, (iid, out))
     }
     method CreatePool(this, desc: *const PoolDescription, out: Receive) -> HRESULT {
-        let (out, desc) = (Out::new(out), required(desc, "pPoolDesc")?);
-        if out.is_null() {
-            return Err(null("ppPool"));
-        }
+        let (out, desc) = (receiving(out, "ppPool")?, required(desc, "pPoolDesc")?);
         let pool = this.0.allocator.create_pool(desc.convert(&this.0)?).map_err(failure)?;
         out.set(PoolObject::create(&this.0, pool, desc.clone())?.into_raw());
         Ok(S_OK)
@@ -372,21 +336,17 @@ methods!(METHODS, AllocatorObject, "Allocator":
     }
     getter GetBudget(this, local: *mut Budget, non_local: *mut Budget) -> () {
         for (group, out) in SegmentGroup::ALL.into_iter().zip([local, non_local]) {
-            if let Some(out) = out.as_mut() {
+            store(out, || {
                 let (usage, budget) = this.0.usage_and_budget(group);
-                *out = Budget { stats: this.0.statistics_of(group), usage, budget };
-            }
+                Budget { stats: this.0.statistics_of(group), usage, budget }
+            });
         }
     }
     getter CalculateStatistics(this, out: *mut TotalStatistics) -> () {
-        if let Some(out) = out.as_mut() {
-            *out = Snapshot::of(&this.0, false).totals();
-        }
+        store(out, || Snapshot::of(&this.0, false).totals());
     }
     getter BuildStatsString(this, out: *mut *mut WideChar, is_detailed: i32) -> () {
-        if let Some(out) = out.as_mut() {
-            *out = this.0.host.string(&json::of_allocator(&this.0, is_detailed != 0));
-        }
+        store(out, || this.0.host.string(&json::of_allocator(&this.0, is_detailed != 0)));
     }
     getter FreeStatsString(this, string: *mut c_void) -> () {
         if !string.is_null() {

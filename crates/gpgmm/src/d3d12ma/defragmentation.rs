@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,15 +10,15 @@ use heapwright::defragmentation::{
     Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationState, Move,
 };
 use heapwright::{AllocationId, ByteSize, Pool};
-use windows_core::{GUID, HRESULT};
+use windows_core::HRESULT;
 
 use super::allocation::{Allocation, Contents, Memory, OwnResource, lock};
-use super::descriptors::{check_bits, null, required};
-use super::host_memory::{self, HostMemory, Hosted};
+use super::descriptors::{check_bits, null, receiving, required, store};
+use super::host_memory::hosted;
 use super::state::{Place, State};
 use super::statistics::count;
-use crate::call::Failure;
-use crate::object::{Body, Object, Out, Reference, methods};
+use crate::call::{Failure, Fallible};
+use crate::object::{Reference, methods};
 
 /// `DEFRAGMENTATION_DESC`.
 #[repr(C)]
@@ -94,12 +93,9 @@ pub(super) unsafe fn begin(
     pool: Option<&Pool>,
     desc: *const Description,
     out: *mut *mut c_void,
-) -> Result<HRESULT, Failure> {
+) -> Fallible<HRESULT> {
     // SAFETY: the caller's promise.
-    let (out, desc) = unsafe { (Out::new(out), required(desc, "pDesc")?) };
-    if out.is_null() {
-        return Err(null("ppContext"));
-    }
+    let (out, desc) = unsafe { (receiving(out, "ppContext")?, required(desc, "pDesc")?) };
     check_bits("DEFRAGMENTATION_DESC::Flags", desc.flags, ALGORITHMS)?;
     let defragmentation = state.allocator.defragment(DefragmentationDesc { pool }).map_err(|error| {
         let result = if error.is_unsupported() { E_NOINTERFACE } else { error.hresult() };
@@ -120,7 +116,7 @@ pub(super) unsafe fn begin(
 
 impl Context {
     /// Plans the moves of a pass. Those of a pass that was not ended are abandoned.
-    fn plan(&self, run: &mut Run) -> Result<(), Failure> {
+    fn plan(&self, run: &mut Run) -> Fallible<()> {
         (run.moves, run.entries) = Default::default();
         loop {
             let step = run.defragmentation.step(self.budget);
@@ -183,24 +179,7 @@ impl Context {
     }
 }
 
-impl Body for Context {
-    fn methods() -> *const c_void {
-        METHODS.as_table()
-    }
-
-    const INTERFACES: &'static [GUID] = &[];
-
-    unsafe fn destroy(object: NonNull<Object<Self>>) {
-        // SAFETY: the caller's promise; `begin` created it.
-        unsafe { host_memory::destroy(object) };
-    }
-}
-
-impl Hosted for Context {
-    fn host(&self) -> HostMemory {
-        self.state.host
-    }
-}
+hosted!(Context, METHODS, |this| this.state.host);
 
 methods!(METHODS, Context, "DefragmentationContext":
     method BeginPass(this, out: *mut PassInfo) -> HRESULT {
@@ -223,11 +202,9 @@ methods!(METHODS, Context, "DefragmentationContext":
         Ok(if this.end(&mut run) { S_FALSE } else { S_OK })
     }
     getter GetStats(this, out: *mut Progress) -> () {
-        if let Some(out) = out.as_mut() {
-            let run = lock(&this.run);
-            let (progress, (allocations_moved, bytes_moved)) = (run.defragmentation.progress(), run.moved);
-            let (bytes_freed, heaps_freed) = (progress.bytes_freed.get(), count(progress.heaps_freed));
-            *out = Progress { bytes_moved, bytes_freed, allocations_moved, heaps_freed };
-        }
+        let run = lock(&this.run);
+        let (progress, (allocations_moved, bytes_moved)) = (run.defragmentation.progress(), run.moved);
+        let (bytes_freed, heaps_freed) = (progress.bytes_freed.get(), count(progress.heaps_freed));
+        store(out, || Progress { bytes_moved, bytes_freed, allocations_moved, heaps_freed });
     }
 );

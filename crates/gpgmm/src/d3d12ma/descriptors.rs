@@ -13,9 +13,9 @@ use windows_core::Interface;
 pub(super) use super::host_memory::Callbacks;
 use super::pool::{PoolObject, PoolState};
 use super::state::State;
-use crate::call::Failure;
+use crate::call::{Failure, Fallible};
 use crate::descriptors::{alignment, heap_type, refuse, size};
-use crate::object::recognize;
+use crate::object::{Out, recognize};
 
 /// `ALLOCATOR_DESC`.
 #[repr(C)]
@@ -104,9 +104,32 @@ pub(super) const TIGHT_ALIGNMENT: u64 = 256;
 /// # Safety
 ///
 /// The pointer is null or points to a readable `T`.
-pub(super) unsafe fn required<'a, T>(pointer: *const T, parameter: &str) -> Result<&'a T, Failure> {
+pub(super) unsafe fn required<'a, T>(pointer: *const T, parameter: &str) -> Fallible<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(parameter))
+}
+
+/// Returns a parameter that receives an object, with null stored in it.
+///
+/// # Safety
+///
+/// The pointer is null or points to a writable one.
+#[inline]
+pub(super) unsafe fn receiving(out: *mut *mut c_void, parameter: &str) -> Fallible<Out> {
+    // SAFETY: the caller's promise.
+    Some(unsafe { Out::new(out) }).filter(|out| !out.is_null()).ok_or_else(|| null(parameter))
+}
+
+/// Stores a value, unless the pointer is null.
+///
+/// # Safety
+///
+/// The pointer is null or points to a writable `T`.
+pub(super) unsafe fn store<T>(out: *mut T, value: impl FnOnce() -> T) {
+    if !out.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { out.write(value()) };
+    }
 }
 
 pub(super) fn null(parameter: &str) -> Failure {
@@ -114,7 +137,7 @@ pub(super) fn null(parameter: &str) -> Failure {
 }
 
 #[inline]
-pub(super) fn check_bits(field: &str, flags: u32, known: u32) -> Result<(), Failure> {
+pub(super) fn check_bits(field: &str, flags: u32, known: u32) -> Fallible<()> {
     if flags & !known == 0 {
         return Ok(());
     }
@@ -142,7 +165,7 @@ pub(super) fn kind_of(flags: D3D12_HEAP_FLAGS) -> ResourceKind {
 }
 
 /// Returns the heap type of a default pool.
-fn default_type(state: &State, number: D3D12_HEAP_TYPE) -> Result<HeapType, Failure> {
+fn default_type(state: &State, number: D3D12_HEAP_TYPE) -> Fallible<HeapType> {
     let heap_type = heap_type("ALLOCATION_DESC::HeapType", number)?;
     if heap_type == HeapType::GpuUpload && !state.allocator.caps().gpu_upload_heaps {
         let rule = "ALLOCATION_DESC::HeapType: the device has no GPU_UPLOAD heaps";
@@ -167,7 +190,7 @@ impl AllocationDesc {
     ///
     /// The pool is null or points to a live object.
     #[inline]
-    pub(super) unsafe fn convert(&self, state: &State) -> Result<Wanted<'_>, Failure> {
+    pub(super) unsafe fn convert(&self, state: &State) -> Fallible<Wanted<'_>> {
         use allocation_flag::*;
         check_bits("ALLOCATION_DESC::Flags", self.flags, ALL)?;
         let has = |flag| self.flags & flag != 0;
@@ -268,7 +291,7 @@ impl PoolDescription {
     /// # Safety
     ///
     /// The session is null or a live object.
-    pub(super) unsafe fn convert(&self, state: &State) -> Result<PoolDesc, Failure> {
+    pub(super) unsafe fn convert(&self, state: &State) -> Fallible<PoolDesc> {
         check_bits("POOL_DESC::Flags", self.flags, pool_flag::ALL)?;
         let has = |flag| self.flags & flag != 0;
         let most = self.max_block_count;
@@ -325,7 +348,7 @@ impl PoolDescription {
 }
 
 /// Returns the alignment for memory that the program places resources in, of which zero is the usual one.
-pub(super) fn memory_alignment(number: u64) -> Result<Alignment, Failure> {
+pub(super) fn memory_alignment(number: u64) -> Fallible<Alignment> {
     let usual = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into();
     alignment("D3D12_RESOURCE_ALLOCATION_INFO::Alignment", if number == 0 { usual } else { number })
 }

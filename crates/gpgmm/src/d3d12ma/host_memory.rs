@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use heapwright::d3d12::E_OUTOFMEMORY;
 
-use crate::call::Failure;
+use crate::call::{Failure, Fallible};
 use crate::debug_name::{WideChar, encode};
 use crate::object::{Body, Object, Reference};
 
@@ -43,12 +43,11 @@ impl HostMemory {
     /// # Safety
     ///
     /// The pointer is null or points to callbacks that may be called for as long as objects exist.
-    pub(super) unsafe fn of(callbacks: *const Callbacks) -> Result<Self, Failure> {
+    pub(super) unsafe fn of(callbacks: *const Callbacks) -> Fallible<Self> {
         // SAFETY: the caller's promise.
         match unsafe { callbacks.as_ref() } {
             None => {
-                let (allocate, free): (AllocateFn, FreeFn) = (allocate, free);
-                Ok(Self { allocate, free, private_data: std::ptr::null_mut() })
+                Ok(Self { allocate: usual_allocate, free: usual_free, private_data: std::ptr::null_mut() })
             }
             Some(&Callbacks { allocate: Some(allocate), free: Some(free), private_data }) => {
                 Ok(Self { allocate, free, private_data })
@@ -58,7 +57,7 @@ impl HostMemory {
     }
 
     /// Returns memory that [`free`](Self::free) takes.
-    pub(super) fn allocate(self, layout: Layout) -> Result<NonNull<c_void>, Failure> {
+    pub(super) fn allocate(self, layout: Layout) -> Fallible<NonNull<c_void>> {
         // SAFETY: `of`'s caller promised that it may be called.
         let memory = unsafe { (self.allocate)(layout.size(), layout.align(), self.private_data) };
         NonNull::new(memory).ok_or_else(|| {
@@ -85,7 +84,7 @@ impl HostMemory {
     }
 
     /// Creates an object.
-    pub(super) fn create<B: Hosted>(self, body: B) -> Result<Reference<B>, Failure> {
+    pub(super) fn create<B: Hosted>(self, body: B) -> Fallible<Reference<B>> {
         let memory = self.allocate(Layout::new::<Object<B>>())?;
         // SAFETY: the memory is for an object, which `destroy` frees; the body is written at once.
         unsafe {
@@ -110,32 +109,50 @@ pub(super) unsafe fn destroy<B: Hosted>(object: NonNull<Object<B>>) {
     }
 }
 
-/// Before memory of the global allocator is the size of the whole, which freeing it takes.
-const PREFIX: usize = 16;
+/// Implements [`Body`] and [`Hosted`] for a kind of objects of [`create`](HostMemory::create): with the table of its methods, its source, and
+/// optionally the object that is asked for other interfaces.
+macro_rules! hosted {
+    ($body:ty, $table:ident, $host:expr $(, $inner:expr)?) => {
+        impl crate::object::Body for $body {
+            fn methods() -> *const c_void {
+                $table.as_table()
+            }
 
-unsafe extern "C" fn allocate(size: usize, alignment: usize, _: *mut c_void) -> *mut c_void {
-    let whole = size.checked_add(PREFIX).and_then(|size| Layout::from_size_align(size, PREFIX).ok());
-    let Some(whole) = whole.filter(|_| alignment <= PREFIX) else { return std::ptr::null_mut() };
-    // SAFETY: the size is not zero.
-    let start = unsafe { std::alloc::alloc(whole) };
-    if start.is_null() {
-        return start.cast();
-    }
-    // SAFETY: the memory is at least that large, and aligned.
-    unsafe {
-        start.cast::<usize>().write(whole.size());
-        start.add(PREFIX).cast()
-    }
+            const INTERFACES: &'static [windows_core::GUID] = &[];
+
+            $(fn inner_object(&self) -> Option<windows_core::IUnknown> {
+                let inner: fn(&Self) -> _ = $inner;
+                inner(self)
+            })?
+
+            unsafe fn destroy(object: std::ptr::NonNull<crate::object::Object<Self>>) {
+                // SAFETY: the caller's promise.
+                unsafe { super::host_memory::destroy(object) };
+            }
+        }
+
+        impl super::host_memory::Hosted for $body {
+            fn host(&self) -> super::host_memory::HostMemory {
+                let host: fn(&Self) -> _ = $host;
+                host(self)
+            }
+        }
+    };
+}
+pub(super) use hosted;
+
+unsafe extern "C" {
+    fn malloc(size: usize) -> *mut c_void;
+    fn free(memory: *mut c_void);
 }
 
-unsafe extern "C" fn free(memory: *mut c_void, _: *mut c_void) {
-    if memory.is_null() {
-        return;
-    }
-    // SAFETY: the caller passes memory of `allocate`, with its size before it.
-    unsafe {
-        let start = memory.cast::<u8>().sub(PREFIX);
-        let size = start.cast::<usize>().read();
-        std::alloc::dealloc(start, Layout::from_size_align_unchecked(size, PREFIX));
-    }
+/// Nothing here needs a larger alignment than malloc's.
+unsafe extern "C" fn usual_allocate(size: usize, _: usize, _: *mut c_void) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    unsafe { malloc(size) }
+}
+
+unsafe extern "C" fn usual_free(memory: *mut c_void, _: *mut c_void) {
+    // SAFETY: the caller passes null or memory of `usual_allocate`.
+    unsafe { free(memory) };
 }

@@ -1,23 +1,22 @@
 //! Pool.
 
 use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
 use heapwright::{ByteSize, Pool, ResourceKind};
-use windows_core::{GUID, HRESULT};
+use windows_core::HRESULT;
 
 use super::allocation::lock;
 use super::defragmentation::{self, Description};
-use super::descriptors::{PoolDescription, kind_of};
-use super::host_memory::{self, HostMemory, Hosted};
+use super::descriptors::{PoolDescription, kind_of, store};
+use super::host_memory::hosted;
 use super::state::State;
 use super::statistics::{DetailedStatistics, Snapshot, Statistics, count};
-use crate::call::Failure;
+use crate::call::Fallible;
 use crate::debug_name::{self, WideChar, address_of, encode};
-use crate::object::{Body, Object, Reference, methods};
+use crate::object::{Reference, methods};
 
 /// What a pool and its allocations share.
 pub(super) struct PoolState {
@@ -56,11 +55,7 @@ pub(super) struct PoolObject(pub(super) Arc<PoolState>);
 
 impl PoolObject {
     /// Creates the object of a pool.
-    pub(super) fn create(
-        state: &Arc<State>,
-        pool: Pool,
-        desc: PoolDescription,
-    ) -> Result<Reference<Self>, Failure> {
+    pub(super) fn create(state: &Arc<State>, pool: Pool, desc: PoolDescription) -> Fallible<Reference<Self>> {
         let (kind, (committed, name)) = (kind_of(desc.heap_flags), Default::default());
         let pool = Arc::new(PoolState { state: Arc::clone(state), pool, desc, kind, committed, name });
         let mut pools = lock(&state.pools);
@@ -71,44 +66,25 @@ impl PoolObject {
     }
 }
 
-impl Body for PoolObject {
-    fn methods() -> *const c_void {
-        METHODS.as_table()
-    }
-
-    const INTERFACES: &'static [GUID] = &[];
-
-    unsafe fn destroy(object: NonNull<Object<Self>>) {
-        // SAFETY: the caller's promise; `create` created it.
-        unsafe { host_memory::destroy(object) };
-    }
-}
-
-impl Hosted for PoolObject {
-    fn host(&self) -> HostMemory {
-        self.0.state.host
-    }
-}
+hosted!(PoolObject, METHODS, |this| this.0.state.host);
 
 methods!(METHODS, PoolObject, "Pool":
     getter CopyDesc(this, out: *mut PoolDescription) -> () { out.write(this.0.desc.clone()) }
     getter GetStatistics(this, out: *mut Statistics) -> () {
-        if let Some(out) = out.as_mut() {
+        store(out, || {
             let totals = this.0.pool.totals();
             let [number, bytes] = this.0.committed.each_ref().map(|sum| sum.load(Ordering::Relaxed));
-            *out = Statistics {
+            Statistics {
                 block_count: count(totals.heap_count + number),
                 allocation_count: count(totals.allocation_count + number),
                 block_bytes: totals.reserved.get() + bytes,
                 allocation_bytes: totals.used.get() + bytes,
-            };
-        }
+            }
+        });
     }
     getter CalculateStatistics(this, out: *mut DetailedStatistics) -> () {
-        if let Some(out) = out.as_mut() {
-            let number = Some(this.0.pool.number());
-            *out = Snapshot::of(&this.0.state, false).sum(|block| block.pool == number);
-        }
+        let number = Some(this.0.pool.number());
+        store(out, || Snapshot::of(&this.0.state, false).sum(|block| block.pool == number));
     }
     getter SetName(this, name: *const WideChar) -> () {
         *lock(&this.0.name) = debug_name::text(name).map(|name| encode(&name));

@@ -17,7 +17,7 @@ use super::allocation::{Allocation, Contents, lock};
 use super::host_memory::HostMemory;
 use super::pool::PoolState;
 use super::statistics::{Statistics, count};
-use crate::call::Failure;
+use crate::call::Fallible;
 use crate::object::{Object, Reference};
 
 /// What the objects of an allocator share. They are released in any order.
@@ -70,7 +70,7 @@ impl State {
         self: &Arc<Self>,
         contents: Contents,
         data: usize,
-    ) -> Result<Reference<Allocation>, Failure> {
+    ) -> Fallible<Reference<Allocation>> {
         thread_local! {
             static SHARD: Cell<u32> = const { Cell::new(SHARDS) };
         }
@@ -218,7 +218,7 @@ impl Drop for State {
 impl Shard {
     /// Adds memory for allocations, and takes the slot of one.
     #[cold]
-    fn grow(&mut self, host: HostMemory) -> Result<u32, Failure> {
+    fn grow(&mut self, host: HostMemory) -> Fallible<u32> {
         let chunk = host.allocate(Layout::new::<[Object<Allocation>; CHUNK as usize]>())?;
         let first = count(self.slots.len() as u64);
         for slot in 0..CHUNK {

@@ -74,15 +74,11 @@ pub(super) struct Block {
     pub(super) allocations: Vec<Used>,
 }
 
-/// An allocation in a block.
+/// An allocation in a block, with what the string of statistics has of it.
+#[derive(Default)]
 pub(super) struct Used {
     pub(super) offset: u64,
     pub(super) size: u64,
-    pub(super) details: Option<Box<Details>>,
-}
-
-/// What the string of statistics has of an allocation.
-pub(super) struct Details {
     pub(super) name: Option<String>,
     pub(super) private_data: usize,
     pub(super) resource: Option<D3D12_RESOURCE_DESC>,
@@ -157,15 +153,14 @@ impl Snapshot {
         let (mut in_heaps, mut blocks): (HashMap<usize, Vec<Used>>, _) = (HashMap::new(), Vec::new());
         state.visit(|object| {
             let contents = object.body.lock();
-            let details = || Details {
-                name: contents.name.as_deref().map(debug_name::decode_terminated),
-                private_data: object.body.private_data.load(Ordering::Relaxed),
-                // SAFETY: the resource is a live COM object.
-                resource: contents.resource().map(|resource| unsafe { resource.GetDesc() }),
-            };
             let (place, size) = (contents.heap(), contents.size);
-            let offset = place.map_or(0, |(_, offset)| offset);
-            let used = Used { offset, size, details: with_details.then(|| Box::new(details())) };
+            let mut used = Used { offset: place.map_or(0, |(_, offset)| offset), size, ..Default::default() };
+            if with_details {
+                used.name = contents.name.as_deref().map(debug_name::decode_terminated);
+                used.private_data = object.body.private_data.load(Ordering::Relaxed);
+                // SAFETY: the resource is a live COM object.
+                used.resource = contents.resource().map(|resource| unsafe { resource.GetDesc() });
+            }
             match (place, &contents.memory) {
                 (Some((heap, _)), _) => in_heaps.entry(heap).or_default().push(used),
                 (None, Memory::Resource(committed)) => {

@@ -2,23 +2,22 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use heapwright::d3d12::*;
 use heapwright::suballoc::{Linear, SuballocError, Suballocation, SuballocationId, Tlsf};
 use heapwright::{ByteSize, SegmentGroup};
-use windows_core::{GUID, HRESULT};
+use windows_core::HRESULT;
 
 use super::allocation::lock;
-use super::descriptors::{Callbacks, check_bits, null, required, strategy_of};
-use super::host_memory::{self, HostMemory, Hosted};
+use super::descriptors::{Callbacks, check_bits, null, required, store, strategy_of};
+use super::host_memory::{HostMemory, hosted};
 use super::json;
-use super::statistics::{Block, DetailedStatistics, Details, Statistics, Used};
-use crate::call::Failure;
+use super::statistics::{Block, DetailedStatistics, Statistics, Used};
+use crate::call::{Failure, Fallible};
 use crate::debug_name::WideChar;
 use crate::descriptors::alignment;
-use crate::object::{Body, Object, Reference, methods};
+use crate::object::{Reference, methods};
 
 /// `VIRTUAL_BLOCK_DESC`.
 #[repr(C)]
@@ -79,7 +78,7 @@ struct Live {
 /// # Safety
 ///
 /// As the exported function.
-pub(crate) unsafe fn create(desc: *const BlockDesc) -> Result<Reference<VirtualBlock>, Failure> {
+pub(crate) unsafe fn create(desc: *const BlockDesc) -> Fallible<Reference<VirtualBlock>> {
     // SAFETY: the caller's promises.
     let (desc, host) = unsafe {
         let desc = required(desc, "pDesc")?;
@@ -96,7 +95,7 @@ pub(crate) unsafe fn create(desc: *const BlockDesc) -> Result<Reference<VirtualB
 }
 
 impl Algorithm {
-    fn allocate(&mut self, desc: &AllocationDesc) -> Result<Suballocation, Failure> {
+    fn allocate(&mut self, desc: &AllocationDesc) -> Fallible<Suballocation> {
         check_bits("VIRTUAL_ALLOCATION_DESC::Flags", desc.flags, ALLOCATION_FLAGS)?;
         let aligned = alignment("VIRTUAL_ALLOCATION_DESC::Alignment", desc.alignment)?;
         let (size, is_upper) = (ByteSize::new(desc.size), desc.flags & UPPER_ADDRESS != 0);
@@ -130,9 +129,11 @@ impl Algorithm {
 impl Ranges {
     /// Returns what is in use, as in a heap.
     fn block(&self) -> Block {
-        let used = |live: &Live| {
-            let details = Details { name: None, private_data: live.private_data, resource: None };
-            Used { offset: live.offset, size: live.size, details: Some(Box::new(details)) }
+        let used = |&Live { offset, size, private_data, .. }: &Live| Used {
+            offset,
+            size,
+            private_data,
+            ..Default::default()
         };
         let size = match &self.algorithm {
             Algorithm::Tlsf(tlsf) => tlsf.capacity(),
@@ -149,34 +150,15 @@ impl Ranges {
     }
 }
 
-impl Body for VirtualBlock {
-    fn methods() -> *const c_void {
-        METHODS.as_table()
-    }
-
-    const INTERFACES: &'static [GUID] = &[];
-
-    unsafe fn destroy(object: NonNull<Object<Self>>) {
-        // SAFETY: the caller's promise; `create` created it.
-        unsafe { host_memory::destroy(object) };
-    }
-}
-
-impl Hosted for VirtualBlock {
-    fn host(&self) -> HostMemory {
-        self.host
-    }
-}
+hosted!(VirtualBlock, METHODS, |this| this.host);
 
 methods!(METHODS, VirtualBlock, "VirtualBlock":
     getter IsEmpty(this) -> i32 { i32::from(lock(&this.ranges).live.is_empty()) }
     getter GetAllocationInfo(this, handle: u64, out: *mut AllocationInfo) -> () {
-        if let Some(out) = out.as_mut() {
-            *out = match lock(&this.ranges).live.get(&handle) {
-                Some(&Live { offset, size, private_data, .. }) => AllocationInfo { offset, size, private_data },
-                None => AllocationInfo { offset: u64::MAX, size: 0, private_data: 0 },
-            };
-        }
+        store(out, || match lock(&this.ranges).live.get(&handle) {
+            Some(&Live { offset, size, private_data, .. }) => AllocationInfo { offset, size, private_data },
+            None => AllocationInfo { offset: u64::MAX, size: 0, private_data: 0 },
+        });
     }
     method Allocate(this, desc: *const AllocationDesc, handle_out: *mut u64, offset_out: *mut u64) -> HRESULT {
         let handle_out = handle_out.as_mut().ok_or_else(|| null("pAllocation"))?;
@@ -213,19 +195,13 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
         }
     }
     getter GetStatistics(this, out: *mut Statistics) -> () {
-        if let Some(out) = out.as_mut() {
-            *out = lock(&this.ranges).statistics().stats;
-        }
+        store(out, || lock(&this.ranges).statistics().stats);
     }
     getter CalculateStatistics(this, out: *mut DetailedStatistics) -> () {
-        if let Some(out) = out.as_mut() {
-            *out = lock(&this.ranges).statistics();
-        }
+        store(out, || lock(&this.ranges).statistics());
     }
     getter BuildStatsString(this, out: *mut *mut WideChar) -> () {
-        if let Some(out) = out.as_mut() {
-            *out = this.host.string(&json::of_virtual_block(&lock(&this.ranges).block()));
-        }
+        store(out, || this.host.string(&json::of_virtual_block(&lock(&this.ranges).block())));
     }
     getter FreeStatsString(this, string: *mut c_void) -> () {
         if !string.is_null() {

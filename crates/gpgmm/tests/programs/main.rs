@@ -14,6 +14,8 @@ mod player;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::{Value, json};
+
 /// Flags of the sanitizers. COM objects have no C++ type information, and flags have more values than enumerators.
 const SANITIZERS: &[&str] =
     &["-fsanitize=address,undefined", "-fno-sanitize=vptr,enum", "-fno-sanitize-recover=undefined"];
@@ -98,7 +100,7 @@ fn a_cpp_program_uses_every_member() {
             assert_eq!(played.allocations, allocations, "{trace}, {profile}");
         }
         let statistics = stdout.lines().find_map(|line| line.strip_prefix("statistics: ")).expect("a string");
-        serde_json::from_str::<serde_json::Value>(statistics).expect("it is JSON");
+        check_statistics(&serde_json::from_str(statistics).expect("it is JSON"));
         // The leak is reported by name, and nothing that the level of the log excludes.
         let leaks: Vec<&str> = stderr.lines().filter(|line| line.contains("outlives")).collect();
         assert_eq!(leaks.len(), 1, "{profile}: {stderr}");
@@ -109,6 +111,26 @@ fn a_cpp_program_uses_every_member() {
         assert!(refusals.len() == 1 && refusals[0].ends_with(" (0 B reserved)"), "{profile}: {stderr}");
         assert_eq!(stderr.lines().count(), 3, "{profile}: {stderr}");
     }
+}
+
+/// Checks the form of a string of D3D12MA's statistics, which tools read.
+fn check_statistics(all: &Value) {
+    for number in ["BlockCount", "BlockBytes", "AllocationCount", "AllocationSizeMin", "UnusedRangeSizeMax"] {
+        assert!(all["Total"][number].is_u64(), "{number} in {}", all["Total"]);
+    }
+    let level = &all["MemoryInfo"]["L0"];
+    assert!(level["Budget"]["UsageBytes"].is_u64() && level["MemoryPools"]["CUSTOM"]["Stats"].is_object());
+    let usual = &all["DefaultPools"]["DEFAULT"];
+    assert_eq!((&usual["Flags"], &usual["PreferredBlockSize"]), (&json!([]), &json!(0)));
+    assert_eq!(usual["DedicatedAllocations"][0]["Type"], "BUFFER");
+    assert_eq!(usual["Blocks"]["0"]["Suballocations"][0]["Offset"], 0);
+    let ring = &all["CustomPools"]["UPLOAD"][0];
+    assert_eq!((&ring["Name"], &ring["Flags"]), (&json!("0 - ring"), &json!(["ALLOW_ONLY_BUFFERS"])));
+    assert_eq!(ring["Blocks"]["0"]["UnusedRanges"], 1);
+    assert_eq!(
+        (&ring["PreferredBlockSize"], &ring["Blocks"]["0"]["TotalBytes"]),
+        (&json!(4 << 20), &json!(4 << 20))
+    );
 }
 
 /// clang compiles the header as well, without a sanitizer, so that the program can run in valgrind. There, definite leaks are
