@@ -23,17 +23,17 @@ struct scene {
     owned<ID3D12CommandAllocator> commands;
     owned<ID3D12GraphicsCommandList> list;
 
-    HRESULT open(ID3D12Device *device, IUnknown *adapter);
+    HRESULT open(ID3D12Device *device, IDXGIAdapter *adapter);
     HRESULT load(UINT count);
     HRESULT copy();
     HRESULT describe();
 };
 
-HRESULT scene::open(ID3D12Device *device, IUnknown *adapter) {
+HRESULT scene::open(ID3D12Device *device, IDXGIAdapter *adapter) {
     D3D12MA::ALLOCATOR_DESC desc = {};
     desc.Flags = D3D12MA_RECOMMENDED_ALLOCATOR_FLAGS;
     desc.pDevice = device;
-    desc.pAdapter = reinterpret_cast<IDXGIAdapter *>(adapter);
+    desc.pAdapter = adapter;
     HRESULT result = D3D12MA::CreateAllocator(&desc, allocator.out());
     if (FAILED(result)) return result;
     const D3D12MA::CPOOL_DESC pool_desc(D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
@@ -118,17 +118,12 @@ HRESULT scene::describe() {
     return budget.Stats.AllocationBytes <= budget.Stats.BlockBytes ? S_OK : E_FAIL;
 }
 
-int main(int count, char **arguments) {
-    const char *library = count > 1 ? arguments[1] : DEFAULT_LIBRARY;
-    owned<IUnknown> adapter;
-    owned<ID3D12Device> device;
-    HRESULT result = first_adapter(library, adapter.out());
-    if (SUCCEEDED(result)) result = create_device(library, device.out());
+static HRESULT run(ID3D12Device *device, IDXGIAdapter *adapter) {
     scene world;
-    if (SUCCEEDED(result)) result = world.open(device.pointer, adapter.pointer);
+    HRESULT result = world.open(device, adapter);
     if (SUCCEEDED(result)) result = world.load(20);
     if (SUCCEEDED(result)) result = world.copy();
-    if (SUCCEEDED(result)) result = world.describe();
-    if (FAILED(result)) std::fprintf(stderr, "failed: 0x%08x\n", static_cast<unsigned>(result));
-    return FAILED(result) ? 1 : 0;
+    return SUCCEEDED(result) ? world.describe() : result;
 }
+
+int main(int count, char **arguments) { return run_example(count, arguments, run); }

@@ -4,12 +4,7 @@
  */
 #include "device.hpp"
 
-#include <heapwright_d3d12.h>
-
-#include <cstring>
-
-using namespace gpgmm::d3d12;
-namespace hw = heapwright::d3d12;
+#include <D3D12MemAlloc.h>
 
 static const UINT64 BUFFER_SIZE = 512 << 10;
 static const UINT BUFFER_COUNT = 32;
@@ -49,24 +44,23 @@ struct copies {
     }
 };
 
-/* Carries out the moves of one step. */
-static HRESULT carry_out(copies &gpu, hw::IMove **moves, UINT count, owned<IResourceAllocation> *buffers) {
-    for (UINT i = 0; i < count; i++) {
-        IResourceAllocation *buffer = buffers[moves[i]->GetUserData()].pointer;
+/* Carries out the moves of one pass. */
+static HRESULT carry_out(copies &gpu, D3D12MA::Allocator *allocator, const D3D12MA::DEFRAGMENTATION_PASS_MOVE_INFO &pass) {
+    for (UINT i = 0; i < pass.MoveCount; i++) {
+        D3D12MA::Allocation *source = pass.pMoves[i].pSrcAllocation, *place = pass.pMoves[i].pDstTmpAllocation;
+        const D3D12_RESOURCE_DESC desc = buffer_of(BUFFER_SIZE);
         owned<ID3D12Resource> target;
-        HRESULT result = moves[i]->CreateResource(buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, target.out());
+        HRESULT result = allocator->CreateAliasingResource(
+            place, 0, &desc, D3D12_RESOURCE_STATE_COMMON, nullptr, __uuidof(ID3D12Resource), target.any());
         if (FAILED(result)) return result;
-        gpu.list->CopyBufferRegion(target.pointer, 0, buffer->GetResource(), 0, BUFFER_SIZE);
+        gpu.list->CopyBufferRegion(target.pointer, 0, source->GetResource(), 0, BUFFER_SIZE);
+        place->SetResource(target.pointer);
     }
-    HRESULT result = gpu.run();
-    for (UINT i = 0; i < count && SUCCEEDED(result); i++) {
-        result = moves[i]->Complete(buffers[moves[i]->GetUserData()].pointer);
-    }
-    return result;
+    return gpu.run();
 }
 
 /* Copies the first byte of each buffer between CPU and GPU. `staging` is mapped. */
-static HRESULT copy_first_bytes(copies &gpu, owned<IResourceAllocation> *buffers, IResourceAllocation *staging, bool to_gpu) {
+static HRESULT copy_first_bytes(copies &gpu, owned<D3D12MA::Allocation> *buffers, D3D12MA::Allocation *staging, bool to_gpu) {
     for (UINT i = 0; i < BUFFER_COUNT; i++) {
         if (!buffers[i].pointer) continue;
         ID3D12Resource *buffer = buffers[i]->GetResource();
@@ -76,69 +70,65 @@ static HRESULT copy_first_bytes(copies &gpu, owned<IResourceAllocation> *buffers
     return gpu.run();
 }
 
-static HRESULT defragmentation(ID3D12Device *device) {
-    hw::ALLOCATOR_DESC allocator_desc = {};
-    allocator_desc.Base.MinLogLevel = D3D12_MESSAGE_SEVERITY_WARNING;
-    owned<hw::IAllocator> allocator;
-    HRESULT result = hw::CreateAllocator(allocator_desc, device, nullptr, nullptr, allocator.out());
+static HRESULT defragmentation(ID3D12Device *device, IDXGIAdapter *adapter) {
+    D3D12MA::ALLOCATOR_DESC allocator_desc = {};
+    allocator_desc.Flags = D3D12MA_RECOMMENDED_ALLOCATOR_FLAGS;
+    allocator_desc.pDevice = device;
+    allocator_desc.pAdapter = adapter;
+    owned<D3D12MA::Allocator> allocator;
+    HRESULT result = D3D12MA::CreateAllocator(&allocator_desc, allocator.out());
     if (FAILED(result)) return result;
     copies gpu;
     result = gpu.create(device);
     if (FAILED(result)) return result;
 
-    hw::POOL_DESC pool_desc = {};
-    pool_desc.Name = L"meshes";
-    pool_desc.HeapSize = 8 * BUFFER_SIZE;
-    owned<hw::IPool> pool;
+    const D3D12MA::CPOOL_DESC pool_desc(D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, D3D12MA_RECOMMENDED_POOL_FLAGS,
+        8 * BUFFER_SIZE);
+    owned<D3D12MA::Pool> pool;
     result = allocator->CreatePool(&pool_desc, pool.out());
     if (FAILED(result)) return result;
-    owned<IResourceAllocation> buffers[BUFFER_COUNT], upload, readback;
+    owned<D3D12MA::Allocation> buffers[BUFFER_COUNT], upload, readback;
+    const auto create = [&](const D3D12MA::ALLOCATION_DESC &place, UINT64 size, D3D12_RESOURCE_STATES state, owned<D3D12MA::Allocation> &out) {
+        const D3D12_RESOURCE_DESC desc = buffer_of(size);
+        return allocator->CreateResource(&place, &desc, state, nullptr, out.out(), GUID{}, nullptr);
+    };
+    const D3D12MA::CALLOCATION_DESC in_pool(pool.pointer), in_upload(D3D12_HEAP_TYPE_UPLOAD), in_readback(D3D12_HEAP_TYPE_READBACK);
     for (UINT i = 0; i < BUFFER_COUNT && SUCCEEDED(result); i++) {
-        hw::ALLOCATION_DESC desc = {};
-        desc.pPool = pool.pointer;
-        desc.UserData = i; /* a move says by this which buffer it is for */
-        const D3D12_RESOURCE_DESC buffer = buffer_of(BUFFER_SIZE);
-        result = allocator->CreateResource1(&desc, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, buffers[i].out());
+        result = create(in_pool, BUFFER_SIZE, D3D12_RESOURCE_STATE_COMMON, buffers[i]);
     }
-    RESOURCE_ALLOCATION_DESC staging = {};
-    if (SUCCEEDED(result)) {
-        result = allocator->CreateResource(staging, buffer_of(BUFFER_COUNT), D3D12_RESOURCE_STATE_GENERIC_READ, nullptr, upload.out());
-    }
-    if (SUCCEEDED(result)) {
-        result = allocator->CreateResource(staging, buffer_of(BUFFER_COUNT), D3D12_RESOURCE_STATE_COPY_DEST, nullptr, readback.out());
-    }
+    if (SUCCEEDED(result)) result = create(in_upload, BUFFER_COUNT, D3D12_RESOURCE_STATE_GENERIC_READ, upload);
+    if (SUCCEEDED(result)) result = create(in_readback, BUFFER_COUNT, D3D12_RESOURCE_STATE_COPY_DEST, readback);
     void *bytes = nullptr;
-    if (SUCCEEDED(result)) result = upload->Map(0, nullptr, &bytes);
+    if (SUCCEEDED(result)) result = upload->GetResource()->Map(0, nullptr, &bytes);
     if (FAILED(result)) return result;
     for (UINT i = 0; i < BUFFER_COUNT; i++) static_cast<unsigned char *>(bytes)[i] = static_cast<unsigned char>(100 + i);
-    upload->Unmap(0, nullptr);
+    upload->GetResource()->Unmap(0, nullptr);
     result = copy_first_bytes(gpu, buffers, upload.pointer, true);
     if (FAILED(result)) return result;
 
     for (UINT i = 0; i < BUFFER_COUNT; i++) {
         if (i % 8) buffers[i].reset();
     }
-    owned<hw::IDefragmentation> run;
-    result = allocator->Defragment(pool.pointer, run.out());
-    hw::DEFRAGMENTATION_STATE state = hw::DEFRAGMENTATION_STATE_PLANNING;
-    /* A game makes one step in each frame, and completes its moves when the GPU has finished that frame. */
-    while (SUCCEEDED(result) && state != hw::DEFRAGMENTATION_STATE_FINISHED) {
-        hw::IMove *moves[2];
-        UINT count = 0;
-        result = run->Step(nullptr, 2, moves, &count, &state);
-        if (SUCCEEDED(result)) result = carry_out(gpu, moves, count, buffers);
-        for (UINT i = 0; i < count; i++) moves[i]->Release();
+    const D3D12MA::DEFRAGMENTATION_DESC desc = {D3D12MA::DEFRAGMENTATION_FLAG_ALGORITHM_BALANCED, 0, 2};
+    owned<D3D12MA::DefragmentationContext> run;
+    result = pool->BeginDefragmentation(&desc, run.out());
+    /* A game makes one pass in each frame, and ends it when the GPU has finished that frame. */
+    for (bool is_done = false; SUCCEEDED(result) && !is_done;) {
+        D3D12MA::DEFRAGMENTATION_PASS_MOVE_INFO pass = {};
+        result = run->BeginPass(&pass);
+        is_done = result == S_OK;
+        if (result == S_FALSE) result = carry_out(gpu, allocator.pointer, pass);
+        if (SUCCEEDED(result) && !is_done) is_done = run->EndPass(&pass) == S_OK;
     }
-    hw::DEFRAGMENTATION_PROGRESS progress = {};
-    if (SUCCEEDED(result)) result = run->GetProgress(&progress);
+    D3D12MA::DEFRAGMENTATION_STATS stats = {};
+    if (SUCCEEDED(result)) run->GetStats(&stats);
     if (SUCCEEDED(result)) result = copy_first_bytes(gpu, buffers, readback.pointer, false);
-    if (SUCCEEDED(result)) result = readback->Map(0, nullptr, &bytes);
+    if (SUCCEEDED(result)) result = readback->GetResource()->Map(0, nullptr, &bytes);
     if (FAILED(result)) return result;
     unsigned intact = 0;
     for (UINT i = 0; i < BUFFER_COUNT; i += 8) intact += static_cast<unsigned char *>(bytes)[i] == 100 + i;
-    readback->Unmap(0, nullptr);
-    std::printf("%llu moves, %llu heaps released, %u buffers intact\n", static_cast<unsigned long long>(progress.MoveCount),
-        static_cast<unsigned long long>(progress.HeapsReleased), intact);
+    readback->GetResource()->Unmap(0, nullptr);
+    std::printf("%u moves, %u heaps released, %u buffers intact\n", stats.AllocationsMoved, stats.HeapsFreed, intact);
     return intact == BUFFER_COUNT / 8 ? S_OK : E_FAIL;
 }
 

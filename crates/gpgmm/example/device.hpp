@@ -79,10 +79,13 @@ inline D3D12_RESOURCE_DESC buffer_of(UINT64 size) {
 }
 
 /* Runs an example on the device of the library that the first argument names. */
-inline int run_example(int count, char **arguments, HRESULT (*example)(ID3D12Device *)) {
+inline int run_example(int count, char **arguments, HRESULT (*example)(ID3D12Device *, IDXGIAdapter *)) {
+    const char *library = count > 1 ? arguments[1] : DEFAULT_LIBRARY;
+    owned<IUnknown> adapter;
     owned<ID3D12Device> device;
-    HRESULT result = create_device(count > 1 ? arguments[1] : DEFAULT_LIBRARY, device.out());
-    if (SUCCEEDED(result)) result = example(device.pointer);
+    HRESULT result = first_adapter(library, adapter.out());
+    if (SUCCEEDED(result)) result = create_device(library, device.out());
+    if (SUCCEEDED(result)) result = example(device.pointer, reinterpret_cast<IDXGIAdapter *>(adapter.pointer));
     if (FAILED(result)) std::fprintf(stderr, "failed: 0x%08x\n", static_cast<unsigned>(result));
     return FAILED(result) ? 1 : 0;
 }

@@ -144,7 +144,7 @@ struct frame_graph {
     }
 };
 
-static HRESULT run(ID3D12Device *device) {
+static HRESULT run(ID3D12Device *device, IDXGIAdapter *) {
     hw::ALLOCATOR_DESC desc = {};
     desc.Base.MinLogLevel = D3D12_MESSAGE_SEVERITY_WARNING;
     owned<hw::IAllocator> allocator;

@@ -9,22 +9,18 @@
 using namespace gpgmm::d3d12;
 namespace hw = heapwright::d3d12;
 
-static HRESULT report(ID3D12Device *device) {
+static HRESULT report(ID3D12Device *device, IDXGIAdapter *) {
     hw::ALLOCATOR_DESC desc = {};
     desc.Base.MinLogLevel = D3D12_MESSAGE_SEVERITY_WARNING;
     owned<hw::IAllocator> allocator;
     HRESULT result = hw::CreateAllocator(desc, device, nullptr, nullptr, allocator.out());
     if (FAILED(result)) return result;
-    hw::POOL_DESC pool_desc = {};
-    pool_desc.Name = L"meshes";
-    owned<hw::IPool> pool;
-    result = allocator->CreatePool(&pool_desc, pool.out());
     owned<IResourceAllocation> meshes[8];
     for (UINT i = 0; i < 8 && SUCCEEDED(result); i++) {
-        hw::ALLOCATION_DESC mesh = {};
-        mesh.pPool = pool.pointer;
         const D3D12_RESOURCE_DESC buffer = buffer_of(UINT64(64 << 10) << i);
-        result = allocator->CreateResource1(&mesh, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, meshes[i].out());
+        RESOURCE_ALLOCATION_DESC mesh = {};
+        mesh.HeapType = D3D12_HEAP_TYPE_DEFAULT;
+        result = allocator->CreateResource(mesh, buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, meshes[i].out());
         /* By its name, an allocation is found in the page. */
         const wchar_t name[] = {L'm', L'e', L's', L'h', L' ', wchar_t(L'0' + i), 0};
         if (SUCCEEDED(result)) result = meshes[i]->SetDebugName(name);

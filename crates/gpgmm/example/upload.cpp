@@ -5,7 +5,7 @@
 
 using namespace gpgmm::d3d12;
 
-static HRESULT upload(ID3D12Device *device) {
+static HRESULT upload(ID3D12Device *device, IDXGIAdapter *) {
     RESOURCE_ALLOCATOR_DESC allocator_desc = {};
     allocator_desc.Flags = RESOURCE_ALLOCATOR_FLAG_NEVER_LEAK;
     allocator_desc.MinLogLevel = D3D12_MESSAGE_SEVERITY_WARNING;

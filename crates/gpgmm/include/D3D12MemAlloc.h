@@ -30,7 +30,11 @@
 #endif
 #endif
 
-#include <climits>
+#include <limits.h>
+/* D3D12MA's header includes it as well, so that programs may rely on it. */
+#if __has_include(<atomic>)
+#include <atomic>
+#endif
 
 #ifndef D3D12MA_DXGI_1_4
 #ifdef __IDXGIAdapter3_INTERFACE_DEFINED__

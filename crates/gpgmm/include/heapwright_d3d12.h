@@ -1,6 +1,7 @@
 /*
- * heapwright_d3d12.h: what heapwright has beyond GPGMM's API, for C++ programs that use gpgmm_d3d12.h: limits, frames, custom pools,
- * defragmentation, transient resources of frames, reports, and virtual blocks. namespace heapwright::d3d12. The library is gpgmm_d3d12.
+ * heapwright_d3d12.h: what heapwright has beyond GPGMM's API, for C++ programs that use gpgmm_d3d12.h: limits, frames,
+ * transient resources of frames, and reports. namespace heapwright::d3d12. The library is gpgmm_d3d12. Pools, defragmentation and virtual
+ * blocks are D3D12MA's, in D3D12MemAlloc.h: an allocator of D3D12MA is an IAllocator, too.
  *
  * Each IResourceAllocator is an IAllocator, which QueryInterface returns, and CreateAllocator creates one:
  *
@@ -18,8 +19,8 @@
 
 #include <gpgmm_d3d12.h>
 
-/* Version of this header. Since 2, an IAllocator is an IResourceAllocator, and creates transient heaps. */
-#define HEAPWRIGHT_D3D12_VERSION 2
+/* Version of this header. Since 2, an IAllocator is an IResourceAllocator, and creates transient heaps. Since 3, it has no pools. */
+#define HEAPWRIGHT_D3D12_VERSION 3
 
 #if defined(_MSC_VER)
 #define GPGMM_UUID(text) __declspec(uuid(text))
@@ -28,118 +29,6 @@
 #endif
 
 namespace heapwright::d3d12 {
-
-/* ------------------------------------------------------------------------------------------------ pools */
-
-/* The resources that the heaps of a pool may hold. */
-enum POOL_RESOURCES {
-    POOL_RESOURCES_BUFFERS = 0,
-    POOL_RESOURCES_TEXTURES = 1,       /* neither render targets nor depth-stencils */
-    POOL_RESOURCES_RENDER_TARGETS = 2, /* and depth-stencils */
-    POOL_RESOURCES_ANY = 3,            /* needs resource heap tier 2 */
-};
-
-/* How a pool divides its heaps. */
-enum POOL_ALGORITHM {
-    POOL_ALGORITHM_DEFAULT = 0,
-    POOL_ALGORITHM_LINEAR = 1, /* one after the other: for resources that are released in the order of their creation */
-};
-
-/* Describes a pool. Zero is the default of each member, except for HeapType. */
-struct POOL_DESC {
-    LPCWSTR Name;             /* in reports and errors; may be null */
-    D3D12_HEAP_TYPE HeapType; /* zero is DEFAULT; not CUSTOM */
-    POOL_RESOURCES Resources;
-    D3D12_HEAP_FLAGS ExtraHeapFlags;
-    POOL_ALGORITHM Algorithm;
-    UINT64 HeapSize;   /* of each heap, a multiple of 64 KiB; zero: chosen for each request */
-    UINT MinHeapCount; /* heaps of HeapSize that are created with the pool and kept */
-    UINT MaxHeapCount; /* zero is no maximum */
-    UINT64 MinAlignment;
-};
-
-/* What a pool holds. */
-struct POOL_TOTALS {
-    UINT64 UsedSize;     /* bytes of allocations */
-    UINT64 ReservedSize; /* bytes of heaps */
-    UINT64 AllocationCount;
-    UINT64 HeapCount;
-};
-
-/* Heaps that are separate from the allocator's own. Its allocations keep their heaps after the last reference was released. */
-GPGMM_INTERFACE GPGMM_UUID("0c5b7a52-6c4e-4f0b-9d05-2f7a52f3b101") IPool : public IUnknown {
-    /* Returns what the pool holds. */
-    virtual HRESULT STDMETHODCALLTYPE GetTotals(POOL_TOTALS * pTotalsOut) = 0;
-
-    /* Releases the empty heaps beyond MinHeapCount, and optionally returns their bytes. */
-    virtual HRESULT STDMETHODCALLTYPE ReleaseEmptyHeaps(UINT64 * pBytesReleasedOut) = 0;
-};
-
-/* ------------------------------------------------------------------------------------------------ defragmentation */
-
-/* Limits of one step of a defragmentation. Zero is the default of each member. */
-struct DEFRAGMENTATION_BUDGET {
-    UINT64 Bytes;      /* of all moves, except for a single larger one; default 64 MiB */
-    UINT Microseconds; /* for planning; default 500 */
-};
-
-/* What a defragmentation waits for. */
-enum DEFRAGMENTATION_STATE {
-    DEFRAGMENTATION_STATE_PLANNING = 0,       /* nothing: another step may plan more moves */
-    DEFRAGMENTATION_STATE_AWAITING_MOVES = 1, /* moves that are neither completed nor released */
-    DEFRAGMENTATION_STATE_FINISHED = 2,       /* no heap is worth emptying */
-};
-
-/* What a defragmentation has done. */
-struct DEFRAGMENTATION_PROGRESS {
-    UINT64 MoveCount; /* completed */
-    UINT64 BytesMoved;
-    UINT64 HeapsReleased;
-    UINT64 BytesReleased;
-    UINT64 BytesCreated; /* of heaps for the contents of several others */
-};
-
-/*
- * A move of an allocation into another heap, which the program carries out: it creates the resource at the new place, copies
- * the contents with the GPU, and completes the move. The last Release abandons a move that is not completed. The range at the new place
- * is reserved until then.
- */
-GPGMM_INTERFACE GPGMM_UUID("3de41f8a-15c7-4b9e-8b60-7e6f0a94c202") IMove : public IUnknown {
-    /* Returns the program's value for the allocation, by which it finds the allocation. */
-    virtual UINT64 STDMETHODCALLTYPE GetUserData() = 0;
-
-    /* Returns the bytes of the allocation. */
-    virtual UINT64 STDMETHODCALLTYPE GetSize() = 0;
-
-    /* Returns the heap at the new place, with a reference, and the offset in it. E_FAIL after the move was completed. */
-    virtual HRESULT STDMETHODCALLTYPE GetDestination(ID3D12Heap * *ppHeapOut, UINT64 * pOffsetOut) = 0;
-
-    /* Returns the memory at the new place, with a reference, for the residency list of the command list that copies. S_FALSE, and
-       null, without a residency manager. E_FAIL after the move was completed. */
-    virtual HRESULT STDMETHODCALLTYPE GetDestinationMemory(gpgmm::d3d12::IResidencyHeap * *ppMemoryOut) = 0;
-
-    /* Creates the same resource at the new place, and returns it with a reference. Another call replaces it.
-       E_INVALIDARG for another allocation than the one to move. */
-    virtual HRESULT STDMETHODCALLTYPE CreateResource(gpgmm::d3d12::IResourceAllocation * pAllocation,
-                                                     D3D12_RESOURCE_STATES initialResourceState,
-                                                     const D3D12_CLEAR_VALUE* pClearValue,
-                                                     ID3D12Resource** ppResourceOut) = 0;
-
-    /* Gives the allocation the new resource and its place, and releases the old ones: the GPU must have finished the copy and
-       all other uses. Pointers that GetResource and GetMemory of the allocation returned before are invalid from then on.
-       E_INVALIDARG, and nothing changes, while the allocation is mapped, without a new resource, and for another allocation. */
-    virtual HRESULT STDMETHODCALLTYPE Complete(gpgmm::d3d12::IResourceAllocation * pAllocation) = 0;
-};
-
-/* Empties heaps that are used little. The last Release ends it; moves may be completed later. */
-GPGMM_INTERFACE GPGMM_UUID("5f90d3b6-8a21-4c73-a4e8-91d0c6b7e303") IDefragmentation : public IUnknown {
-    /* Plans up to maxMoveCount moves within a budget (null: the defaults), and stores each with a reference. */
-    virtual HRESULT STDMETHODCALLTYPE Step(const DEFRAGMENTATION_BUDGET* pBudget, UINT maxMoveCount, IMove** ppMovesOut,
-                                           UINT* pMoveCountOut, DEFRAGMENTATION_STATE* pStateOut) = 0;
-
-    /* Returns what was done so far. */
-    virtual HRESULT STDMETHODCALLTYPE GetProgress(DEFRAGMENTATION_PROGRESS * pProgressOut) = 0;
-};
 
 /* ------------------------------------------------------------------------------------------------ transient resources */
 
@@ -306,17 +195,6 @@ struct ALLOCATOR_DESC {
     BOOL NeverTightAlignment; /* otherwise GetDesc of resources may have D3D12's flag 0x400 */
 };
 
-/* Describes an allocation. Zero is the default of each member. */
-struct ALLOCATION_DESC {
-    gpgmm::d3d12::RESOURCE_ALLOCATION_DESC Base;
-    IPool* pPool;    /* null: the allocator's own heaps. A pool determines the heap type, and Base's must be zero */
-    UINT64 UserData; /* the program's value, which reports and moves contain */
-    /* Both or none: CUSTOM heaps with these properties, which hold buffers in any state. Base's HeapType is then zero or the closest
-       standard type, and there is no pool. */
-    D3D12_CPU_PAGE_PROPERTY CPUPageProperty;
-    D3D12_MEMORY_POOL MemoryPoolPreference;
-};
-
 /* A text. */
 GPGMM_INTERFACE GPGMM_UUID("7b2c68e0-d94f-4a15-b7c3-50e8f1a2d404") IText : public IUnknown {
     /* Returns the text in UTF-8, which ends with a zero byte and is valid until the last Release. */
@@ -327,30 +205,10 @@ GPGMM_INTERFACE GPGMM_UUID("7b2c68e0-d94f-4a15-b7c3-50e8f1a2d404") IText : publi
 };
 
 /* What an IResourceAllocator does beyond GPGMM's API. */
-GPGMM_INTERFACE GPGMM_UUID("4c6ab0d1-8f27-4e95-a3d4-71b90e5cf507") IAllocator : public gpgmm::d3d12::IResourceAllocator {
+GPGMM_INTERFACE GPGMM_UUID("4c6ab0d1-8f27-4e95-a3d4-71b90e5cf50a") IAllocator : public gpgmm::d3d12::IResourceAllocator {
     /* Tells the allocator, and those that are nested in it, that a frame has ended. With other policies than GPGMM's pools, empty
        heaps are released after a number of frames. */
     virtual HRESULT STDMETHODCALLTYPE OnFrame() = 0;
-
-    /* Creates a pool. */
-    virtual HRESULT STDMETHODCALLTYPE CreatePool(const POOL_DESC* pDesc, IPool** ppPoolOut) = 0;
-
-    /* Creates a resource as CreateResource does, optionally in a pool. A null out-pointer is E_POINTER. */
-    virtual HRESULT STDMETHODCALLTYPE CreateResource1(const ALLOCATION_DESC* pDesc,
-                                                      const D3D12_RESOURCE_DESC* pResourceDesc,
-                                                      D3D12_RESOURCE_STATES initialResourceState,
-                                                      const D3D12_CLEAR_VALUE* pClearValue,
-                                                      gpgmm::d3d12::IResourceAllocation** ppAllocationOut) = 0;
-
-    /* Sets the program's value for an allocation. */
-    virtual HRESULT STDMETHODCALLTYPE SetUserData(gpgmm::d3d12::IResourceAllocation * pAllocation, UINT64 userData) = 0;
-
-    /* Returns the program's value for an allocation, zero if none was set. */
-    virtual HRESULT STDMETHODCALLTYPE GetUserData(gpgmm::d3d12::IResourceAllocation * pAllocation, UINT64 * pUserDataOut) = 0;
-
-    /* Begins a defragmentation of a pool, or with null of the allocator's own heaps. E_NOTIMPL unless they have the default
-       algorithm. */
-    virtual HRESULT STDMETHODCALLTYPE Defragment(IPool * pPool, IDefragmentation * *ppDefragmentationOut) = 0;
 
     /* Creates heaps for the transient resources of frames; none has memory yet. Barriers are legacy ones if the device has no
        enhanced ones. Legacy ones are for programs whose passes have legacy barriers of the resources. */
@@ -360,56 +218,15 @@ GPGMM_INTERFACE GPGMM_UUID("4c6ab0d1-8f27-4e95-a3d4-71b90e5cf507") IAllocator : 
     virtual HRESULT STDMETHODCALLTYPE GetReport(IText * *ppReportOut) = 0;
 };
 
-/* ------------------------------------------------------------------------------------------------ virtual blocks */
-
-/* A range that a virtual block allocated. */
-struct VIRTUAL_ALLOCATION {
-    UINT64 Id; /* never zero, and never used again by this block */
-    UINT64 Offset;
-    UINT64 Size;
-    UINT64 UserData;
-};
-
-/* What a virtual block holds. */
-struct VIRTUAL_BLOCK_TOTALS {
-    UINT64 Capacity;
-    UINT64 UsedSize;
-    UINT64 AllocationCount;
-    UINT64 LargestFreeSize; /* a request of this size at alignment 1 succeeds */
-};
-
-/* Allocates ranges of anything that has offsets: a buffer, a descriptor heap, a file. It holds no memory. */
-GPGMM_INTERFACE GPGMM_UUID("b8a40f19-71ce-4562-85d3-06f92ce8a606") IVirtualBlock : public IUnknown {
-    /* Allocates a range. The alignment is a power of two, or zero for 1. E_OUTOFMEMORY if no free range is large enough. */
-    virtual HRESULT STDMETHODCALLTYPE Allocate(UINT64 size, UINT64 alignment, UINT64 userData,
-                                               VIRTUAL_ALLOCATION* pAllocationOut) = 0;
-
-    /* Frees a range. E_INVALIDARG for an id that is not in use. */
-    virtual HRESULT STDMETHODCALLTYPE Free(UINT64 id) = 0;
-
-    /* Returns a range that is in use. E_INVALIDARG for an id that is not. */
-    virtual HRESULT STDMETHODCALLTYPE GetAllocation(UINT64 id, VIRTUAL_ALLOCATION* pAllocationOut) = 0;
-
-    /* Frees all ranges. */
-    virtual HRESULT STDMETHODCALLTYPE Clear() = 0;
-
-    /* Returns what the block holds. */
-    virtual HRESULT STDMETHODCALLTYPE GetTotals(VIRTUAL_BLOCK_TOTALS * pTotalsOut) = 0;
-};
-
 } // namespace heapwright::d3d12
 
 /* ------------------------------------------------------------------------------------------------ IIDs */
 
 #define HEAPWRIGHT_ALL_IIDS                                                                                       \
-    HEAPWRIGHT_IID(IPool, 0x0c5b7a52, 0x6c4e, 0x4f0b, 0x9d, 0x05, 0x2f, 0x7a, 0x52, 0xf3, 0xb1, 0x01)             \
-    HEAPWRIGHT_IID(IMove, 0x3de41f8a, 0x15c7, 0x4b9e, 0x8b, 0x60, 0x7e, 0x6f, 0x0a, 0x94, 0xc2, 0x02)             \
-    HEAPWRIGHT_IID(IDefragmentation, 0x5f90d3b6, 0x8a21, 0x4c73, 0xa4, 0xe8, 0x91, 0xd0, 0xc6, 0xb7, 0xe3, 0x03)  \
     HEAPWRIGHT_IID(IText, 0x7b2c68e0, 0xd94f, 0x4a15, 0xb7, 0xc3, 0x50, 0xe8, 0xf1, 0xa2, 0xd4, 0x04)             \
-    HEAPWRIGHT_IID(IAllocator, 0x4c6ab0d1, 0x8f27, 0x4e95, 0xa3, 0xd4, 0x71, 0xb9, 0x0e, 0x5c, 0xf5, 0x07)        \
+    HEAPWRIGHT_IID(IAllocator, 0x4c6ab0d1, 0x8f27, 0x4e95, 0xa3, 0xd4, 0x71, 0xb9, 0x0e, 0x5c, 0xf5, 0x0a)        \
     HEAPWRIGHT_IID(ITransientResources, 0x61b3e90d, 0x475c, 0x4a2e, 0x97, 0xd8, 0x0d, 0x4c, 0xf2, 0x8b, 0x39, 0x09) \
-    HEAPWRIGHT_IID(ITransientHeaps, 0x2fd87c13, 0xba54, 0x4e61, 0x8c, 0x0f, 0xe6, 0x39, 0x5a, 0x71, 0xd8, 0x08)   \
-    HEAPWRIGHT_IID(IVirtualBlock, 0xb8a40f19, 0x71ce, 0x4562, 0x85, 0xd3, 0x06, 0xf9, 0x2c, 0xe8, 0xa6, 0x06)
+    HEAPWRIGHT_IID(ITransientHeaps, 0x2fd87c13, 0xba54, 0x4e61, 0x8c, 0x0f, 0xe6, 0x39, 0x5a, 0x71, 0xd8, 0x08)
 
 namespace heapwright::d3d12 {
 #define HEAPWRIGHT_IID(name, a, b, c, ...) inline constexpr GUID IID_##name = {a, b, c, {__VA_ARGS__}};
@@ -434,7 +251,6 @@ HEAPWRIGHT_ALL_IIDS
 extern "C" {
 GPGMM_EXPORT HRESULT HeapwrightCreateAllocator(const heapwright::d3d12::ALLOCATOR_DESC*, ID3D12Device*, IDXGIAdapter*,
                                                gpgmm::d3d12::IResidencyManager*, heapwright::d3d12::IAllocator**);
-GPGMM_EXPORT HRESULT HeapwrightCreateVirtualBlock(UINT64, heapwright::d3d12::IVirtualBlock**);
 }
 
 namespace heapwright::d3d12 {
@@ -444,11 +260,6 @@ namespace heapwright::d3d12 {
 inline HRESULT CreateAllocator(const ALLOCATOR_DESC& desc, ID3D12Device* pDevice, IDXGIAdapter* pAdapter,
                                gpgmm::d3d12::IResidencyManager* pResidencyManager, IAllocator** ppAllocatorOut) {
     return HeapwrightCreateAllocator(&desc, pDevice, pAdapter, pResidencyManager, ppAllocatorOut);
-}
-
-/* Creates a virtual block of a number of bytes, or of whatever its offsets count, at most 2^63. */
-inline HRESULT CreateVirtualBlock(UINT64 capacity, IVirtualBlock** ppVirtualBlockOut) {
-    return HeapwrightCreateVirtualBlock(capacity, ppVirtualBlockOut);
 }
 
 } // namespace heapwright::d3d12

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use heapwright::d3d12::*;
-use heapwright::defragmentation::Move;
 use heapwright::{Error, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
@@ -80,33 +79,11 @@ impl Allocation {
         Reading { allocation: unsafe { &*self.allocation.0.get() }, _lock: lock }
     }
 
-    pub(crate) fn set_user_data(&self, user_data: u64) {
-        self.change(|allocation| allocation.set_user_data(user_data));
-    }
-
     /// Changes the allocation while nobody else uses it.
     fn change<T>(&self, change: impl FnOnce(&mut ResourceAllocation) -> T) -> T {
         let _lock = self.lock.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock.
         change(unsafe { &mut *self.allocation.0.get() })
-    }
-
-    /// Completes a move of the allocation, unless it is mapped: its address would be invalid.
-    pub(crate) fn complete(&self, planned: &mut Option<Move>) -> Result<(), Failure> {
-        self.change(|allocation| {
-            if self.extras().mapped.load(Ordering::Relaxed) != 0 {
-                return Err(Failure::invalid_argument("pAllocation is mapped"));
-            }
-            let ready = planned.take_if(|planned| planned.can_complete(allocation));
-            let Some(ready) = ready else {
-                let rule = "the move is completed, belongs to another allocation, or has no resource at the new place";
-                return Err(Failure::invalid_argument(rule));
-            };
-            ready.complete(allocation)?;
-            // The memory is another one.
-            *self.extras().memory.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            Ok(())
-        })
     }
 
     fn extras(&self) -> &Extras {
@@ -228,14 +205,12 @@ unsafe extern "system" fn unmap(this: This, subresource: u32, written_range: *co
     // D3D12.
     unsafe {
         getter(this, "IResourceAllocation::Unmap", |this: &Allocation| {
-            // Until the end, so that no move is completed in between.
-            let allocation = this.read();
             let one_less = |mapped: u32| mapped.checked_sub(1);
             if this.extras().mapped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
                 tracing::error!("IResourceAllocation::Unmap: the allocation is not mapped");
                 return;
             }
-            allocation.unmap_subresource(subresource, written_range.as_ref().copied());
+            this.read().unmap_subresource(subresource, written_range.as_ref().copied());
         });
     }
 }

@@ -31,7 +31,7 @@ impl Allocator {
     }
 }
 
-static METHODS: Methods<15> = Methods::of::<Allocator>([
+static METHODS: Methods<10> = Methods::of::<Allocator>([
     get_debug_name::<Allocator> as *const (),
     set_debug_name::<Allocator> as *const (),
     OVERLOADS[cfg!(windows) as usize],
@@ -40,11 +40,6 @@ static METHODS: Methods<15> = Methods::of::<Allocator>([
     query_stats as *const (),
     check_feature_support as *const (),
     extension::on_frame as *const (),
-    extension::create_pool as *const (),
-    extension::create_resource as *const (),
-    extension::set_user_data as *const (),
-    extension::get_user_data as *const (),
-    extension::defragment as *const (),
     extension::create_transient_heaps as *const (),
     extension::get_report as *const (),
 ]);
@@ -116,7 +111,7 @@ unsafe extern "system" fn create_resource(
 
 /// Returns the description of a buffer with another alignment, if GPGMM realigns it: no buffer has an alignment of more than
 /// 64 KiB or one that is no power of two, and parts have 4 bytes at least.
-pub(crate) fn realigned(desc: &D3D12_RESOURCE_DESC) -> Option<D3D12_RESOURCE_DESC> {
+fn realigned(desc: &D3D12_RESOURCE_DESC) -> Option<D3D12_RESOURCE_DESC> {
     let alignment = match desc.Alignment {
         0 => return None,
         1 | 2 => 4,

@@ -12,7 +12,6 @@ use crate::call::{self, Failure};
 use crate::d3d12ma;
 pub use crate::descriptors::{AllocatorDesc, HeapDesc, ManagerDesc, RecordingOptions};
 pub use crate::extension::allocator::ExtendedAllocatorDesc;
-use crate::extension::virtual_block::VirtualBlock;
 use crate::log;
 use crate::object::{Body, Out, Reference, optional, parameter};
 use crate::residency_heap::Heap;
@@ -384,19 +383,5 @@ pub unsafe extern "C" fn HeapwrightCreateD3D12MAVirtualBlock(
             }
             Ok(out.give(d3d12ma::virtual_block::create(desc)?))
         }
-    })
-}
-
-/// `heapwright::d3d12::CreateVirtualBlock`.
-///
-/// # Safety
-///
-/// `out` is null or points to space for a pointer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn HeapwrightCreateVirtualBlock(capacity: u64, out: *mut *mut c_void) -> HRESULT {
-    call::hresult("CreateVirtualBlock", || {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::required(out, "ppVirtualBlockOut") }?;
-        Ok(out.give(Reference::new(VirtualBlock::new(capacity)?)))
     })
 }

@@ -4,22 +4,16 @@ use std::ffi::{CString, c_char, c_void};
 use std::fmt::Display;
 
 use heapwright::d3d12::*;
-use heapwright::{
-    ClearValue, EmptyHeapPolicy, HeapLimits, ResourceAllocationDesc, ResourceAllocatorDesc,
-    ResourceAllocatorFlags,
-};
+use heapwright::{EmptyHeapPolicy, HeapLimits, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use windows_core::{GUID, HRESULT};
 
-use super::defragmentation::Run;
-use super::pool::{PoolDescription, PoolObject};
 use super::transient::Heaps;
-use crate::allocation::Allocation;
-use crate::allocator::{Allocator, realigned};
-use crate::call::{self, Failure};
-use crate::descriptors::{AllocationDesc, AllocatorDesc, enumerator, size};
-use crate::object::{Body, Methods, Out, Reference, This, getter, method, optional, parameter};
+use crate::allocator::Allocator;
+use crate::call::Failure;
+use crate::descriptors::{AllocatorDesc, enumerator, size};
+use crate::object::{Body, Methods, Out, Reference, This, getter, method};
 
-pub(crate) const IID_ALLOCATOR: GUID = GUID::from_u128(0x4c6ab0d1_8f27_4e95_a3d4_71b90e5cf507);
+pub(crate) const IID_ALLOCATOR: GUID = GUID::from_u128(0x4c6ab0d1_8f27_4e95_a3d4_71b90e5cf50a);
 
 /// `HEAP_LIMITS`.
 #[repr(C)]
@@ -68,118 +62,12 @@ impl ExtendedAllocatorDesc {
     }
 }
 
-/// `ALLOCATION_DESC`.
-#[repr(C)]
-pub(crate) struct PlacedAllocationDesc {
-    base: AllocationDesc,
-    pool: *mut c_void,
-    user_data: u64,
-    cpu_page_property: D3D12_CPU_PAGE_PROPERTY,
-    memory_pool: D3D12_MEMORY_POOL,
-}
-
-impl PlacedAllocationDesc {
-    /// Returns the properties of a CUSTOM heap, unless both are UNKNOWN.
-    fn custom_heap(&self) -> Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)> {
-        let unknown = (D3D12_CPU_PAGE_PROPERTY_UNKNOWN, D3D12_MEMORY_POOL_UNKNOWN);
-        Some((self.cpu_page_property, self.memory_pool)).filter(|custom| *custom != unknown)
-    }
-}
-
 pub(crate) unsafe extern "system" fn on_frame(this: This) -> HRESULT {
     // SAFETY: C++ calls the method of a live object.
     unsafe {
         method(this, "IAllocator::OnFrame", |Allocator { allocator, .. }| {
             allocator.end_frame();
             Ok(S_OK)
-        })
-    }
-}
-
-pub(crate) unsafe extern "system" fn create_pool(
-    this: This,
-    desc: *const PoolDescription,
-    out: *mut *mut c_void,
-) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with null or a description, and null or writable space.
-    unsafe {
-        method(this, "IAllocator::CreatePool", |Allocator { allocator, .. }| {
-            let out = Out::required(out, "ppPoolOut")?;
-            let desc = call::reference(desc, "pDesc")?.convert()?;
-            Ok(out.give(Reference::new(PoolObject(allocator.create_pool(desc)?))))
-        })
-    }
-}
-
-pub(crate) unsafe extern "system" fn create_resource(
-    this: This,
-    desc: *const PlacedAllocationDesc,
-    resource: *const D3D12_RESOURCE_DESC,
-    initial_state: D3D12_RESOURCE_STATES,
-    clear_value: *const D3D12_CLEAR_VALUE,
-    out: *mut *mut c_void,
-) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with null or descriptions and a clear value, and null or writable space. The
-    // pool is null or a live object.
-    unsafe {
-        method(this, "IAllocator::CreateResource1", |Allocator { allocator, .. }| {
-            let out = Out::required(out, "ppAllocationOut")?;
-            let desc = call::reference(desc, "pDesc")?;
-            let resource = call::reference(resource, "pResourceDesc")?;
-            let clear_value = clear_value.as_ref().map(|value| ClearValue::from_d3d12(value));
-            let wanted = ResourceAllocationDesc {
-                pool: optional(desc.pool, "pPool")?.map(|PoolObject(pool)| pool),
-                user_data: desc.user_data,
-                custom_heap: desc.custom_heap(),
-                ..desc.base.convert()?
-            };
-            let realigned = realigned(resource);
-            let resource = realigned.as_ref().unwrap_or(resource);
-            let made = allocator.create_resource(&wanted, resource, initial_state, clear_value)?;
-            Ok(out.give(Allocation::object_of(made)))
-        })
-    }
-}
-
-pub(crate) unsafe extern "system" fn set_user_data(
-    this: This,
-    allocation: *mut c_void,
-    user_data: u64,
-) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with null or another one.
-    unsafe {
-        method(this, "IAllocator::SetUserData", |_: &Allocator| {
-            parameter::<Allocation>(allocation, "pAllocation")?.set_user_data(user_data);
-            Ok(S_OK)
-        })
-    }
-}
-
-pub(crate) unsafe extern "system" fn get_user_data(
-    this: This,
-    allocation: *mut c_void,
-    out: *mut u64,
-) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with null or another one, and null or writable space.
-    unsafe {
-        method(this, "IAllocator::GetUserData", |_: &Allocator| {
-            let user_data = || Ok(parameter::<Allocation>(allocation, "pAllocation")?.read().user_data());
-            call::write(out, "pUserDataOut", user_data)
-        })
-    }
-}
-
-pub(crate) unsafe extern "system" fn defragment(
-    this: This,
-    pool: *mut c_void,
-    out: *mut *mut c_void,
-) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with null or another one, and null or writable space.
-    unsafe {
-        method(this, "IAllocator::Defragment", |Allocator { allocator, .. }| {
-            let out = Out::required(out, "ppDefragmentationOut")?;
-            let pool = optional(pool, "pPool")?.map(|PoolObject(pool)| pool);
-            Ok(out.give(Reference::new(Run::new(allocator, pool)?)))
         })
     }
 }

@@ -3,15 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | `allocator` | ALLOCATOR_DESC, the methods that IAllocator adds to IResourceAllocator's, IText |
-//! | `pool` | IPool |
-//! | `defragmentation` | IDefragmentation, IMove |
 //! | `transient` | ITransientHeaps, ITransientResources |
-//! | `virtual_block` | IVirtualBlock |
 //!
 //! Each has the header's structures that it uses.
 
 pub(crate) mod allocator;
-mod defragmentation;
-mod pool;
 mod transient;
-pub(crate) mod virtual_block;

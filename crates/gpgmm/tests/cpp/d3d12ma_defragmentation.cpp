@@ -20,6 +20,13 @@ struct scene {
 
     explicit scene(const environment &env) : env(env) {}
     bool open() { return create(env, allocator, RECOMMENDED) && queue.create(env); }
+    bool open_managed() {
+        D3D12MA::ALLOCATOR_DESC desc = {};
+        desc.Flags = RECOMMENDED;
+        desc.pDevice = env.device;
+        desc.pAdapter = env.dxgi();
+        return EXPECT(heapwright::d3d12ma::CreateAllocator(&desc, RESIDENCY_MANAGER_DESC{}, &allocator.self) == S_OK) && queue.create(env);
+    }
 
     /* UPLOAD, so that the CPU fills and checks them. */
     bool add(const D3D12MA::ALLOCATION_DESC &place, UINT64 size) {
@@ -214,7 +221,33 @@ static void incremental(const environment &env) {
     context.release();
 }
 
+/* With residency, the memory of a target is an IResidencyHeap, for the list of the commands that copy; so is that of the allocation
+   afterwards. */
+static void managed(const environment &env) {
+    scene scene(env);
+    REQUIRE(scene.open_managed());
+    held<D3D12MA::Pool> pool;
+    const D3D12MA::CPOOL_DESC desc(D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, D3D12MA::POOL_FLAG_NONE, 512 * KIB);
+    REQUIRE(scene.allocator->CreatePool(&desc, &pool.self) == S_OK);
+    for (unsigned i = 0; i < 16; i++) REQUIRE(scene.add(D3D12MA::CALLOCATION_DESC(pool.self), 64 * KIB));
+    for (unsigned i = 1; i <= 8; i++) scene.things.erase(scene.things.begin() + i);
+    const D3D12MA::DEFRAGMENTATION_DESC run = {D3D12MA::DEFRAGMENTATION_FLAG_ALGORITHM_FULL, 0, 0};
+    held<D3D12MA::DefragmentationContext> context;
+    D3D12MA::DEFRAGMENTATION_PASS_MOVE_INFO pass = {};
+    REQUIRE(pool->BeginDefragmentation(&run, &context.self) == S_OK && context->BeginPass(&pass) == S_FALSE && pass.MoveCount == 4);
+    held<IResidencyHeap> source, target, now;
+    D3D12MA::Allocation *moved = pass.pMoves[0].pSrcAllocation;
+    EXPECT(moved->QueryInterface(IID_IResidencyHeap, source.out()) == S_OK && source);
+    EXPECT(pass.pMoves[0].pDstTmpAllocation->QueryInterface(IID_IResidencyHeap, target.out()) == S_OK && target && target.self != source.self);
+    REQUIRE(target && target->GetInfo().Status == RESIDENCY_HEAP_STATUS_RESIDENT);
+    scene.carry_out(pass);
+    EXPECT(context->EndPass(&pass) == S_FALSE);
+    EXPECT(moved->QueryInterface(IID_IResidencyHeap, now.out()) == S_OK && now.self == target.self);
+    scene.check();
+}
+
 void test_ma_defragmentation(const environment &env) {
+    managed(env);
     simple(env);
     operations(env);
     incremental(env);

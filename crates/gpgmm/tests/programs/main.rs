@@ -209,7 +209,7 @@ fn nothing_else_is_exported() {
     });
     let mut declared: Vec<&str> = declared.filter_map(|line| line.split('(').next()).collect();
     declared.sort_unstable();
-    assert_eq!(declared.len(), 11);
+    assert_eq!(declared.len(), 10);
     assert_eq!(names, declared);
 }
 
@@ -242,7 +242,7 @@ fn reference(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
 #[test]
 fn the_references_list_every_member() {
     let members = HEADERS.map(|(header, namespace, page)| check_reference(header, namespace, page));
-    assert!(members[0] > 100 && members[1] > 40 && members[2] > 110, "only {members:?} members were found");
+    assert!(members[0] > 100 && members[1] > 30 && members[2] > 110, "only {members:?} members were found");
 }
 
 /// Checks a header's page, and returns the number of members.

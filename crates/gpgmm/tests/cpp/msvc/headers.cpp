@@ -1,8 +1,9 @@
 /*
- * Uses the header as programs for Microsoft's compilers do, with Windows' headers. clang checks it for x86_64-pc-windows-msvc.
+ * Uses the headers as programs for Microsoft's compilers do, with Windows' headers. clang checks it for x86_64-pc-windows-msvc.
  */
 #include <gpgmm_d3d12.h>
 #include <heapwright_d3d12.h>
+#include <heapwright_d3d12ma.h>
 
 #ifndef _MSC_VER
 #error "not as Microsoft's compilers"
@@ -13,9 +14,8 @@ using namespace gpgmm::d3d12;
 /* Each interface has its IID by type, too. */
 template <typename T> static const GUID &id() { return __uuidof(T); }
 const GUID *const ids[] = {&id<IDebugObject>(), &id<IResidencyHeap>(), &id<IResidencyList>(), &id<IResidencyManager>(),
-    &id<IResourceAllocation>(), &id<IResourceAllocator>(), &id<heapwright::d3d12::IPool>(), &id<heapwright::d3d12::IMove>(),
-    &id<heapwright::d3d12::IDefragmentation>(), &id<heapwright::d3d12::IText>(), &id<heapwright::d3d12::IAllocator>(),
-    &id<heapwright::d3d12::IVirtualBlock>(), &id<heapwright::d3d12::ITransientHeaps>(), &id<heapwright::d3d12::ITransientResources>()};
+    &id<IResourceAllocation>(), &id<IResourceAllocator>(), &id<heapwright::d3d12::IText>(),
+    &id<heapwright::d3d12::IAllocator>(), &id<heapwright::d3d12::ITransientHeaps>(), &id<heapwright::d3d12::ITransientResources>()};
 
 /* Overloads, default arguments, flag operators, structures that are returned. */
 HRESULT use(ID3D12Device *device, IDXGIAdapter3 *adapter, ID3D12CommandQueue *queue, const D3D12_RESOURCE_DESC &buffer) {
