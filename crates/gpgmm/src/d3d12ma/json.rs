@@ -15,22 +15,27 @@ const TYPE_NAMES: [&str; HEAP_TYPES] = ["DEFAULT", "UPLOAD", "READBACK", "CUSTOM
 
 /// Returns the string of a virtual block.
 pub(super) fn of_virtual_block(of: &Block) -> String {
-    format!("{:#}", block(of, |used| json!({ "Size": used.size, "CustomData": used.private_data })))
+    text(&block(of, |used| json!({ "Size": used.size, "CustomData": used.private_data })))
 }
 
 /// Returns the string of an allocator, which begins with a byte order mark.
 pub(super) fn of_allocator(state: &State, is_detailed: bool) -> String {
     let snapshot = Snapshot::of(state, is_detailed);
-    let mut text = json!({
+    let mut members = json!({
         "General": general(state),
         "Total": statistics(&snapshot.sum(|_| true)),
         "MemoryInfo": memory_info(state, &snapshot),
     });
     if is_detailed {
-        text["DefaultPools"] = default_pools(state, &snapshot);
-        text["CustomPools"] = custom_pools(state, &snapshot);
+        members["DefaultPools"] = default_pools(state, &snapshot);
+        members["CustomPools"] = custom_pools(state, &snapshot);
     }
-    format!("\u{feff}{text:#}")
+    format!("\u{feff}{}", text(&members))
+}
+
+/// Returns the text, in which slashes are escaped as in D3D12MA's. They are in strings alone.
+fn text(value: &Value) -> String {
+    format!("{value:#}").replace('/', "\\/")
 }
 
 fn statistics(sum: &DetailedStatistics) -> Value {

@@ -401,7 +401,7 @@ void test_ma_json(const environment &env) {
     for (const char *expected : {"\"API\": \"Direct3D 12\"", "\"MemoryInfo\": {", "\"DefaultPools\": {", "\"CustomPools\": {",
              "\"Name\": \"0 - ring\"", "\"Type\": \"BUFFER\"", "\"Type\": \"TEXTURE1D\"", "\"Type\": \"TEXTURE2D\"",
              "\"Type\": \"TEXTURE3D\"", "\"Type\": \"FREE\"", "\"Name\": \"Line\\nand\\r\\nline\"",
-             "\"Name\": \"\\\"quoted' <&> [{,.;:}] /\\\\\"", "\"Name\": \"\"", "\"CustomData\": \"0x12c0ffee\""}) {
+             "\"Name\": \"\\\"quoted' <&> [{,.;:}] \\/\\\\\"", "\"Name\": \"\"", "\"CustomData\": \"0x12c0ffee\""}) {
         if (!EXPECT(all.find(expected) != std::string::npos)) std::printf("  %s is not in %s\n", expected, all.c_str());
     }
     /* The test that runs this program reads it. */
