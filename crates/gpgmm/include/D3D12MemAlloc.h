@@ -31,7 +31,7 @@
 #endif
 
 #include <limits.h>
-/* D3D12MA's header includes it as well, so that programs may rely on it. */
+// D3D12MA's header includes it as well, so that programs may rely on it.
 #if __has_include(<atomic>)
 #include <atomic>
 #endif
@@ -52,7 +52,7 @@
 #endif
 #endif
 
-/* Accepted. Small textures have small alignments wherever that is legal, whatever the value. */
+// Accepted. Small textures have small alignments wherever that is legal, whatever the value.
 #ifndef D3D12MA_USE_SMALL_RESOURCE_PLACEMENT_ALIGNMENT
 #define D3D12MA_USE_SMALL_RESOURCE_PLACEMENT_ALIGNMENT 1
 #endif
@@ -74,13 +74,6 @@
 #define D3D12MA_RECOMMENDED_POOL_FLAGS (D3D12MA::POOL_FLAG_MSAA_TEXTURES_ALWAYS_COMMITTED)
 #endif
 
-#define D3D12MA_CLASS_NO_COPY(className)              \
-private:                                              \
-    className(const className &) = delete;            \
-    className(className &&) = delete;                 \
-    className &operator=(const className &) = delete; \
-    className &operator=(className &&) = delete;
-
 #define FACILITY_D3D12MA 3542
 
 #if defined(_WIN32) && defined(D3D12MA_IMPORTS)
@@ -92,7 +85,7 @@ private:                                              \
 struct ID3D12ProtectedResourceSession;
 struct IDXGIAdapter;
 
-/* What headers before ID3D12Device1 lack. */
+// What headers before ID3D12Device1 lack.
 #ifndef __ID3D12Device1_INTERFACE_DEFINED__
 typedef enum D3D12_RESIDENCY_PRIORITY {
     D3D12_RESIDENCY_PRIORITY_MINIMUM = 0x28000000,
@@ -121,7 +114,7 @@ class DefragmentationContext;
 
 typedef UINT64 AllocHandle;
 
-/* How the memory of the objects is allocated and freed. pFree accepts null. Neither throws. */
+// How the memory of the objects is allocated and freed. pFree accepts null. Neither throws.
 using ALLOCATE_FUNC_PTR = void *(*)(size_t Size, size_t Alignment, void *pPrivateData);
 using FREE_FUNC_PTR = void (*)(void *pMemory, void *pPrivateData);
 struct ALLOCATION_CALLBACKS {
@@ -130,7 +123,7 @@ struct ALLOCATION_CALLBACKS {
     void *pPrivateData;
 };
 
-/* ------------------------------------------------------------------------------------------------ statistics */
+// ------------------------------------------------------------------------------------------------ statistics
 
 struct Statistics {
     UINT BlockCount;      /* heaps and committed resources */
@@ -139,7 +132,7 @@ struct Statistics {
     UINT64 AllocationBytes;
 };
 
-/* The minima are UINT64_MAX, and the maxima 0, of nothing. */
+// The minima are UINT64_MAX, and the maxima 0, of nothing.
 struct DetailedStatistics {
     Statistics Stats;
     UINT UnusedRangeCount;
@@ -161,7 +154,7 @@ struct Budget {
     UINT64 BudgetBytes;
 };
 
-/* ------------------------------------------------------------------------------------------------ allocations */
+// ------------------------------------------------------------------------------------------------ allocations
 
 enum ALLOCATION_FLAGS {
     ALLOCATION_FLAG_NONE = 0,
@@ -179,7 +172,7 @@ enum ALLOCATION_FLAGS {
         ALLOCATION_FLAG_STRATEGY_MIN_MEMORY | ALLOCATION_FLAG_STRATEGY_MIN_TIME | ALLOCATION_FLAG_STRATEGY_MIN_OFFSET,
 };
 
-/* With a CustomPool, HeapType and ExtraHeapFlags are ignored. */
+// With a CustomPool, HeapType and ExtraHeapFlags are ignored.
 struct ALLOCATION_DESC {
     ALLOCATION_FLAGS Flags;
     D3D12_HEAP_TYPE HeapType; /* not CUSTOM */
@@ -188,29 +181,29 @@ struct ALLOCATION_DESC {
     void *pPrivateData;
 };
 
-/* A resource with its memory, or memory alone. Releasing it frees the memory. */
+// A resource with its memory, or memory alone. Releasing it frees the memory.
 class Allocation : public IUnknownImpl {
 public:
     virtual UINT64 STDMETHODCALLTYPE GetOffset() const = 0; /* in the heap; 0 if committed */
     virtual UINT64 STDMETHODCALLTYPE GetAlignment() const = 0;
     virtual UINT64 STDMETHODCALLTYPE GetSize() const = 0;
-    /* Returns the resource without a reference; null for memory alone. */
+    // Returns the resource without a reference; null for memory alone.
     virtual ID3D12Resource *STDMETHODCALLTYPE GetResource() const = 0;
-    /* Releases the resource, and takes a reference to another one, or to none. */
+    // Releases the resource, and takes a reference to another one, or to none.
     virtual void STDMETHODCALLTYPE SetResource(ID3D12Resource *pResource) = 0;
-    /* Returns the heap without a reference; null if committed. */
+    // Returns the heap without a reference; null if committed.
     virtual ID3D12Heap *STDMETHODCALLTYPE GetHeap() const = 0;
     virtual void STDMETHODCALLTYPE SetPrivateData(void *pPrivateData) = 0;
     virtual void *STDMETHODCALLTYPE GetPrivateData() const = 0;
-    /* Sets the name in statistics and reports, which is copied. Not that of the resource. */
+    // Sets the name in statistics and reports, which is copied. Not that of the resource.
     virtual void STDMETHODCALLTYPE SetName(LPCWSTR Name) = 0;
-    /* Returns the name until it is set again, or null. */
+    // Returns the name until it is set again, or null.
     virtual LPCWSTR STDMETHODCALLTYPE GetName() const = 0;
 };
 
-/* ------------------------------------------------------------------------------------------------ defragmentation */
+// ------------------------------------------------------------------------------------------------ defragmentation
 
-/* Accepted. There is one algorithm: it empties sparsely used heaps. */
+// Accepted. There is one algorithm: it empties sparsely used heaps.
 enum DEFRAGMENTATION_FLAGS {
     DEFRAGMENTATION_FLAG_ALGORITHM_FAST = 0x1,
     DEFRAGMENTATION_FLAG_ALGORITHM_BALANCED = 0x2,
@@ -251,14 +244,14 @@ struct DEFRAGMENTATION_STATS {
 
 class DefragmentationContext : public IUnknownImpl {
 public:
-    /* Returns S_FALSE with moves, or S_OK if none are left. */
+    // Returns S_FALSE with moves, or S_OK if none are left.
     virtual HRESULT STDMETHODCALLTYPE BeginPass(DEFRAGMENTATION_PASS_MOVE_INFO *pPassInfo) = 0;
-    /* Call it when the GPU has finished the copies. Returns S_FALSE if another pass may follow, and S_OK at the end. */
+    // Call it when the GPU has finished the copies. Returns S_FALSE if another pass may follow, and S_OK at the end.
     virtual HRESULT STDMETHODCALLTYPE EndPass(DEFRAGMENTATION_PASS_MOVE_INFO *pPassInfo) = 0;
     virtual void STDMETHODCALLTYPE GetStats(DEFRAGMENTATION_STATS *pStats) = 0;
 };
 
-/* ------------------------------------------------------------------------------------------------ pools */
+// ------------------------------------------------------------------------------------------------ pools
 
 enum POOL_FLAGS {
     POOL_FLAG_NONE = 0,
@@ -288,17 +281,17 @@ public:
         CopyDesc(&desc);
         return desc;
     }
-    /* A method that returns a structure would have another order of parameters with MinGW. */
+    // A method that returns a structure would have another order of parameters with MinGW.
     virtual void STDMETHODCALLTYPE CopyDesc(POOL_DESC *pDesc) const = 0;
     virtual void STDMETHODCALLTYPE GetStatistics(Statistics *pStats) = 0;
     virtual void STDMETHODCALLTYPE CalculateStatistics(DetailedStatistics *pStats) = 0;
     virtual void STDMETHODCALLTYPE SetName(LPCWSTR Name) = 0;
     virtual LPCWSTR STDMETHODCALLTYPE GetName() const = 0;
-    /* E_NOINTERFACE for a linear pool. */
+    // E_NOINTERFACE for a linear pool.
     virtual HRESULT STDMETHODCALLTYPE BeginDefragmentation(const DEFRAGMENTATION_DESC *pDesc, DefragmentationContext **ppContext) = 0;
 };
 
-/* ------------------------------------------------------------------------------------------------ allocator */
+// ------------------------------------------------------------------------------------------------ allocator
 
 enum ALLOCATOR_FLAGS {
     ALLOCATOR_FLAG_NONE = 0,
@@ -327,32 +320,32 @@ public:
     virtual BOOL STDMETHODCALLTYPE IsTightAlignmentSupported() const = 0;
     virtual UINT64 STDMETHODCALLTYPE GetMemoryCapacity(UINT memorySegmentGroup) const = 0;
 
-    /* Creates a resource with its memory. ppvResource may be null; otherwise it gets a reference of its own. */
+    // Creates a resource with its memory. ppvResource may be null; otherwise it gets a reference of its own.
     virtual HRESULT STDMETHODCALLTYPE CreateResource(const ALLOCATION_DESC *pAllocDesc, const D3D12_RESOURCE_DESC *pResourceDesc,
         D3D12_RESOURCE_STATES InitialResourceState, const D3D12_CLEAR_VALUE *pOptimizedClearValue, Allocation **ppAllocation,
         REFIID riidResource, void **ppvResource) = 0;
-    /* Allocates memory without a resource. ExtraHeapFlags has one of the ALLOW_ONLY flags on resource heap tier 1. */
+    // Allocates memory without a resource. ExtraHeapFlags has one of the ALLOW_ONLY flags on resource heap tier 1.
     virtual HRESULT STDMETHODCALLTYPE AllocateMemory(const ALLOCATION_DESC *pAllocDesc,
         const D3D12_RESOURCE_ALLOCATION_INFO *pAllocInfo, Allocation **ppAllocation) = 0;
-    /* Creates a resource in memory that has others, or none. It does not become the allocation's. */
+    // Creates a resource in memory that has others, or none. It does not become the allocation's.
     virtual HRESULT STDMETHODCALLTYPE CreateAliasingResource(Allocation *pAllocation, UINT64 AllocationLocalOffset,
         const D3D12_RESOURCE_DESC *pResourceDesc, D3D12_RESOURCE_STATES InitialResourceState,
         const D3D12_CLEAR_VALUE *pOptimizedClearValue, REFIID riidResource, void **ppvResource) = 0;
 
     virtual HRESULT STDMETHODCALLTYPE CreatePool(const POOL_DESC *pPoolDesc, Pool **ppPool) = 0;
-    /* Tells that a frame passed if the index differs from the last one. */
+    // Tells that a frame passed if the index differs from the last one.
     virtual void STDMETHODCALLTYPE SetCurrentFrameIndex(UINT frameIndex) = 0;
-    /* Either may be null. Fast. */
+    // Either may be null. Fast.
     virtual void STDMETHODCALLTYPE GetBudget(Budget *pLocalBudget, Budget *pNonLocalBudget) = 0;
-    /* Visits all allocations. */
+    // Visits all allocations.
     virtual void STDMETHODCALLTYPE CalculateStatistics(TotalStatistics *pStats) = 0;
-    /* Returns JSON, for D3D12MA's tools and others; with DetailedMap, with each allocation. FreeStatsString frees it. */
+    // Returns JSON, for D3D12MA's tools and others; with DetailedMap, with each allocation. FreeStatsString frees it.
     virtual void STDMETHODCALLTYPE BuildStatsString(WCHAR **ppStatsString, BOOL DetailedMap) const = 0;
     virtual void STDMETHODCALLTYPE FreeStatsString(WCHAR *pStatsString) const = 0;
-    /* Begins a defragmentation of the default pools. */
+    // Begins a defragmentation of the default pools.
     virtual void STDMETHODCALLTYPE BeginDefragmentation(const DEFRAGMENTATION_DESC *pDesc, DefragmentationContext **ppContext) = 0;
 
-    /* Last, so that the methods above have the same places with older headers. */
+    // Last, so that the methods above have the same places with older headers.
 #ifdef __ID3D12Device8_INTERFACE_DEFINED__
     virtual HRESULT STDMETHODCALLTYPE CreateResource2(const ALLOCATION_DESC *pAllocDesc, const D3D12_RESOURCE_DESC1 *pResourceDesc,
         D3D12_RESOURCE_STATES InitialResourceState, const D3D12_CLEAR_VALUE *pOptimizedClearValue, Allocation **ppAllocation,
@@ -372,7 +365,7 @@ public:
 #endif
 };
 
-/* ------------------------------------------------------------------------------------------------ virtual blocks */
+// ------------------------------------------------------------------------------------------------ virtual blocks
 
 enum VIRTUAL_BLOCK_FLAGS {
     VIRTUAL_BLOCK_FLAG_NONE = 0,
@@ -412,12 +405,12 @@ struct VirtualAllocation {
     UINT64 AllocHandle; /* 0 is none */
 };
 
-/* Divides a range of numbers, as heaps are divided. Not thread-safe in D3D12MA; here it is. */
+// Divides a range of numbers, as heaps are divided. Not thread-safe in D3D12MA; here it is.
 class VirtualBlock : public IUnknownImpl {
 public:
     virtual BOOL STDMETHODCALLTYPE IsEmpty() const = 0;
     virtual void STDMETHODCALLTYPE GetAllocationInfo(VirtualAllocation allocation, VIRTUAL_ALLOCATION_INFO *pInfo) const = 0;
-    /* pOffset may be null. Without room, E_OUTOFMEMORY, the handle 0 and the offset UINT64_MAX. */
+    // pOffset may be null. Without room, E_OUTOFMEMORY, the handle 0 and the offset UINT64_MAX.
     virtual HRESULT STDMETHODCALLTYPE Allocate(const VIRTUAL_ALLOCATION_DESC *pDesc, VirtualAllocation *pAllocation, UINT64 *pOffset) = 0;
     virtual void STDMETHODCALLTYPE FreeAllocation(VirtualAllocation allocation) = 0;
     virtual void STDMETHODCALLTYPE Clear() = 0;
@@ -428,10 +421,10 @@ public:
     virtual void STDMETHODCALLTYPE FreeStatsString(WCHAR *pStatsString) const = 0;
 };
 
-/* ------------------------------------------------------------------------------------------------ functions */
+// ------------------------------------------------------------------------------------------------ functions
 
 extern "C" {
-/* pResidency is null, or the RESIDENCY_MANAGER_DESC of gpgmm_d3d12.h: see heapwright_d3d12ma.h. */
+// pResidency is null, or the RESIDENCY_MANAGER_DESC of gpgmm_d3d12.h: see heapwright_d3d12ma.h.
 D3D12MA_API HRESULT HeapwrightCreateD3D12MAAllocator(const ALLOCATOR_DESC *pDesc, const void *pResidency, Allocator **ppAllocator);
 D3D12MA_API HRESULT HeapwrightCreateD3D12MAVirtualBlock(const VIRTUAL_BLOCK_DESC *pDesc, VirtualBlock **ppVirtualBlock);
 }
@@ -446,7 +439,7 @@ inline HRESULT CreateVirtualBlock(const VIRTUAL_BLOCK_DESC *pDesc, VirtualBlock 
 
 #ifndef D3D12MA_NO_HELPERS
 
-/* Structures with constructors. */
+// Structures with constructors.
 
 struct CALLOCATION_DESC : public ALLOCATION_DESC {
     CALLOCATION_DESC() = default;

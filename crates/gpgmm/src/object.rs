@@ -398,6 +398,11 @@ impl<const N: usize> Methods<N> {
         Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: release::<B>, own }
     }
 
+    /// Creates the table of objects that were released, whose memory is kept: no method uses more than it.
+    pub(crate) const fn of_released(own: [*const (); N]) -> Self {
+        Self { query_interface: no_interface, add_ref: no_count, release: no_count, own }
+    }
+
     /// Returns the table as an object points to it.
     pub(crate) const fn as_table(&'static self) -> *const c_void {
         std::ptr::from_ref(self).cast()
@@ -464,6 +469,14 @@ unsafe extern "system" fn release<B: Body>(this: This) -> u32 {
         });
     }
     left
+}
+
+unsafe extern "system" fn no_interface(_: This, _: *const GUID, _: *mut *mut c_void) -> HRESULT {
+    E_NOINTERFACE
+}
+
+unsafe extern "system" fn no_count(_: This) -> u32 {
+    0
 }
 
 #[cfg(test)]

@@ -348,11 +348,7 @@ methods!(METHODS, AllocatorObject, "Allocator":
     getter BuildStatsString(this, out: *mut *mut WideChar, is_detailed: i32) -> () {
         store(out, || this.0.host.string(&json::of_allocator(&this.0, is_detailed != 0)));
     }
-    getter FreeStatsString(this, string: *mut c_void) -> () {
-        if !string.is_null() {
-            this.0.host.free(string);
-        }
-    }
+    getter FreeStatsString(this, string: *mut c_void) -> () { this.0.host.free(string) }
     getter BeginDefragmentation(this, desc: *const Description, out: Receive) -> () {
         let _ = call::hresult("Allocator::BeginDefragmentation", || defragmentation::begin(&this.0, None, desc, out));
     }

@@ -108,9 +108,8 @@ pub(super) unsafe fn begin(
         time: Duration::MAX,
     };
     let run = Run { defragmentation, moves: Vec::new(), entries: Vec::new(), moved: (0, 0) };
-    out.set(
-        state.host.create(Context { state: Arc::clone(state), budget, run: Mutex::new(run) })?.into_raw(),
-    );
+    let context = Context { state: Arc::clone(state), budget, run: Mutex::new(run) };
+    out.set(state.host.create(context)?.into_raw());
     Ok(S_OK)
 }
 

@@ -15,7 +15,7 @@ use super::pool::{PoolObject, PoolState};
 use super::state::State;
 use crate::call::{Failure, Fallible};
 use crate::descriptors::{alignment, heap_type, refuse, size};
-use crate::object::{Out, recognize};
+use crate::object::{Out, optional};
 
 /// `ALLOCATOR_DESC`.
 #[repr(C)]
@@ -194,33 +194,21 @@ impl AllocationDesc {
         use allocation_flag::*;
         check_bits("ALLOCATION_DESC::Flags", self.flags, ALL)?;
         let has = |flag| self.flags & flag != 0;
-        let pool: Option<&PoolObject> = if self.pool.is_null() {
-            None
-        } else {
-            // SAFETY: the caller's promise.
-            let pool = unsafe { recognize(self.pool) };
-            Some(pool.ok_or_else(|| {
-                Failure::invalid_argument("ALLOCATION_DESC::CustomPool is of another library")
-            })?)
-        };
+        // SAFETY: the caller's promise.
+        let pool = unsafe { optional::<PoolObject>(self.pool, "ALLOCATION_DESC::CustomPool") }?;
         let mut flags = ResourceAllocationFlags::empty();
         // Without an adapter that tells budgets, there is none to be within.
         flags.set(ResourceAllocationFlags::WITHIN_BUDGET, has(WITHIN_BUDGET) && state.adapter.is_some());
         flags.set(ResourceAllocationFlags::UPPER_ADDRESS, has(UPPER_ADDRESS));
         flags.set(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP, has(NEVER_ALLOCATE));
         flags.set(ResourceAllocationFlags::NEVER_FALLBACK, has(CAN_ALIAS));
-        let always = match pool {
-            None => state.has(allocator_flag::ALWAYS_COMMITTED),
-            Some(PoolObject(pool)) => {
-                let always =
-                    pool.has(pool_flag::ALWAYS_COMMITTED) || state.has(allocator_flag::ALWAYS_COMMITTED);
-                if has(COMMITTED) && pool.has_block_size() {
-                    return refuse("ALLOCATION_DESC::Flags", "COMMITTED requires a pool without a BlockSize");
-                }
-                always && !pool.has_block_size()
-            }
-        };
-        let is_committed = has(COMMITTED) || always;
+        let is_fixed = pool.is_some_and(|PoolObject(pool)| pool.has_block_size());
+        if has(COMMITTED) && is_fixed {
+            return refuse("ALLOCATION_DESC::Flags", "COMMITTED requires a pool without a BlockSize");
+        }
+        let always = state.has(allocator_flag::ALWAYS_COMMITTED)
+            || pool.is_some_and(|PoolObject(pool)| pool.has(pool_flag::ALWAYS_COMMITTED));
+        let is_committed = has(COMMITTED) || (always && !is_fixed);
         if is_committed && has(NEVER_ALLOCATE) {
             return refuse("ALLOCATION_DESC::Flags", "NEVER_ALLOCATE excludes COMMITTED");
         }
@@ -248,10 +236,8 @@ impl Wanted<'_> {
     #[inline]
     pub(super) fn place(&mut self, state: &State, resource: &mut D3D12_RESOURCE_DESC) {
         let is_buffer = resource.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-        let (of_pool, has_block_size) = match self.pool {
-            None => (0, false),
-            Some(PoolObject(pool)) => (pool.desc.flags, pool.has_block_size()),
-        };
+        let of_pool = |PoolObject(pool): &PoolObject| (pool.desc.flags, pool.has_block_size());
+        let (of_pool, has_block_size) = self.pool.map_or((0, false), of_pool);
         if of_pool & pool_flag::NOT_TIGHT != 0 && is_buffer && resource.Alignment == 0 {
             resource.Alignment = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into();
         }

@@ -3,9 +3,11 @@
 use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use heapwright::d3d12::E_OUTOFMEMORY;
 
+use super::state::State;
 use crate::call::{Failure, Fallible};
 use crate::debug_name::{WideChar, encode};
 use crate::object::{Body, Object, Reference};
@@ -37,6 +39,12 @@ unsafe impl Sync for HostMemory {}
 /// A kind of objects in memory of its own source.
 pub(super) trait Hosted: Body {
     fn host(&self) -> HostMemory;
+
+    /// Returns who keeps the memory after the last release, with the table of methods that the object then has, so that a program may
+    /// release it once more than it may.
+    fn keeper(&self) -> Option<(Arc<State>, *const c_void)> {
+        None
+    }
 }
 
 impl HostMemory {
@@ -103,16 +111,22 @@ impl HostMemory {
 pub(super) unsafe fn destroy<B: Hosted>(object: NonNull<Object<B>>) {
     // SAFETY: the caller's promise.
     unsafe {
-        let host = object.as_ref().body.host();
+        let (host, keeper) = (object.as_ref().body.host(), object.as_ref().body.keeper());
         object.drop_in_place();
-        host.free(object.as_ptr().cast());
+        match keeper {
+            None => host.free(object.as_ptr().cast()),
+            Some((state, methods)) => {
+                object.cast().write(methods);
+                state.keep(object.cast());
+            }
+        }
     }
 }
 
 /// Implements [`Body`] and [`Hosted`] for a kind of objects of [`create`](HostMemory::create): with the table of its methods, its source, and
-/// optionally the object that is asked for other interfaces.
+/// optionally the object that is asked for other interfaces, and its keeper.
 macro_rules! hosted {
-    ($body:ty, $table:ident, $host:expr $(, $inner:expr)?) => {
+    ($body:ty, $table:ident, $host:expr $(, $inner:expr)? $(; $keeper:expr)?) => {
         impl crate::object::Body for $body {
             fn methods() -> *const c_void {
                 $table.as_table()
@@ -136,6 +150,11 @@ macro_rules! hosted {
                 let host: fn(&Self) -> _ = $host;
                 host(self)
             }
+
+            $(fn keeper(&self) -> Option<(Arc<State>, *const c_void)> {
+                let keeper: fn(&Self) -> _ = $keeper;
+                keeper(self)
+            })?
         }
     };
 }

@@ -16,7 +16,7 @@ use super::state::State;
 use super::statistics::{DetailedStatistics, Snapshot, Statistics, count};
 use crate::call::Fallible;
 use crate::debug_name::{self, WideChar, address_of, encode};
-use crate::object::{Reference, methods};
+use crate::object::{Methods, Reference, This, methods};
 
 /// What a pool and its allocations share.
 pub(super) struct PoolState {
@@ -66,7 +66,25 @@ impl PoolObject {
     }
 }
 
-hosted!(PoolObject, METHODS, |this| this.0.state.host);
+// D3D12MA's pools are released after what is in them.
+hosted!(PoolObject, METHODS, |this| this.0.state.host; |this| {
+    let is_used = this.0.committed[0].load(Ordering::Relaxed) + this.0.pool.totals().allocation_count > 0;
+    is_used.then(|| (Arc::clone(&this.0.state), RELEASED.as_table()))
+});
+
+static RELEASED: Methods<6> = {
+    let none = nothing as *const ();
+    Methods::of_released([none, none, none, none, none, refused as *const ()])
+};
+
+unsafe extern "system" fn nothing(_: This) -> usize {
+    0
+}
+
+/// BeginDefragmentation.
+unsafe extern "system" fn refused(_: This) -> HRESULT {
+    E_INVALIDARG
+}
 
 methods!(METHODS, PoolObject, "Pool":
     getter CopyDesc(this, out: *mut PoolDescription) -> () { out.write(this.0.desc.clone()) }

@@ -166,6 +166,11 @@ impl State {
         }
     }
 
+    /// Keeps memory of the program's source until nothing is left.
+    pub(super) fn keep(&self, memory: NonNull<c_void>) {
+        lock(&self.shards[0]).chunks.push(memory);
+    }
+
     pub(super) fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
     }

@@ -23,7 +23,7 @@ pub(super) struct Statistics {
 
 /// `DetailedStatistics`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct DetailedStatistics {
     pub(super) stats: Statistics,
     pub(super) unused_range_count: u32,
@@ -51,15 +51,10 @@ pub(super) fn count(number: u64) -> u32 {
 }
 
 impl DetailedStatistics {
-    pub(super) const NONE: Self = Self {
-        stats: Statistics { block_count: 0, allocation_count: 0, block_bytes: 0, allocation_bytes: 0 },
-        unused_range_count: 0,
-        padding: 0,
-        allocation_size_min: u64::MAX,
-        allocation_size_max: 0,
-        unused_range_size_min: u64::MAX,
-        unused_range_size_max: 0,
-    };
+    /// Returns those of nothing.
+    pub(super) fn none() -> Self {
+        Self { allocation_size_min: u64::MAX, unused_range_size_min: u64::MAX, ..Default::default() }
+    }
 }
 
 /// A heap or a committed resource.
@@ -120,7 +115,7 @@ impl Block {
         Self { size, heap_type, group, pool, is_committed: false, allocations }
     }
 
-    pub(super) fn add_to(&self, sum: &mut DetailedStatistics) {
+    fn add_to(&self, sum: &mut DetailedStatistics) {
         sum.stats.block_count += 1;
         sum.stats.block_bytes += self.size;
         for range in self.ranges() {
@@ -188,7 +183,7 @@ impl Snapshot {
 
     /// Returns the sum of some blocks.
     pub(super) fn sum(&self, is_included: impl Fn(&Block) -> bool) -> DetailedStatistics {
-        let mut sum = DetailedStatistics::NONE;
+        let mut sum = DetailedStatistics::none();
         self.blocks.iter().filter(|block| is_included(block)).for_each(|block| block.add_to(&mut sum));
         sum
     }

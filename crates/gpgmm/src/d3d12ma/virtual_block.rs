@@ -13,7 +13,7 @@ use super::allocation::lock;
 use super::descriptors::{Callbacks, check_bits, null, required, store, strategy_of};
 use super::host_memory::{HostMemory, hosted};
 use super::json;
-use super::statistics::{Block, DetailedStatistics, Statistics, Used};
+use super::statistics::{Block, DetailedStatistics, Snapshot, Statistics, Used};
 use crate::call::{Failure, Fallible};
 use crate::debug_name::WideChar;
 use crate::descriptors::alignment;
@@ -55,6 +55,7 @@ pub(crate) struct VirtualBlock {
 }
 
 struct Ranges {
+    size: u64,
     algorithm: Algorithm,
     /// The ranges in use, by their handles.
     live: HashMap<u64, Live>,
@@ -90,7 +91,8 @@ pub(crate) unsafe fn create(desc: *const BlockDesc) -> Fallible<Reference<Virtua
         _ => Tlsf::new(ByteSize::new(desc.size)).map(|tlsf| Algorithm::Tlsf(Box::new(tlsf))),
     };
     let refused = |error| Failure::invalid_argument(format!("VIRTUAL_BLOCK_DESC::Size: {error}"));
-    let ranges = Ranges { algorithm: algorithm.map_err(refused)?, live: HashMap::new(), last_handle: 0 };
+    let (size, algorithm) = (desc.size, algorithm.map_err(refused)?);
+    let ranges = Ranges { size, algorithm, live: HashMap::new(), last_handle: 0 };
     host.create(VirtualBlock { host, ranges: Mutex::new(ranges) })
 }
 
@@ -135,18 +137,12 @@ impl Ranges {
             private_data,
             ..Default::default()
         };
-        let size = match &self.algorithm {
-            Algorithm::Tlsf(tlsf) => tlsf.capacity(),
-            Algorithm::Linear(linear) => linear.capacity(),
-        };
         let allocations = self.live.values().map(used).collect();
-        Block::new(size.get(), D3D12_HEAP_TYPE_DEFAULT, SegmentGroup::Local, None, allocations)
+        Block::new(self.size, D3D12_HEAP_TYPE_DEFAULT, SegmentGroup::Local, None, allocations)
     }
 
     fn statistics(&self) -> DetailedStatistics {
-        let mut sum = DetailedStatistics::NONE;
-        self.block().add_to(&mut sum);
-        sum
+        Snapshot { blocks: vec![self.block()] }.sum(|_| true)
     }
 }
 
@@ -203,9 +199,5 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
     getter BuildStatsString(this, out: *mut *mut WideChar) -> () {
         store(out, || this.host.string(&json::of_virtual_block(&lock(&this.ranges).block())));
     }
-    getter FreeStatsString(this, string: *mut c_void) -> () {
-        if !string.is_null() {
-            this.host.free(string);
-        }
-    }
+    getter FreeStatsString(this, string: *mut c_void) -> () { this.host.free(string) }
 );

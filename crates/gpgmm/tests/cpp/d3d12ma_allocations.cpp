@@ -216,6 +216,16 @@ static void textures(const environment &env) {
     EXPECT(explicit_heap->GetOffset() == 0 && explicit_heap->GetResource()->GetHeapProperties(&properties, &heap_flags) == S_OK);
     EXPECT(heap_flags & D3D12_HEAP_FLAG_SHARED);
 
+    /* A texture for another adapter. */
+    D3D12_RESOURCE_DESC row_major = texture_desc(640, 480);
+    row_major.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
+    row_major.Flags = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
+    auto across = place;
+    across.ExtraHeapFlags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
+    held<D3D12MA::Allocation> cross_adapter;
+    const HRESULT created = allocator->CreateResource(&across, &row_major, D3D12_RESOURCE_STATE_COMMON, nullptr, &cross_adapter.self, GUID{}, nullptr);
+    EXPECT(!allocator->GetD3D12Options().CrossAdapterRowMajorTextureSupported || (created == S_OK && !cross_adapter->GetHeap()));
+
     /* Pools commit multisampled textures if they say so. */
     if (allocator->GetD3D12Options().ResourceHeapTier >= D3D12_RESOURCE_HEAP_TIER_2) {
         for (bool commits : {false, true}) {
@@ -255,6 +265,27 @@ static void aliasing(const environment &env) {
     EXPECT(allocator->CreateAliasingResource(memory, 0, &second, state, nullptr, none.id(), nullptr) == E_INVALIDARG);
     EXPECT(allocator->CreateAliasingResource(nullptr, 0, &second, state, nullptr, none.id(), none.out()) == E_INVALIDARG);
     EXPECT(allocator->CreateAliasingResource(memory, 0, nullptr, state, nullptr, none.id(), none.out()) == E_INVALIDARG);
+
+    /* Targets with all mips, and of several kinds. */
+    D3D12_RESOURCE_DESC mips = target_desc(1024, 1024), written = target_desc(1920, 1080);
+    mips.MipLevels = 0;
+    written.Flags |= D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+    const D3D12_RESOURCE_ALLOCATION_INFO for_targets = {16 * MIB, 64 * KIB};
+    place.ExtraHeapFlags = D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES;
+    held<D3D12MA::Allocation> targets;
+    held<ID3D12Resource> with_mips, with_writes;
+    REQUIRE(allocator->AllocateMemory(&place, &for_targets, &targets.self) == S_OK);
+    EXPECT(allocator->CreateAliasingResource(targets, 0, &mips, D3D12_RESOURCE_STATE_COMMON, nullptr, with_mips.id(), with_mips.out()) == S_OK);
+    EXPECT(allocator->CreateAliasingResource(targets, 0, &written, D3D12_RESOURCE_STATE_COMMON, nullptr, with_writes.id(), with_writes.out()) == S_OK);
+    /* A heap larger than all others. */
+    held<D3D12MA::Allocation> whole;
+    held<ID3D12Resource> part;
+    D3D12_RESOURCE_DESC large = buffer_desc(200 * MIB);
+    const auto upload = D3D12_RESOURCE_STATE_GENERIC_READ;
+    const auto explicit_heap = in(D3D12_HEAP_TYPE_UPLOAD, D3D12MA::ALLOCATION_FLAG_CAN_ALIAS);
+    REQUIRE(allocator->CreateResource(&explicit_heap, &large, upload, nullptr, &whole.self, GUID{}, nullptr) == S_OK && whole->GetHeap());
+    large.Width = 100 * MIB;
+    EXPECT(allocator->CreateAliasingResource(whole, 0, &large, upload, nullptr, part.id(), part.out()) == S_OK);
 
     /* Beside the resource of an allocation. */
     held<D3D12MA::Allocation> larger, committed;

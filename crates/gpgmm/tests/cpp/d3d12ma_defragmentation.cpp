@@ -99,7 +99,12 @@ static void simple(const environment &env) {
         EXPECT(stats.BytesMoved == 0 && stats.AllocationsMoved == 0 && stats.HeapsFreed == 0 && stats.BytesFreed == 0);
         context.release();
 
-        for (unsigned i = 0; i < 16; i++) REQUIRE(scene.add(D3D12MA::CALLOCATION_DESC(pool.self), 64 * KIB));
+        for (unsigned i = 0; i < 16; i++) {
+            REQUIRE(scene.add(D3D12MA::CALLOCATION_DESC(pool.self), 64 * KIB));
+            /* It stays mapped. */
+            void *data = nullptr;
+            if (most) EXPECT(scene.things.back()->allocation->GetResource()->Map(0, nullptr, &data) == S_OK);
+        }
         EXPECT(statistics(pool).BlockCount == 2);
         for (unsigned i = 1; i <= 8; i++) scene.things.erase(scene.things.begin() + i);
         REQUIRE(pool->BeginDefragmentation(&run, &context.self) == S_OK);
@@ -221,6 +226,99 @@ static void incremental(const environment &env) {
     context.release();
 }
 
+static void transition(ID3D12GraphicsCommandList *list, ID3D12Resource *resource, D3D12_RESOURCE_STATES from, D3D12_RESOURCE_STATES to) {
+    D3D12_RESOURCE_BARRIER barrier = {};
+    barrier.Transition = {resource, D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES, from, to};
+    list->ResourceBarrier(1, &barrier);
+}
+
+/* Textures and large buffers of the default pools, which the GPU copies, in their states; others are created meanwhile. */
+static void textures_and_buffers(const environment &env) {
+    scene scene(env);
+    REQUIRE(scene.open());
+    const auto place = in(D3D12_HEAP_TYPE_DEFAULT);
+    const auto written = D3D12_RESOURCE_STATE_COPY_DEST, read = D3D12_RESOURCE_STATE_COPY_SOURCE;
+    const auto used = D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, drawn = D3D12_RESOURCE_STATE_PIXEL_SHADER_RESOURCE;
+    std::mt19937 random(11);
+    auto create = [&](bool is_texture, D3D12_RESOURCE_STATES state) {
+        scene.things.push_back(std::make_unique<scene::thing>());
+        scene::thing &made = *scene.things.back();
+        made.size = is_texture ? 0 : MIB + random() % (2 * MIB) / 256 * 256;
+        made.value = scene.next++;
+        const UINT side = 128u << (random() % 3);
+        const D3D12_RESOURCE_DESC desc = is_texture ? texture_desc(side, side) : buffer_desc(made.size);
+        if (!EXPECT(scene.allocator->CreateResource(&place, &desc, state, nullptr, &made.allocation.self, GUID{}, nullptr) == S_OK)) return;
+        made.allocation->SetPrivateData(&made);
+    };
+    for (unsigned i = 0; i < 120; i++) create(true, written);
+    for (unsigned i = 0; i < 60; i++) create(false, written);
+    for (unsigned i = 0; i < 126; i++) scene.things.erase(scene.things.begin() + long(random() % scene.things.size()));
+    /* The description of a resource describes another one, with its flags. */
+    allocations staging;
+    auto copy_of = [&](scene::thing &of, D3D12_HEAP_TYPE type) -> D3D12MA::Allocation * {
+        D3D12_RESOURCE_DESC desc = {};
+        if (!EXPECT(RETURNED(desc, of.allocation->GetResource(), GetDesc, 10))) return nullptr;
+        staging.push_back(std::make_unique<held<D3D12MA::Allocation>>());
+        const auto committed = in(type, D3D12MA::ALLOCATION_FLAG_COMMITTED);
+        EXPECT(scene.allocator->CreateResource(&committed, &desc, state_in(type), nullptr, &staging.back()->self, GUID{}, nullptr) == S_OK);
+        return staging.back()->self;
+    };
+    for (auto &thing : scene.things) {
+        if (thing->size) {
+            D3D12MA::Allocation *upload = copy_of(*thing, D3D12_HEAP_TYPE_UPLOAD);
+            UINT *data = nullptr;
+            REQUIRE(upload && upload->GetResource()->Map(0, nullptr, reinterpret_cast<void **>(&data)) == S_OK);
+            std::fill(data, data + thing->size / 4, thing->value);
+            upload->GetResource()->Unmap(0, nullptr);
+            scene.queue.recorded->CopyResource(thing->allocation->GetResource(), upload->GetResource());
+        }
+        transition(scene.queue.recorded, thing->allocation->GetResource(), written, thing->size ? used : drawn);
+    }
+    scene.queue.execute();
+    staging.clear();
+
+    held<D3D12MA::DefragmentationContext> context;
+    const D3D12MA::DEFRAGMENTATION_DESC run = {D3D12MA::DEFRAGMENTATION_FLAGS(0), 0, 16};
+    scene.allocator->BeginDefragmentation(&run, &context.self);
+    REQUIRE(context);
+    D3D12MA::DEFRAGMENTATION_PASS_MOVE_INFO pass = {};
+    HRESULT result = S_FALSE;
+    for (unsigned passes = 0; passes < 1000 && (result = context->BeginPass(&pass)) == S_FALSE; passes++) {
+        for (UINT i = 0; i < pass.MoveCount; i++) {
+            D3D12MA::Allocation *from = pass.pMoves[i].pSrcAllocation, *to = pass.pMoves[i].pDstTmpAllocation;
+            const auto state = static_cast<scene::thing *>(from->GetPrivateData())->size ? used : drawn;
+            D3D12_RESOURCE_DESC desc = {};
+            REQUIRE(RETURNED(desc, from->GetResource(), GetDesc, 10));
+            held<ID3D12Resource> target;
+            REQUIRE(env.device->CreatePlacedResource(to->GetHeap(), to->GetOffset(), &desc, written, nullptr, target.id(), target.out()) == S_OK);
+            to->SetResource(target);
+            transition(scene.queue.recorded, from->GetResource(), state, read);
+            scene.queue.recorded->CopyResource(target, from->GetResource());
+            transition(scene.queue.recorded, target, written, state);
+        }
+        if (passes < 4) create(false, used);
+        scene.queue.execute();
+        if ((result = context->EndPass(&pass)) == S_OK) break;
+    }
+    EXPECT(result == S_OK);
+    D3D12MA::DEFRAGMENTATION_STATS stats = {};
+    context->GetStats(&stats);
+    EXPECT(stats.AllocationsMoved > 0 && stats.BytesMoved > 0 && stats.HeapsFreed > 0 && stats.BytesFreed > 0);
+    while (!scene.things.empty() && scene.things.back()->value > 180) scene.things.pop_back();
+    for (auto &thing : scene.things) {
+        if (!thing->size) continue;
+        D3D12MA::Allocation *readback = copy_of(*thing, D3D12_HEAP_TYPE_READBACK);
+        REQUIRE(readback);
+        transition(scene.queue.recorded, thing->allocation->GetResource(), used, read);
+        scene.queue.recorded->CopyResource(readback->GetResource(), thing->allocation->GetResource());
+        scene.queue.execute();
+        UINT *data = nullptr;
+        REQUIRE(readback->GetResource()->Map(0, nullptr, reinterpret_cast<void **>(&data)) == S_OK);
+        EXPECT(std::all_of(data, data + thing->size / 4, [&](UINT value) { return value == thing->value; }));
+        readback->GetResource()->Unmap(0, nullptr);
+    }
+}
+
 /* With residency, the memory of a target is an IResidencyHeap, for the list of the commands that copy; so is that of the allocation
    afterwards. */
 static void managed(const environment &env) {
@@ -248,6 +346,7 @@ static void managed(const environment &env) {
 
 void test_ma_defragmentation(const environment &env) {
     managed(env);
+    textures_and_buffers(env);
     simple(env);
     operations(env);
     incremental(env);

@@ -134,9 +134,17 @@ void test_ma_misuse(const environment &env) {
     EXPECT(!context);
 
     /* A pool that is released before what is in it. */
+    D3D12MA::DefragmentationContext *late_context = nullptr;
+    held<D3D12MA::Allocation> late;
     REQUIRE(other->CreateResource(&place, &resource, common, nullptr, &none.self, GUID{}, nullptr) == S_OK);
     REQUIRE(pool->BeginDefragmentation(&run, &context.self) == S_OK);
+    D3D12MA::Pool *const released = pool.self;
     EXPECT(pool.release() == 0 && totals(other).Total.Stats.AllocationCount == 1);
+    /* And once more, or used. */
+    EXPECT(released->Release() == 0 && released->AddRef() == 0 && released->Release() == 0 && !released->GetName());
+    released->SetName(L"late");
+    EXPECT(released->BeginDefragmentation(&run, &late_context) == E_INVALIDARG && !late_context);
+    EXPECT(other->CreateResource(&place, &resource, common, nullptr, &late.self, GUID{}, nullptr) == E_INVALIDARG && !late);
     D3D12MA::DEFRAGMENTATION_PASS_MOVE_INFO pass = {};
     EXPECT(SUCCEEDED(context->BeginPass(&pass)) && none->GetSize() >= KIB);
 }

@@ -225,6 +225,18 @@ static void linear(const environment &env) {
         made.erase(made.begin());
     }
     made.clear();
+    /* Freed in any order above others, of which some were freed. */
+    allocations base;
+    for (unsigned i = 0; i < 40; i++) REQUIRE(add_buffer(base, allocator, place, unit));
+    for (unsigned i = 1; i < base.size(); i++) base.erase(base.begin() + i);
+    for (unsigned round = 0; round < 9; round++) {
+        for (unsigned i = 0; i < 40; i++) REQUIRE(add_buffer(made, allocator, place, unit));
+        if (round % 3 == 1) std::reverse(made.begin(), made.end());
+        if (round % 3 == 2) std::shuffle(made.begin(), made.end(), std::mt19937(round));
+        for (auto &one : made) one.reset();
+        made.clear();
+    }
+    base.clear();
     /* Both ends. */
     for (unsigned i = 0; i < 50; i++) {
         place.Flags = D3D12MA::ALLOCATION_FLAG_NONE;
