@@ -16,7 +16,7 @@ namespace ma {
 constexpr UINT64 KIB = 1024, MIB = KIB * KIB;
 
 /* The allocator's default flags in these tests, those that D3D12MA recommends. */
-constexpr D3D12MA::ALLOCATOR_FLAGS RECOMMENDED = D3D12MA_RECOMMENDED_ALLOCATOR_FLAGS;
+inline const D3D12MA::ALLOCATOR_FLAGS RECOMMENDED = D3D12MA_RECOMMENDED_ALLOCATOR_FLAGS;
 
 inline bool create(const environment &env, held<D3D12MA::Allocator> &out, D3D12MA::ALLOCATOR_FLAGS flags = RECOMMENDED,
     UINT64 block_size = 0, const D3D12MA::ALLOCATION_CALLBACKS *callbacks = nullptr) {
