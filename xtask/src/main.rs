@@ -18,6 +18,7 @@ mod out_pointers;
 mod struct_returns;
 mod test;
 mod test_wine;
+mod walks;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -93,6 +94,13 @@ enum Command {
     /// Build for Windows, and run tests, conformance, a replay and C and C++ programs in Wine, on the runtime and on Wine's
     /// Direct3D 12.
     TestWine(test_wine::Args),
+    /// Count the functions and files that requests pass through, with valgrind's callgrind.
+    #[command(after_help = "Example:\n  cargo xtask walks")]
+    Walks {
+        /// Print the functions, too.
+        #[arg(long, short)]
+        verbose: bool,
+    },
     /// Build the program of interop/wgpu with wgpu as it is and with heapwright as its allocator, run both in Wine, compare their
     /// results, and print their figures.
     Wgpu(test_wine::WgpuArgs),
@@ -110,6 +118,7 @@ fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&workspace_root(), &arguments),
         Command::TestProgram { program, arguments } => test::run_program(&program, &arguments),
         Command::TestWine(args) => test_wine::run(&workspace_root(), &args),
+        Command::Walks { verbose } => walks::run(&workspace_root(), verbose),
         Command::Wgpu(args) => test_wine::run_wgpu(&workspace_root(), &args),
     };
     match outcome {
