@@ -63,8 +63,11 @@ pub(crate) unsafe fn create(
     };
     check_bits("ALLOCATOR_DESC::Flags", desc.flags, allocator_flag::ALL)?;
     if desc.preferred_block_size != 0 && !BLOCK_SIZES.contains(&desc.preferred_block_size) {
-        let rule = format_args!("{} is not in {BLOCK_SIZES:?}", desc.preferred_block_size);
-        return refuse("ALLOCATOR_DESC::PreferredBlockSize", rule);
+        let size = desc.preferred_block_size;
+        return refuse(
+            "ALLOCATOR_DESC::PreferredBlockSize",
+            format_args!("{size} is not in {BLOCK_SIZES:?}"),
+        );
     }
     let (mut options, mut adapter_desc) =
         (D3D12_FEATURE_DATA_D3D12_OPTIONS::default(), DXGI_ADAPTER_DESC::default());

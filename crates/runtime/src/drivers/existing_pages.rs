@@ -35,6 +35,8 @@ pub(crate) enum PagesError {
     NotTheBeginning { address: usize, start: usize },
     #[error("the memory at {address:#x} is not allocated, or cannot be read and written")]
     NotAccessible { address: usize },
+    // Windows answers with a region or with none.
+    #[cfg(not(windows))]
     #[error("the operating system does not tell which memory is allocated")]
     Unknown,
 }
