@@ -35,8 +35,8 @@ pub(super) struct HeldObject {
 enum Claim {
     /// No manager pages the object.
     None,
-    /// The object notes that it is managed; when this is dropped, it notes what `leaves` is instead.
-    Managed { leaves: Option<Note> },
+    /// The object notes that it is managed. Before, it noted `before`.
+    Managed { before: Option<Note> },
 }
 
 impl HeldObject {
@@ -58,8 +58,8 @@ impl HeldObject {
         // Two threads may claim the same object.
         static CLAIMING: Mutex<()> = Mutex::new(());
         let _claiming = CLAIMING.lock().unwrap_or_else(PoisonError::into_inner);
-        let leaves = read(object.pageable());
-        let status = match (leaves, created_resident) {
+        let before = read(object.pageable());
+        let status = match (before, created_resident) {
             (Some(Note::Managed), _) => {
                 // The books would count it twice, and could evict it while it is in use as another heap.
                 let rule = "the object is already managed by another residency heap";
@@ -70,30 +70,35 @@ impl HeldObject {
             (None, None) => Status::Unknown,
         };
         write(object.pageable(), Some(Note::Managed))?;
-        Ok((Self { object, claim: Claim::Managed { leaves } }, status))
+        Ok((Self { object, claim: Claim::Managed { before } }, status))
     }
 
     pub(super) fn object(&self) -> &PagedObject {
         &self.object
     }
 
-    /// Sets what the object notes when it is not held any more: its status, if D3D12 created it with another.
+    /// Ends the claim, and notes the object's status, if D3D12 created it with another. The object is still held.
     pub(super) fn leave(&mut self, status: Option<Status>, created_resident: Option<bool>) {
-        let Claim::Managed { leaves } = &mut self.claim else { return };
-        *leaves = match (status, created_resident) {
+        let leaves = match (status, created_resident) {
             (Some(Status::Evicted | Status::Arriving), None | Some(true)) => Some(Note::LeftEvicted),
             (Some(Status::Resident), Some(false)) => Some(Note::LeftResident),
             _ => None,
         };
+        self.end_claim(|_| leaves);
+    }
+
+    /// Ends the claim, if there is one. The object notes what `leaves` returns, from what it noted before the claim.
+    fn end_claim(&mut self, leaves: impl FnOnce(Option<Note>) -> Option<Note>) {
+        let Claim::Managed { before } = std::mem::replace(&mut self.claim, Claim::None) else { return };
+        if let Err(error) = write(self.object.pageable(), leaves(before)) {
+            tracing::warn!(%error, "an object that was managed cannot be managed again");
+        }
     }
 }
 
 impl Drop for HeldObject {
     fn drop(&mut self) {
-        let Claim::Managed { leaves } = self.claim else { return };
-        if let Err(error) = write(self.object.pageable(), leaves) {
-            tracing::warn!(%error, "an object that was managed cannot be managed again");
-        }
+        self.end_claim(|before| before);
     }
 }
 
