@@ -18,7 +18,7 @@ pub(super) fn render(reports: &[Vec<ResidencyReport>]) -> String {
     table::render(&COLUMNS, rows)
 }
 
-const COLUMNS: [Column<'_>; 10] = [
+const COLUMNS: [Column<'_>; 12] = [
     Column::text("workload"),
     Column::text("policy"),
     Column::number("in"),
@@ -27,6 +27,8 @@ const COLUMNS: [Column<'_>; 10] = [
     Column::number("lru"),
     Column::number("out"),
     Column::number("stalls"),
+    Column::number("in all"),
+    Column::number("longest"),
     Column::number("frame p50"),
     Column::number("frame p99"),
 ];
@@ -42,6 +44,8 @@ fn row(report: &ResidencyReport, lru: Option<f64>, is_first: bool) -> Vec<String
         if report.default { decimals(lru) } else { String::new() },
         format::size(report.bytes_out),
         format::count(report.stalls),
+        format::duration(report.stall_ms * 1e6),
+        format::duration(report.longest_stall_ms * 1e6),
         format::duration(report.frame_ms.p50 * 1e6),
         format::duration(report.frame_ms.p99 * 1e6),
     ]
