@@ -1,9 +1,10 @@
 /*
  * heapwright_d3d12.h: what heapwright has beyond GPGMM's API, for C++ programs that use gpgmm_d3d12.h: limits, frames,
- * transient resources of frames, and reports. namespace heapwright::d3d12. The library is gpgmm_d3d12. Pools, defragmentation and virtual
+ * transient resources of frames, reports, and budgets of residency managers. namespace heapwright::d3d12. The library is gpgmm_d3d12. Pools, defragmentation and virtual
  * blocks are D3D12MA's, in D3D12MemAlloc.h: an allocator of D3D12MA is an IAllocator, too.
  *
- * Each IResourceAllocator is an IAllocator, which QueryInterface returns, and CreateAllocator creates one:
+ * Each IResourceAllocator is an IAllocator, and each IResidencyManager an IBudgetManager, which QueryInterface returns;
+ * CreateAllocator creates an IAllocator:
  *
  *     heapwright::d3d12::IAllocator *allocator = nullptr;
  *     pResourceAllocator->QueryInterface(heapwright::d3d12::IID_IAllocator, reinterpret_cast<void **>(&allocator));
@@ -19,7 +20,8 @@
 
 #include <gpgmm_d3d12.h>
 
-/* Version of this header. Since 2, an IAllocator is an IResourceAllocator, and creates transient heaps. Since 3, it has no pools. */
+/* Version of this header. Since 2, an IAllocator is an IResourceAllocator, and creates transient heaps. Since 3, it has no pools, and
+   there are IBudgetManagers. */
 #define HEAPWRIGHT_D3D12_VERSION 3
 
 #if defined(_MSC_VER)
@@ -218,12 +220,44 @@ GPGMM_INTERFACE GPGMM_UUID("4c6ab0d1-8f27-4e95-a3d4-71b90e5cf50a") IAllocator : 
     virtual HRESULT STDMETHODCALLTYPE GetReport(IText * *ppReportOut) = 0;
 };
 
+/* ------------------------------------------------------------------------------------------------ residency budgets */
+
+/* The heaps of a residency manager in a segment group. On UMA, all memory is local. */
+struct RESIDENCY_GROUP_STATS {
+    UINT64 ResidentSize; /* bytes of heaps that are resident, or being made resident */
+    UINT64 ResidentCount;
+    UINT64 EvictedSize;
+    UINT64 EvictedCount;
+    UINT64 LockedSize;
+    UINT64 LockedCount;
+    UINT64 PagedInSize;  /* bytes made resident since the creation of the manager */
+    UINT64 PagedOutSize; /* bytes evicted since the creation of the manager */
+};
+
+/* What an IResidencyManager does beyond GPGMM's API. */
+GPGMM_INTERFACE GPGMM_UUID("e27c90b4-6d18-4f53-9a0e-c8357f1b2a0b") IBudgetManager : public gpgmm::d3d12::IResidencyManager {
+    /* Sets the budget of a segment group, in bytes, in place of what the manager's description determines, and evicts idle heaps that
+       exceed it. The system's budget is not exceeded. With zero every idle heap is evicted at once; those that the GPU still uses
+       are evicted with a later submission. A submission makes what it uses resident all the same, unless the manager is ALWAYS_IN_BUDGET. */
+    virtual HRESULT STDMETHODCALLTYPE SetBudget(DXGI_MEMORY_SEGMENT_GROUP heapSegment, UINT64 bytes) = 0;
+
+    /* As SetBudget, with a fraction, 0 to 1, of the budget that the manager's description determines. */
+    virtual HRESULT STDMETHODCALLTYPE SetBudgetShare(DXGI_MEMORY_SEGMENT_GROUP heapSegment, double share) = 0;
+
+    /* Sets the budget that the manager's description determines. */
+    virtual HRESULT STDMETHODCALLTYPE ResetBudget(DXGI_MEMORY_SEGMENT_GROUP heapSegment) = 0;
+
+    /* Returns what is resident and what is evicted in a segment group. */
+    virtual HRESULT STDMETHODCALLTYPE QueryGroupStats(DXGI_MEMORY_SEGMENT_GROUP heapSegment, RESIDENCY_GROUP_STATS * pStatsOut) = 0;
+};
+
 } // namespace heapwright::d3d12
 
 /* ------------------------------------------------------------------------------------------------ IIDs */
 
 #define HEAPWRIGHT_ALL_IIDS                                                                                       \
     HEAPWRIGHT_IID(IText, 0x7b2c68e0, 0xd94f, 0x4a15, 0xb7, 0xc3, 0x50, 0xe8, 0xf1, 0xa2, 0xd4, 0x04)             \
+    HEAPWRIGHT_IID(IBudgetManager, 0xe27c90b4, 0x6d18, 0x4f53, 0x9a, 0x0e, 0xc8, 0x35, 0x7f, 0x1b, 0x2a, 0x0b)    \
     HEAPWRIGHT_IID(IAllocator, 0x4c6ab0d1, 0x8f27, 0x4e95, 0xa3, 0xd4, 0x71, 0xb9, 0x0e, 0x5c, 0xf5, 0x0a)        \
     HEAPWRIGHT_IID(ITransientResources, 0x61b3e90d, 0x475c, 0x4a2e, 0x97, 0xd8, 0x0d, 0x4c, 0xf2, 0x8b, 0x39, 0x09) \
     HEAPWRIGHT_IID(ITransientHeaps, 0x2fd87c13, 0xba54, 0x4e61, 0x8c, 0x0f, 0xe6, 0x39, 0x5a, 0x71, 0xd8, 0x08)

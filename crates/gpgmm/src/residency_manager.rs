@@ -11,6 +11,7 @@ use windows_core::{GUID, HRESULT, Interface};
 use crate::call::{self, Failure};
 use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
 use crate::descriptors::{ManagerStats, enumerator, segment_group};
+use crate::extension::residency_manager as extension;
 use crate::identity::{Registration, Registry};
 use crate::object::{Body, Methods, Reference, This, method, parameter, recognize};
 use crate::residency_heap::Heap;
@@ -32,7 +33,7 @@ impl Manager {
     }
 }
 
-static METHODS: Methods<7> = Methods::of::<Manager>([
+static METHODS: Methods<11> = Methods::of::<Manager>([
     get_debug_name::<Manager> as *const (),
     set_debug_name::<Manager> as *const (),
     execute_command_lists as *const (),
@@ -40,6 +41,10 @@ static METHODS: Methods<7> = Methods::of::<Manager>([
     query_video_memory_info as *const (),
     set_residency_status as *const (),
     query_stats as *const (),
+    extension::set_budget as *const (),
+    extension::set_budget_share as *const (),
+    extension::reset_budget as *const (),
+    extension::query_group_stats as *const (),
 ]);
 
 const IID_RESIDENCY_MANAGER: GUID = GUID::from_u128(0xb41d86c9_50f3_4c1e_8e69_3d6ff0c85a34);
@@ -49,7 +54,8 @@ impl Body for Manager {
         METHODS.as_table()
     }
 
-    const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESIDENCY_MANAGER];
+    const INTERFACES: &'static [GUID] =
+        &[IID_DEBUG_OBJECT, IID_RESIDENCY_MANAGER, extension::IID_BUDGET_MANAGER];
 
     const IS_REGISTERED: bool = true;
 

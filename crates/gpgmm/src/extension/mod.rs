@@ -3,9 +3,11 @@
 //! | module | contents |
 //! |---|---|
 //! | `allocator` | ALLOCATOR_DESC, the methods that IAllocator adds to IResourceAllocator's, IText |
+//! | `residency_manager` | RESIDENCY_GROUP_STATS, the methods that IBudgetManager adds to IResidencyManager's |
 //! | `transient` | ITransientHeaps, ITransientResources |
 //!
 //! Each has the header's structures that it uses.
 
 pub(crate) mod allocator;
+pub(crate) mod residency_manager;
 mod transient;

@@ -127,6 +127,7 @@ void test_threads(const environment &);
 void test_bad_input(const environment &);
 void test_as_gpgmm(const environment &);
 void test_extended_allocators(const environment &);
+void test_budgets(const environment &);
 void test_transient_frames(const environment &);
 void test_reports(const environment &);
 void test_microsoft(const environment &);

@@ -1,6 +1,8 @@
 /* What heapwright adds to GPGMM's API: namespace heapwright::d3d12. */
 #include "environment.hpp"
 
+#include <cmath>
+
 namespace hw = heapwright::d3d12;
 
 static const UINT64 KIB = 1024, MIB = KIB * KIB;
@@ -140,4 +142,60 @@ void test_reports(const environment &env) {
     held<hw::IText> later;
     REQUIRE(extension->GetReport(&later.self) == S_OK);
     EXPECT(std::string(later->GetText()).find("vertices") == text.npos);
+}
+
+/* Budgets that the program sets: for each segment, in bytes and as a share. */
+void test_budgets(const environment &env) {
+    const DXGI_MEMORY_SEGMENT_GROUP local = DXGI_MEMORY_SEGMENT_GROUP_LOCAL, non_local = DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL;
+    held<IResidencyManager> manager, same;
+    held<hw::IBudgetManager> budgets;
+    RESIDENCY_MANAGER_DESC manager_desc = {};
+    manager_desc.MaxBudgetInBytes = 64 * MIB;
+    REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+    REQUIRE(manager->QueryInterface(hw::IID_IBudgetManager, budgets.out()) == S_OK && budgets.self == manager.self);
+    EXPECT(budgets->QueryInterface(IID_IResidencyManager, same.out()) == S_OK && same.self == manager.self);
+
+    /* With an allocator, whose empty heaps stay. */
+    held<IResourceAllocator> allocator;
+    REQUIRE(CreateResourceAllocator({}, env.device, env.dxgi(), manager.self, &allocator.self) == S_OK);
+    held<IResourceAllocation> buffers[4];
+    for (auto &buffer : buffers) REQUIRE(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, 4 * MIB, &buffer.self) == S_OK);
+    hw::RESIDENCY_GROUP_STATS before = {}, stats = {};
+    REQUIRE(budgets->QueryGroupStats(local, &before) == S_OK);
+    EXPECT(before.ResidentSize >= 16 * MIB && before.ResidentCount && !before.EvictedSize && !before.EvictedCount);
+    EXPECT(!before.LockedCount && !before.LockedSize && !before.PagedInSize && !before.PagedOutSize);
+
+    /* The other segment has its own. */
+    EXPECT(budgets->SetBudget(non_local, 0) == S_OK && budgets->QueryGroupStats(local, &stats) == S_OK);
+    EXPECT(stats.ResidentSize == before.ResidentSize && budgets->ResetBudget(non_local) == S_OK);
+
+    DXGI_QUERY_VIDEO_MEMORY_INFO memory = {};
+    const auto budget = [&] {
+        EXPECT(manager->QueryVideoMemoryInfo(local, &memory) == S_OK);
+        return memory.Budget;
+    };
+    const UINT64 whole = budget();
+    EXPECT(budgets->SetBudgetShare(local, 0.5) == S_OK && budget() == whole / 2);
+    EXPECT(budgets->SetBudget(local, 32 * MIB) == S_OK && budget() == 32 * MIB);
+    EXPECT(budgets->SetBudgetShare(local, 0) == S_OK && budget() == 0);
+    EXPECT(budgets->QueryGroupStats(local, &stats) == S_OK);
+    EXPECT(!stats.ResidentSize && !stats.ResidentCount && stats.EvictedSize == before.ResidentSize);
+    EXPECT(stats.EvictedCount == before.ResidentCount && stats.PagedOutSize == before.ResidentSize);
+
+    /* What is used returns. */
+    EXPECT(budgets->ResetBudget(local) == S_OK && budget() == whole);
+    held<IResidencyList> list;
+    REQUIRE(CreateResidencyList(&list.self) == S_OK);
+    for (auto &buffer : buffers) EXPECT(list->Add(buffer->GetMemory()) == S_OK);
+    IResidencyList *lists[] = {list};
+    EXPECT(manager->ExecuteCommandLists(nullptr, nullptr, lists, 1) == S_OK);
+    EXPECT(budgets->QueryGroupStats(local, &stats) == S_OK && stats.PagedInSize == stats.ResidentSize && stats.ResidentSize >= 16 * MIB);
+
+    for (double share : {-0.25, 1.25, std::nan(""), double(INFINITY)}) {
+        EXPECT(budgets->SetBudgetShare(local, share) == E_INVALIDARG && budget() == whole);
+    }
+    const auto wrong = DXGI_MEMORY_SEGMENT_GROUP(2);
+    EXPECT(budgets->SetBudget(wrong, 0) == E_INVALIDARG && budgets->SetBudgetShare(wrong, 0) == E_INVALIDARG);
+    EXPECT(budgets->ResetBudget(wrong) == E_INVALIDARG && budgets->QueryGroupStats(wrong, &stats) == E_INVALIDARG);
+    EXPECT(budgets->QueryGroupStats(local, nullptr) == E_POINTER);
 }

@@ -70,6 +70,36 @@ impl GroupBudgets {
     }
 }
 
+/// The budget of a segment group, set with [`ResidencyManager::set_budget`](crate::residency::ResidencyManager::set_budget) while the
+/// manager is in use.
+///
+/// The reservation of the group is subtracted from it, as from the budget of the description.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum ResidencyBudget {
+    /// The budget that the manager's description determines.
+    #[default]
+    AsDescribed,
+    /// A number of bytes in place of what the description determines. The operating system's budget is not exceeded, unless the
+    /// description has a [`budget_override`](ResidencyManagerDesc::budget_override).
+    Bytes(ByteSize),
+    /// A fraction, 0 to 1, of the budget that the description determines. It follows the changes of the operating system's budget. An
+    /// unbounded group stays unbounded, except with 0.
+    Share(f64),
+}
+
+impl ResidencyBudget {
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match *self {
+            Self::Share(part) if !(0.0..=1.0).contains(&part) => {
+                let rule = format!("{part} is out of range; 0 to 1 is allowed");
+                Err(Error::invalid_argument("ResidencyBudget::Share", rule))
+            }
+            Self::AsDescribed | Self::Bytes(_) | Self::Share(_) => Ok(()),
+        }
+    }
+}
+
 /// The description of a residency manager: `RESIDENCY_MANAGER_DESC` of GPGMM, with additional fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResidencyManagerDesc {

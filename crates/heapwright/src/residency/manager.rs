@@ -10,7 +10,8 @@ use windows_core::{IUnknown, Interface};
 
 use super::budget::{Pressure, PressureLevel, PressureRegistration};
 use super::desc::{
-    ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats,
+    ResidencyBudget, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
+    ResidencyManagerStats,
 };
 use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
@@ -346,6 +347,42 @@ impl ResidencyManager {
         pager.traced("ResidencyManager.SetVideoMemoryReservation", args, || {
             let _current = pager.lock();
             pager.books.set_reservation(group, bytes, pager.paging_completed())
+        })
+    }
+
+    /// Sets the budget of a segment group, from now on, and evicts idle heaps that exceed it.
+    ///
+    /// With a budget of zero, every idle heap is evicted at once, for instance while the application is in the background. Heaps that
+    /// the GPU still uses are evicted with a later submission or [`trim`](Self::trim). What a submission uses is made resident all the
+    /// same, once the GPU has finished with everything else, since the submission exceeds the budget; with
+    /// [`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET), it fails.
+    ///
+    /// Allocators that use the manager have this budget, too: for allocations that must be within it, and for limits that are a share of
+    /// it. [`query_video_memory_info`](Self::query_video_memory_info) returns the budget in force, in bytes, and [`stats`](Self::stats) the
+    /// resident and the evicted bytes of each group. On UMA, where all memory is local, a budget of the non-local group has no effect.
+    ///
+    /// ```
+    /// # use heapwright::{Error, SegmentGroup, residency::{ResidencyBudget, ResidencyManager}};
+    /// # fn on_focus(manager: &ResidencyManager, has_focus: bool) -> Result<(), Error> {
+    /// let budget = if has_focus { ResidencyBudget::AsDescribed } else { ResidencyBudget::Share(0.0) };
+    /// manager.set_budget(SegmentGroup::Local, budget)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: a share that is not between 0 and 1.
+    #[inline]
+    pub fn set_budget(&self, group: SegmentGroup, budget: ResidencyBudget) -> Result<(), Error> {
+        let args = || match budget {
+            ResidencyBudget::AsDescribed => group_args(group),
+            ResidencyBudget::Bytes(bytes) => format!("{},\"SizeInBytes\":{}", group_args(group), bytes.get()),
+            ResidencyBudget::Share(part) => format!("{},\"Share\":{part}", group_args(group)),
+        };
+        self.pager.traced("ResidencyManager.SetBudget", args, || {
+            budget.check()?;
+            self.pager.set_budget(group, budget);
+            Ok(())
         })
     }
 

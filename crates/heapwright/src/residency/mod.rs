@@ -68,8 +68,9 @@ pub use heapwright_core::residency::policy::PolicyKind;
 
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
 pub use self::desc::{
-    GroupBudgets, ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo,
-    ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats,
+    GroupBudgets, ResidencyBudget, ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags,
+    ResidencyHeapInfo, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
+    ResidencyManagerStats,
 };
 pub use self::heap::ResidencyHeap;
 pub use self::list::{OpenResidencyList, ResidencyList};

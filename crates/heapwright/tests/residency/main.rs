@@ -62,4 +62,5 @@ mod pageables;
 mod policies;
 mod removal;
 mod scene;
+mod set_budget;
 mod trim;

@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 
 use crate::adapter::Fraction;
 use crate::adapter::ToDxgi as _;
-use crate::residency::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
+use crate::residency::desc::{ResidencyBudget, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
 /// The segment groups of a manager.
@@ -73,7 +73,10 @@ struct GroupState {
     os: Option<VideoMemoryInfo>,
     /// Whether it ever reported something.
     is_counted: bool,
+    /// The limit that the description determines.
     limit: Limit,
+    /// What the program has set since.
+    set: ResidencyBudget,
     reservation_wanted: ByteSize,
     /// The reservation that was last set with the operating system.
     reservation_set: ByteSize,
@@ -124,6 +127,7 @@ impl Budgets {
                 os: None,
                 is_counted: false,
                 limit: limit(group, ByteSize::ZERO),
+                set: ResidencyBudget::AsDescribed,
                 reservation_wanted: ByteSize::ZERO,
                 reservation_set: ByteSize::ZERO,
                 is_warned: false,
@@ -288,6 +292,18 @@ impl Budgets {
         Ok(wanted.reservation)
     }
 
+    /// Sets the budget of a group, which was [checked](ResidencyBudget::check), from the last report of the operating system. Where all
+    /// memory is local, the non-local group has none.
+    #[inline]
+    pub(crate) fn set_budget(&self, group: SegmentGroup, budget: ResidencyBudget) {
+        if self.is_in_use(group) {
+            let mut state = self.lock();
+            let own = &mut state[group.index()];
+            own.set = budget;
+            self.apply(group, own);
+        }
+    }
+
     fn groups_in_use(&self) -> &'static [SegmentGroup] {
         if self.managed == ManagedGroups::Local { &[SegmentGroup::Local] } else { &SegmentGroup::ALL }
     }
@@ -350,7 +366,11 @@ impl Budgets {
     }
 
     fn effective_budget(&self, state: &GroupState) -> EffectiveBudget {
-        effective_budget(state.os, state.limit, self.reservation_cap, state.reservation_wanted)
+        effective_budget(state.os, state.limit, self.reservation_cap, state.reservation_wanted).set_to(
+            state.set,
+            state.os,
+            state.limit,
+        )
     }
 
     /// Reserves memory with the operating system, if the reservation has changed.
@@ -420,6 +440,23 @@ struct EffectiveBudget {
     budget: ByteSize,
     /// Bytes that are set aside for memory that is not managed.
     reservation: ByteSize,
+}
+
+impl EffectiveBudget {
+    /// Replaces the budget by one that the program has set.
+    fn set_to(self, set: ResidencyBudget, os: Option<VideoMemoryInfo>, limit: Limit) -> Self {
+        let budget = match set {
+            ResidencyBudget::AsDescribed => self.budget,
+            ResidencyBudget::Bytes(bytes) => {
+                let os = os.filter(|_| !matches!(limit, Limit::Exactly(_)));
+                let most = os.map_or(ByteSize::MAX, |os| os.budget);
+                bytes.min(most).saturating_sub(self.reservation)
+            }
+            ResidencyBudget::Share(part) if part > 0.0 && self.budget == ByteSize::MAX => ByteSize::MAX,
+            ResidencyBudget::Share(part) => Fraction::new(part).of(self.budget),
+        };
+        Self { budget, ..self }
+    }
 }
 
 /// Returns budget and reservation, from the operating system's report (`None` if there is none), the limit, and the

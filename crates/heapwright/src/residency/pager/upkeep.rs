@@ -10,6 +10,7 @@ use heapwright_d3d12::IDXGIAdapter3;
 
 use super::{CurrentPlan, Pager, PlanGuard};
 use crate::SegmentGroup;
+use crate::residency::ResidencyBudget;
 use crate::residency::budget::{BackgroundUpdates, PressureMonitor, TrimRequest};
 
 /// Number of submissions between two attempts to evict heaps ahead of need.
@@ -131,6 +132,13 @@ impl Pager {
     #[inline]
     pub(in crate::residency) fn trim(&self) {
         self.refresh_and_trim(self.lock());
+    }
+
+    /// Sets the budget of a segment group, and evicts the idle heaps that exceed it.
+    #[inline]
+    pub(in crate::residency) fn set_budget(&self, group: SegmentGroup, budget: ResidencyBudget) {
+        self.books.budgets.set_budget(group, budget);
+        self.trim();
     }
 
     /// Like [`trim`](Self::trim), after notifications. Evicts what they request, first: heaps that were not used for a whole

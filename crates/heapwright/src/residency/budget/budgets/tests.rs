@@ -296,6 +296,39 @@ mod effective {
     }
 
     #[test]
+    fn a_budget_may_be_set() {
+        let (half, none) = (Fraction::new(0.5), ByteSize::ZERO);
+        let bytes = |bytes| ResidencyBudget::Bytes(mib(bytes));
+        let share = ResidencyBudget::Share;
+        for (system, limit, reserved, set, expected) in [
+            (os(mib(1000), none), Limit::FractionOfOs(half), none, ResidencyBudget::AsDescribed, mib(500)),
+            (os(mib(1000), none), Limit::FractionOfOs(half), none, bytes(700), mib(700)),
+            (os(mib(1000), none), Limit::FractionOfOs(half), none, bytes(0), none),
+            (os(mib(1000), none), Limit::FractionOfOs(half), none, bytes(1001), mib(1000)),
+            (os(mib(1000), none), Limit::FractionOfOs(half), mib(200), bytes(700), mib(500)),
+            (os(mib(1000), none), Limit::FractionOfOs(half), mib(200), bytes(100), none),
+            (os(mib(1000), none), Limit::FractionOfOs(half), mib(200), share(0.5), mib(200)),
+            (os(mib(1000), none), Limit::FractionOfOs(half), none, share(0.0), none),
+            (os(mib(1000), none), Limit::AtMost(mib(300)), none, bytes(700), mib(700)),
+            (os(mib(1000), none), Limit::AtMost(mib(300)), none, share(1.0), mib(300)),
+            (os(mib(1000), none), Limit::Exactly(mib(300)), none, bytes(1001), mib(1001)),
+            (os(mib(1000), none), Limit::Exactly(mib(300)), none, share(0.5), mib(150)),
+            // A system without budgets.
+            (None, Limit::FractionOfOs(half), none, share(0.5), ByteSize::MAX),
+            (None, Limit::FractionOfOs(half), none, share(0.0), none),
+            (None, Limit::FractionOfOs(half), none, bytes(700), mib(700)),
+        ] {
+            let described = effective_budget(system, limit, half, reserved);
+            let found = described.set_to(set, system, limit);
+            assert_eq!(
+                (found.budget, found.reservation),
+                (expected, reserved),
+                "{system:?} {limit:?} {set:?}"
+            );
+        }
+    }
+
+    #[test]
     fn an_unknown_budget_is_unbounded() {
         let limit = Limit::FractionOfOs(Fraction::new(0.95));
         let holds = effective_budget(None, limit, Fraction::new(0.5), mib(5));
