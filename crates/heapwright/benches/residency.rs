@@ -101,7 +101,7 @@ fn main() {
     println!(
         "policy    in the list   managed   queue alone ns   manager ns   ns per heap   list ns per heap"
     );
-    for policy in [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru] {
+    for policy in [PolicyKind::NextUse, PolicyKind::Lru] {
         for (count, managed) in [
             (10, 10),
             (100, 100),

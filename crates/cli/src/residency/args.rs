@@ -47,7 +47,7 @@ fn policy_names() -> PossibleValuesParser {
 const EXAMPLES: &str = "\
 Examples:
   heapwright residency workload:levels:7
-  heapwright residency --json --policy adaptive --policy lru traces/unet_diffusion.csv.gz
+  heapwright residency --json --policy next-use --policy lru traces/unet_diffusion.csv.gz
   heapwright residency --policy all workload:editor:7 workload:serving:7
   heapwright residency --policy all --budget 40 --budget 90 traces/unet_diffusion.csv.gz
   heapwright residency --policy lru --policy next-use session.hws";

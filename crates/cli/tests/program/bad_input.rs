@@ -103,7 +103,15 @@ fn invalid_arguments() {
         ),
         (&["plan", "--threads", "257", "x"], "'--threads <COUNT>': expected a number from 1 to 256"),
         (&["plan", "--tier", "-1", "x"], "'-1' for '--tier <TIER>': expected a number from 1 to 2"),
-        (&["residency", "--policy", "newest", "x"], "[possible values: adaptive, "),
+        (
+            &["residency", "--policy", "newest", "x"],
+            "'newest' for '--policy <NAME>'\n  [possible values: next-use, lru, d3dx12-residency, all]",
+        ),
+        // The default until 2026-11-29.
+        (
+            &["residency", "--policy", "adaptive", "x"],
+            "'adaptive' for '--policy <NAME>'\n  [possible values: next-use, lru, d3dx12-residency, all]",
+        ),
         (&["residency", "--budget", "0"], "'--budget <PERCENT>': expected a number from 1 to 1000"),
         (
             &["conformance", "--check-timeout", "0"],

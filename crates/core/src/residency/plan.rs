@@ -22,9 +22,6 @@ pub struct PlanRequest<'a> {
     pub at_least: [ByteSize; 2],
     /// Whether the result may be to wait.
     pub may_wait: bool,
-    /// Whether to evict heaps that are expected to be used soon, instead of waiting for better candidates
-    /// ([`PlanOutcome::RatherWait`]).
-    pub hurries: bool,
     /// Whether usage may exceed the budget if nothing else can be evicted.
     pub may_exceed: bool,
 }
@@ -72,9 +69,6 @@ pub enum PlanOutcome {
     Ready,
     /// Nothing is changed. After the first of the [awaited](Plan::awaited) events, more can be evicted.
     Wait,
-    /// Like [`Wait`](Self::Wait), but enough can be evicted without waiting. Some of it is expected to be used before the GPU
-    /// has finished the submitted work.
-    RatherWait,
     /// Nothing is changed. The budget does not suffice.
     OverBudget(OverBudget),
 }

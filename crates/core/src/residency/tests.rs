@@ -84,10 +84,6 @@ impl EvictionPolicy for Hostile {
         self.name_anything(evict);
     }
 
-    fn next_use_in(&self, heap: HeapSlot, _now: Moment) -> Option<u64> {
-        heap.0.is_multiple_of(2).then_some(u64::from(heap.0 % 3))
-    }
-
     fn choose_ahead(
         &mut self,
         _limit: ByteSize,

@@ -220,7 +220,7 @@ unsafe fn hand_over(
 pub(super) fn prefetch(pager: &Pager, list: &ResidencyList) -> Result<(), Error> {
     let heaps = list.read(pager.number, <[_]>::to_vec)?;
     let list_ends = [heaps.len()];
-    let request = PlanRequest { hurries: true, may_exceed: false, ..pager.request(&heaps, &list_ends) };
+    let request = PlanRequest { may_exceed: false, ..pager.request(&heaps, &list_ends) };
     let paged = pager.page_if_possible(request);
     paged.or_else(
         |error| if error.is_over_budget() && pager.books.may_hold(&heaps) { Ok(()) } else { Err(error) },

@@ -7,46 +7,6 @@ use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc};
 
 use crate::scene::{LONG, Scene, Thing, budget, mib, until};
 
-/// Waiting is better than evicting what is needed soon, but not forever: another thread may always have something in flight, and may use
-/// the heap again and again.
-#[test]
-fn what_is_needed_soon_goes_while_another_thread_renders() {
-    let max_stall = Duration::from_millis(200);
-    let scene =
-        Scene::simulated(ResidencyManagerDesc { policy: PolicyKind::NextUse, max_stall, ..budget(3) });
-    let (busy, steady_queue, queue) = (scene.queue(), scene.queue(), scene.queue());
-    let things = scene.things(2);
-    let (frame, steady) = (scene.work(&things[..1]), scene.work(&things[1..]));
-    let new = scene.not_resident(7, 2, &ResidencyHeapDesc::default());
-    let write = scene.write(&new);
-    // The frame's heap is needed later than the other one, so waiting for it is better.
-    for submission in 0..64 {
-        scene.run(&steady_queue, &[&steady]);
-        if submission % 4 == 0 {
-            scene.run(&busy, &[&frame]);
-        }
-    }
-    let mut gate = scene.block(&busy);
-    let mut last = scene.execute(&busy, &[&frame]).expect("it is resident");
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| scene.execute(&queue, &[&write]));
-        until("the submission waits", || scene.manager.stats().cpu_stalls > 0);
-        until("the thread gets its memory", || {
-            // One frame is always in flight, and the GPU gets on.
-            scene.run(&steady_queue, &[&steady]);
-            let next = scene.block(&busy);
-            let value = scene.execute(&busy, &[&frame]).expect("within or above the budget");
-            std::mem::replace(&mut gate, next).open();
-            scene.wait(&busy, std::mem::replace(&mut last, value));
-            waiting.is_finished()
-        });
-        scene.wait(&queue, waiting.join().expect("no panic").expect("within or above the budget"));
-    });
-    gate.open();
-    scene.wait(&busy, last);
-    scene.end(things.into_iter().chain([new]).collect());
-}
-
 /// What was used once and long ago goes while there is room: one heap of the evict size at a time, at most once in 32 submissions, until
 /// a twentieth of the budget is free.
 #[test]

@@ -343,7 +343,7 @@ impl<'a> Simulation<'a> {
             match self.planner.plan(request, &mut self.plan).map_err(refused)? {
                 PlanOutcome::Ready => return self.carry_out(),
                 PlanOutcome::OverBudget(over) => return Err(SimulationError::Planner(over.to_string())),
-                PlanOutcome::Wait | PlanOutcome::RatherWait => {
+                PlanOutcome::Wait => {
                     let end = |event: &WaitFor| match *event {
                         WaitFor::Paging(value) => Some(self.clock.arrival_of(value)),
                         WaitFor::Submission { queue, value, .. } => {

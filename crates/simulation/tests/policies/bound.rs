@@ -34,10 +34,10 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
 
-/// In generated workloads of the part that is not developed on, the default pages in less than LRU, and in each no more than its
-/// bound allows.
+/// In generated workloads of the part that is not developed on, the default pages in less than LRU, and in none 1.6 times as
+/// much.
 #[test]
-fn the_default_is_within_its_bound_relative_to_lru() {
+fn the_default_pages_in_less_than_lru() {
     let mut ratios = Vec::new();
     let budgets = [60, 90].into_iter();
     for (percent, workload) in
@@ -45,12 +45,11 @@ fn the_default_is_within_its_bound_relative_to_lru() {
     {
         let [default, lru] = [PolicyKind::default(), PolicyKind::Lru]
             .map(|kind| run(&workload, kind, ByteSize::ZERO).bytes_in.get() as f64);
-        let capacity = workload.frames[0].budget[SegmentGroup::Local.index()].get() as f64;
-        let bound = lru * 17.0 / 16.0 + capacity * 65.0 / 64.0;
-        assert!(default <= bound, "{} at {percent} %: {default} of {bound}", workload.name);
         // Where little is paged in, a few heaps make a large ratio.
         let little = f64::from(64 << 20);
-        ratios.push((default + little) / (lru + little));
+        let ratio = (default + little) / (lru + little);
+        assert!(ratio < 1.6, "{} at {percent} %: {ratio} of LRU", workload.name);
+        ratios.push(ratio);
     }
     let mean = geometric_mean(&ratios);
     assert!(mean < 0.95, "{mean}");

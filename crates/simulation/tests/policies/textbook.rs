@@ -168,79 +168,12 @@ fn misses(kind: PolicyKind, room: usize, ids: &[u32]) -> usize {
     misses
 }
 
-/// Checks the bounds of `Adaptive`. First uses count for no policy, and the capacity is the room.
-fn check_bound(room: usize, ids: &[u32]) -> Result<(), String> {
-    let first = ids.iter().collect::<std::collections::BTreeSet<_>>().len();
-    let [adaptive, next_use, lru] = [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru]
-        .map(|kind| misses(kind, room, ids) - first);
-    // A submission has one heap here.
-    let of_lru = lru * 17 / 16 + room * 65 / 64 + 1;
-    // `next-use` is simulated at other moments than it is asked alone, which changes few of its choices.
-    let of_both = next_use + lru + room + 1;
-    let of_next_use = 37 * next_use + 3 * room + 1;
-    if adaptive <= of_lru.min(of_both).min(of_next_use) {
-        return Ok(());
-    }
-    Err(format!("{adaptive} misses with room for {room}; next-use alone {next_use}, lru alone {lru}"))
-}
-
-/// An adversary that always requests what the policy has just evicted makes every request a miss, also with
-/// the experts alone as far as it is the same for them.
+/// Cyclic use of more than fits, which is the worst for LRU: what is needed last is evicted.
 #[test]
-fn adversaries_do_not_exceed_the_bound_of_adaptive() {
-    for (heaps, room) in [(6_u32, 5_usize), (12, 8), (40, 20), (40, 39)] {
-        let mut cache = Cache::new(PolicyKind::Adaptive.into(), room);
-        let mut ids = Vec::new();
-        for turn in 0..6_000_u32 {
-            // From time to time a hit, so that there are different intervals.
-            let missing = (0..heaps).map(|at| (at + turn / 7) % heaps).find(|id| !cache.held.contains(id));
-            let id = if turn % 5 == 4 { turn * 7 % heaps } else { missing.expect("not all fit") };
-            cache.request(id);
-            ids.push(id);
-        }
-        check_bound(room, &ids).expect("within the bound");
-        // Cyclic use, which is bad for LRU, and use with LRU's best order, in turn.
-        for length in [10, 100, 500] {
-            let phase = |turn: u32| {
-                if (turn / length).is_multiple_of(2) {
-                    turn % heaps
-                } else {
-                    (turn * turn % 7919) % (heaps / 2)
-                }
-            };
-            let ids: Vec<u32> = (0..6_000).map(phase).collect();
-            check_bound(room, &ids).expect("within the bound");
-        }
-    }
-}
-
-/// The policy changes its leader: it is near the better expert where they differ most, in both directions.
-#[test]
-fn adaptive_is_near_the_better_expert() {
+fn the_default_keeps_a_part_of_a_cycle() {
     let cycle: Vec<u32> = (0..50).cycle().take(20_000).collect();
-    let [adaptive, next_use, lru] =
-        [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru].map(|kind| misses(kind, 40, &cycle));
+    let [default, lru] = [PolicyKind::default(), PolicyKind::Lru].map(|kind| misses(kind, 40, &cycle));
     assert_eq!(lru, cycle.len(), "lru always misses");
-    assert!(adaptive < next_use + 200, "{adaptive} misses, next-use alone {next_use}");
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
-    #[test]
-    fn random_sequences_do_not_exceed_the_bound_of_adaptive(
-        room in 1..12_usize,
-        // Phases: the first heap, the number of heaps, the step, and the length.
-        phases in prop::collection::vec((0..10_u32, 1..16_u32, 0..5_u32, 1..200_u32), 1..20),
-    ) {
-        let ids: Vec<u32> = phases
-            .iter()
-            .flat_map(|&(first, count, step, length)| {
-                (0..length).map(move |turn| first + turn.wrapping_mul(step + turn % (step + 1)) % count)
-            })
-            .collect();
-        if let Err(exceeded) = check_bound(room, &ids) {
-            prop_assert!(false, "{}", exceeded);
-        }
-    }
+    // The optimum misses 10 of 49 in each round.
+    assert!(default < cycle.len() / 4, "{default} of {}", cycle.len());
 }

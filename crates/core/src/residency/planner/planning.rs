@@ -3,7 +3,7 @@
 use super::ResidencyPlanner;
 use crate::residency::heap_table::Record;
 use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest, WaitFor};
-use crate::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal, spare_unneeded};
+use crate::residency::policy::{Admission, EvictionPolicy, HeapSlot, Withdrawal, spare_unneeded};
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 use crate::{ByteSize, FenceValue, SegmentGroup};
 
@@ -120,10 +120,7 @@ impl ResidencyPlanner {
         plan.victims.extend_from_slice(&plan.chosen);
         plan.bytes_out[index] = found;
         if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
-            let may_wait = request.may_wait && !request.hurries;
-            let waits =
-                may_wait && self.are_needed_soon(now, index, &plan.chosen) && self.waits(request, plan);
-            return waits.then_some(PlanOutcome::RatherWait);
+            return None;
         }
         if request.may_wait && self.waits(request, plan) {
             return Some(PlanOutcome::Wait);
@@ -186,16 +183,6 @@ impl ResidencyPlanner {
             });
         }
         found
-    }
-
-    /// Returns whether a victim is expected to be used before the GPU has finished the submitted work. It is
-    /// then better to wait, because a heap that is needed later can be evicted instead.
-    fn are_needed_soon(&self, now: Moment, group: usize, victims: &[HeapSlot]) -> bool {
-        let in_flight = u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX);
-        victims.iter().any(|&slot| {
-            let policy = &self.policies[group][self.heaps.at(slot).level.index()];
-            policy.next_use_in(slot, now).is_some_and(|next| next <= in_flight)
-        })
     }
 
     /// Lists the events after the first of which a heap may be evicted that policies named in vain. Returns whether there are

@@ -6,7 +6,6 @@
 
 // Every function is `#[inline]`, so that only programs that call it compile it (CONTRIBUTING.md, Style).
 
-mod adaptive;
 pub mod chains;
 mod lru;
 mod next_use;
@@ -15,7 +14,6 @@ use std::fmt;
 
 use crate::ByteSize;
 
-pub use adaptive::Adaptive;
 pub use lru::Lru;
 pub use next_use::NextUse;
 
@@ -106,16 +104,6 @@ pub trait EvictionPolicy: Send {
     /// Cost: O(heaps taken + heaps that cannot be evicted), plus the cost that the policy documents.
     fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>);
 
-    /// Returns the number of submissions until a held heap is used again, or `None` if the policy cannot
-    /// predict it. O(1).
-    ///
-    /// If a victim would be used before the GPU has finished the submitted work, the planner waits for the
-    /// GPU instead, after which there is more to choose from. The default returns `None`.
-    #[inline]
-    fn next_use_in(&self, _heap: HeapSlot, _now: Moment) -> Option<u64> {
-        None
-    }
-
     /// Calls `evict` for held heaps that are not worth keeping although there is still room, the least
     /// valuable first, up to `limit` bytes in total (the last heap may exceed it).
     ///
@@ -156,10 +144,8 @@ pub enum Withdrawal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PolicyKind {
-    /// The policy [`Adaptive`].
-    #[default]
-    Adaptive,
     /// The policy [`NextUse`].
+    #[default]
     NextUse,
     /// The policy [`Lru`].
     Lru,
@@ -170,7 +156,7 @@ impl PolicyKind {
     #[must_use]
     #[inline]
     pub const fn all() -> &'static [Self] {
-        &[Self::Adaptive, Self::NextUse, Self::Lru]
+        &[Self::NextUse, Self::Lru]
     }
 
     /// Returns the name.
@@ -178,7 +164,6 @@ impl PolicyKind {
     #[inline]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Adaptive => "adaptive",
             Self::NextUse => "next-use",
             Self::Lru => "lru",
         }
@@ -189,7 +174,6 @@ impl PolicyKind {
     #[inline]
     pub fn create(self) -> Box<dyn EvictionPolicy> {
         match self {
-            Self::Adaptive => Box::new(Adaptive::default()),
             Self::NextUse => Box::new(NextUse::default()),
             Self::Lru => Box::new(Lru::default()),
         }

@@ -1,4 +1,4 @@
-//! The next-use policy.
+//! The default policy: it predicts next uses.
 
 mod absences;
 mod habit;
@@ -115,12 +115,6 @@ impl Default for NextUse {
 }
 
 impl NextUse {
-    /// Returns the number of submissions since the last use of a heap.
-    #[inline]
-    pub(super) fn age(&self, heap: HeapSlot, now: u32) -> u32 {
-        self.rows.get(heap).map_or(0, |habit| habit.age(now) / SUBMISSION)
-    }
-
     /// Learns from a use of a heap, and returns the chain to which the heap belongs.
     #[inline]
     fn learn(
@@ -366,18 +360,6 @@ impl EvictionPolicy for NextUse {
             }
         }
         self.candidates = candidates;
-    }
-
-    #[inline]
-    fn next_use_in(&self, heap: HeapSlot, now: Moment) -> Option<u64> {
-        let habit = self.rows.get(heap)?;
-        let now = Habit::clock(now);
-        let left = match habit.chain()? {
-            IN_RUN..IN_GAP if habit.age(now) <= habit.interval.latest() => habit.left_in_run(now),
-            IN_GAP..NEW if habit.age(now) <= habit.latest_gap() => habit.left_in_gap(now),
-            _ => return None,
-        };
-        Some(left.div_ceil(u64::from(SUBMISSION)))
     }
 
     #[inline]

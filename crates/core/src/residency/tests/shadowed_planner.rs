@@ -153,7 +153,7 @@ impl ShadowedPlanner {
     }
 
     /// Returns whether the end of a submission to the only queue frees a heap that the plan does not need, and none does before.
-    fn frees_a_heap(&self, value: u64, outcome: PlanOutcome, request: &PlanRequest<'_>) -> bool {
+    fn frees_a_heap(&self, value: u64, request: &PlanRequest<'_>) -> bool {
         let first_end = |group, needed: &[ManagedHeapId]| {
             let others = self.heaps.iter().filter(|(id, _)| !needed.contains(id)).map(|(_, heap)| heap);
             let may_go = others
@@ -165,8 +165,7 @@ impl ShadowedPlanner {
         self.queues.len() > 1
             || SegmentGroup::ALL.into_iter().any(|group| {
                 let is_first = first_end(group, request.heaps).is_none_or(|first| value <= first);
-                first_end(group, first).is_some_and(|end| end <= value)
-                    && (is_first || outcome == PlanOutcome::RatherWait)
+                first_end(group, first).is_some_and(|end| end <= value) && is_first
             })
     }
 
@@ -198,7 +197,7 @@ impl ShadowedPlanner {
         let set = request.heaps;
         match self.planner.plan(request, &mut self.plan).expect("they live") {
             PlanOutcome::Ready => {}
-            outcome @ (PlanOutcome::Wait | PlanOutcome::RatherWait) => {
+            PlanOutcome::Wait => {
                 assert!(request.may_wait && !self.plan.awaited.is_empty());
                 for &event in &self.plan.awaited {
                     let (value, reached, last) = match event {
@@ -211,7 +210,7 @@ impl ShadowedPlanner {
                     assert!(reached < value && value <= last, "{event:?}: {reached} of {last} are reached");
                     if let WaitFor::Submission { .. } = event {
                         assert!(
-                            self.frees_a_heap(value, outcome, request),
+                            self.frees_a_heap(value, request),
                             "{event:?} is not the first end that helps"
                         );
                     }

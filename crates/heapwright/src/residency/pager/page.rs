@@ -1,7 +1,6 @@
 //! Plans for submissions and for what is needed now, until one succeeds.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use heapwright_core::residency::{
     ManagedHeapId, OverBudget, PlanOutcome, PlanRequest, PlannedWork, Submission, WaitFor,
@@ -14,10 +13,6 @@ use super::super::queue::{ManagedQueue, QueueGuard, SubmittedHeaps};
 use super::gpu_wait::Patience;
 use super::{CurrentPlan, Pager, add};
 use crate::Error;
-
-/// How long the GPU may make no progress before a heap is evicted that is expected to be used soon. Longer than a
-/// frame, and short enough for the case that a queue waits for work that is not submitted yet.
-const SOON_USED_STALL: Duration = Duration::from_millis(100);
 
 /// Lists of a submission whose heaps are resident together.
 pub(in crate::residency) struct PagedIn<'q> {
@@ -41,8 +36,6 @@ enum Step {
 enum Obstacle {
     /// Memory is in use.
     InUse(Awaited),
-    /// Waiting is better than evicting the available candidates.
-    UsedSoon(Awaited),
     OverBudget(OverBudget),
     /// The device has refused to evict some heaps, which are locked now.
     Refused,
@@ -71,7 +64,6 @@ struct Attempts<'a> {
     /// The work that was planned before the first wait.
     before_waits: Option<PlannedWork>,
     patience: Patience,
-    soon_used_patience: Patience,
 }
 
 impl<'a> Attempts<'a> {
@@ -79,14 +71,7 @@ impl<'a> Attempts<'a> {
         // A request that must not even wait is not worth a query.
         let (may_exceed, refreshes) = (request.may_exceed, request.may_wait);
         request.may_exceed &= !refreshes;
-        Self {
-            request,
-            may_exceed,
-            refreshes,
-            before_waits: None,
-            patience: Patience::new(pager.max_stall),
-            soon_used_patience: Patience::new(pager.max_stall.min(SOON_USED_STALL)),
-        }
+        Self { request, may_exceed, refreshes, before_waits: None, patience: Patience::new(pager.max_stall) }
     }
 
     /// Prepares the next attempt, or fails. Releases the pager's `locks` before it waits for the GPU.
@@ -106,10 +91,6 @@ impl<'a> Attempts<'a> {
                         tracing::warn!("no GPU progress for {limit:?}; not waiting for it any longer");
                     }
                 }
-            }
-            Obstacle::UsedSoon(awaited) => {
-                drop(locks);
-                self.request.hurries = !pager.wait_for(&awaited, &mut self.soon_used_patience)?;
             }
             // The last sample of budget and usage may be out of date.
             Obstacle::OverBudget(_) if std::mem::take(&mut self.refreshes) => {
@@ -227,7 +208,6 @@ impl Pager {
         };
         let obstacle = match state.planner.plan(&request, plan).map_err(|gone| heaps.heap_is_gone(gone))? {
             PlanOutcome::Ready => None,
-            PlanOutcome::RatherWait => Some(Obstacle::UsedSoon(awaited(&plan.awaited))),
             PlanOutcome::Wait => Some(Obstacle::InUse(awaited(&plan.awaited))),
             PlanOutcome::OverBudget(over) => Some(Obstacle::OverBudget(over)),
         };

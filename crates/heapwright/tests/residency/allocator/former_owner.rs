@@ -2,6 +2,7 @@
 
 use heapwright::d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright::d3d12::*;
+use heapwright::residency::PolicyKind;
 use heapwright::*;
 
 use super::scene::{MIB, Scene, Setup, is_locked, is_resident};
@@ -61,7 +62,12 @@ fn object_name(allocation: &ResourceAllocation) -> Option<Vec<u16>> {
     (found.is_ok() && !name.is_empty()).then_some(name)
 }
 
-/// Checks that an allocation's memory is as new.
+/// A manager that evicts what was not used for longest, among heaps of the same priority.
+fn by_last_use() -> Setup {
+    Setup { policy: PolicyKind::Lru, ..Setup::default() }
+}
+
+/// Checks that the memory of an allocation of a scene [`by_last_use`] is as new.
 #[track_caller]
 fn assert_new(scene: &Scene, allocation: &ResourceAllocation, what: &str) {
     let memory = allocation.memory().expect("managed");
@@ -84,7 +90,7 @@ fn assert_new(scene: &Scene, allocation: &ResourceAllocation, what: &str) {
 fn the_next_owner_finds_the_memory_as_new() {
     for kind in kinds() {
         let Kind { name, desc, heap_type, flags, bytes, pool, is_nested } = kind;
-        let scene = Scene::simulated(Setup { allocator: desc.clone(), ..Setup::default() });
+        let scene = Scene::simulated(Setup { allocator: desc.clone(), ..by_last_use() });
         let pool = pool.map(|desc| scene.allocator.create_pool(desc).expect("sound"));
         let nested = is_nested.then(|| scene.allocator.create_nested(desc).expect("sound"));
         let make = |allocator: &ResourceAllocator| {
@@ -156,7 +162,7 @@ fn the_priority_is_that_of_the_pool_again() {
 /// Whoever holds a reference to the memory may still unlock it after the allocation ended.
 #[test]
 fn a_reference_keeps_what_was_set() {
-    let scene = Scene::of_mib(64);
+    let scene = Scene::new(Setup { budget_mib: Some(64), ..by_last_use() });
     let first = scene.alone(1);
     let memory = first.memory_reference().expect("managed");
     memory.lock().expect("resident");

@@ -293,7 +293,8 @@ fn unified_memory_is_one_group() {
             ..Default::default()
         };
         let profile = Some("cache-coherent-uma");
-        let scene = Scene::new(Setup { profile, manager: flags, allocator, budget_mib: Some(8) });
+        let scene =
+            Scene::new(Setup { profile, manager: flags, allocator, budget_mib: Some(8), ..Setup::default() });
         let made: Vec<_> = (0..12).map(|_| scene.alone(1)).collect();
         for (seed, allocation) in (1..).zip(&made) {
             scene.fill(allocation, seed);

@@ -2,7 +2,7 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
-    GroupBudgets, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    GroupBudgets, PolicyKind, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
     ResidencyManagerFlags,
 };
 use heapwright::*;
@@ -28,6 +28,7 @@ pub(crate) struct Setup {
     /// Budget of the local segment group, in MiB; `None` is the simulated GPU's default.
     pub(crate) budget_mib: Option<u64>,
     pub(crate) manager: ResidencyManagerFlags,
+    pub(crate) policy: PolicyKind,
     pub(crate) allocator: ResourceAllocatorDesc,
 }
 
@@ -48,7 +49,8 @@ impl Scene {
             let (local, non_local) = (ByteSize::from_mib(local), ByteSize::from_gib(1));
             GroupBudgets { local, non_local }
         });
-        let desc = ResidencyManagerDesc { flags: setup.manager, budget_override, ..Default::default() };
+        let Setup { manager: flags, policy, .. } = setup;
+        let desc = ResidencyManagerDesc { flags, policy, budget_override, ..Default::default() };
         let (allocator, manager) =
             ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), setup.allocator, desc)
                 .expect("sound descriptions");
