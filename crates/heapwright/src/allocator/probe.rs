@@ -43,9 +43,9 @@ impl ResourceAllocator {
     /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap or, near a
     ///   limit, another placement. Before it adds a backing buffer, it releases unused ones, whose memory may suffice for the
     ///   new buffer.
-    /// * `create` may succeed where `probe` fails, or place the resource in a heap where `probe` predicted one of its own or a
-    ///   committed resource, because it frees the allocations given to [`free_after`](Self::free_after) whose fence value is
-    ///   reached when memory is short.
+    /// * `create` may succeed where `probe` fails, or with a placement that is tried before the predicted one (a shared heap instead of one of
+    ///   its own or a committed resource; with PREFER_COMMITTED, a committed resource instead of a heap), because it frees the allocations
+    ///   given to [`free_after`](Self::free_after) whose fence value is reached when memory is short.
     ///
     /// Cost: O(1), and one call of the device for the resource's size; O(custom pools) near a limit or the budget.
     ///

@@ -365,8 +365,10 @@ impl Program {
                         // Memory that the prediction does not count (of unused backing buffers, of what is freed when memory is
                         // short) permits a placement that is tried earlier.
                         let became = allocation.info().decision.placement;
+                        // A committed resource comes last, or first if it is preferred.
+                        let is_preferred = kind == Kind::Preferred && became == Placement::Committed;
                         assert!(
-                            became < decision.placement,
+                            became < decision.placement || is_preferred,
                             "{request:?}: {decision:?}, and then {became:?}"
                         );
                     }
