@@ -57,7 +57,8 @@ impl WorkerProcesses {
     fn start(&self, checks: &[&'static Check]) -> std::io::Result<(Child, ChildStdout)> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn()?;
+        // Wine on a busy machine sometimes cannot start a process, and the next time can.
+        let mut child = command.spawn().or_else(|_| command.spawn())?;
         if let Some(mut input) = child.stdin.take() {
             for check in checks {
                 // If the process has exited, its status is reported later.
