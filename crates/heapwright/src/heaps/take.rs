@@ -195,18 +195,23 @@ impl<'a> HeapRequest<'a> {
                 return Ok(Some(range));
             }
         }
-        self.reclaimed_from_siblings(shortage.sizes.least)
+        self.reclaimed_from_siblings(shortage.sizes.least, shortage.limits.left())
     }
 
-    /// Takes a heap of an allocator that is nested with this one, in which only unused slabs and backing buffers are.
-    fn reclaimed_from_siblings(&self, least: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
+    /// Takes a heap of `least` to `most` bytes of an allocator that is nested with this one, in which only unused slabs and backing buffers
+    /// are. `most` is what the limits permit: what this one cannot take stays as it is.
+    fn reclaimed_from_siblings(
+        &self,
+        least: ByteSize,
+        most: ByteSize,
+    ) -> Result<Option<PlacedRange>, Refusal> {
         if !self.may_be_held() {
             return Ok(None);
         }
-        let serves = |heap: &VacatedHeap<ByteSize>| heap.is_empty && heap.heap >= least;
+        let serves = |heap: &VacatedHeap<ByteSize>| heap.is_empty && (least..=most).contains(&heap.heap);
         for sibling in self.heaps.siblings() {
             if self.kinds.reclaim(&sibling, serves) {
-                let taken = self.spare(least, ByteSize::MAX);
+                let taken = self.spare(least, most);
                 sibling.pass(Passed::Operations);
                 if let Some(range) = taken? {
                     return Ok(Some(range));

@@ -128,6 +128,27 @@ fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
     }
 }
 
+/// A heap that the other's limits do not permit stays, with the unused backing buffer in it.
+#[test]
+fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
+    let gpu = any_device();
+    // It keeps the buffer, and would not keep the heap without it.
+    let fixed = EmptyHeapPolicy::FixedPool;
+    let parent = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: fixed, ..Default::default() });
+    let limits = HeapLimits { upload: Some(ByteSize::from_kib(64)), ..Default::default() };
+    let child = parent.create_nested(with_limits(limits)).expect("sound");
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    let used = buffer(&child, &HeapType::Upload.into_place(), 60_000);
+    drop(buffer(&parent, &place(HeapType::Upload, within), 1000));
+    let held = [&parent, &child].map(|allocator| allocator.reserved());
+    for flags in [ResourceAllocationFlags::empty(), within, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP] {
+        let error = try_buffer(&child, &place(HeapType::Upload, flags), 60_000).unwrap_err();
+        assert!(error.is_out_of_memory() || error.is_over_budget(), "{error}");
+        assert_eq!([&parent, &child].map(|allocator| allocator.reserved()), held, "{flags:?}");
+    }
+    drop(used);
+}
+
 /// GPGMM counts the empty heaps that nested allocators exchange in the `FreeHeapUsage` of each, and releases them from any of them. A
 /// pool's are its own.
 #[test]
