@@ -18,6 +18,7 @@ use heapwright_d3d12::*;
 use crate::allocator::{Inner, MemoryAllocation, Pool, ResourceAllocation, ResourceAllocator, place};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
+use crate::recording::{RecordedAllocation, RecordedMove, RecordedRun, Recording};
 use crate::residency::ResidencyHeap;
 use crate::source::{
     AllocationId, Constraints, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name,
@@ -112,6 +113,8 @@ pub struct Defragmentation {
     runs: Vec<Run>,
     /// Finished runs. Moves out of heaps that were given up may still be in progress.
     finished: Vec<Run>,
+    /// The defragmentation in the allocator's recording.
+    recorded: Option<Arc<RecordedRun>>,
 }
 
 // By hand: derived, it would be code for all of the state.
@@ -211,6 +214,13 @@ impl ResourceAllocator {
     #[inline]
     pub fn defragment(&self, desc: DefragmentationDesc<'_>) -> Result<Defragmentation, Error> {
         let inner = self.inner();
+        inner.attempt("ResourceAllocator.Defragment", || Defragmentation::new(inner, desc))
+    }
+}
+
+impl Defragmentation {
+    #[inline]
+    fn new(inner: &Arc<Inner>, desc: DefragmentationDesc<'_>) -> Result<Self, Error> {
         let runs: Vec<Run> = match desc.pool {
             Some(pool) if !pool.is_of(&inner.heaps.source) => {
                 let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
@@ -226,11 +236,11 @@ impl ResourceAllocator {
         if !is_supported {
             return Err(Error::unsupported("defragmentation with an algorithm other than Default"));
         }
-        Ok(Defragmentation { allocator: Arc::clone(inner), is_of_pool, runs, finished: Vec::new() })
+        let recording = inner.heaps.source.recording.as_ref();
+        let recorded = recording.and_then(|it| it.run(desc.pool.and_then(|pool| pool.recorded.as_deref())));
+        Ok(Self { allocator: Arc::clone(inner), is_of_pool, runs, finished: Vec::new(), recorded })
     }
-}
 
-impl Defragmentation {
     /// Plans moves within a budget, and releases heaps that are empty.
     ///
     /// The target ranges are reserved from then on; the application carries out the moves. Cost: bounded by the budget,
@@ -238,14 +248,64 @@ impl Defragmentation {
     #[inline]
     pub fn step(&mut self, budget: DefragmentationBudget) -> DefragmentationStep {
         let begin = Instant::now();
+        let DefragmentationBudget { moves, bytes, time } = budget;
+        self.step_while(moves, bytes, &mut || begin.elapsed() < time)
+    }
+
+    /// Plans moves as in a recording, where so many checks found time left if it ran out.
+    #[doc(hidden)]
+    #[inline]
+    pub fn replay_step(
+        &mut self,
+        moves: u32,
+        bytes: ByteSize,
+        mut time_checks: Option<u64>,
+    ) -> DefragmentationStep {
+        self.step_while(moves, bytes, &mut || {
+            let has_time = time_checks != Some(0);
+            time_checks = time_checks.map(|checks| checks.saturating_sub(1));
+            has_time
+        })
+    }
+
+    #[inline]
+    fn step_while(
+        &mut self,
+        moves: u32,
+        bytes: ByteSize,
+        time_left: &mut dyn FnMut() -> bool,
+    ) -> DefragmentationStep {
+        let allocator = Arc::clone(&self.allocator);
+        let (mut time_checks, mut ran_out) = (0, false);
+        let step = allocator.timed("Defragmentation.Step", || {
+            self.plan(moves, bytes, &mut || {
+                let has_time = time_left();
+                time_checks += u64::from(has_time);
+                ran_out |= !has_time;
+                has_time
+            })
+        });
+        if let (Some(recorded), Some(recording)) = (&self.recorded, &allocator.heaps.source.recording) {
+            let time_checks = ran_out.then_some(time_checks);
+            recorded.step(moves, bytes.get(), time_checks, step.moves.len());
+            recording.count(|| allocator.counters());
+        }
+        step
+    }
+
+    #[inline]
+    fn plan(
+        &mut self,
+        mut moves: u32,
+        mut bytes: ByteSize,
+        time_left: &mut dyn FnMut() -> bool,
+    ) -> DefragmentationStep {
         self.add_new_kinds();
-        let mut time_left = || begin.elapsed() < budget.time;
         let mut step = DefragmentationStep { moves: Vec::new(), state: DefragmentationState::Finished };
-        let (mut moves, mut bytes) = (budget.moves, budget.bytes);
         let mut finished = Vec::new();
         for (place, run) in self.runs.iter().enumerate() {
             let budget = EvacuationBudget { moves, bytes, or_one_larger: step.moves.is_empty() };
-            let planned = self.step_run(run, budget, &mut time_left, &mut step.moves);
+            let planned = self.step_run(run, budget, time_left, &mut step.moves);
             moves = moves.saturating_sub(planned.moves);
             bytes = bytes.saturating_sub(planned.bytes);
             match planned.state {
@@ -315,7 +375,15 @@ impl Defragmentation {
                 sum.bytes = sum.bytes.saturating_add(planned.source_range.size());
                 // Until it ends, as its holder has the memory.
                 planned.target.heap.add_user();
-                moves.push(Move { run: run.clone(), planned: Some(planned), id, label, target: None });
+                let recorded = self.recorded.as_ref().map(RecordedRun::next_move);
+                moves.push(Move {
+                    run: run.clone(),
+                    planned: Some(planned),
+                    id,
+                    label,
+                    target: None,
+                    recorded,
+                });
             }
             let Some(size) = step.create else { return sum };
             let made = self.create_heap(&run.heaps, size);
@@ -359,6 +427,9 @@ impl Defragmentation {
 impl Drop for Defragmentation {
     #[inline]
     fn drop(&mut self) {
+        if let Some(recorded) = &self.recorded {
+            recorded.end();
+        }
         for run in &self.runs {
             // Moves in progress keep the evacuation alive.
             run.lock().cancel();
@@ -386,6 +457,8 @@ pub struct Move {
     label: Label,
     /// Declared before the range, so that it is dropped first.
     target: Option<ID3D12Resource>,
+    /// The move in the allocator's recording, until its end.
+    recorded: Option<RecordedMove>,
 }
 
 impl Move {
@@ -502,7 +575,15 @@ impl Move {
     /// Invalid argument: `allocation` is not the one to move, or no resource was created at the new place. The move is
     /// then abandoned.
     #[inline]
-    pub fn complete(mut self, allocation: &mut ResourceAllocation) -> Result<(), Error> {
+    pub fn complete(self, allocation: &mut ResourceAllocation) -> Result<(), Error> {
+        let heaps = Arc::clone(&self.run.heaps);
+        Recording::timed(heaps.source.recording.as_deref(), "Defragmentation.CompleteMove", || {
+            self.complete_move(allocation)
+        })
+    }
+
+    #[inline]
+    fn complete_move(mut self, allocation: &mut ResourceAllocation) -> Result<(), Error> {
         self.check(allocation)?;
         let Some(resource) = self.target.take() else {
             let rule = "no resource has been created at the new location";
@@ -519,9 +600,12 @@ impl Move {
     /// Invalid argument: `allocation` is not the one to move. The move is then abandoned.
     #[inline]
     pub fn complete_memory(mut self, allocation: &mut MemoryAllocation) -> Result<(), Error> {
-        self.check(allocation.as_placed())?;
-        self.target = None;
-        self.finish(allocation.as_placed_mut(), None)
+        let heaps = Arc::clone(&self.run.heaps);
+        Recording::timed(heaps.source.recording.as_deref(), "Defragmentation.CompleteMove", || {
+            self.check(allocation.as_placed())?;
+            self.target = None;
+            self.finish(allocation.as_placed_mut(), None)
+        })
     }
 
     fn finish(
@@ -537,6 +621,10 @@ impl Move {
         if let (Some(name), Some(resource)) = (allocation.debug_name(), &resource) {
             // A failure to set the name is no reason to abandon the move.
             let _refused = set_debug_name(resource, name);
+        }
+        if let Some(id) = allocation.recorded().map(RecordedAllocation::id) {
+            // Before the new place, which belongs to it.
+            self.recorded.take().into_iter().for_each(|recorded| recorded.complete(id));
         }
         let Some((old_resource, old_range)) = allocation.exchange(resource, range) else {
             planned.target.heap.remove_user();
@@ -579,6 +667,9 @@ impl Drop for Move {
     fn drop(&mut self) {
         // The resource is released before its range is freed.
         drop(self.target.take());
+        if let Some(recorded) = self.recorded.take() {
+            recorded.abandon();
+        }
         if let Some(planned) = self.planned.take() {
             planned.target.heap.remove_user();
             self.run.abandon(&planned);

@@ -185,6 +185,25 @@ impl<W: Write> ChromeTrace<W> {
                     format!(",\"Type\":{heap_type},\"IsFree\":{is_free},\"Nanoseconds\":{nanoseconds}");
                 self.call_of(at, "ResourceAllocator.HeapTime", allocator, &args)
             }
+            Action::BeginDefragmentation { run, pool } => {
+                let pool = pool.map_or_else(String::new, |pool| format!(",\"pool\":\"{pool:#x}\""));
+                self.call_of(at, "ResourceAllocator.Defragment", allocator, &format!(",\"run\":\"{run:#x}\"{pool}"))
+            }
+            Action::StepDefragmentation { run, moves, bytes, time_checks: _, planned } => {
+                let args = format!("\"run\":\"{run:#x}\",\"Moves\":{moves},\"Bytes\":{bytes},\"Planned\":{planned}");
+                self.call(at, "Defragmentation.Step", &args)
+            }
+            Action::CompleteMove { run, number, allocation } => {
+                let args = format!("\"run\":\"{run:#x}\",\"move\":{number},\"allocation\":\"{allocation:#x}\"");
+                self.call(at, "Defragmentation.CompleteMove", &args)
+            }
+            Action::AbandonMove { run, number } => {
+                let args = format!("\"run\":\"{run:#x}\",\"move\":{number}");
+                self.call(at, "Defragmentation.AbandonMove", &args)
+            }
+            Action::EndDefragmentation { run } => {
+                self.call(at, "Defragmentation.Release", &format!("\"run\":\"{run:#x}\""))
+            }
             Action::MakeResident { heap } => self.made_resident(at, &[*heap]),
             Action::Evict { heap } => self.evicted(at, &[*heap]),
             Action::Count { counter, value } => self.counter(at, allocator, *counter, *value),
@@ -192,6 +211,10 @@ impl<W: Write> ChromeTrace<W> {
             | Action::Describe(_)
             | Action::Reason { .. }
             | Action::UsePool { .. }
+            | Action::Ask { .. }
+            // The calls that failed are events of their own.
+            | Action::Refuse(_)
+            | Action::RefusePool { .. }
             | Action::Contents { .. }
             | Action::HeapAddress { .. }
             | Action::SelectAllocator { .. }

@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) time_us: u64,
     pub(super) heaps: BTreeMap<u64, RecordedHeap>,
     pub(super) buffers: BTreeMap<u64, RecordedBuffer>,
-    /// Number of textures, which have no recorded address, and of buffers without a place.
+    /// Number of textures, which have no recorded address, of buffers without a place, and of memory without a resource.
     pub(super) skipped: u64,
 }
 
@@ -93,6 +93,12 @@ impl State {
             Action::Describe(description) => {
                 if let Some((_, of_it)) = unplaced.get_mut(&description.allocation) {
                     *of_it = Some(description);
+                }
+            }
+            Action::Ask { allocation, request } if request.memory.is_some() => {
+                if let Some((memory, _)) = unplaced.get_mut(&allocation) {
+                    // No more a buffer than a texture is.
+                    memory.kind = ResourceKind::Texture;
                 }
             }
             Action::Free { allocation } => {

@@ -22,7 +22,7 @@ pub(super) struct Allocators<'a> {
     total: Held,
 }
 
-/// Allocators are created when they are first used: a program may have many that do nothing.
+/// Allocators are created when they were, or for their first use, if they do something.
 #[derive(Debug, Default)]
 enum Handle {
     #[default]
@@ -54,10 +54,11 @@ pub(super) struct Held {
 
 impl<'a> Allocators<'a> {
     pub(super) fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &'a Settings) -> Self {
-        let allocators = (0..recorded.allocator_count()).map(|_| ReplayedAllocator::default()).collect();
+        let allocators = (0..recorded.calls.allocators.len()).map(|_| ReplayedAllocator::default()).collect();
         // Other configurations ask what the allocator would do with its own heaps.
         let has_pools = settings.configuration == Configuration::Captured;
-        let pools = has_pools.then(|| std::iter::repeat_with(|| None).take(recorded.pool_count()).collect());
+        let pools =
+            has_pools.then(|| std::iter::repeat_with(|| None).take(recorded.calls.pools.len()).collect());
         Self { recorded, gpu, settings, allocators, pools, total: Held::default() }
     }
 
@@ -82,12 +83,17 @@ impl<'a> Allocators<'a> {
         }
         // Other configurations have other heaps.
         if settings.configuration == Configuration::Captured {
-            for &HeapTime { heap_type, is_free, time } in recorded.heap_times(index) {
+            for &HeapTime { heap_type, is_free, time } in &recorded.calls.allocators[index].heap_times {
                 allocator.replay_heap_time(heap_type, is_free, time);
             }
         }
         self.allocators[index].handle = Handle::Live(allocator);
         Ok(())
+    }
+
+    /// Returns whether all allocators are live that have been created, so that they hold everything.
+    pub(super) fn are_all_live(&self) -> bool {
+        self.allocators.iter().all(|replayed| !matches!(replayed.handle, Handle::Dropped))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -157,6 +163,8 @@ impl<'a> Allocators<'a> {
         let index = step.allocator as usize;
         match step.kind {
             // Nothing can be nested in it later.
+            // A program may have many that do nothing.
+            StepKind::Create if !self.recorded.calls.allocators[index].is_used => return Ok(()),
             StepKind::Drop => self.recorded.nested_in(index).try_for_each(|nested| self.create(nested))?,
             _ => self.create(index)?,
         }
@@ -178,12 +186,13 @@ impl<'a> Allocators<'a> {
                 pools[pool as usize].as_ref().map(Pool::release_empty_heaps);
             }
             (StepKind::Prefetch(prefetch), Some(allocator), Some(pools)) => {
-                let prefetch = recorded.prefetch(prefetch);
+                let prefetch = &recorded.calls.prefetches[prefetch as usize];
                 let pool = prefetch.pool.and_then(|pool| pools[pool as usize].as_ref());
                 // The allocation that needs the heap creates it otherwise.
                 let _refused = allocator.replay_prefetch(&prefetch.heap, pool, prefetch.is_shared);
             }
-            // Pools are not as recorded, or the allocator has been dropped, after which readers refuse its steps.
+            // The others are not about allocators alone, pools are not as recorded, or the allocator has been dropped, after which
+            // readers refuse its steps.
             _ => {}
         }
         self.update(index);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use heapwright::d3d12::IDXGIAdapter3;
+use heapwright::d3d12::{D3D12_RESOURCE_DIMENSION_UNKNOWN, IDXGIAdapter3};
 use heapwright::{
-    Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, RecordOptions, ResourceAllocation,
-    ResourceAllocationDesc, SegmentGroup, VideoMemoryInfo,
+    Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, InitialState, MemoryAllocation, RecordOptions,
+    ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
 };
 use heapwright_core::placement::HeapCosts;
 use heapwright_loader::Gpu;
@@ -13,8 +13,14 @@ use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
 use super::allocators::Allocators;
 use super::configuration::Configuration;
-use super::recorded::{RecordedTrace, Request, Step, StepKind};
+use super::defragmentation::Runs;
+use super::exactness::Exactness;
+use super::objects::import;
+use super::recorded::{
+    RecordedHeld, RecordedMove, RecordedRefusal, RecordedRun, RecordedTrace, Step, StepKind,
+};
 use super::report::{self, ReplayReport};
+use super::request::{Request, RequestKind};
 use super::timing::{Samples, Stopwatch};
 use super::verify::{Buffer, Found, Verifier};
 use crate::format;
@@ -32,6 +38,8 @@ pub(super) struct Settings {
     pub(super) as_recorded: bool,
     /// Whether the adapter's CurrentUsage after the replay must equal that before it.
     pub(super) compare_usage: bool,
+    /// Whether the replay must be exact if the recording is complete.
+    pub(super) is_exact: bool,
     /// Recording of the allocators, which the environment may request without it.
     pub(super) record_options: RecordOptions,
 }
@@ -79,15 +87,17 @@ pub(super) fn replay(
     let counted = gpu.adapter.as_ref().filter(|_| settings.compare_usage);
     let usage_before = counted.map(usage).transpose()?;
     let mut replay = Replay::new(recorded, gpu, settings)?;
-    let mut steps = recorded.steps().iter().peekable();
+    let mut steps = recorded.calls.steps.iter().enumerate().peekable();
     let has_steps = recorded.has_steps();
     for (event_index, event) in recorded.trace.events().iter().enumerate() {
         if event_index.is_multiple_of(EVENTS_PER_PROGRESS) {
             observe(Observed::Progress(event_index));
         }
-        while let Some(step) = steps.next_if(|step| step.events as usize <= event_index) {
-            replay.allocators.take(step)?;
+        while let Some((index, step)) = steps.next_if(|(_, step)| step.events as usize <= event_index) {
+            replay.check_held(event_index, index);
+            replay.take(event_index, step)?;
         }
+        replay.check_held(event_index, steps.peek().map_or(usize::MAX, |&(index, _)| index));
         replay.allocators.create(recorded.allocator_of(event.allocation.as_usize()))?;
         if !has_steps {
             let time = Duration::from_micros(event.time_us);
@@ -108,8 +118,16 @@ pub(super) fn replay(
         replay.held.record(event.time_us, replay.live, total.reserved);
     }
     // What the allocators hold at the end is a result, so that they are not dropped with the recorded ones.
-    let is_drop = |step: &&Step| matches!(step.kind, StepKind::Drop | StepKind::DropPool(_));
-    steps.filter(|step| !is_drop(step)).try_for_each(|step| replay.allocators.take(step))?;
+    let is_drop = |step: &Step| matches!(step.kind, StepKind::Drop | StepKind::DropPool(_));
+    let end = recorded.trace.events().len();
+    for (index, step) in steps {
+        if !is_drop(step) {
+            replay.check_held(end, index);
+            replay.take(end, step)?;
+        }
+    }
+    replay.check_held(end, usize::MAX);
+    replay.runs = Runs::default();
     replay.drop_buffers();
     replay.update_all();
     replay.held.idle_reserved = replay.allocators.total().reserved;
@@ -136,11 +154,15 @@ struct Failures {
 struct Replay<'a> {
     recorded: &'a RecordedTrace,
     trace: &'a Trace,
-    adapter: Option<&'a IDXGIAdapter3>,
+    gpu: &'a Gpu,
     settings: &'a Settings,
     allocators: Allocators<'a>,
     /// Live buffers by allocation index; `None` for failed allocations too.
-    buffers: Vec<Option<ResourceAllocation>>,
+    buffers: Vec<Option<Made>>,
+    runs: Runs,
+    exactness: Option<Exactness<'a>>,
+    /// The recorded sums of held bytes that come next.
+    held_recorded: &'a [RecordedHeld],
     stopwatch: Stopwatch,
     alloc_times: Samples,
     free_times: Samples,
@@ -152,9 +174,15 @@ struct Replay<'a> {
     verifier: Option<Verifier<'a>>,
 }
 
+/// What an allocation has become.
+enum Made {
+    Resource(ResourceAllocation),
+    Memory(MemoryAllocation),
+}
+
 impl<'a> Replay<'a> {
     fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &'a Settings) -> Result<Self, Error> {
-        let (trace, adapter) = (&recorded.trace, gpu.adapter.as_ref());
+        let trace = &recorded.trace;
         let mut allocators = Allocators::new(recorded, gpu, settings);
         allocators.create(0)?;
         let alignment =
@@ -164,10 +192,13 @@ impl<'a> Replay<'a> {
         Ok(Self {
             recorded,
             trace,
-            adapter,
+            gpu,
             settings,
             allocators,
             buffers: std::iter::repeat_with(|| None).take(alloc_count).collect(),
+            runs: Runs::default(),
+            exactness: (settings.is_exact && recorded.is_checkable).then(|| Exactness::new(recorded)),
+            held_recorded: &recorded.calls.held,
             stopwatch: Stopwatch::calibrate(),
             alloc_times: Samples::with_capacity(alloc_count),
             free_times: Samples::with_capacity(trace.events().len() - alloc_count),
@@ -188,47 +219,194 @@ impl<'a> Replay<'a> {
         let index = event.allocation.as_usize();
         let request = if self.settings.as_recorded { self.recorded.request(index, event.size) } else { None };
         let request = request.unwrap_or_else(|| Request::buffer(event.size, self.settings.heap_type));
-        let Request { allocation, resource, initial_state } = request;
+        let request = if self.repeats_calls() { request } else { request.into_resource() };
         let of = self.recorded.allocator_of(index);
-        let Some(allocator) = self.allocators.get(of) else {
+        if self.allocators.get(of).is_none() {
             // Readers refuse allocations of an allocator that has been dropped.
             return Ok(());
-        };
+        }
         let pool = if self.settings.as_recorded { self.recorded.pool_of(index) } else { None };
-        let pool = pool.and_then(|pool| self.allocators.pool(pool));
-        let allocation = ResourceAllocationDesc { pool, ..allocation };
-        let (created, time) =
-            self.stopwatch.time(|| allocator.create_resource(&allocation, &resource, initial_state, None));
+        let (created, time) = self.make(of, &request, pool);
         match created {
-            Ok(mut buffer) => {
+            Ok(mut made) => {
                 self.alloc_times.push(time);
                 self.live += event.size.get();
                 self.allocators.add_live(of, event.size.get());
-                if let Some(verifier) = &mut self.verifier {
-                    verifier.after_create(event_index, &mut buffer);
+                match &mut made {
+                    Made::Resource(buffer) => {
+                        if let Some(verifier) = &mut self.verifier {
+                            verifier.after_create(event_index, buffer);
+                        }
+                        if let Some(exactness) = &mut self.exactness {
+                            exactness.check_resource(event_index + 1, index, buffer);
+                        }
+                        observe(Observed::Created(event.allocation, buffer));
+                    }
+                    Made::Memory(memory) => {
+                        if let Some(exactness) = &mut self.exactness {
+                            exactness.check_memory(event_index + 1, index, memory);
+                        }
+                    }
                 }
-                observe(Observed::Created(event.allocation, &buffer));
-                self.buffers[index] = Some(buffer);
+                self.buffers[index] = Some(made);
                 Ok(())
             }
-            Err(error) => self.count_failure(event_index, event, &error),
+            Err(error) => {
+                // The finding of the failure says it, unless it is a consequence.
+                self.exactness = self.exactness.take().filter(Exactness::has_difference);
+                self.count_failure(event_index, event, &error)
+            }
+        }
+    }
+
+    /// Returns whether calls other than those for resources are repeated.
+    fn repeats_calls(&self) -> bool {
+        self.settings.as_recorded && self.settings.configuration == Configuration::Captured
+    }
+
+    /// Makes a request of an allocator that exists, and returns the time that it took.
+    fn make(&self, allocator: usize, request: &Request, pool: Option<u32>) -> (Result<Made, String>, u64) {
+        let Some(allocator) = self.allocators.get(allocator) else {
+            return (Err("the allocator was dropped".to_owned()), 0);
+        };
+        let pool = pool.and_then(|pool| self.allocators.pool(pool));
+        let &Request { kind, allocation, ref resource, initial_state } = request;
+        let text = |error: Error| error.to_string();
+        let allocation = ResourceAllocationDesc { pool, ..allocation };
+        self.stopwatch.time(|| match kind {
+            RequestKind::Import => import(self.gpu, allocator, request).map(Made::Resource),
+            RequestKind::Memory { resources, alignment } => {
+                let size = ByteSize::new(resource.Width);
+                let made = allocator.allocate_memory(&allocation, resources, size, alignment);
+                made.map(Made::Memory).map_err(text)
+            }
+            RequestKind::Resource => {
+                let made = allocator.create_resource(&allocation, resource, initial_state, None);
+                made.map(Made::Resource).map_err(text)
+            }
+        })
+    }
+
+    /// Does what the application did. `events` is the number of events before it.
+    fn take(&mut self, events: usize, step: &Step) -> Result<(), Error> {
+        let calls = &self.recorded.calls;
+        if !self.repeats_calls() {
+            return self.allocators.take(step);
+        }
+        let allocator = step.allocator as usize;
+        self.allocators.create(allocator)?;
+        match step.kind {
+            StepKind::Refuse(index) => self.refuse(events, allocator, &calls.refusals[index as usize]),
+            StepKind::RefusePool(index) => {
+                let desc = self.recorded.pool(index)?;
+                let made = self.allocators.get(allocator).map(|allocator| allocator.create_pool(desc));
+                if made.is_some_and(|made| made.is_ok()) {
+                    self.differs(events, "a pool could be created");
+                }
+            }
+            StepKind::BeginRun(run) => {
+                let RecordedRun { pool, .. } = calls.runs[run as usize];
+                let pool = pool.and_then(|pool| self.allocators.pool(pool));
+                let allocator = self.allocators.get(allocator);
+                allocator.map_or(Ok(()), |allocator| self.runs.begin(run, allocator, pool))?;
+            }
+            StepKind::StepRun { run, moves, bytes, time_checks, planned: recorded } => {
+                let planned = self.runs.step(run, moves, bytes, time_checks);
+                if planned as u64 != u64::from(recorded) {
+                    let how = format!(
+                        "a step of a defragmentation planned {planned} moves, in the recording {recorded}"
+                    );
+                    self.differs(events, &how);
+                }
+            }
+            StepKind::CompleteMove(index) => self.complete_move(events, &calls.moves[index as usize]),
+            StepKind::AbandonMove { run, number } => self.runs.abandon(run, number),
+            StepKind::EndRun(run) => self.runs.end(run),
+            _ => return self.allocators.take(step),
+        }
+        self.allocators.update(allocator);
+        Ok(())
+    }
+
+    /// Makes a request that failed in the recording.
+    fn refuse(&mut self, events: usize, allocator: usize, refusal: &RecordedRefusal) {
+        let request = self.recorded.refused_request(refusal);
+        if request.resource.Dimension == D3D12_RESOURCE_DIMENSION_UNKNOWN {
+            self.allocators.get(allocator).into_iter().for_each(ResourceAllocator::replay_invalid_request);
+            return;
+        }
+        let (made, _) = self.make(allocator, &request, refusal.pool);
+        // Of other errors, a record does not have everything that leads to them.
+        if made.is_ok() && refusal.is_out_of_memory {
+            self.differs(events, "a request found memory that found none in the recording");
+        }
+    }
+
+    fn complete_move(&mut self, events: usize, moved: &RecordedMove) {
+        let &RecordedMove { run, number, allocation: index, place } = moved;
+        // `None` if the allocation failed.
+        let Some(made) = &mut self.buffers[index as usize] else { return };
+        let moved = match made {
+            Made::Resource(allocation) => {
+                let request = self.recorded.request(index as usize, allocation.size());
+                let state = InitialState::State(request.map_or(0, |request| request.initial_state));
+                self.runs.complete(run, number, allocation, state)
+            }
+            Made::Memory(memory) => self.runs.complete_memory(run, number, memory),
+        };
+        match (moved, made, &mut self.exactness) {
+            (Ok(()), Made::Resource(allocation), Some(exactness)) => {
+                exactness.check_move(events, place, allocation);
+            }
+            (Ok(()), Made::Memory(memory), Some(exactness)) => {
+                exactness.check_memory_move(events, place, memory);
+            }
+            (Ok(()), _, None) => {}
+            (Err(error), ..) => {
+                self.differs(events, &format!("a move of a defragmentation failed: {error}"));
+            }
+        }
+    }
+
+    /// Compares the bytes that allocators hold with the recorded sums that come before a step.
+    fn check_held(&mut self, events: usize, step: usize) {
+        while let Some((next, rest)) = self.held_recorded.split_first() {
+            let &RecordedHeld { events: of_events, steps, allocator, bytes: recorded } = next;
+            if of_events as usize > events || steps as usize > step {
+                return;
+            }
+            self.held_recorded = rest;
+            let found = self.allocators.get(allocator as usize).filter(|_| self.allocators.are_all_live());
+            let found = found.map(|allocator| allocator.reserved().get());
+            if let Some(found) = found.filter(|&found| found != recorded) {
+                self.differs(
+                    events,
+                    &format!("an allocator holds {found} bytes, in the recording {recorded}"),
+                );
+            }
+        }
+    }
+
+    fn differs(&mut self, events: usize, how: &str) {
+        if let Some(exactness) = &mut self.exactness {
+            exactness.differs(events, how);
         }
     }
 
     fn free(&mut self, event_index: usize, event: &Event) {
         // `None` if the allocation failed.
-        let Some(mut buffer) = self.buffers[event.allocation.as_usize()].take() else { return };
-        if let Some(verifier) = &mut self.verifier {
-            verifier.before_free(event_index, &mut buffer);
+        let Some(mut made) = self.buffers[event.allocation.as_usize()].take() else { return };
+        if let (Made::Resource(buffer), Some(verifier)) = (&mut made, &mut self.verifier) {
+            verifier.before_free(event_index, buffer);
         }
-        let ((), time) = self.stopwatch.time(|| drop(buffer));
+        let ((), time) = self.stopwatch.time(|| drop(made));
         self.free_times.push(time);
         self.live -= event.size.get();
         let of = self.recorded.allocator_of(event.allocation.as_usize());
         self.allocators.remove_live(of, event.size.get());
     }
 
-    fn count_failure(&mut self, event_index: usize, event: &Event, error: &Error) -> Result<(), Error> {
+    fn count_failure(&mut self, event_index: usize, event: &Event, error: &str) -> Result<(), Error> {
         if let Some(failures) = &mut self.failures {
             failures.count += 1;
             return Ok(());
@@ -237,8 +415,12 @@ impl<'a> Replay<'a> {
         self.allocators.update(of);
         let heap_type = self.settings.heap_type;
         let group = self.allocators.get(of).map(|allocator| allocator.caps().segment_group(heap_type));
-        let video_memory =
-            self.adapter.zip(group).map(|(adapter, group)| VideoMemoryInfo::query(adapter, group));
+        let video_memory = self
+            .gpu
+            .adapter
+            .as_ref()
+            .zip(group)
+            .map(|(adapter, group)| VideoMemoryInfo::query(adapter, group));
         let (live, reserved) = (ByteSize::new(self.live), ByteSize::new(self.allocators.total().reserved));
         let usage = match video_memory.transpose()? {
             Some(VideoMemoryInfo { budget, current_usage, .. }) => {
@@ -272,7 +454,8 @@ impl<'a> Replay<'a> {
         let heaps_created = self.allocators.heaps_created();
 
         let path = Location { path: self.trace.path(), position: None };
-        let mut findings: Vec<Finding> = Vec::new();
+        let difference = self.exactness.take().and_then(Exactness::into_difference);
+        let mut findings: Vec<Finding> = difference.into_iter().map(Finding::from).collect();
         let failure_count = self.failures.as_ref().map_or(0, |failures| failures.count);
         if let Some(Failures { location, count, request, details }) = self.failures.take() {
             let (count, of) = (format::count(count), self.trace.allocation_count() as u64);
@@ -320,7 +503,7 @@ impl<'a> Replay<'a> {
 
     fn drop_buffers(&mut self) {
         for (index, slot) in (0..).zip(&mut self.buffers) {
-            if let (Some(buffer), Some(verifier)) = (&mut *slot, &mut self.verifier) {
+            if let (Some(Made::Resource(buffer)), Some(verifier)) = (&mut *slot, &mut self.verifier) {
                 verifier.at_end(AllocationIndex::new(index), buffer);
             }
             *slot = None;

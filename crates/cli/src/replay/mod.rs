@@ -5,8 +5,9 @@
 //! - [`configuration`]: configurations of the allocator.
 //! - [`timing`]: time measurement.
 //! - [`verify`]: the checks of `--verify`.
-//! - [`recorded`]: what a file records beyond its trace.
-//! - [`allocators`]: the allocators and pools of a replay.
+//! - [`recorded`]: what a file records beyond its trace; [`reader`]: collects it; [`request`]: requests.
+//! - [`allocators`]: the allocators and pools of a replay; [`defragmentation`]: its defragmentations; [`objects`]: calls of D3D12 itself.
+//! - [`exactness`]: comparison with the recording.
 //! - [`recording`]: the recording of a replay, for `heapwright report`.
 //! - [`report`]: the results.
 //! - [`table`]: the results as a table.
@@ -14,10 +15,15 @@
 mod allocators;
 mod args;
 mod configuration;
+mod defragmentation;
 mod engine;
+mod exactness;
+mod objects;
+mod reader;
 mod recorded;
 mod recording;
 mod report;
+mod request;
 mod table;
 mod timing;
 mod verify;
@@ -87,6 +93,12 @@ pub(crate) fn run(args: &ReplayArgs, shows_all: bool, output: &mut Output) -> Re
         if !plan.has_adapter {
             output.result(&"\nno adapter: the device's usage and budgets are unknown")?;
         }
+        for trace in traces.iter().filter(|trace| plan.settings.is_exact && !trace.is_checkable) {
+            let path = trace.trace.path().display();
+            output.result(&format_args!(
+                "\n{path}: not compared with the recording, which is no session of heapwright with all calls"
+            ))?;
+        }
     }
     Ok(exit)
 }
@@ -116,13 +128,15 @@ impl Plan {
                 if error.is_invalid_argument() { wrong(error) } else { cannot_query(&device, &error) }
             })?;
         }
+        let as_recorded = !args.verify && args.heap_type == HeapTypeArg::Auto;
         let settings = Settings {
             heap_type: args.heap_type.choose(args.verify, caps.gpu_upload_heaps)?,
             verify: args.verify,
             configuration: args.profile,
             options: args.set.clone(),
-            as_recorded: !args.verify && args.heap_type == HeapTypeArg::Auto,
+            as_recorded,
             compare_usage: device.counts_exactly(),
+            is_exact: as_recorded && args.profile == Configuration::Captured && args.set.is_empty(),
             record_options: RecordOptions::default(),
         };
         let has_adapter = gpu.adapter.is_some();

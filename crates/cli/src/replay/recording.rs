@@ -45,6 +45,7 @@ pub(crate) fn record(
         options: Vec::new(),
         as_recorded: true,
         compare_usage: false,
+        is_exact: false,
         record_options: RecordOptions {
             flags: RecordFlags::API_OBJECTS,
             scope: RecordScope::PerInstance,

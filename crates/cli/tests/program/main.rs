@@ -12,6 +12,7 @@ mod library;
 mod loaded_device;
 mod plan;
 mod readme;
+mod recorded_program;
 mod recorded_traces;
 mod recording;
 mod replay;

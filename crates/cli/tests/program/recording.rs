@@ -15,7 +15,7 @@ use heapwright_trace::session::{
     Action, Allocation, Description, Heap, HeapType as RecordedHeapType, Placement, ResourceKind,
 };
 
-use crate::captured_replay::{Numbers, any_allocation, record_program, record_to};
+use crate::recorded_program::{Does, Numbers, any_allocation, record_program, record_to};
 use crate::support::{Folder, Outcome, buffer, command, heap, heapwright, json, session_at};
 
 fn run(command: &mut std::process::Command) -> Outcome {
@@ -214,7 +214,7 @@ fn the_environment_records_any_program() {
 fn profiles_and_options_change_the_settings() {
     let folder = Folder::new();
     let file = folder.path().join("s.hws");
-    record_program(&file, 3, 1500);
+    record_program(&file, 3, 1500, Does::Usual);
     let path = file.to_str().unwrap();
     let replay = |args: &[&str]| {
         let all = ["replay", "--json", path].into_iter().chain(args.iter().copied());
@@ -336,7 +336,7 @@ fn find_references<'a>(value: &'a serde_json::Value, found: &mut Vec<&'a str>) {
 fn a_chrome_trace_follows_the_format() {
     let folder = Folder::new();
     let file = folder.path().join("program.json");
-    record_program(&file, 4, 300);
+    record_program(&file, 4, 300, Does::Usual);
     let (tracks, names) = check_chrome_trace(&file);
     for track in [
         "Local memory: budget",

@@ -209,7 +209,7 @@ impl ResourceAllocation {
         self.recorded().map_or_else(String::new, |it| format!("\"allocation\":\"{:#x}\",", it.id()))
     }
 
-    fn recorded(&self) -> Option<&RecordedAllocation> {
+    pub(crate) fn recorded(&self) -> Option<&RecordedAllocation> {
         self.extras.as_deref()?.recorded.as_ref()
     }
 

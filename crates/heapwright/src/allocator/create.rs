@@ -15,7 +15,7 @@ use crate::heaps::HeapKind;
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Charged, Listed, Owner, next_number};
+use crate::source::{Account, Charged, Listed, Owner, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
@@ -35,9 +35,7 @@ impl Inner {
         }
         let create = || {
             let request = self.request(allocation, resource)?;
-            if self.heaps.source.clock.is_due() {
-                self.pass_operations();
-            }
+            self.count_creation();
             let part = part_of(&request, self.desc().extra_required_resource_flags, &self.caps);
             if let Some(made) = part.and_then(|part| self.part_at_hand(&request, part)) {
                 return Ok(made);
@@ -46,7 +44,15 @@ impl Inner {
         };
         match &self.heaps.source.recording {
             None => create(),
-            Some(recording) => self.create_recorded(recording, allocation, resource, create),
+            Some(recording) => self.create_recorded(recording, allocation, resource, None, create),
+        }
+    }
+
+    /// Counts a creation, of which every so many look for idle memory.
+    #[inline]
+    pub(crate) fn count_creation(&self) {
+        if self.heaps.source.clock.is_due() {
+            self.pass_operations();
         }
     }
 
@@ -201,11 +207,7 @@ impl Inner {
         refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
         let mut first = Some(refusal);
-        let account = match request.allocation.pool {
-            Some(pool) => pool.heaps.desc.account(),
-            None => HeapKind::account_of(&request.granted, &self.heaps.families),
-        };
-        let made = self.heaps.with_any_room(account, || {
+        let made = self.heaps.with_any_room(self.account_of(request), || {
             let made = self.retried(|| first.take().map_or_else(|| self.create_later(request), Err));
             made.or_else(|refusal| match self.create_attributed(request, &refusal) {
                 Some(made) => Ok(made),
@@ -213,6 +215,14 @@ impl Inner {
             })
         });
         made.map_err(|refusal| self.error_of(request, refusal))
+    }
+
+    /// Returns the account that the heaps of a request are charged to.
+    pub(crate) fn account_of(&self, request: &ResourceRequest<'_>) -> Account {
+        match request.allocation.pool {
+            Some(pool) => pool.heaps.desc.account(),
+            None => HeapKind::account_of(&request.granted, &self.heaps.families),
+        }
     }
 
     /// Calls `attempt` with the placements and their requirements, in order, until one succeeds.

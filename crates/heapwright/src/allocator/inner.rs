@@ -16,7 +16,7 @@ use super::unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heaps::{HeapKinds, Passed};
-use crate::recording::Recording;
+use crate::recording::{Recording, failure_args};
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::source::{HeapSource, Listed, Owner, UnusedBuffer};
@@ -59,6 +59,21 @@ impl Inner {
     /// Makes a call whose duration is recorded. What it does is recorded as it happens.
     pub(crate) fn timed<T>(&self, name: &'static str, call: impl FnOnce() -> T) -> T {
         Recording::timed(self.heaps.source.recording.as_deref(), name, call)
+    }
+
+    /// Makes a call whose duration is recorded, and that itself records what it does. If it fails, that is recorded.
+    pub(crate) fn attempt<T>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.timed(name, call).inspect_err(|error| {
+            if let Some(recording) = &self.heaps.source.recording {
+                let allocator = recording.instance();
+                recording
+                    .note(name, || format!("\"allocator\":\"{allocator:#x}\"{}", failure_args(Some(error))));
+            }
+        })
     }
 
     /// Creates the state for a device. With a `parent`, the allocator is nested in another one of the same device and
@@ -147,12 +162,15 @@ impl Inner {
         self.heaps.insert_prefetched();
         // Before the frame, because a recording has the periods as calls of their own.
         self.pass_time();
-        if let Some(recording) = &self.heaps.source.recording {
+        let recording = self.heaps.source.recording.as_ref();
+        if let Some(recording) = recording {
             recording.call(|| Action::Frame);
-            recording.count(|| self.counters());
         }
         self.told_frame.store(true, Ordering::Relaxed);
         self.pass_own_frame();
+        if let Some(recording) = recording {
+            recording.count(|| self.counters());
+        }
     }
 
     fn pass_own_frame(&self) {

@@ -14,7 +14,7 @@ use crate::desc::{
     HEAP_GRANULARITY, PoolDesc, ResourceAllocationFlags, ResourceDesc, ResourceKind, buffer_desc,
 };
 use crate::error::Refusal;
-use crate::heaps::{HeapKind, PlacedRange, TypedHeaps};
+use crate::heaps::{PlacedRange, TypedHeaps};
 use crate::request::{
     Creation, HeapFamily, Placement, ResourceClass, ResourceRequirements, check_initial_state,
     infer_heap_type,
@@ -74,54 +74,55 @@ impl ResourceAllocator {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<MemoryAllocation, Error> {
-        let inner = self.inner();
-        let resource = ResourceDesc::new(&buffer_desc(size));
-        let create = || inner.allocate_memory(allocation, &resource, resources, alignment);
-        let made = match &inner.heaps.source.recording {
-            None => create(),
-            Some(recording) => inner.create_recorded(recording, allocation, &resource, create),
-        };
-        made.map(MemoryAllocation)
+        let desc = buffer_desc(size);
+        let memory = MemoryDesc { resource: ResourceDesc::new(&desc), resources, alignment };
+        self.inner().allocate_memory(allocation, &memory).map(MemoryAllocation)
     }
 }
 
+/// A request for memory: a buffer of its size, the resources that it must hold, and its alignment.
+pub(crate) struct MemoryDesc<'a> {
+    resource: ResourceDesc<'a>,
+    pub(crate) resources: ResourceKind,
+    pub(crate) alignment: Alignment,
+}
+
 impl Inner {
-    /// Allocates memory of the size of a buffer.
     fn allocate_memory(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
-        resources: ResourceKind,
-        alignment: Alignment,
+        memory: &MemoryDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
-        allocation.check()?;
-        let committing =
-            ResourceAllocationFlags::ALWAYS_COMMITTED | ResourceAllocationFlags::PREFER_COMMITTED;
-        if allocation.flags.intersects(committing) {
-            let rule = "ALWAYS_COMMITTED and PREFER_COMMITTED are for resources, not for memory";
-            return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
+        // A recording has memory as that of its pool.
+        let mut in_pool = *allocation;
+        let pool = check_memory(allocation, memory)
+            .and_then(|()| self.pool_for_memory(&mut in_pool, memory.resources, memory.alignment))
+            .inspect_err(|error| self.note_failure(allocation, &memory.resource, error))?;
+        let allocation = &ResourceAllocationDesc { pool: pool.as_ref().or(in_pool.pool), ..in_pool };
+        let take = || self.take_memory(allocation, memory);
+        match &self.heaps.source.recording {
+            None => take(),
+            Some(recording) => {
+                self.create_recorded(recording, allocation, &memory.resource, Some(memory), take)
+            }
         }
-        if resource.desc.Width == 0 {
-            return Err(Error::invalid_argument("size", "must not be zero"));
-        }
-        if self.heaps.source.clock.is_due() {
-            self.pass_operations();
-        }
-        let flags = allocation.flags | ResourceAllocationFlags::NEVER_FALLBACK;
-        let mut allocation = ResourceAllocationDesc { flags, ..*allocation };
-        let hidden = self.pool_for_memory(&mut allocation, resources, alignment)?;
-        let allocation = &ResourceAllocationDesc { pool: hidden.as_ref().or(allocation.pool), ..allocation };
-        let request = self.request(allocation, resource)?;
-        let take = |request: &ResourceRequest<'_>| self.memory_in(request, resources, alignment);
-        let account = match request.allocation.pool {
-            Some(pool) => pool.heaps.desc.account(),
-            None => HeapKind::account_of(&request.granted, &self.heaps.families),
-        };
-        let made = self.heaps.with_any_room(account, || {
-            let made = self.retried(|| take(&request));
-            made.or_else(|refusal| self.in_other_heaps(&request, refusal, take))
+    }
+
+    fn take_memory(
+        &self,
+        asked: &ResourceAllocationDesc<'_>,
+        memory: &MemoryDesc<'_>,
+    ) -> Result<ResourceAllocation, Error> {
+        let flags = asked.flags | ResourceAllocationFlags::NEVER_FALLBACK;
+        let allocation = ResourceAllocationDesc { flags, ..*asked };
+        let request = self.request(&allocation, &memory.resource)?;
+        self.count_creation();
+        let take =
+            |request: &ResourceRequest<'_>| self.memory_in(request, memory.resources, memory.alignment);
+        let made = self.heaps.with_any_room(self.account_of(&request), || {
+            take(&request).or_else(|refusal| self.in_other_heaps(&request, refusal, take))
         });
-        made.map_err(|refusal| self.error_of(&request, refusal))
+        made.map_err(|refusal| self.error_of(&ResourceRequest { allocation: asked, ..request }, refusal))
     }
 
     /// Returns the pool for memory that the allocator's own heaps cannot have, if it is such memory. Then the pool has the flags and
@@ -187,13 +188,28 @@ impl Inner {
         let placements = self.placements_in(heaps, request, asked);
         let mut made = self.in_order(request, &placements, |decision, _| {
             debug_assert!(decision.placement != Placement::Committed, "NEVER_FALLBACK is set");
-            let range = self.retried(|| self.heap_request(request, &placements, decision)?.take())?;
+            let take = || self.retried(|| self.heap_request(request, &placements, decision)?.take());
+            let range = self.heaps.with_device_room(heaps.desc.account(), take)?;
             let memory = Memory::Placed { resource: None, range };
             Ok(ResourceAllocation::new(memory, 0, &request.granted, decision))
         })?;
         self.enter_if_needed(&mut made, request)?;
         Ok(made)
     }
+}
+
+/// Checks what differs between a request for memory and one for a resource.
+fn check_memory(allocation: &ResourceAllocationDesc<'_>, memory: &MemoryDesc<'_>) -> Result<(), Error> {
+    allocation.check()?;
+    let committing = ResourceAllocationFlags::ALWAYS_COMMITTED | ResourceAllocationFlags::PREFER_COMMITTED;
+    if allocation.flags.intersects(committing) {
+        let rule = "ALWAYS_COMMITTED and PREFER_COMMITTED are for resources, not for memory";
+        return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
+    }
+    if memory.resource.desc.Width == 0 {
+        return Err(Error::invalid_argument("size", "must not be zero"));
+    }
+    Ok(())
 }
 
 /// Returns whether memory with an alignment is for multisampled textures.
@@ -225,7 +241,7 @@ impl MemoryAllocation {
         &mut self.0
     }
 
-    fn range(&self) -> &PlacedRange {
+    pub(crate) fn range(&self) -> &PlacedRange {
         self.0.placed_range().expect("memory is a range of a heap")
     }
 

@@ -259,14 +259,22 @@ impl Inner {
         };
         let heaps = Striped::new(TypedHeaps::new(typed, None, Arc::clone(source)));
         let size = heaps.desc.heap_size;
-        let refused = |refusal| self.refused(desc.heap_type, size, refusal, false);
-        self.retried(|| self.heaps.may_create_heaps(&heaps, desc.min_heap_count)).map_err(refused)?;
-        for _ in 0..desc.min_heap_count {
-            let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
+        let create_heaps = || {
+            self.retried(|| self.heaps.may_create_heaps(&heaps, desc.min_heap_count))?;
             let account = heaps.desc.account();
-            let near = || self.heaps.with_device_room(account, || self.retried(create));
-            self.heaps.with_any_room(account, near).map_err(refused)?;
-        }
+            (0..desc.min_heap_count).try_for_each(|_| {
+                let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
+                let near = || self.heaps.with_device_room(account, || self.retried(create));
+                self.heaps.with_any_room(account, near)
+            })
+        };
+        create_heaps().map_err(|refusal| {
+            // Empty heaps of others may have been released for them.
+            if let Some((recording, options)) = source.recording.as_ref().zip(options.clone()) {
+                recording.refuse_pool(options);
+            }
+            self.refused(desc.heap_type, size, refusal, false)
+        })?;
         self.heaps.add_pool(&heaps);
         let recorded = source.recording.as_ref().zip(options);
         let recorded = recorded.and_then(|(recording, options)| recording.pool(options));

@@ -6,10 +6,13 @@ use std::time::Duration;
 use heapwright_core::ByteSize;
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
-use heapwright_trace::session::{Counter, Description, ResourceKind};
+use heapwright_trace::session::{
+    Action, Asked, BareMemory, Counter, Description, HeapType as RecordedHeapType, Refusal, ResourceKind,
+};
 
 use super::allocation::ResourceAllocation;
 use super::inner::Inner;
+use super::memory::MemoryDesc;
 use super::pool::Pool;
 use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
@@ -21,23 +24,69 @@ use crate::request::{Placement, implicit_heap_flags};
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
 
 impl Inner {
-    /// Creates a resource while a recording is made.
+    /// Creates a resource, or takes memory for others, while a recording is made.
     #[cold]
     pub(crate) fn create_recorded(
         &self,
         recording: &Arc<Recording>,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
+        memory: Option<&MemoryDesc<'_>>,
         create: impl FnOnce() -> Result<ResourceAllocation, Error>,
     ) -> Result<ResourceAllocation, Error> {
+        self.prepare_recorded();
+        let (heaps, creations) = (self.heaps_created(), self.heaps.source.clock.creations());
+        let made = recording.time(CREATE_RESOURCE, create).inspect_err(|error| {
+            note_call(recording, allocation, resource, Some(error));
+            let is_wrong = error.is_invalid_argument() || error.is_unsupported();
+            if !is_wrong || heaps != self.heaps_created() {
+                let request = self.asked(allocation, resource, memory, None).unwrap_or_default();
+                recording.call(|| refusal(allocation, resource, request, error));
+            } else if creations != self.heaps.source.clock.creations() {
+                // It was only counted. A record could not repeat all that may be wrong, so it has none of it.
+                recording.call(|| Action::Refuse(Box::default()));
+            }
+        });
+        let mut made = made?;
+        self.record(recording, &mut made, allocation, resource, memory);
+        recording.count(|| self.counters());
+        Ok(made)
+    }
+
+    /// Does what is due before a call that a recording repeats.
+    pub(crate) fn prepare_recorded(&self) {
         self.heaps.insert_prefetched();
         // The thread that releases by time would do it at a moment that cannot be repeated.
         self.pass_time();
-        let made = recording.time(CREATE_RESOURCE, create);
-        let mut made = made.inspect_err(|error| note_call(recording, allocation, resource, Some(error)))?;
-        record(recording, &mut made, allocation, resource);
-        recording.count(|| self.counters());
-        Ok(made)
+    }
+
+    fn heaps_created(&self) -> u64 {
+        self.heaps.source.accounts.heaps_created()
+    }
+
+    /// Returns what was asked, unless the type of the heap, which is known if there is one, says it.
+    fn asked(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+        memory: Option<&MemoryDesc<'_>>,
+        granted: Option<HeapType>,
+    ) -> Option<Asked> {
+        let heap_types = match (allocation.pool, allocation.heap_type) {
+            (Some(_), _) => granted.into_iter().collect(),
+            (None, Some(preference)) => preference.heap_types().to_vec(),
+            (None, None) if self.heaps.families.has_unified_memory() => Vec::new(),
+            (None, None) => vec![self.inferred_type(allocation, resource)],
+        };
+        let uses = allocation.uses.bits();
+        if uses == 0 && memory.is_none() && granted.is_some_and(|granted| heap_types == [granted]) {
+            return None;
+        }
+        let memory = memory.map(|&MemoryDesc { resources, alignment, .. }| BareMemory {
+            resources: resources as u8,
+            alignment: alignment.get(),
+        });
+        Some(Asked { heap_types: heap_types.into_iter().map(recorded_type).collect(), uses, memory })
     }
 
     /// Adds an empty heap to the allocator's own heaps or to those of a pool, where a recording has one that was prefetched.
@@ -63,6 +112,19 @@ impl Inner {
         made.map_err(|refusal| self.refused(heaps.desc.heap_type, size, refusal, false))
     }
 
+    /// Counts a request of a recording whose arguments were not valid.
+    #[inline]
+    pub(crate) fn replay_invalid_request(&self) {
+        let recording = self.heaps.source.recording.as_ref();
+        if recording.is_some() {
+            self.prepare_recorded();
+        }
+        self.count_creation();
+        if let Some(recording) = recording {
+            recording.call(|| Action::Refuse(Box::default()));
+        }
+    }
+
     /// Tells how long a call of the device for a heap took in a recording, before the call.
     #[inline]
     pub(crate) fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
@@ -77,8 +139,66 @@ impl Inner {
         resource: &ResourceDesc<'_>,
     ) {
         if let Some(recording) = &self.heaps.source.recording {
-            record(recording, made, allocation, resource);
+            self.record(recording, made, allocation, resource, None);
         }
+    }
+
+    /// Records that a request failed before it was made, if a recording is made.
+    pub(crate) fn note_failure(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+        error: &Error,
+    ) {
+        if let Some(recording) = &self.heaps.source.recording {
+            note_call(recording, allocation, resource, Some(error));
+        }
+    }
+
+    fn record(
+        &self,
+        recording: &Arc<Recording>,
+        made: &mut ResourceAllocation,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+        memory: Option<&MemoryDesc<'_>>,
+    ) {
+        let place = made.recorded_place(recording);
+        let is_own = place.is_none() && made.info().decision.placement == Placement::Committed;
+        let own = if is_own { recording.heap(&implicit_heap(made, resource)) } else { None };
+        if !recording.records(RecordFlags::API_OBJECTS) {
+            return note_call(recording, allocation, resource, None);
+        }
+        let taken = made.size().get();
+        let is_buffer = resource.is_buffer();
+        let size = if is_buffer { resource.desc.Width } else { taken };
+        let mut recorded = recording.new_allocation(size);
+        let place = own.as_ref().map_or(place, |own| Some((own.id(), 0)));
+        recorded.own(own);
+        let id = recorded.id();
+        let has_calls = recording.records(RecordFlags::API_CALLS);
+        let describe = || (Box::new(describe(made, id, allocation, resource)), made.info().decision.reason);
+        let asked = || self.asked(allocation, resource, memory, Some(made.heap_type()));
+        recording.push(Event::Allocate(Box::new(Allocated {
+            instance: recording.instance(),
+            id,
+            size,
+            taken,
+            kind: match (memory, is_buffer) {
+                (Some(_), _) => ResourceKind::Unknown,
+                (None, true) => ResourceKind::Buffer,
+                (None, false) => ResourceKind::Texture,
+            },
+            heap_type: u8::try_from(made.heap_type().to_d3d12()).unwrap_or(0),
+            resource_flags: resource.desc.Flags,
+            place,
+            address: if is_buffer { made.gpu_virtual_address().map(|address| address.get()) } else { None },
+            description: has_calls.then(describe),
+            asked: has_calls.then(asked).flatten(),
+            clear_value: resource.clear_value,
+            pool: allocation.pool.and_then(|pool| Some(pool.recorded.as_ref()?.id())),
+        })));
+        made.set_recorded(recorded);
     }
 
     /// Returns the values of all counters. Takes time in proportion to the number of pools.
@@ -106,43 +226,25 @@ impl Inner {
     }
 }
 
-fn record(
-    recording: &Arc<Recording>,
-    made: &mut ResourceAllocation,
+/// Returns the record of a request that failed.
+fn refusal(
     allocation: &ResourceAllocationDesc<'_>,
     resource: &ResourceDesc<'_>,
-) {
-    let place = made.recorded_place(recording);
-    let is_own = place.is_none() && made.info().decision.placement == Placement::Committed;
-    let own = if is_own { recording.heap(&implicit_heap(made, resource)) } else { None };
-    if !recording.records(RecordFlags::API_OBJECTS) {
-        return note_call(recording, allocation, resource, None);
-    }
-    let taken = made.size().get();
-    let is_buffer = resource.is_buffer();
-    let size = if is_buffer { resource.desc.Width } else { taken };
-    let mut recorded = recording.new_allocation(size);
-    let place = own.as_ref().map_or(place, |own| Some((own.id(), 0)));
-    recorded.own(own);
-    let id = recorded.id();
-    let description = recording
-        .records(RecordFlags::API_CALLS)
-        .then(|| (Box::new(describe(made, id, allocation, resource)), made.info().decision.reason));
-    recording.push(Event::Allocate(Box::new(Allocated {
-        instance: recording.instance(),
-        id,
-        size,
-        taken,
-        kind: if is_buffer { ResourceKind::Buffer } else { ResourceKind::Texture },
-        heap_type: u8::try_from(made.heap_type().to_d3d12()).unwrap_or(0),
+    request: Asked,
+    error: &Error,
+) -> Action {
+    Action::Refuse(Box::new(Refusal {
+        description: Description { placement: None, ..describe_call(allocation, resource) },
         resource_flags: resource.desc.Flags,
-        place,
-        address: if is_buffer { made.gpu_virtual_address().map(|address| address.get()) } else { None },
-        description,
-        clear_value: resource.clear_value,
+        request,
         pool: allocation.pool.and_then(|pool| Some(pool.recorded.as_ref()?.id())),
-    })));
-    made.set_recorded(recorded);
+        is_out_of_memory: error.is_out_of_memory(),
+    }))
+}
+
+fn recorded_type(heap_type: HeapType) -> RecordedHeapType {
+    let number = u8::try_from(heap_type.to_d3d12()).ok();
+    number.and_then(RecordedHeapType::from_d3d12).unwrap_or(RecordedHeapType::Unknown)
 }
 
 /// Returns the implicit heap of a committed resource.

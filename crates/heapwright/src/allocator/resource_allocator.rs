@@ -189,7 +189,7 @@ impl ResourceAllocator {
     /// for the heaps that are created with the pool.
     #[inline]
     pub fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
-        self.inner.timed("ResourceAllocator.CreatePool", || self.inner.create_pool(desc))
+        self.inner.attempt("ResourceAllocator.CreatePool", || self.inner.create_pool(desc))
     }
 
     /// Frees an allocation once `fence` has reached `value`, which the GPU signals after its last use.
@@ -586,7 +586,7 @@ impl ResourceAllocator {
         resource: &ID3D12Resource,
     ) -> Result<ResourceAllocation, Error> {
         // SAFETY: the caller's promise.
-        self.inner.timed(CREATE_RESOURCE, || unsafe { self.inner.import(allocation, resource) })
+        self.inner.attempt(CREATE_RESOURCE, || unsafe { self.inner.import(allocation, resource) })
     }
 
     /// Checks the consistency of the allocator's bookkeeping. Waits for heaps that are being prefetched. O(heaps +
@@ -623,6 +623,13 @@ impl ResourceAllocator {
         is_shared: bool,
     ) -> Result<(), Error> {
         self.inner.replay_prefetch(heap, pool, is_shared)
+    }
+
+    /// Counts a request of a recording whose arguments were not valid.
+    #[doc(hidden)]
+    #[inline]
+    pub fn replay_invalid_request(&self) {
+        self.inner.replay_invalid_request();
     }
 
     /// Counts a period of a recording. Those of nested allocators are recorded as theirs.

@@ -1,6 +1,6 @@
 //! Events on their way to the writer.
 
-use heapwright_trace::session::{Action, Counter, Description, Heap, PlacementReason, ResourceKind};
+use heapwright_trace::session::{Action, Asked, Counter, Description, Heap, PlacementReason, ResourceKind};
 
 use crate::ClearValue;
 
@@ -131,6 +131,8 @@ pub(crate) struct Allocated {
     pub(crate) address: Option<u64>,
     /// The description and the reason for the placement; `None` if calls are not recorded.
     pub(crate) description: Option<(Box<Description>, PlacementReason)>,
+    /// What was asked beyond that, if it was anything.
+    pub(crate) asked: Option<Asked>,
     pub(crate) clear_value: Option<ClearValue>,
     /// The pool from which it was requested.
     pub(crate) pool: Option<u64>,

@@ -249,6 +249,22 @@ impl Recording {
         Some(Arc::new(RecordedPool { recording: Arc::clone(self), id: pool }))
     }
 
+    /// Records that a pool could not be created, if calls are recorded.
+    pub(crate) fn refuse_pool(&self, options: Vec<(&'static str, String)>) {
+        let options = || options.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        self.call(|| Action::RefusePool { options: options() });
+    }
+
+    /// Records a new defragmentation, if calls are recorded.
+    pub(crate) fn run(self: &Arc<Self>, pool: Option<&RecordedPool>) -> Option<Arc<RecordedRun>> {
+        if !self.records(RecordFlags::API_CALLS) {
+            return None;
+        }
+        let id = self.recorder.next_id();
+        self.call(|| Action::BeginDefragmentation { run: id, pool: pool.map(RecordedPool::id) });
+        Some(Arc::new(RecordedRun { recording: Arc::clone(self), id, planned: AtomicU64::new(0) }))
+    }
+
     /// Records contents from an offset on, which a function reads from an offset and of a length. Chrome traces hold no bytes.
     pub(crate) fn contents(
         &self,
@@ -382,6 +398,52 @@ impl RecordedPool {
 impl Drop for RecordedPool {
     fn drop(&mut self) {
         self.recording.act(Action::DropPool { pool: self.id });
+    }
+}
+
+/// A defragmentation in a recording.
+pub(crate) struct RecordedRun {
+    recording: Arc<Recording>,
+    id: u64,
+    /// Number of planned moves.
+    planned: AtomicU64,
+}
+
+impl RecordedRun {
+    /// Returns the number of a new move.
+    pub(crate) fn next_move(self: &Arc<Self>) -> RecordedMove {
+        RecordedMove { run: Arc::clone(self), number: self.planned.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Records a step that has planned moves within these limits.
+    pub(crate) fn step(&self, moves: u32, bytes: u64, time_checks: Option<u64>, planned: usize) {
+        let (run, planned) = (self.id, u32::try_from(planned).unwrap_or(u32::MAX));
+        self.recording.call(|| Action::StepDefragmentation { run, moves, bytes, time_checks, planned });
+    }
+
+    /// Records the end.
+    pub(crate) fn end(&self) {
+        self.recording.act(Action::EndDefragmentation { run: self.id });
+    }
+}
+
+/// A planned move in a recording.
+pub(crate) struct RecordedMove {
+    run: Arc<RecordedRun>,
+    number: u64,
+}
+
+impl RecordedMove {
+    /// Records that an allocation is moved.
+    pub(crate) fn complete(self, allocation: u64) {
+        let Self { run, number } = self;
+        run.recording.act(Action::CompleteMove { run: run.id, number, allocation });
+    }
+
+    /// Records that nothing is moved.
+    pub(crate) fn abandon(self) {
+        let Self { run, number } = self;
+        run.recording.act(Action::AbandonMove { run: run.id, number });
     }
 }
 

@@ -27,7 +27,7 @@
 //! | flag | what is recorded |
 //! |---|---|
 //! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name; in Chrome traces also residency lists, and how each heap was created |
-//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, dropped allocators, submissions and paging, contents; in Chrome traces each call, also if it failed |
+//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, defragmentations, requests that failed, dropped allocators, submissions and paging, contents; in Chrome traces each call, also if it failed |
 //! | `API_TIMINGS` | the duration of these calls (Chrome traces only) |
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |
 //!
@@ -43,15 +43,18 @@
 //! # What a replay repeats
 //!
 //! `heapwright replay --profile captured` makes the same calls with the same settings, and on the same device every size, offset and
-//! heap is the same: pools, nested allocators and prefetched heaps, too. There are these limits:
+//! heap is the same: with pools, nested allocators, prefetched heaps, defragmentations, memory without resources (also that of transient
+//! frames), imports and requests that fail, too. Of a session with objects and calls, it compares each placement, heap, offset, move and
+//! failure, and the bytes that allocators held where counters are recorded. The first difference is an error, with exit code 1. It has one
+//! of these causes:
 //!
-//! * calls of several threads are repeated in the order in which they were recorded;
+//! * calls of several threads are repeated in the order in which they were recorded, which may not be that in which they took effect;
 //! * while a recording is made, the thread that prefetches creates heaps, and the next call that allocates, releases heaps or counts a
 //!   frame adds them to the allocator; until then, limits and statistics do not include them;
-//! * an allocation that fails is not recorded in a session, although it may have released empty heaps;
-//! * budgets are those of the replay, which has no residency manager;
-//! * deferred frees are recorded when they happen;
-//! * a resource in a `D3D12_BARRIER_LAYOUT` is created in state COMMON, and a pool in a protected session outside of it.
+//! * budgets, and what the device refuses, are those of the replay, which has no residency manager;
+//! * deferred frees are recorded when they happen, also if that is during a request that is short of memory;
+//! * a resource in a `D3D12_BARRIER_LAYOUT` is created in state COMMON, without castable formats and clear value, and a pool in a
+//!   protected session outside of it; imported resources are committed ones.
 //!
 //! # Threads, crashes and cost
 //!
@@ -82,5 +85,6 @@ pub(crate) use self::chrome::{
 pub use self::environment::check_environment;
 pub(crate) use self::event::{Allocated, Event, InstanceKind, Settings};
 pub(crate) use self::instance::{
-    HeapMemory, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedObject, RecordedPool, Recording,
+    HeapMemory, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedMove, RecordedObject,
+    RecordedPool, RecordedRun, Recording,
 };

@@ -117,6 +117,9 @@ impl<W: Write + Seek> Session<W> {
             self.record(Action::Describe(description))?;
             self.record(Action::Reason { allocation: id, reason })?;
         }
+        if let Some(request) = allocated.asked {
+            self.record(Action::Ask { allocation: id, request })?;
+        }
         if let Some(pool) = allocated.pool {
             self.record(Action::UsePool { allocation: id, pool })?;
         }
@@ -260,6 +263,7 @@ mod tests {
                 place: Some((1, 0)),
                 address: Some(0x1000),
                 description: None,
+                asked: None,
                 clear_value: None,
                 pool: None,
             })),

@@ -110,11 +110,20 @@ impl IdleClock {
     /// Returns whether this creation is one that looks for idle memory of all kinds.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        let Counter(calls) = &self.calls[lane_of_thread() as usize % COUNTERS];
+        let Counter(calls) = self.calls_of_thread();
         // Two threads may share a counter, and then lose a call.
         let count = calls.load(Ordering::Relaxed).wrapping_add(1);
         calls.store(count, Ordering::Relaxed);
         count.is_multiple_of(CALLS_PER_LOOK)
+    }
+
+    fn calls_of_thread(&self) -> &Counter {
+        &self.calls[lane_of_thread() as usize % COUNTERS]
+    }
+
+    /// Returns the number of creations so far that this thread has counted.
+    pub(crate) fn creations(&self) -> u32 {
+        self.calls_of_thread().0.load(Ordering::Relaxed)
     }
 }
 

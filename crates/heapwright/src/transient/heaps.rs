@@ -8,7 +8,6 @@ use heapwright_core::aliasing::frame::{
     BarrierModel, Category, FrameError, FramePlan, FramePlanOptions, FrameResource, FrameResourceId,
     HeapPlan, NotAliased, OfKind, PassId, Submission,
 };
-use heapwright_core::placement::PlacementRequest;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::sdk_619::{D3D12_FEATURE_BARRIER_LAYOUT, D3D12_FEATURE_DATA_BARRIER_LAYOUT};
 use heapwright_d3d12::*;
@@ -16,14 +15,15 @@ use heapwright_d3d12::*;
 use super::frame::{Resource, TransientFrame, malformed};
 use super::scopes::SHARED_READS;
 use super::states::{FrameStates, PassRecord, derive};
+use crate::allocator::MemoryAllocation;
 use crate::caps::ask;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
 use crate::error::Refusal;
-use crate::heaps::{HeapKinds, HeapRequest, PlacedRange};
+use crate::heaps::{HeapKinds, PlacedRange};
 use crate::request::{Creation, RequirementsOptions, RequirementsQuery, ResourceRequirements};
 #[cfg(feature = "residency")]
 use crate::residency::ResidencyList;
-use crate::{BufferUses, Error, HeapType, InitialState, Pool, ResourceAllocator};
+use crate::{BufferUses, Error, HeapType, InitialState, Pool, ResourceAllocationDesc, ResourceAllocator};
 
 /// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.
 ///
@@ -106,12 +106,21 @@ impl TransientHeaps {
     /// [`ResourceAllocator::create`].
     #[inline]
     pub fn prepare(&mut self, frame: &TransientFrame) -> Result<Arc<TransientResources>, Error> {
+        let allocator = self.allocator.clone();
+        let args =
+            || format!("\"Passes\":{},\"Resources\":{}", frame.0.passes().len(), frame.0.resources().len());
+        allocator.inner().traced("TransientHeaps.Prepare", args, || self.prepare_frame(frame))
+    }
+
+    #[inline]
+    fn prepare_frame(&mut self, frame: &TransientFrame) -> Result<Arc<TransientResources>, Error> {
         let is_same =
             |last: &&Arc<TransientResources>| last.frame == *frame && last.barrier_model() == self.barriers;
         if let Some(last) = self.last.as_ref().filter(is_same) {
             return Ok(Arc::clone(last));
         }
-        let inner = self.allocator.inner();
+        let allocator = self.allocator.clone();
+        let inner = allocator.inner();
         let requirements = (frame.0.resources().iter())
             .map(|resource| {
                 let desc = ResourceDesc::new(&resource.desc);
@@ -137,9 +146,10 @@ impl TransientHeaps {
         let mut resources = Vec::with_capacity(frame.0.resources().len());
         for (number, resource) in frame.0.resources().iter().enumerate() {
             let placement = plan.placements[number];
-            let (range, placed) = (&heaps[placement.heap].range, &requirements[number]);
+            let (range, placed) = (heaps[placement.heap].memory.range(), &requirements[number]);
             let made = create(range, placement.offset, resource, placed, states.initial[number]);
-            resources.push(made.map_err(|refusal| self.refused(placed.size, refusal))?);
+            resources
+                .push(made.map_err(|refusal| inner.refused(HeapType::Default, placed.size, refusal, false))?);
         }
         let made = TransientResources { resources, heaps, frame: frame.clone(), plan, states };
         Ok(Arc::clone(self.last.insert(Arc::new(made))))
@@ -185,7 +195,7 @@ impl TransientHeaps {
         if let Some(last) = self.last.as_ref().filter(is_ordered) {
             // No more than twice as much, so that memory which a peak needed is freed after it.
             let fits = |has: ByteSize| size <= has && has.get() / 2 <= size.get();
-            let held = last.heaps.iter().find(|held| held.kind == kind && fits(held.range.range().size()));
+            let held = last.heaps.iter().find(|held| held.kind == kind && fits(held.size()));
             if let Some(held) = held {
                 return Ok(held.clone());
             }
@@ -197,20 +207,10 @@ impl TransientHeaps {
                 self.pools.len() - 1
             }
         };
-        let inner = self.allocator.inner();
-        let (heaps, constraints) = (&self.pools[pool].1.heaps, inner.heaps.source.own_constraints());
-        let placement = PlacementRequest::new(size, alignment);
-        let request = HeapRequest::new(&inner.heaps, heaps, placement, constraints);
-        let account = heaps.desc.account();
-        let near = || inner.heaps.with_device_room(account, || inner.retried(|| request.take()));
-        let range = inner.heaps.with_any_room(account, near);
-        let range = range.map_err(|refusal| self.refused(size, refusal))?;
-        Ok(Heap { kind, range: Arc::new(range) })
-    }
-
-    #[inline]
-    fn refused(&self, requested: ByteSize, refusal: Refusal) -> Error {
-        self.allocator.inner().refused(HeapType::Default, requested, refusal, false)
+        let pool = &self.pools[pool].1;
+        let allocation = ResourceAllocationDesc { pool: Some(pool), ..Default::default() };
+        let memory = self.allocator.allocate_memory(&allocation, pool_resources(kind), size, alignment)?;
+        Ok(Heap { kind, memory: Arc::new(memory) })
     }
 }
 
@@ -260,15 +260,20 @@ fn create(
 }
 
 #[inline]
+fn pool_resources(kind: HeapKind) -> ResourceKind {
+    match kind.category {
+        None => ResourceKind::Any,
+        Some(Category::Buffer) => ResourceKind::Buffers,
+        Some(Category::Texture) => ResourceKind::Textures,
+        Some(Category::RenderTargetOrDepthStencil) => ResourceKind::RenderTargets,
+    }
+}
+
+#[inline]
 fn pool_desc(kind: HeapKind) -> PoolDesc {
     PoolDesc {
         name: "transient resources".to_owned(),
-        resources: match kind.category {
-            None => ResourceKind::Any,
-            Some(Category::Buffer) => ResourceKind::Buffers,
-            Some(Category::Texture) => ResourceKind::Textures,
-            Some(Category::RenderTargetOrDepthStencil) => ResourceKind::RenderTargets,
-        },
+        resources: pool_resources(kind),
         algorithm: SuballocationAlgorithm::Dedicated,
         multisampled: kind.alignment >= MULTISAMPLED,
         ..PoolDesc::default()
@@ -304,7 +309,14 @@ struct HeapKind {
 #[derive(Clone)]
 struct Heap {
     kind: HeapKind,
-    range: Arc<PlacedRange>,
+    memory: Arc<MemoryAllocation>,
+}
+
+impl Heap {
+    #[inline]
+    fn size(&self) -> ByteSize {
+        self.memory.size()
+    }
 }
 
 /// The resources of a frame, placed in heaps that they share, and the barriers that each pass needs.
@@ -357,7 +369,7 @@ impl TransientResources {
     #[must_use]
     #[inline]
     pub fn size(&self) -> ByteSize {
-        self.heaps.iter().map(|heap| heap.range.range().size()).fold(ByteSize::ZERO, ByteSize::saturating_add)
+        self.heaps.iter().map(Heap::size).fold(ByteSize::ZERO, ByteSize::saturating_add)
     }
 
     /// Adds the heaps to the residency list of a command list that uses resources of the frame. Without a residency
@@ -370,7 +382,10 @@ impl TransientResources {
     #[inline]
     pub fn add_to(&self, list: &ResidencyList) -> Result<(), Error> {
         let mut open = list.open()?;
-        self.heaps.iter().filter_map(|heap| heap.range.heap().residency()).try_for_each(|heap| open.add(heap))
+        self.heaps
+            .iter()
+            .filter_map(|heap| heap.memory.range().heap().residency())
+            .try_for_each(|heap| open.add(heap))
     }
 
     #[inline]

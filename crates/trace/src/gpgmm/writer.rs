@@ -144,7 +144,10 @@ impl<W: Write> CaptureWriter<W> {
             Action::Describe(described) if described.allocation == id => {
                 new.description = Some(described.clone());
             }
-            Action::Reason { allocation, .. } | Action::UsePool { allocation, .. } if *allocation == id => {}
+            Action::Reason { allocation, .. }
+            | Action::UsePool { allocation, .. }
+            | Action::Ask { allocation, .. }
+                if *allocation == id => {}
             Action::Place { allocation, heap, offset } if *allocation == id => {
                 new.place = Some(Place { heap: *heap, offset: *offset });
             }

@@ -1,12 +1,10 @@
 //! Records from bytes.
 
 use super::encode::{Previous, tag};
-use super::record::{
-    Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
-    ResourceKind,
-};
+use super::record::{Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind};
+use super::request::{Asked, BareMemory, Description, Placement, PlacementReason, Refusal};
 use super::varint::{NOT_FILLED, add, take, too_large};
-use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
+use super::{MAX_CONTENTS_LEN, MAX_HEAP_TYPES, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
 use crate::csv::ZERO_SIZE;
 use crate::error::Fault;
 
@@ -103,7 +101,7 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
         tag::PREFETCH_HEAP => Action::PrefetchHeap {
             heap: take_id(bytes, last_heap)?,
             is_shared: take_bool(bytes)?,
-            pool: if take_bool(bytes)? { Some(take(bytes)?) } else { None },
+            pool: take_optional(bytes)?,
         },
         tag::REASON => {
             let allocation = take_id(bytes, last_allocation)?;
@@ -111,6 +109,32 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
             let found = PlacementReason::ALL.into_iter().find(|&reason| reason as u8 == byte);
             Action::Reason { allocation, reason: found.ok_or_else(|| unknown("reason", byte))? }
         }
+        tag::ASK => Action::Ask { allocation: take_id(bytes, last_allocation)?, request: take_asked(bytes)? },
+        tag::REFUSE => Action::Refuse(Box::new(Refusal {
+            description: take_description(bytes, &mut 0)?,
+            resource_flags: take_u32(bytes)?,
+            request: take_asked(bytes)?,
+            pool: take_optional(bytes)?,
+            is_out_of_memory: take_bool(bytes)?,
+        })),
+        tag::REFUSE_POOL => Action::RefusePool { options: take_options(bytes)? },
+        tag::BEGIN_DEFRAGMENTATION => {
+            Action::BeginDefragmentation { run: take(bytes)?, pool: take_optional(bytes)? }
+        }
+        tag::STEP_DEFRAGMENTATION => Action::StepDefragmentation {
+            run: take(bytes)?,
+            moves: take_u32(bytes)?,
+            bytes: take(bytes)?,
+            planned: take_u32(bytes)?,
+            time_checks: take_optional(bytes)?,
+        },
+        tag::COMPLETE_MOVE => Action::CompleteMove {
+            run: take(bytes)?,
+            number: take(bytes)?,
+            allocation: take_id(bytes, last_allocation)?,
+        },
+        tag::ABANDON_MOVE => Action::AbandonMove { run: take(bytes)?, number: take(bytes)? },
+        tag::END_DEFRAGMENTATION => Action::EndDefragmentation { run: take(bytes)? },
         value => return Err(unknown("action", value)),
     };
     Ok(Record { time_us, action })
@@ -151,6 +175,22 @@ fn take_options(bytes: &mut &[u8]) -> Result<Options, Fault> {
     (0..len)
         .map(|_| Ok((take_name(bytes)?.unwrap_or_default(), take_name(bytes)?.unwrap_or_default())))
         .collect()
+}
+
+fn take_asked(bytes: &mut &[u8]) -> Result<Asked, Fault> {
+    let len = take_len(bytes, "a list of heap types", MAX_HEAP_TYPES)?;
+    let heap_types = (0..len).map(|_| take_heap_type(bytes)).collect::<Result<_, _>>()?;
+    let uses = take_u32(bytes)?;
+    Ok(Asked { heap_types, uses, memory: take_bool(bytes)?.then(|| take_memory(bytes)).transpose()? })
+}
+
+fn take_memory(bytes: &mut &[u8]) -> Result<BareMemory, Fault> {
+    Ok(BareMemory { resources: take_byte(bytes)?, alignment: take(bytes)? })
+}
+
+/// Removes whether there is a value, and the value.
+fn take_optional(bytes: &mut &[u8]) -> Result<Option<u64>, Fault> {
+    take_bool(bytes)?.then(|| take(bytes)).transpose()
 }
 
 fn take_bool(bytes: &mut &[u8]) -> Result<bool, Fault> {

@@ -1,7 +1,8 @@
 //! Bytes of records.
 
 use super::MAX_NAME_LEN;
-use super::record::{Action, Allocation, Description, Heap, Record};
+use super::record::{Action, Allocation, Heap, Record};
+use super::request::{Asked, BareMemory, Description, Refusal};
 use super::varint::{difference, push};
 
 /// Values of the previous record, from which times and ids are counted.
@@ -44,6 +45,14 @@ pub(super) mod tag {
     pub(in crate::session) const PREFETCH_HEAP: u8 = 27;
     pub(in crate::session) const HEAP_TIME: u8 = 28;
     pub(in crate::session) const REASON: u8 = 29;
+    pub(in crate::session) const ASK: u8 = 30;
+    pub(in crate::session) const REFUSE: u8 = 31;
+    pub(in crate::session) const REFUSE_POOL: u8 = 32;
+    pub(in crate::session) const BEGIN_DEFRAGMENTATION: u8 = 33;
+    pub(in crate::session) const STEP_DEFRAGMENTATION: u8 = 34;
+    pub(in crate::session) const COMPLETE_MOVE: u8 = 35;
+    pub(in crate::session) const ABANDON_MOVE: u8 = 36;
+    pub(in crate::session) const END_DEFRAGMENTATION: u8 = 37;
 }
 
 /// Appends a record, whose time is not less than the previous one.
@@ -79,6 +88,14 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         Action::PrefetchHeap { .. } => tag::PREFETCH_HEAP,
         Action::HeapTime { .. } => tag::HEAP_TIME,
         Action::Reason { .. } => tag::REASON,
+        Action::Ask { .. } => tag::ASK,
+        Action::Refuse(_) => tag::REFUSE,
+        Action::RefusePool { .. } => tag::REFUSE_POOL,
+        Action::BeginDefragmentation { .. } => tag::BEGIN_DEFRAGMENTATION,
+        Action::StepDefragmentation { .. } => tag::STEP_DEFRAGMENTATION,
+        Action::CompleteMove { .. } => tag::COMPLETE_MOVE,
+        Action::AbandonMove { .. } => tag::ABANDON_MOVE,
+        Action::EndDefragmentation { .. } => tag::END_DEFRAGMENTATION,
     });
     push(bytes, time_us - previous.time_us);
     previous.time_us = *time_us;
@@ -146,12 +163,9 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         Action::NestAllocator { parent } => push(bytes, *parent),
         Action::CreatePool { pool, options } => {
             push(bytes, *pool);
-            push(bytes, options.len() as u64);
-            for (name, value) in options {
-                push_name(bytes, Some(name));
-                push_name(bytes, Some(value));
-            }
+            push_options(bytes, options);
         }
+        Action::RefusePool { options } => push_options(bytes, options),
         Action::DropPool { pool } | Action::ReleasePool { pool } => push(bytes, *pool),
         Action::HeapTime { heap_type, is_free, nanoseconds } => {
             bytes.extend([*heap_type as u8, u8::from(*is_free)]);
@@ -163,15 +177,46 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         }
         Action::PrefetchHeap { heap, pool, is_shared } => {
             push_id(bytes, last_heap, *heap);
-            bytes.extend([u8::from(*is_shared), u8::from(pool.is_some())]);
-            if let Some(pool) = pool {
-                push(bytes, *pool);
-            }
+            bytes.push(u8::from(*is_shared));
+            push_optional(bytes, *pool);
         }
         Action::Reason { allocation, reason } => {
             push_id(bytes, last_allocation, *allocation);
             bytes.push(*reason as u8);
         }
+        Action::Ask { allocation, request } => {
+            push_id(bytes, last_allocation, *allocation);
+            push_asked(bytes, request);
+        }
+        Action::Refuse(refusal) => {
+            let Refusal { description, resource_flags, request, pool, is_out_of_memory } = &**refusal;
+            // No allocation, so that its id is not one from which others are counted.
+            push_description(bytes, &mut 0, description);
+            push(bytes, (*resource_flags).into());
+            push_asked(bytes, request);
+            push_optional(bytes, *pool);
+            bytes.push(u8::from(*is_out_of_memory));
+        }
+        Action::BeginDefragmentation { run, pool } => {
+            push(bytes, *run);
+            push_optional(bytes, *pool);
+        }
+        Action::StepDefragmentation { run, moves, bytes: size, time_checks, planned } => {
+            for value in [*run, (*moves).into(), *size, (*planned).into()] {
+                push(bytes, value);
+            }
+            push_optional(bytes, *time_checks);
+        }
+        Action::CompleteMove { run, number, allocation } => {
+            push(bytes, *run);
+            push(bytes, *number);
+            push_id(bytes, last_allocation, *allocation);
+        }
+        Action::AbandonMove { run, number } => {
+            push(bytes, *run);
+            push(bytes, *number);
+        }
+        Action::EndDefragmentation { run } => push(bytes, *run),
         Action::DropAllocator | Action::Frame | Action::IdlePeriod => {}
         Action::ReleaseHeaps { bytes: released } => push(bytes, *released),
         Action::MakeResident { heap } | Action::Evict { heap } => push_id(bytes, last_heap, *heap),
@@ -198,6 +243,34 @@ fn push_description(bytes: &mut Vec<u8>, last_allocation: &mut u64, description:
     }
     for value in [it.format, it.sample_count, it.sample_quality, it.layout] {
         push(bytes, value.into());
+    }
+}
+
+fn push_asked(bytes: &mut Vec<u8>, asked: &Asked) {
+    let Asked { heap_types, uses, memory } = asked;
+    push(bytes, heap_types.len() as u64);
+    bytes.extend(heap_types.iter().map(|&heap_type| heap_type as u8));
+    push(bytes, (*uses).into());
+    bytes.push(u8::from(memory.is_some()));
+    if let Some(BareMemory { resources, alignment }) = memory {
+        bytes.push(*resources);
+        push(bytes, *alignment);
+    }
+}
+
+fn push_options(bytes: &mut Vec<u8>, options: &[(Box<str>, Box<str>)]) {
+    push(bytes, options.len() as u64);
+    for (name, value) in options {
+        push_name(bytes, Some(name));
+        push_name(bytes, Some(value));
+    }
+}
+
+/// Appends whether there is a value, and the value.
+fn push_optional(bytes: &mut Vec<u8>, value: Option<u64>) {
+    bytes.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        push(bytes, value);
     }
 }
 

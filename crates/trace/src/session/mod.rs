@@ -60,14 +60,25 @@
 //! | 24 | [`DropPool`](Action::DropPool) | pool id |
 //! | 25 | [`UsePool`](Action::UsePool) | allocation id, pool id |
 //! | 26 | [`ReleasePool`](Action::ReleasePool) | pool id |
-//! | 27 | [`PrefetchHeap`](Action::PrefetchHeap) | heap id, whether it is shared (byte, 0 or 1), whether it belongs to a pool (byte), pool id if it does |
+//! | 27 | [`PrefetchHeap`](Action::PrefetchHeap) | heap id, whether it is shared (byte, 0 or 1), pool or none |
 //! | 28 | [`HeapTime`](Action::HeapTime) | heap type (byte), whether the heap was freed (byte, 0 or 1), nanoseconds |
 //! | 29 | [`Reason`](Action::Reason) | allocation id, reason (byte) |
+//! | 30 | [`Ask`](Action::Ask) | allocation id, what was asked |
+//! | 31 | [`Refuse`](Action::Refuse) | the fields of a `Describe` with an id that is counted from 0, resource flags, what was asked, pool or none, whether there was no memory (byte, 0 or 1) |
+//! | 32 | [`RefusePool`](Action::RefusePool) | number of options, names and values |
+//! | 33 | [`BeginDefragmentation`](Action::BeginDefragmentation) | run id, pool or none |
+//! | 34 | [`StepDefragmentation`](Action::StepDefragmentation) | run id, maximum number of moves, their maximum bytes, number of planned moves, number of times that time was left or none |
+//! | 35 | [`CompleteMove`](Action::CompleteMove) | run id, number of the move, allocation id |
+//! | 36 | [`AbandonMove`](Action::AbandonMove) | run id, number of the move |
+//! | 37 | [`EndDefragmentation`](Action::EndDefragmentation) | run id |
 //!
 //! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the value of
 //! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.
 //! Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, lists at most [`MAX_LIST_LEN`] ids, and pools at most [`MAX_OPTIONS`]
-//! options. Ids of pools are plain integers, as numbers of allocators are.
+//! options. Ids of pools and of runs are plain integers, as numbers of allocators are. "Or none" stands for a byte, 1 if there is a value and
+//! otherwise 0, in front of the value. What was asked is a number of heap types, at most [`MAX_HEAP_TYPES`], a byte for
+//! each, the uses of a buffer, a byte that is 1 for memory without a resource and otherwise 0, and of such memory the kind of resources
+//! (byte) and the alignment.
 //!
 //! A session has at most [`MAX_EVENTS`] allocations and frees and [`MAX_OTHER_RECORDS`] other records, and at most [`MAX_LIVE`]
 //! allocations, and as many heaps, live at the same time. Names and options have at most [`MAX_TEXT_BYTES`] bytes together, and
@@ -106,6 +117,7 @@ mod reader;
 mod record;
 #[cfg(feature = "read")]
 mod references;
+mod request;
 mod totals;
 mod varint;
 mod writer;
@@ -113,10 +125,8 @@ mod writer;
 pub use block::{MAX_BLOCK_LEN, VERSION};
 #[cfg(feature = "read")]
 pub use reader::SessionReader;
-pub use record::{
-    Action, Allocation, Counter, Description, Heap, HeapType, Placement, PlacementReason, Record,
-    ResourceKind,
-};
+pub use record::{Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind};
+pub use request::{Asked, BareMemory, Description, Placement, PlacementReason, Refusal};
 pub use writer::{SessionWriter, WriteError};
 
 #[cfg(feature = "read")]
@@ -133,6 +143,9 @@ pub const MAX_LIST_LEN: usize = 64 << 10;
 
 /// Maximum number of options of a pool.
 pub const MAX_OPTIONS: usize = 64;
+
+/// Maximum number of heap types that a request names.
+pub const MAX_HEAP_TYPES: usize = 8;
 
 /// Maximum number of allocations and frees: 2^22, or 4,194,304.
 pub const MAX_EVENTS: u32 = 1 << 22;

@@ -1,6 +1,6 @@
 //! Records of a session.
 
-use std::fmt;
+use super::request::{Asked, Description, PlacementReason, Refusal};
 
 /// A record: an action and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,6 +158,62 @@ pub enum Action {
         /// Whether it is for resources that share heaps.
         is_shared: bool,
     },
+    /// An allocation was requested in another way than its [`Description`] and the type of its heap say. It follows the description.
+    Ask {
+        /// Id of the allocation.
+        allocation: u64,
+        /// What was asked.
+        request: Asked,
+    },
+    /// A request of the selected allocator failed. It may have released empty heaps. One without a dimension stands for a request with
+    /// arguments that are not valid.
+    Refuse(Box<Refusal>),
+    /// The selected allocator failed to create a custom pool.
+    RefusePool {
+        /// Names and values of its options.
+        options: Vec<(Box<str>, Box<str>)>,
+    },
+    /// The selected allocator begins a defragmentation.
+    BeginDefragmentation {
+        /// Id of the run.
+        run: u64,
+        /// Id of the pool, if only its heaps are defragmented.
+        pool: Option<u64>,
+    },
+    /// A defragmentation has planned moves. They are numbered from 0 in each run, in the order in which they were planned.
+    StepDefragmentation {
+        /// Id of the run.
+        run: u64,
+        /// Maximum number of moves.
+        moves: u32,
+        /// Maximum size of the moves together, in bytes.
+        bytes: u64,
+        /// Number of times that the planner found time left, if it ran out of time.
+        time_checks: Option<u64>,
+        /// Number of moves that it has planned.
+        planned: u32,
+    },
+    /// An allocation is moved. Its new place follows.
+    CompleteMove {
+        /// Id of the run.
+        run: u64,
+        /// Number of the move.
+        number: u64,
+        /// Id of the allocation.
+        allocation: u64,
+    },
+    /// A planned move is not carried out.
+    AbandonMove {
+        /// Id of the run.
+        run: u64,
+        /// Number of the move.
+        number: u64,
+    },
+    /// A defragmentation ends. Moves that it has planned may be completed later.
+    EndDefragmentation {
+        /// Id of the run.
+        run: u64,
+    },
     /// The application has told the selected allocator of a frame.
     Frame,
     /// Without frames, a period has passed after which the selected allocator releases idle memory.
@@ -184,124 +240,6 @@ pub enum Action {
         /// Its value.
         value: u64,
     },
-}
-
-/// How an allocation was requested, and how it was placed. The numbers are those of Direct3D 12 and of heapwright's flags.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Description {
-    /// Id of the allocation.
-    pub allocation: u64,
-    /// How it was placed, if that was recorded.
-    pub placement: Option<Placement>,
-    /// `ResourceAllocationFlags`.
-    pub allocation_flags: u32,
-    /// Additional `D3D12_HEAP_FLAGS`.
-    pub heap_flags: u32,
-    /// Additional size in bytes.
-    pub padding: u64,
-    /// `Strategy`: 0 for the default, otherwise its number in heapwright's documentation.
-    pub strategy: u8,
-    /// `D3D12_RESOURCE_STATES`.
-    pub initial_state: u32,
-    /// `D3D12_RESOURCE_DIMENSION`.
-    pub dimension: u32,
-    /// `D3D12_RESOURCE_DESC::Alignment`.
-    pub alignment: u64,
-    /// Width in texels, or in bytes for a buffer.
-    pub width: u64,
-    /// Height in texels.
-    pub height: u32,
-    /// Depth or array size.
-    pub depth_or_array_size: u16,
-    /// Number of mip levels, or 0 for all.
-    pub mip_levels: u16,
-    /// `DXGI_FORMAT`.
-    pub format: u32,
-    /// Number of samples.
-    pub sample_count: u32,
-    /// Quality of the samples.
-    pub sample_quality: u32,
-    /// `D3D12_TEXTURE_LAYOUT`.
-    pub layout: u32,
-}
-
-/// How an allocation was placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Placement {
-    /// A part of a shared buffer.
-    WithinResource = 1,
-    /// Placed in a shared heap.
-    SharedHeap = 2,
-    /// Placed in a heap of its own.
-    OwnHeap = 3,
-    /// Committed, with an implicit heap.
-    Committed = 4,
-    /// Imported: the application created the resource.
-    Imported = 5,
-}
-
-impl Placement {
-    /// All placements.
-    pub const ALL: [Self; 5] =
-        [Self::WithinResource, Self::SharedHeap, Self::OwnHeap, Self::Committed, Self::Imported];
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::WithinResource => "within a resource",
-            Self::SharedHeap => "in a shared heap",
-            Self::OwnHeap => "in its own heap",
-            Self::Committed => "committed",
-            Self::Imported => "imported",
-        })
-    }
-}
-
-/// The reason for a placement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum PlacementReason {
-    /// The first placement that the kind of resource allows.
-    Usual = 1,
-    /// A flag of the allocation requires it.
-    AllocationFlag = 2,
-    /// A flag of the allocator requires it.
-    AllocatorFlag = 3,
-    /// The request has heap flags that the allocator's heaps do not have.
-    ExtraHeapFlags = 4,
-    /// The resource is larger than shared heaps may be.
-    TooLargeToShare = 5,
-    /// The usual placements found no memory.
-    OutOfMemory = 6,
-}
-
-impl PlacementReason {
-    /// All reasons.
-    pub const ALL: [Self; 6] = [
-        Self::Usual,
-        Self::AllocationFlag,
-        Self::AllocatorFlag,
-        Self::ExtraHeapFlags,
-        Self::TooLargeToShare,
-        Self::OutOfMemory,
-    ];
-}
-
-impl fmt::Display for PlacementReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Usual => "usual",
-            Self::AllocationFlag => "allocation flag",
-            Self::AllocatorFlag => "allocator flag",
-            Self::ExtraHeapFlags => "extra heap flags",
-            Self::TooLargeToShare => "too large to share",
-            Self::OutOfMemory => "out of memory",
-        })
-    }
 }
 
 /// A counter of a recording. Sizes are in bytes.

@@ -18,9 +18,19 @@ pub(crate) struct References {
     /// Also knows the residency sets.
     totals: Totals,
     pools: HashSet<u64>,
+    /// Defragmentations that can have moves.
+    runs: HashMap<u64, Run>,
     /// Allocators, and whether their last handle was dropped; `None` is the allocator before the first selection.
     allocators: HashMap<Option<u64>, bool>,
     selected: Option<u64>,
+}
+
+/// A defragmentation.
+#[derive(Debug, Default)]
+struct Run {
+    is_ended: bool,
+    /// Number of moves that are neither completed nor abandoned.
+    moves: u64,
 }
 
 impl References {
@@ -72,7 +82,8 @@ impl References {
             }
             Action::AllocationAddress { allocation, .. }
             | Action::Name { allocation, .. }
-            | Action::Reason { allocation, .. } => {
+            | Action::Reason { allocation, .. }
+            | Action::Ask { allocation, .. } => {
                 self.allocation(*allocation)?;
             }
             Action::Describe(description) => {
@@ -112,9 +123,38 @@ impl References {
             Action::PrefetchHeap { heap, pool, is_shared: _ } => {
                 self.selected()?;
                 self.heap(*heap)?;
-                pool.map_or(Ok(()), |pool| self.pool(pool))?;
+                self.pool_or_none(*pool)?;
+            }
+            Action::Refuse(refusal) => {
+                self.selected()?;
+                self.pool_or_none(refusal.pool)?;
+            }
+            Action::BeginDefragmentation { run, pool } => {
+                self.selected()?;
+                self.pool_or_none(*pool)?;
+                if self.runs.insert(*run, Run::default()).is_some() {
+                    return Err(created_twice("defragmentation", *run));
+                }
+                check_count("defragmentations", self.runs.len())?;
+            }
+            Action::StepDefragmentation { run, planned, .. } => {
+                let run = self.runs.get_mut(run).filter(|run| !run.is_ended).ok_or_else(|| no_run(*run))?;
+                run.moves = run.moves.saturating_add((*planned).into());
+            }
+            Action::CompleteMove { run, allocation, number: _ } => {
+                self.allocation(*allocation)?;
+                self.end_move(*run)?;
+            }
+            Action::AbandonMove { run, number: _ } => self.end_move(*run)?,
+            Action::EndDefragmentation { run } => {
+                let ended = self.runs.get_mut(run).filter(|run| !run.is_ended).ok_or_else(|| no_run(*run))?;
+                ended.is_ended = true;
+                if ended.moves == 0 {
+                    self.runs.remove(run);
+                }
             }
             Action::SetOption { .. }
+            | Action::RefusePool { .. }
             | Action::HeapTime { .. }
             | Action::Frame
             | Action::IdlePeriod
@@ -141,6 +181,21 @@ impl References {
         expect(self.pools.contains(&id), "live pool", id)
     }
 
+    fn pool_or_none(&self, pool: Option<u64>) -> Result<(), String> {
+        pool.map_or(Ok(()), |pool| self.pool(pool))
+    }
+
+    /// Counts a move that is completed or abandoned, which may be after the end of its run.
+    fn end_move(&mut self, id: u64) -> Result<(), String> {
+        let run = self.runs.get_mut(&id).filter(|run| run.moves > 0);
+        let run = run.ok_or_else(|| format!("there is no planned move of defragmentation {id}"))?;
+        run.moves -= 1;
+        if run.is_ended && run.moves == 0 {
+            self.runs.remove(&id);
+        }
+        Ok(())
+    }
+
     fn heap(&self, id: u64) -> Result<(), String> {
         expect(self.heaps.contains(&id), "live heap", id)
     }
@@ -148,6 +203,10 @@ impl References {
 
 fn expect(exists: bool, what: &str, id: u64) -> Result<(), String> {
     if exists { Ok(()) } else { Err(format!("there is no {what} {id}")) }
+}
+
+fn no_run(id: u64) -> String {
+    format!("there is no live defragmentation {id}")
 }
 
 fn created_twice(what: &str, id: u64) -> String {

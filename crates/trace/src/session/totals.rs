@@ -30,7 +30,7 @@ impl Totals {
             Action::CreateHeap(heap) => of_name(&heap.name),
             Action::Name { name, .. } => name.len(),
             Action::SetOption { name, value } => name.len() + value.len(),
-            Action::CreatePool { options, .. } => {
+            Action::CreatePool { options, .. } | Action::RefusePool { options } => {
                 options.iter().map(|(name, value)| name.len() + value.len()).sum()
             }
             Action::DefineSet { set, heaps } => return self.define_set(*set, heaps.len()),

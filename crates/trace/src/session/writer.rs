@@ -7,7 +7,7 @@ use super::block::{BLOCK_HEADER_LEN, header, header_of};
 use super::counts::Counts;
 use super::encode::{Previous, encode};
 use super::record::{Action, Record};
-use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
+use super::{MAX_CONTENTS_LEN, MAX_HEAP_TYPES, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
 
 /// A writer of sessions, which holds one block in memory.
 ///
@@ -101,6 +101,10 @@ impl From<io::Error> for WriteError {
     }
 }
 
+fn too_many(what: &'static str, limit: usize) -> WriteError {
+    WriteError::TooMany { what, limit: u32::try_from(limit).unwrap_or(u32::MAX) }
+}
+
 impl<W: Write> SessionWriter<W> {
     /// Creates a writer and writes the header.
     ///
@@ -134,9 +138,16 @@ impl<W: Write> SessionWriter<W> {
             {
                 return Err(WriteError::ListTooLong { len: ids.len() });
             }
-            Action::CreatePool { options, .. } if options.len() > MAX_OPTIONS => {
-                let limit = u32::try_from(MAX_OPTIONS).unwrap_or(u32::MAX);
-                return Err(WriteError::TooMany { what: "options of a pool", limit });
+            Action::CreatePool { options, .. } | Action::RefusePool { options }
+                if options.len() > MAX_OPTIONS =>
+            {
+                return Err(too_many("options of a pool", MAX_OPTIONS));
+            }
+            Action::Ask { request, .. } if request.heap_types.len() > MAX_HEAP_TYPES => {
+                return Err(too_many("heap types of a request", MAX_HEAP_TYPES));
+            }
+            Action::Refuse(refusal) if refusal.request.heap_types.len() > MAX_HEAP_TYPES => {
+                return Err(too_many("heap types of a request", MAX_HEAP_TYPES));
             }
             Action::Contents { allocation, offset, bytes } if bytes.len() > MAX_CONTENTS_LEN => {
                 let mut offset = *offset;

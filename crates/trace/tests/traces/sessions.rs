@@ -3,8 +3,9 @@
 use std::io::Cursor;
 
 use heapwright_trace::session::{
-    Action, Allocation, Counter, Description, Heap, HeapType, MAX_CONTENTS_LEN, MAX_NAME_LEN, Placement,
-    PlacementReason, Record, ResourceKind, SessionReader, SessionWriter, WriteError,
+    Action, Allocation, Asked, BareMemory, Counter, Description, Heap, HeapType, MAX_CONTENTS_LEN,
+    MAX_HEAP_TYPES, MAX_NAME_LEN, Placement, PlacementReason, Record, Refusal, ResourceKind, SessionReader,
+    SessionWriter, WriteError,
 };
 use heapwright_trace::{Format, RecordReader, Trace};
 use proptest::collection::vec;
@@ -115,6 +116,61 @@ fn action() -> impl Strategy<Value = Action> {
             (integer(), proptest::option::of(integer()), any::<bool>())
                 .prop_map(|(heap, pool, is_shared)| Action::PrefetchHeap { heap, pool, is_shared }),
         ],
+        refusal(),
+        defragmentation(),
+    ]
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let memory = (any::<u8>(), integer());
+    let memory = memory.prop_map(|(resources, alignment)| BareMemory { resources, alignment });
+    (vec(heap_type(), 0..=MAX_HEAP_TYPES), any::<u32>(), proptest::option::of(memory))
+        .prop_map(|(heap_types, uses, memory)| Asked { heap_types, uses, memory })
+}
+
+/// Requests in other ways than a description says, and those that fail.
+fn refusal() -> impl Strategy<Value = Action> {
+    let pool = || proptest::option::of(integer());
+    prop_oneof![
+        (integer(), asked()).prop_map(|(allocation, request)| Action::Ask { allocation, request }),
+        (description(), any::<u32>(), asked(), pool(), any::<bool>()).prop_map(
+            |(description, resource_flags, request, pool, is_out_of_memory)| {
+                Action::Refuse(Box::new(Refusal {
+                    description,
+                    resource_flags,
+                    request,
+                    pool,
+                    is_out_of_memory,
+                }))
+            }
+        ),
+        vec((".{0,20}", ".{0,20}"), 0..10).prop_map(|options| {
+            let options = options.into_iter().map(|(name, value)| (name.into(), value.into()));
+            Action::RefusePool { options: options.collect() }
+        }),
+    ]
+}
+
+fn defragmentation() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        (integer(), proptest::option::of(integer()))
+            .prop_map(|(run, pool)| Action::BeginDefragmentation { run, pool }),
+        (integer(), any::<u32>(), integer(), proptest::option::of(integer()), any::<u32>()).prop_map(
+            |(run, moves, bytes, time_checks, planned)| Action::StepDefragmentation {
+                run,
+                moves,
+                bytes,
+                time_checks,
+                planned
+            }
+        ),
+        (integer(), integer(), integer()).prop_map(|(run, number, allocation)| Action::CompleteMove {
+            run,
+            number,
+            allocation
+        }),
+        (integer(), integer()).prop_map(|(run, number)| Action::AbandonMove { run, number }),
+        integer().prop_map(|run| Action::EndDefragmentation { run }),
     ]
 }
 
@@ -229,6 +285,15 @@ fn invalid_records_are_refused_and_others_can_follow() {
     assert!(matches!(error, WriteError::ZeroSize { id: 1 }), "{error}");
     let error = writer.write(&at(6, Action::DefineSet { set: 0, heaps: vec![0; 65537] })).unwrap_err();
     assert!(matches!(error, WriteError::ListTooLong { len: 65537 }), "{error}");
+    let request = Asked { heap_types: vec![HeapType::Upload; 9], ..Asked::default() };
+    let refusal = Refusal { request: request.clone(), ..Refusal::default() };
+    for action in [Action::Ask { allocation: 0, request }, Action::Refuse(Box::new(refusal))] {
+        let error = writer.write(&at(6, action)).unwrap_err().to_string();
+        assert_eq!(error, "a session has at most 8 heap types of a request");
+    }
+    let options = vec![Default::default(); 65];
+    let error = writer.write(&at(6, Action::RefusePool { options })).unwrap_err().to_string();
+    assert_eq!(error, "a session has at most 64 options of a pool");
     writer.write(&at(5, Action::Free { allocation: 0 })).unwrap();
     assert_eq!(read(&writer.finish().unwrap()).0.len(), 2);
 }
@@ -317,6 +382,16 @@ fn records_refer_to_objects_that_exist() {
     let use_pool = Action::UsePool { allocation: 7, pool: 5 };
     let drop_pool = Action::DropPool { pool: 5 };
     let prefetch = |pool| Action::PrefetchHeap { heap: 1, pool, is_shared: true };
+    let refuse = |pool| Action::Refuse(Box::new(Refusal { pool, ..Refusal::default() }));
+    let ask = Action::Ask { allocation: 7, request: Asked::default() };
+    let begin = |pool| Action::BeginDefragmentation { run: 4, pool };
+    let step =
+        |planned| Action::StepDefragmentation { run: 4, moves: 9, bytes: 9, time_checks: None, planned };
+    let complete = |number| Action::CompleteMove { run: 4, number, allocation: 7 };
+    let abandon = |number| Action::AbandonMove { run: 4, number };
+    let end = || Action::EndDefragmentation { run: 4 };
+    let no_run = Some("there is no live defragmentation 4");
+    let no_move = Some("there is no planned move of defragmentation 4");
     let no_pool = Some("there is no live pool 5");
     let no_heap = Some("there is no live heap 1");
     let no_allocation = Some("there is no live allocation 7");
@@ -364,6 +439,22 @@ fn records_refer_to_objects_that_exist() {
         (vec![pool(), heap(1), prefetch(Some(5)), prefetch(None)], None),
         (vec![heap(1), prefetch(Some(5))], no_pool),
         (vec![pool(), prefetch(Some(5))], no_heap),
+        (vec![pool(), refuse(None), refuse(Some(5))], None),
+        (vec![refuse(Some(5))], no_pool),
+        (vec![ask], no_allocation),
+        (vec![allocation(7), begin(None), step(2), complete(1), end(), abandon(0), begin(None)], None),
+        (vec![allocation(7), begin(None), step(1), step(0), end(), complete(0), complete(0)], no_move),
+        (vec![pool(), begin(Some(5)), begin(None)], Some("defragmentation 4 is created a second time")),
+        (vec![begin(Some(5))], no_pool),
+        (vec![step(1)], no_run),
+        (vec![begin(None), end(), step(1)], no_run),
+        (vec![begin(None), step(1), end(), end()], no_run),
+        (vec![begin(None), step(1), complete(0)], no_allocation),
+        (vec![begin(None), abandon(0)], no_move),
+        (
+            vec![select(1), begin(None), Action::DropAllocator, begin(None)],
+            Some("there is no live allocator 1"),
+        ),
         (
             vec![allocation(7), contents(5, 12)],
             Some("contents of allocation 7 end at 17, beyond its size of 16"),

@@ -386,8 +386,13 @@ where
         }
     }
 
-    fn sweep(&mut self, number: u32, slab: u32, release: &mut Vec<H>) {
-        let lane = if number < self.set.lane_limit() { self.set.lock_lane_of(number) } else { None };
+    fn sweep(&mut self, mut number: u32, slab: u32, release: &mut Vec<H>) {
+        // Lanes without slabs take no call, so that it does not matter which lane a thread has.
+        let mut lane = None;
+        while lane.is_none() && number < self.set.lane_limit() {
+            lane = self.set.lock_lane_of(number).filter(|lane| lane.slab_limit() > 0);
+            number += u32::from(lane.is_none());
+        }
         if let Some(mut lane) = lane {
             let mut heaps = self.set.lock_heaps();
             for _ in 0..CHUNK {
