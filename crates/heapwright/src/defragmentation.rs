@@ -18,7 +18,7 @@ use heapwright_d3d12::*;
 use crate::allocator::{Inner, MemoryAllocation, Pool, ResourceAllocation, ResourceAllocator, place};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
-use crate::recording::{RecordedAllocation, RecordedMove, RecordedRun, Recording};
+use crate::recording::{COMPLETE_MOVE, RecordedAllocation, RecordedMove, RecordedRun, Recording};
 use crate::residency::ResidencyHeap;
 use crate::source::{
     AllocationId, Constraints, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name,
@@ -528,6 +528,20 @@ impl Move {
         clear_value: Option<ClearValue>,
         castable_formats: &[DXGI_FORMAT],
     ) -> Result<&ID3D12Resource, Error> {
+        let heaps = Arc::clone(&self.run.heaps);
+        traced_creation(&heaps, move || {
+            self.create_target(allocation, initial_state, clear_value, castable_formats)
+        })
+    }
+
+    #[inline]
+    fn create_target(
+        &mut self,
+        allocation: &ResourceAllocation,
+        initial_state: InitialState,
+        clear_value: Option<ClearValue>,
+        castable_formats: &[DXGI_FORMAT],
+    ) -> Result<&ID3D12Resource, Error> {
         self.check(allocation)?;
         // SAFETY: the resource is a live COM object.
         let mut desc = unsafe { allocation.resource().GetDesc() };
@@ -561,7 +575,9 @@ impl Move {
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<ID3D12Resource, Error> {
         let target = &self.planned.as_ref().ok_or_else(ended)?.target;
-        place(&self.run.heaps, &target.heap, target.range, offset, &resource.into())
+        traced_creation(&self.run.heaps, || {
+            place(&self.run.heaps, &target.heap, target.range, offset, &resource.into())
+        })
     }
 
     /// Completes the move: `allocation` gets the new resource and range, and keeps its name and value. Its
@@ -577,9 +593,7 @@ impl Move {
     #[inline]
     pub fn complete(self, allocation: &mut ResourceAllocation) -> Result<(), Error> {
         let heaps = Arc::clone(&self.run.heaps);
-        Recording::timed(heaps.source.recording.as_deref(), "Defragmentation.CompleteMove", || {
-            self.complete_move(allocation)
-        })
+        Recording::timed(heaps.source.recording.as_deref(), COMPLETE_MOVE, || self.complete_move(allocation))
     }
 
     #[inline]
@@ -601,7 +615,7 @@ impl Move {
     #[inline]
     pub fn complete_memory(mut self, allocation: &mut MemoryAllocation) -> Result<(), Error> {
         let heaps = Arc::clone(&self.run.heaps);
-        Recording::timed(heaps.source.recording.as_deref(), "Defragmentation.CompleteMove", || {
+        Recording::timed(heaps.source.recording.as_deref(), COMPLETE_MOVE, || {
             self.check(allocation.as_placed())?;
             self.target = None;
             self.finish(allocation.as_placed_mut(), None)
@@ -622,9 +636,9 @@ impl Move {
             // A failure to set the name is no reason to abandon the move.
             let _refused = set_debug_name(resource, name);
         }
-        if let Some(id) = allocation.recorded().map(RecordedAllocation::id) {
+        if let Some(recorded) = self.recorded.take() {
             // Before the new place, which belongs to it.
-            self.recorded.take().into_iter().for_each(|recorded| recorded.complete(id));
+            recorded.complete(allocation.recorded().map(RecordedAllocation::id));
         }
         let Some((old_resource, old_range)) = allocation.exchange(resource, range) else {
             planned.target.heap.remove_user();
@@ -660,6 +674,13 @@ impl Move {
 #[inline]
 fn ended() -> Error {
     Error::invalid_argument("Move", "was already completed or abandoned")
+}
+
+/// Creates a resource at the new place of a move, as a call of a recording.
+#[inline]
+fn traced_creation<T>(heaps: &TypedHeaps, create: impl FnOnce() -> T) -> T {
+    let recording = heaps.source.recording.as_deref();
+    Recording::traced(recording, "Defragmentation.CreateResource", String::new, create)
 }
 
 impl Drop for Move {

@@ -15,6 +15,7 @@ use crate::desc::{
 };
 use crate::error::Refusal;
 use crate::heaps::{PlacedRange, TypedHeaps};
+use crate::recording::Recording;
 use crate::request::{
     Creation, HeapFamily, Placement, ResourceClass, ResourceRequirements, check_initial_state,
     infer_heap_type,
@@ -344,7 +345,11 @@ impl MemoryAllocation {
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<ID3D12Resource, Error> {
         let range = self.range();
-        place(range.heaps(), range.heap(), range.range(), offset, &resource.into())
+        let recording = range.heaps().source.recording.as_deref();
+        let args = || format!("\"Offset\":{}", offset.get());
+        Recording::traced(recording, "MemoryAllocation.CreateResource", args, || {
+            place(range.heaps(), range.heap(), range.range(), offset, &resource.into())
+        })
     }
 }
 

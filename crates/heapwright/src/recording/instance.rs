@@ -427,6 +427,9 @@ impl RecordedRun {
     }
 }
 
+/// The call that completes a move.
+pub(crate) const COMPLETE_MOVE: &str = "Defragmentation.CompleteMove";
+
 /// A planned move in a recording.
 pub(crate) struct RecordedMove {
     run: Arc<RecordedRun>,
@@ -434,10 +437,17 @@ pub(crate) struct RecordedMove {
 }
 
 impl RecordedMove {
-    /// Records that an allocation is moved.
-    pub(crate) fn complete(self, allocation: u64) {
+    /// Records that an allocation is moved. Without objects, it has no id.
+    pub(crate) fn complete(self, allocation: Option<u64>) {
         let Self { run, number } = self;
-        run.recording.act(Action::CompleteMove { run: run.id, number, allocation });
+        match allocation {
+            Some(allocation) => {
+                run.recording.act(Action::CompleteMove { run: run.id, number, allocation });
+            }
+            None => {
+                run.recording.note(COMPLETE_MOVE, || format!("\"run\":\"{:#x}\",\"move\":{number}", run.id))
+            }
+        }
     }
 
     /// Records that nothing is moved.

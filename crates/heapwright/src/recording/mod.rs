@@ -85,6 +85,6 @@ pub(crate) use self::chrome::{
 pub use self::environment::check_environment;
 pub(crate) use self::event::{Allocated, Event, InstanceKind, Settings};
 pub(crate) use self::instance::{
-    HeapMemory, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedMove, RecordedObject,
-    RecordedPool, RecordedRun, Recording,
+    COMPLETE_MOVE, HeapMemory, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedMove,
+    RecordedObject, RecordedPool, RecordedRun, Recording,
 };

@@ -158,7 +158,8 @@ impl TransientHeaps {
     /// Forgets the frame that was prepared last, so that its memory is freed as soon as the program drops its resources.
     #[inline]
     pub fn release(&mut self) {
-        self.last = None;
+        let last = self.last.take();
+        self.allocator.inner().traced("TransientHeaps.Release", String::new, || drop(last));
     }
 
     /// Returns the planner's description of the resources. Those that the last frame had, too, have their offsets as hints.

@@ -1,14 +1,17 @@
 //! Which events a Chrome trace has: each call of the API, by each of the flags.
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 use heapwright::residency::{
-    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyList, ResidencyManager,
+    ResidencyBudget, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyList, ResidencyManager,
     ResidencyManagerDesc,
 };
+use heapwright::transient::{QueueKind, TransientFrame, TransientHeaps, Use};
 use heapwright::*;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 use windows_core::Interface as _;
 
 use crate::gpu::*;
@@ -141,6 +144,72 @@ fn counts(file: &Path) -> HashMap<(String, String), usize> {
     counts
 }
 
+/// The calls of [`move_and_plan`], as in [`CALLS`].
+const OTHER_CALLS: [(&str, usize, usize); 15] = [
+    ("ResidencyManager.CreateResidencyManager", 1, 1),
+    ("ResidencyManager.SetBudget", 1, 1),
+    ("ResourceAllocator.CreateResourceAllocator", 1, 1),
+    ("ResourceAllocator.CreatePool", 3, 3),
+    ("ResourceAllocator.CreateResource", 10, 10),
+    ("MemoryAllocation.CreateResource", 1, 1),
+    ("ResourceAllocator.Defragment", 2, 2),
+    ("Defragmentation.Step", 2, 2),
+    ("Defragmentation.CreateResource", 2, 2),
+    ("Defragmentation.CompleteMove", 2, 2),
+    ("Pool.Release", 3, 0),
+    ("ResourceAllocator.Release", 1, 0),
+    ("Defragmentation.Release", 2, 0),
+    ("TransientHeaps.Prepare", 1, 1),
+    ("TransientHeaps.Release", 1, 1),
+];
+
+/// Moves a buffer and memory, prepares a frame, and makes other calls that [`use_everything`] does not make.
+fn move_and_plan(gpu: &impl Opened, options: RecordOptions) {
+    let desc = ResidencyManagerDesc { record_options: options.clone(), ..Default::default() };
+    let manager = ResidencyManager::new(gpu.device(), gpu.adapter(), desc).expect("a manager");
+    manager
+        .set_budget(SegmentGroup::Local, ResidencyBudget::Bytes(ByteSize::from_mib(64)))
+        .expect("a budget");
+    let allocator = allocator(gpu, ResourceAllocatorDesc { record_options: options, ..Default::default() });
+    buffer(&allocator, &place(HeapType::Upload, NONE), 1000).record_bytes(0, b"bytes").expect("recorded");
+
+    // Two heaps, each half full.
+    let (size, alignment) = (ByteSize::from_kib(256), Alignment::new(64 << 10).expect("a power of two"));
+    let pool =
+        || new_pool(&allocator, PoolDesc { heap_size: Some(ByteSize::from_kib(512)), ..Default::default() });
+    let budget = DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() };
+    let resources = pool();
+    let mut buffers: Vec<_> = (0..4).map(|_| buffer(&allocator, &in_pool(&resources), size.get())).collect();
+    drop((buffers.swap_remove(1), buffers.swap_remove(2)));
+    let mut run = allocator.defragment(DefragmentationDesc { pool: Some(&resources) }).expect("Default");
+    let mut planned = run.step(budget).moves.pop().expect("a move");
+    let moved = buffers.iter_mut().find(|it| it.id() == planned.allocation()).expect("it is live");
+    planned.create_resource(moved, InitialState::default(), None, &[]).expect("there is room");
+    planned.complete(moved).expect("it is the one to move");
+
+    let bare = pool();
+    let mut memory: Vec<_> = (0..4)
+        .map(|_| allocator.allocate_memory(&in_pool(&bare), ResourceKind::Buffers, size, alignment))
+        .map(|made| made.expect("there is room"))
+        .collect();
+    drop((memory.swap_remove(1), memory.swap_remove(2)));
+    drop(memory[0].create_resource(HeapOffset::ZERO, buffer_desc(size)).expect("it fits"));
+    let mut run = allocator.defragment(DefragmentationDesc { pool: Some(&bare) }).expect("Default");
+    let planned = run.step(budget).moves.pop().expect("a move");
+    drop(planned.place(HeapOffset::ZERO, buffer_desc(size)).expect("it fits"));
+    let moved = memory.iter_mut().find(|it| it.id() == planned.allocation()).expect("it is live");
+    planned.complete_memory(moved).expect("it is the one to move");
+
+    let mut frame = TransientFrame::new();
+    let queue = frame.add_queue(QueueKind::Direct);
+    let pass = frame.add_pass(queue).expect("a queue of it");
+    let used = frame.add_resource(&buffer_desc(size), None);
+    frame.add_use(pass, used, Use::CopyAll, D3D12_RESOURCE_STATE_COPY_DEST).expect("a pass of it");
+    let mut heaps = TransientHeaps::new(&allocator);
+    drop(heaps.prepare(&frame).expect("there is room"));
+    heaps.release();
+}
+
 #[test]
 fn each_call_is_recorded_by_its_flags() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -154,17 +223,13 @@ fn each_call_is_recorded_by_its_flags() {
     ] {
         let file = folder.path().join(format!("{}.json", flags.bits()));
         use_everything(&open("discrete"), record_options(&file, flags));
-        let counts = counts(&file);
+        let counts = check_calls(&file, flags, &CALLS);
         let count = |name: &str, phase: &str| {
             counts.get(&(name.to_owned(), phase.to_owned())).copied().unwrap_or_default()
         };
         let has = |flag| flags.contains(flag);
         let (objects, calls, timings) =
             (has(RecordFlags::API_OBJECTS), has(RecordFlags::API_CALLS), has(RecordFlags::API_TIMINGS));
-        for (name, instants, durations) in CALLS {
-            let expected = (if calls { instants } else { 0 }, if timings { durations } else { 0 });
-            assert_eq!((count(name, "i"), count(name, "X")), expected, "{name} with {flags:?}");
-        }
         // The creation of a heap is a call, and how GPGMM's replay creates the object: those of the allocators, of a committed resource,
         // and of the program.
         let heaps = if objects || calls { 5 } else { 0 };
@@ -181,17 +246,39 @@ fn each_call_is_recorded_by_its_flags() {
             assert_eq!([count(name, "N"), count(name, "D")], expected, "{name} with {flags:?}");
         }
         assert_eq!(count("Heaps", "C") > 0, has(RecordFlags::COUNTERS), "{flags:?}");
-        let known: Vec<&str> = CALLS.iter().map(|(name, ..)| *name).collect();
-        for (name, phase) in counts.keys() {
-            let is_call = matches!(&**phase, "i" | "X");
-            let others =
-                ["Heap.CreateResidencyHeap", "ResidencyManager.Evict", "ResidencyManager.MakeResident"];
-            assert!(
-                !is_call || known.contains(&&**name) || others.contains(&&**name),
-                "{name} is not in the table"
-            );
-        }
+        let file = folder.path().join(format!("others-{}.json", flags.bits()));
+        move_and_plan(&open("discrete"), record_options(&file, flags));
+        let counts = check_calls(&file, flags, &OTHER_CALLS);
+        let contents = counts.get(&("ResourceAllocation.RecordContents".to_owned(), "i".to_owned()));
+        assert_eq!(contents, has(RecordFlags::CAPTURE).then_some(&1), "{flags:?}");
     }
+}
+
+/// Checks that a trace with some flags has the calls of a table and no others, and returns the numbers of its events.
+fn check_calls(
+    file: &Path,
+    flags: RecordFlags,
+    table: &[(&str, usize, usize)],
+) -> HashMap<(String, String), usize> {
+    let counts = counts(file);
+    let (calls, timings) = (flags.contains(RecordFlags::API_CALLS), flags.contains(RecordFlags::API_TIMINGS));
+    for &(name, instants, durations) in table {
+        let count =
+            |phase: &str| counts.get(&(name.to_owned(), phase.to_owned())).copied().unwrap_or_default();
+        let expected = (if calls { instants } else { 0 }, if timings { durations } else { 0 });
+        assert_eq!((count("i"), count("X")), expected, "{name} with {flags:?}");
+    }
+    for (name, phase) in counts.keys().filter(|(_, phase)| matches!(&**phase, "i" | "X")) {
+        let others = [
+            "Heap.CreateResidencyHeap",
+            "ResidencyManager.Evict",
+            "ResidencyManager.MakeResident",
+            "ResourceAllocation.RecordContents",
+        ];
+        let is_known = table.iter().any(|(known, ..)| known == name) || others.contains(&&**name);
+        assert!(is_known, "{name} ({phase}) is not in the table");
+    }
+    counts
 }
 
 /// Only instances that are created while one that names the file lives, and on its device, belong to the recording of the process.

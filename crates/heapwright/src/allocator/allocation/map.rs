@@ -281,7 +281,7 @@ impl ResourceAllocation {
 }
 
 impl ResourceAllocation {
-    /// Records the contents of a buffer that the CPU can access, for `heapwright recreate`. Does nothing if calls are not
+    /// Records the contents of a buffer that the CPU can access, for `heapwright recreate`. Does nothing if objects and calls are not both
     /// [recorded](crate::recording).
     ///
     /// # Errors
@@ -301,8 +301,8 @@ impl ResourceAllocation {
     }
 
     /// Records these bytes as the contents of a buffer from `offset` on, for memory that the CPU cannot access: what was uploaded,
-    /// or what has been read back. `heapwright recreate` uploads them with a copy by the GPU. Does nothing if calls are not
-    /// [recorded](crate::recording).
+    /// or what has been read back. `heapwright recreate` uploads them with a copy by the GPU. Does nothing if objects and calls are not
+    /// both [recorded](crate::recording).
     ///
     /// ```
     /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
