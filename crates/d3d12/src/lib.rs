@@ -14,6 +14,7 @@
 //! * [`resource_desc`]: conversions between the two generations of resource descriptions.
 //! * [`aliasing`]: `IHeapwrightAliasing`, heapwright's interface for validation of memory aliasing.
 //! * [`heap_clock`]: `IHeapwrightHeapClock`, the modelled time of a simulated GPU's heaps.
+//! * `preview`: what previews of the Agility SDK add, with the feature of that name.
 //! * [`sdk_619`]: features, byte-offset views and query heaps of the Agility SDK 1.619, which the metadata lacks.
 //! * [`trim`]: `ID3D12Device15` with its trim notifications, which the metadata lacks.
 //! * `threading`: `Send` and `Sync` for interfaces.
@@ -55,6 +56,8 @@ pub mod generations;
 pub mod heap_clock;
 pub mod hresult;
 pub mod names;
+#[cfg(feature = "preview")]
+pub mod preview;
 pub mod resource_desc;
 pub mod sdk_619;
 mod strings;

@@ -4,10 +4,13 @@ use std::fmt;
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::generations::NUMBERED_DEVICES;
+#[cfg(feature = "preview")]
+use heapwright_d3d12::preview::{D3D12_FEATURE_DATA_GUID_TEXTURE_LAYOUT, D3D12_FEATURE_GUID_TEXTURE_LAYOUT};
 use heapwright_d3d12::sdk_619::{D3D12_FEATURE_D3D12_OPTIONS22, D3D12_FEATURE_DATA_D3D12_OPTIONS22};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
+use crate::desc::LayoutGuid;
 use crate::{Error, HeapType, SegmentGroup, buffer_desc};
 
 /// Committed resources are aligned to VidMm's pages, even with tight alignment.
@@ -88,6 +91,9 @@ pub struct DeviceCaps {
     /// `CreateByteOffsetViewsSupported`: views of buffers may begin at bytes instead of whole elements. Parts of buffers are
     /// then aligned to what such views need, at most 16 bytes.
     pub byte_offset_views: bool,
+    /// `D3D12_GUID_TEXTURE_LAYOUT_TIER` of previews: 0 or 1.
+    #[cfg(feature = "preview")]
+    pub layout_guid_tier: u8,
     /// The largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// The GPU virtual address space of a process, in bits.
@@ -148,6 +154,8 @@ impl DeviceCaps {
             relaxed_format_casting: options12.RelaxedFormatCastingSupported.as_bool(),
             unaligned_block_textures: options8.UnalignedBlockTexturesSupported.as_bool(),
             byte_offset_views: options22.CreateByteOffsetViewsSupported.as_bool(),
+            #[cfg(feature = "preview")]
+            layout_guid_tier: layout_guid_tier(device),
             gpu_va_bits_per_resource: address_bits(addresses.MaxGPUVirtualAddressBitsPerResource),
             gpu_va_bits_per_process: address_bits(addresses.MaxGPUVirtualAddressBitsPerProcess),
             // SAFETY: the device is a live COM object.
@@ -180,16 +188,31 @@ impl DeviceCaps {
     /// Returns the description with `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT` added where that is legal: the device has
     /// the tier, no alignment is requested, the layout is not a 64 KiB one, and the resource does not cross adapters.
     pub(crate) fn with_tight_alignment(&self, desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
-        let has_fixed_layout =
-            [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
-                .contains(&desc.Layout);
         let is_legal = self.tight_alignment_tier >= 1
             && desc.Alignment == 0
-            && !has_fixed_layout
+            && !has_fixed_alignment(desc.Layout)
             && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0;
         let flag = if is_legal { D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT } else { D3D12_RESOURCE_FLAG_NONE };
         D3D12_RESOURCE_DESC { Flags: desc.Flags | flag, ..*desc }
     }
+}
+
+/// Returns the tier of layout GUIDs.
+#[cfg(feature = "preview")]
+fn layout_guid_tier(device: &ID3D12Device) -> u8 {
+    let mut data = D3D12_FEATURE_DATA_GUID_TEXTURE_LAYOUT::default();
+    ask(device, D3D12_FEATURE_GUID_TEXTURE_LAYOUT, &mut data);
+    tier(data.GuidTextureLayoutTier)
+}
+
+/// Returns whether resources of a layout cannot be tightly aligned: those of 64 KiB tiles, and those that a GUID names.
+pub(crate) fn has_fixed_alignment(layout: D3D12_TEXTURE_LAYOUT) -> bool {
+    [
+        D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
+        D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+        LayoutGuid::LAYOUT,
+    ]
+    .contains(&layout)
 }
 
 /// Returns size and alignment of a placed resource, or `None` if the device finds the description invalid.

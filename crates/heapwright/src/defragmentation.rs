@@ -16,7 +16,7 @@ use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
 use crate::allocator::{Inner, MemoryAllocation, Pool, ResourceAllocation, ResourceAllocator, place};
-use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
+use crate::desc::{ClearValue, LayoutGuid, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
 use crate::recording::{COMPLETE_MOVE, RecordedAllocation, RecordedMove, RecordedRun, Recording};
 use crate::residency::ResidencyHeap;
@@ -549,8 +549,14 @@ impl Move {
             // `GetDesc` returns the actual alignment, which must not be requested together with the flag.
             desc.Alignment = 0;
         }
-        let resource =
-            ResourceDesc { initial_state, clear_value, castable_formats, ..ResourceDesc::new(&desc) };
+        let layout_guid = LayoutGuid::of(allocation.resource());
+        let resource = ResourceDesc {
+            layout_guid,
+            initial_state,
+            clear_value,
+            castable_formats,
+            ..ResourceDesc::new(&desc)
+        };
         let Some(allocator) = Inner::of(&self.run.heaps.source) else {
             return Err(Error::invalid_argument("allocator", "all handles of the allocator were dropped"));
         };

@@ -47,6 +47,7 @@
 //! | `transient`, on by default | [`transient`] and [`aliasing`] |
 //! | `serde` | [`report`]s and number types implement `Serialize` and `Deserialize` |
 //! | `bytemuck` | [`Mapping`]s read and write slices of plain data |
+//! | `preview` | what previews of the Agility SDK add, which may change in any version: [`LayoutGuid`]s |
 //!
 //! # Safety
 //!
@@ -127,7 +128,7 @@ pub use allocator::{
 };
 pub use caps::{AlignmentWithTight, Architecture, DeviceCaps};
 pub use desc::{
-    ClearValue, EmptyHeapPolicy, HeapLimits, PoolDesc, RecordFlags, RecordOptions, RecordScope,
+    ClearValue, EmptyHeapPolicy, HeapLimits, LayoutGuid, PoolDesc, RecordFlags, RecordOptions, RecordScope,
     ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind,
     SuballocationAlgorithm, buffer_desc,
 };

@@ -34,8 +34,9 @@ pub struct DeviceOptions {
     /// | from | the device |
     /// |---|---|
     /// | 618 | answers D3D12_FEATURE_BARRIER_LAYOUT |
-    /// | 619 | implements `ID3D12Device15` and answers D3D12_FEATURE_D3D12_OPTIONS22 |
-    /// | 619.4 | takes a non-zero `Alignment` beside the tight alignment flag: a power of two from 8 to the largest alignment of the kind of resource. Sizes, alignments and descriptions are those without it, as on Windows |
+    /// | 619 | answers D3D12_FEATURE_D3D12_OPTIONS22 and has views of buffers by byte offsets |
+    /// | 619.4 | takes a non-zero `Alignment` beside the tight alignment flag: a power of two from 8 to the largest alignment of the kind of resource. Sizes, alignments and descriptions are those without it, as on Windows. Views by byte offsets may have a size of 0 |
+    /// | 721, with the feature `preview` | has texture layouts by GUID, and the heap flag of memory tracking |
     ///
     /// All interfaces exist whatever the version, and so do the features of versions up to 617.
     pub sdk: SdkVersion,

@@ -165,6 +165,7 @@ impl Parameters {
                 clear_value: self.clear_value.as_ref().map(|value| ClearValue::from_d3d12(value)),
                 castable_formats: castable.map_err(|_| null("pCastableFormats"))?,
                 protected_session: None,
+                ..ResourceDesc::default()
             })
         }
     }

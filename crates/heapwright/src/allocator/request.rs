@@ -381,6 +381,7 @@ fn is_sound(resource: &ResourceDesc<'_>) -> bool {
         && (desc.SampleDesc.Count, desc.SampleDesc.Quality) == (1, 0)
         && (desc.Format, desc.Layout) == (DXGI_FORMAT_UNKNOWN, D3D12_TEXTURE_LAYOUT_ROW_MAJOR)
         && (region.Width, region.Height, region.Depth) == (0, 0, 0)
+        && resource.layout_guid.is_null()
         && resource.clear_value.is_none()
         && resource.castable_formats.is_empty()
         && resource.protected_session.is_none()

@@ -5,9 +5,11 @@ use std::fmt;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
+use super::LayoutGuid;
 use crate::InitialState;
 
-/// The description of a resource, with the parameters of `CreateResource3` of D3D12MA and `ID3D12Device10`.
+/// The description of a resource, with the parameters of `CreateResource3` of D3D12MA and `ID3D12Device10`, and what
+/// previews add.
 ///
 /// The defaults are D3D12's: no clear value, no castable formats, state COMMON.
 ///
@@ -24,6 +26,8 @@ pub struct ResourceDesc<'a> {
     /// `D3D12_RESOURCE_DESC1::SamplerFeedbackMipRegion`. Zero for all but sampler feedback, which requires
     /// `ID3D12Device8`.
     pub sampler_feedback_mip_region: D3D12_MIP_REGION,
+    /// `D3D12_RESOURCE_DESC2::LayoutGuid`, of previews. Null for all but textures of layout GUID.
+    pub layout_guid: LayoutGuid,
     /// Initial state or layout.
     pub initial_state: InitialState,
     /// The value to which the resource will mostly be cleared.
@@ -53,6 +57,12 @@ impl ResourceDesc<'_> {
     #[inline]
     pub(crate) fn has_mip_region(&self) -> bool {
         self.sampler_feedback_mip_region != D3D12_MIP_REGION::default()
+    }
+
+    /// Returns `true` if the size depends on fields that `D3D12_RESOURCE_DESC` does not have, castable formats aside.
+    #[inline]
+    pub(crate) fn has_later_fields(&self) -> bool {
+        self.has_mip_region() || !self.layout_guid.is_null()
     }
 
     #[inline]

@@ -169,7 +169,7 @@ impl AllocationKind {
 #[must_use]
 pub fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
     // Names of several bits come first; their bits are not listed individually.
-    const NAMES: [(D3D12_HEAP_FLAGS, &str); 15] = [
+    const NAMES: &[(D3D12_HEAP_FLAGS, &str)] = &[
         (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, "ALLOW_ONLY_BUFFERS"),
         (D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES, "ALLOW_ONLY_NON_RT_DS_TEXTURES"),
         (D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, "ALLOW_ONLY_RT_DS_TEXTURES"),
@@ -185,10 +185,12 @@ pub fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
         (D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, "CREATE_NOT_RESIDENT"),
         (D3D12_HEAP_FLAG_CREATE_NOT_ZEROED, "CREATE_NOT_ZEROED"),
         (D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING, "TOOLS_USE_MANUAL_WRITE_TRACKING"),
+        #[cfg(feature = "preview")]
+        (preview::D3D12_HEAP_FLAG_TOOLS_ENABLE_MEMORY_TRACKING, "TOOLS_ENABLE_MEMORY_TRACKING"),
     ];
     let mut rest = flags;
     let mut names = Vec::new();
-    for (flag, name) in NAMES {
+    for &(flag, name) in NAMES {
         if rest & flag == flag {
             names.push(name.to_owned());
             rest &= !flag;

@@ -6,7 +6,7 @@
 use heapwright_d3d12::*;
 
 use super::standard_tiles::{Block, texel_block};
-use crate::desc::{ClearValue, ResourceDesc};
+use crate::desc::{ClearValue, LayoutGuid, ResourceDesc};
 use crate::{DeviceCaps, Error};
 
 const fn limit(constant: i32) -> u64 {
@@ -30,6 +30,7 @@ const FORMAT: &str = "D3D12_RESOURCE_DESC::Format";
 const SAMPLE_COUNT: &str = "D3D12_RESOURCE_DESC::SampleDesc.Count";
 const SAMPLE_QUALITY: &str = "D3D12_RESOURCE_DESC::SampleDesc.Quality";
 const LAYOUT: &str = "D3D12_RESOURCE_DESC::Layout";
+const LAYOUT_GUID: &str = "ResourceDesc::layout_guid";
 const FLAGS: &str = "D3D12_RESOURCE_DESC::Flags";
 
 const RENDER_TARGET: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
@@ -84,6 +85,9 @@ fn check_buffer(desc: &D3D12_RESOURCE_DESC, resource: &ResourceDesc<'_>) -> Resu
     if resource.has_mip_region() {
         return invalid("ResourceDesc::sampler_feedback_mip_region", "must be zero for a buffer");
     }
+    if !resource.layout_guid.is_null() {
+        return invalid(LAYOUT_GUID, "must be null for a buffer");
+    }
     let of_textures = desc.Flags & (DEPTH_STENCIL | SIMULTANEOUS_ACCESS);
     if of_textures != 0 {
         return invalid(FLAGS, format!("flags {of_textures:#x} are not allowed for a buffer"));
@@ -131,11 +135,24 @@ fn check_texture(
     }
     check_mips(desc)?;
     check_samples(desc, kind)?;
-    if !(D3D12_TEXTURE_LAYOUT_UNKNOWN..=D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE).contains(&desc.Layout) {
-        return invalid(LAYOUT, format!("{} is not a D3D12_TEXTURE_LAYOUT", desc.Layout));
-    }
+    check_layout(desc.Layout, resource.layout_guid)?;
     check_flags(desc, resource)?;
     check_casts(desc.Format, resource.castable_formats)
+}
+
+fn check_layout(layout: D3D12_TEXTURE_LAYOUT, layout_guid: LayoutGuid) -> Result<(), Error> {
+    match (layout, layout_guid.is_null()) {
+        (LayoutGuid::LAYOUT, false)
+        | (D3D12_TEXTURE_LAYOUT_UNKNOWN..=D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, true) => Ok(()),
+        (_, false) => invalid(
+            LAYOUT_GUID,
+            "must be null unless D3D12_RESOURCE_DESC::Layout is D3D12_TEXTURE_LAYOUT_GUID",
+        ),
+        (LayoutGuid::LAYOUT, true) if cfg!(feature = "preview") => {
+            invalid(LAYOUT, "D3D12_TEXTURE_LAYOUT_GUID requires ResourceDesc::layout_guid")
+        }
+        (other, true) => invalid(LAYOUT, format!("{other} is not a D3D12_TEXTURE_LAYOUT")),
+    }
 }
 
 /// Returns the width and the height, in texels, of what shares one value in a format with planes of other sizes.

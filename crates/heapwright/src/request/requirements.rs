@@ -7,7 +7,7 @@ use super::alignment::{
     BufferUses, DEFAULT_ALIGNMENT, d3d12_alignment, default_alignment, least_alignment, small_alignment,
 };
 use super::{description, standard_tiles};
-use crate::caps::COMMITTED_MINIMUM;
+use crate::caps::{COMMITTED_MINIMUM, has_fixed_alignment};
 use crate::desc::ResourceDesc;
 use crate::{AlignmentWithTight, DeviceCaps, Error};
 
@@ -229,7 +229,7 @@ enum TightAlignment {
 /// | | |
 /// |---|---|
 /// | the device has no tier | no; an error if the description requests it |
-/// | 64 KiB swizzle layouts | no; an error if the description requests it |
+/// | 64 KiB swizzle layouts, layout GUIDs | no; an error if the description requests it |
 /// | `ALLOW_CROSS_ADAPTER` | no: it would have no effect but a warning |
 /// | a committed resource with a floor above 4 KiB | no: without it, the alignment is at least the floor on every SDK |
 /// | [`AlignmentWithTight::Invalid`] | yes, `Alignment` 0; placement honours the floor |
@@ -247,9 +247,7 @@ fn tight_alignment(
     by_default: bool,
 ) -> Result<TightAlignment, Error> {
     let is_asked = desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0;
-    let has_fixed_layout =
-        [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
-            .contains(&desc.Layout);
+    let has_fixed_layout = has_fixed_alignment(desc.Layout);
     if is_asked && caps.tight_alignment_tier == 0 {
         return Err(Error::unsupported(
             "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT (requires tight alignment tier 1)",
@@ -258,7 +256,7 @@ fn tight_alignment(
     if is_asked && has_fixed_layout {
         return Err(Error::invalid_argument(
             "D3D12_RESOURCE_DESC::Flags",
-            "USE_TIGHT_ALIGNMENT cannot be combined with the 64KB_*_SWIZZLE layouts",
+            "USE_TIGHT_ALIGNMENT cannot be combined with the 64KB_*_SWIZZLE layouts and those of a GUID",
         ));
     }
     let is_fixed = has_fixed_layout || desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0;

@@ -4,6 +4,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use heapwright_core::{Alignment, ByteSize};
+#[cfg(feature = "preview")]
+use heapwright_d3d12::preview::{ID3D12GuidTextureLayoutDevice, with_layout_guid};
 use heapwright_d3d12::resource_desc::upgrade;
 use heapwright_d3d12::*;
 use windows_core::Interface;
@@ -23,6 +25,9 @@ pub(crate) struct RequirementsQuery {
     device8: Option<ID3D12Device8>,
     /// For castable formats.
     device12: Option<ID3D12Device12>,
+    /// For layout GUIDs.
+    #[cfg(feature = "preview")]
+    layout_device: Option<ID3D12GuidTextureLayoutDevice>,
     caps: DeviceCaps,
     options: RequirementsOptions,
     is_tight_by_default: bool,
@@ -36,6 +41,8 @@ impl RequirementsQuery {
             device: device.clone(),
             device8: device.cast().ok(),
             device12: device.cast().ok(),
+            #[cfg(feature = "preview")]
+            layout_device: device.cast().ok(),
             caps: *caps,
             options,
             is_tight_by_default: options.tight_alignment && caps.tight_alignment_tier != 0,
@@ -86,7 +93,7 @@ impl RequirementsQuery {
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
         let found = requirements(resource, uses, creation, &self.caps, &self.options, |desc| {
-            if resource.has_mip_region() {
+            if resource.has_later_fields() {
                 return self.ask(desc, resource);
             }
             self.remembered.get_or(desc, || self.ask(desc, resource))
@@ -130,7 +137,7 @@ impl RequirementsQuery {
         let is_plain = resource.desc.Alignment == 0
             && uses.is_empty()
             && resource.castable_formats.is_empty()
-            && !resource.has_mip_region()
+            && !resource.has_later_fields()
             && flags & SPECIAL == 0;
         if !is_plain {
             return None;
@@ -156,10 +163,14 @@ impl RequirementsQuery {
     ) -> Result<Option<(ByteSize, Alignment)>, Error> {
         format_support::check_optional(&self.device, desc)?;
         let formats = resource.castable_formats;
-        if formats.is_empty() && !resource.has_mip_region() {
+        if formats.is_empty() && !resource.has_later_fields() {
             return Ok(allocation_info(&self.device, desc));
         }
         let desc = with_mip_region(desc, resource.sampler_feedback_mip_region);
+        #[cfg(feature = "preview")]
+        if !resource.layout_guid.is_null() {
+            return self.ask_in_layout(&desc, resource);
+        }
         let info = if formats.is_empty() {
             let device = self
                 .device8
@@ -179,6 +190,27 @@ impl RequirementsQuery {
             // formats as are counted, outlive the call.
             unsafe { device.GetResourceAllocationInfo3(0, 1, &desc, &count, ptr::from_ref(&list), None) }
         };
+        Ok(read_allocation_info(info))
+    }
+
+    /// Calls `GetResourceAllocationInfo4`, which takes a layout GUID.
+    #[cfg(feature = "preview")]
+    fn ask_in_layout(
+        &self,
+        desc: &D3D12_RESOURCE_DESC1,
+        resource: &ResourceDesc<'_>,
+    ) -> Result<Option<(ByteSize, Alignment)>, Error> {
+        let Some(device) = self.layout_device.as_ref().filter(|_| self.caps.layout_guid_tier != 0) else {
+            return Err(Error::unsupported("a layout GUID (requires ID3D12GuidTextureLayoutDevice)"));
+        };
+        let desc = with_layout_guid(desc, resource.layout_guid.get());
+        let formats = resource.castable_formats;
+        let count = u32::try_from(formats.len())
+            .map_err(|_| Error::invalid_argument("castable formats", "the count exceeds 2^32 - 1"))?;
+        let (list, mut info) = (formats.as_ptr(), D3D12_RESOURCE_ALLOCATION_INFO::default());
+        // SAFETY: the device is a live COM object; the result, the description, the count and the list, which has as many
+        // formats as are counted, outlive the call.
+        unsafe { device.GetResourceAllocationInfo4(&mut info, 0, 1, &desc, &count, &list, ptr::null_mut()) };
         Ok(read_allocation_info(info))
     }
 }

@@ -1,8 +1,10 @@
 //! A device and its newer interfaces, queried once.
 
 use heapwright_core::HeapOffset;
+#[cfg(feature = "preview")]
+use heapwright_d3d12::preview::{D3D12_RESOURCE_DESC2, ID3D12GuidTextureLayoutDevice, with_layout_guid};
 use heapwright_d3d12::{ID3D12Object, PCWSTR, *};
-use windows_core::{HRESULT, Interface as _};
+use windows_core::{HRESULT, Interface};
 
 use super::heap::Heap;
 use super::managed::KeptResident;
@@ -21,6 +23,9 @@ pub(crate) struct Devices {
     pub(crate) device8: Option<ID3D12Device8>,
     pub(crate) device10: Option<ID3D12Device10>,
     pub(crate) device12: Option<ID3D12Device12>,
+    /// For layout GUIDs.
+    #[cfg(feature = "preview")]
+    pub(crate) layout_device: Option<ID3D12GuidTextureLayoutDevice>,
 }
 
 impl Devices {
@@ -32,6 +37,8 @@ impl Devices {
             device8: device.cast().ok(),
             device10: device.cast().ok(),
             device12: device.cast().ok(),
+            #[cfg(feature = "preview")]
+            layout_device: device.cast().ok(),
         }
     }
 
@@ -57,6 +64,17 @@ impl Devices {
             }
             if !caps.relaxed_format_casting {
                 let what = "castable formats (require RelaxedFormatCastingSupported)";
+                return Err(Error::unsupported(what));
+            }
+        }
+        #[cfg(feature = "preview")]
+        if !resource.layout_guid.is_null() {
+            if !has_layout {
+                let rule = "requires an initial layout instead of a state (CreatePlacedResource3)";
+                return Err(Error::invalid_argument("ResourceDesc::layout_guid", rule));
+            }
+            if self.layout_device.is_none() || caps.layout_guid_tier == 0 {
+                let what = "a layout GUID (requires ID3D12GuidTextureLayoutDevice)";
                 return Err(Error::unsupported(what));
             }
         }
@@ -185,6 +203,9 @@ enum Creation<'a> {
     WithMipRegion(&'a ID3D12Device8, D3D12_RESOURCE_DESC1, D3D12_RESOURCE_STATES),
     /// A call of `ID3D12Device10`, which takes a layout and castable formats.
     InLayout(&'a ID3D12Device10, D3D12_RESOURCE_DESC1, D3D12_BARRIER_LAYOUT),
+    /// A call of `ID3D12GuidTextureLayoutDevice`, which takes a layout GUID in addition.
+    #[cfg(feature = "preview")]
+    WithLayoutGuid(&'a ID3D12GuidTextureLayoutDevice, D3D12_RESOURCE_DESC2, D3D12_BARRIER_LAYOUT),
 }
 
 impl<'a> Creation<'a> {
@@ -212,6 +233,12 @@ impl<'a> Creation<'a> {
                 }
                 _ => state,
             },
+            #[cfg(feature = "preview")]
+            InitialState::Layout(layout) if !resource.layout_guid.is_null() => {
+                let device = devices.layout_device.as_ref()?;
+                let desc = with_layout_guid(&with_mip_region(desc, region), resource.layout_guid.get());
+                return Some(Self::WithLayoutGuid(device, desc, layout));
+            }
             InitialState::Layout(layout) => {
                 let device = devices.device10.as_ref()?;
                 return Some(Self::InLayout(device, with_mip_region(desc, region), layout));
@@ -265,6 +292,20 @@ pub(crate) fn create_placed(
                 device.CreatePlacedResource2(d3d12, place, &desc, layout, clear, count, list, &mut placed)
             };
             ("ID3D12Device10::CreatePlacedResource2", created)
+        }
+        #[cfg(feature = "preview")]
+        Some(Creation::WithLayoutGuid(device, desc, layout)) => {
+            let (count, list) = castable(resource);
+            let clear = clear.unwrap_or_default();
+            let (iid, mut made) = (&ID3D12Resource::IID, std::ptr::null_mut());
+            // SAFETY: as above.
+            let created = unsafe {
+                let heap = d3d12.as_raw();
+                device.CreatePlacedResource3(heap, place, &desc, layout, clear, count, list, iid, &mut made)
+            };
+            // SAFETY: the call asked for this interface, and returned a reference or null.
+            placed = (!made.is_null()).then(|| unsafe { ID3D12Resource::from_raw(made) });
+            ("ID3D12GuidTextureLayoutDevice::CreatePlacedResource3", created.ok())
         }
         None => ("ID3D12Device::CreatePlacedResource", Err(E_NOINTERFACE.into())),
     };
@@ -331,6 +372,31 @@ pub(crate) fn create_committed(
                 )
             };
             ("ID3D12Device10::CreateCommittedResource3", created)
+        }
+        #[cfg(feature = "preview")]
+        (Creation::WithLayoutGuid(device, desc, layout), session) => {
+            let (count, list) = castable(resource);
+            let (clear, session) =
+                (clear.unwrap_or_default(), session.map_or(std::ptr::null_mut(), Interface::as_raw));
+            let (iid, mut created) = (&ID3D12Resource::IID, std::ptr::null_mut());
+            // SAFETY: as above.
+            let result = unsafe {
+                device.CreateCommittedResource4(
+                    properties,
+                    flags,
+                    &desc,
+                    layout,
+                    clear,
+                    session,
+                    count,
+                    list,
+                    iid,
+                    &mut created,
+                )
+            };
+            // SAFETY: the call asked for this interface, and returned a reference or null.
+            made = (!created.is_null()).then(|| unsafe { ID3D12Resource::from_raw(created) });
+            ("ID3D12GuidTextureLayoutDevice::CreateCommittedResource4", result.ok())
         }
     };
     made.filter(|_| created.is_ok()).ok_or_else(|| Refused::of(call, created, suspects))

@@ -357,6 +357,8 @@ impl Kind {
     fn of_texture(texture: &TextureArgs) -> Self {
         match texture.layout {
             TextureMemoryLayout::Unknown => Self::Opaque,
+            // The planes of a row-major layout have rows of different pitches.
+            TextureMemoryLayout::RowMajor if texture.format.is_planar() => Self::Opaque,
             TextureMemoryLayout::RowMajor => {
                 let blocks = texture.mip_blocks(0, 0);
                 let row = u64::from(blocks.width) * u64::from(texture.format.block_bytes);

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+#[cfg(feature = "preview")]
+use heapwright_d3d12::preview::*;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, implement};
 
@@ -25,7 +27,20 @@ use crate::rules::{self, Refusal, clear_value, under};
 use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, TrackedWrite, WrittenRange};
 
 /// The COM object of a placed, committed or reserved resource.
-#[implement(ID3D12Resource2, TrackedResource, ID3D12PageableTools, ID3DDestructionNotifier)]
+#[cfg_attr(
+    not(feature = "preview"),
+    implement(ID3D12Resource2, TrackedResource, ID3D12PageableTools, ID3DDestructionNotifier)
+)]
+#[cfg_attr(
+    feature = "preview",
+    implement(
+        ID3D12Resource2,
+        TrackedResource,
+        ID3D12PageableTools,
+        ID3DDestructionNotifier,
+        ID3D12GuidTextureLayoutResource
+    )
+)]
 pub(super) struct Resource {
     child: Child,
     facts: Facts,
@@ -45,6 +60,8 @@ struct Facts {
     placement: Placement,
     /// Formats that views may have besides those of the resource's family.
     castable_formats: Box<[DXGI_FORMAT]>,
+    #[cfg(feature = "preview")]
+    layout_guid: GUID,
 }
 
 /// The kind of resource, by the location of its memory.
@@ -120,8 +137,16 @@ impl Resource {
         };
         let alignment = plan.described_alignment.get();
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*request.desc };
-        let castable_formats = request.castable_formats.into();
-        let facts = Facts { desc, resource: plan.resource, driver, placement, castable_formats };
+        let castable_formats = request.additions.castable_formats.into();
+        let facts = Facts {
+            desc,
+            resource: plan.resource,
+            driver,
+            placement,
+            castable_formats,
+            #[cfg(feature = "preview")]
+            layout_guid: rules::resource::layout_guid::described(desc.Layout, &request.additions),
+        };
         let child = match own {
             Some(memory) => Child::with_memory(device, memory),
             None => Child::new(device),
@@ -236,7 +261,7 @@ impl Resource {
 
     /// Returns the resource as the rules of views and commands see it.
     pub(super) fn operand(&self) -> Operand<'_> {
-        let Facts { desc, resource, driver, placement, castable_formats } = &self.facts;
+        let Facts { desc, resource, driver, placement, castable_formats, .. } = &self.facts;
         let heap_type = placement.heap().map(|(properties, _)| properties.Type);
         let is_committed = matches!(placement, Placement::Committed(_));
         Operand { desc, resource, heap_type, is_committed, castable_formats, driver }
@@ -595,5 +620,16 @@ impl ID3D12Resource1_Impl for Resource_Impl {
 impl ID3D12Resource2_Impl for Resource_Impl {
     fn GetDesc1(&self) -> D3D12_RESOURCE_DESC1 {
         self.facts.desc
+    }
+}
+
+#[cfg(feature = "preview")]
+impl ID3D12GuidTextureLayoutResource_Impl for Resource_Impl {
+    unsafe fn GetDesc2(&self, result: *mut D3D12_RESOURCE_DESC2) -> *mut D3D12_RESOURCE_DESC2 {
+        // SAFETY: by the COM contract, the result is null or points to writable space.
+        if let Some(result) = unsafe { result.as_mut() } {
+            *result = with_layout_guid(&self.facts.desc, self.facts.layout_guid);
+        }
+        result
     }
 }

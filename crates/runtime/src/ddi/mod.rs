@@ -288,6 +288,13 @@ impl DriverCaps {
         self.ddi_version >= DDI_BYTE_OFFSET_VIEWS
     }
 
+    /// Returns whether drivers report texture layouts by GUID: those of DDI 0118 or newer, of devices with textures
+    /// (DirectX-Specs, *D3D12 GUID Texture Layout*).
+    #[cfg(feature = "preview")]
+    pub(crate) fn has_guid_texture_layouts(&self) -> bool {
+        self.ddi_version >= DDI_GUID_TEXTURE_LAYOUTS && self.compute_only.is_none()
+    }
+
     /// Returns whether GPU upload heaps are available: the CPU sees all of video memory, the driver is of DDI 0098 or
     /// newer, which defines the cap, and the system is in developer mode (GPU upload heaps specification).
     pub(crate) fn has_gpu_upload_heaps(&self) -> bool {
@@ -307,6 +314,10 @@ pub(crate) const DDI_IMPLICIT_HEAP: u32 = 115;
 
 /// The DDI version behind which the Recreate-at-GPUVA specification gates the feature.
 const DDI_RECREATE_AT: u32 = 111;
+
+/// The first DDI version with texture layouts by GUID (GUID texture layout specification).
+#[cfg(feature = "preview")]
+const DDI_GUID_TEXTURE_LAYOUTS: u32 = 118;
 
 /// The first DDI version with views of buffers by byte offsets.
 const DDI_BYTE_OFFSET_VIEWS: u32 = 121;

@@ -101,7 +101,8 @@ impl Extent {
 pub(crate) enum TextureMemoryLayout {
     /// A layout of the driver's choice.
     Unknown,
-    /// Consecutive rows, for sharing between adapters.
+    /// Consecutive rows, for sharing between adapters: ROW_MAJOR, and the row-major layouts that a GUID names, which
+    /// may have planes.
     RowMajor,
     /// 64 KiB tiles of the standard shapes; the layout within a tile is the driver's choice.
     UndefinedSwizzle64Kib,

@@ -5,7 +5,8 @@
 //!
 //! * Textures with layout UNKNOWN or ROW_MAJOR: for each plane, array slice and mip level a linear array of blocks,
 //!   row after row, slice after slice. Each subresource begins at a multiple of 512 bytes. The samples of a
-//!   texel are contiguous. Rows are packed, except those of ROW_MAJOR, which begin at multiples of 256 bytes.
+//!   texel are contiguous. Rows are packed, except those of ROW_MAJOR, which begin at multiples of 256 bytes. Planes of
+//!   row-major textures begin at multiples of 4 KiB.
 //! * Textures with layout 64KB_UNDEFINED_SWIZZLE: 64 KiB tiles of the standard shapes ([`TileGrid`]), which are linear,
 //!   followed by the packed mips.
 //! * Textures with layout 64KB_STANDARD_SWIZZLE: the same tiles with the [standard swizzle](StandardSwizzle). Packed
@@ -27,6 +28,9 @@ const SUBRESOURCE_ALIGNMENT: u64 = 512;
 
 /// Alignment of a row of a ROW_MAJOR texture, in bytes; the same as that of a copyable footprint.
 const ROW_MAJOR_PITCH_ALIGNMENT: u64 = 256;
+
+/// Alignment of a plane of a row-major texture, in bytes (GUID texture layout specification).
+const ROW_MAJOR_PLANE_ALIGNMENT: u64 = 4096;
 
 /// Maximum number of planes of a texture's format.
 const MAX_PLANES: usize = 3;
@@ -137,7 +141,14 @@ impl LinearLayout {
     fn new(texture: TextureArgs) -> Self {
         let mut planes = [LinearPlane::default(); MAX_PLANES];
         let mut size = 0_u64;
+        let plane_alignment = match texture.layout {
+            TextureMemoryLayout::RowMajor => ROW_MAJOR_PLANE_ALIGNMENT,
+            TextureMemoryLayout::Unknown
+            | TextureMemoryLayout::UndefinedSwizzle64Kib
+            | TextureMemoryLayout::StandardSwizzle64Kib => SUBRESOURCE_ALIGNMENT,
+        };
         for (plane, entry) in (0..texture.format.plane_count()).zip(&mut planes) {
+            size = size.checked_next_multiple_of(plane_alignment).unwrap_or(u64::MAX);
             entry.offset = size;
             for (mip, offset) in (0..texture.mip_levels).zip(&mut entry.mip_offsets) {
                 *offset = entry.slice_stride;

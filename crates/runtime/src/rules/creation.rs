@@ -4,7 +4,7 @@ use heapwright_core::{Alignment, GpuVirtualAddress};
 use heapwright_d3d12::*;
 
 use super::initial::{self, Initial};
-use super::resource::Resource;
+use super::resource::{Additions, Resource};
 use super::{Notices, Options, Refusal, allocation_info, clear_value, heap, placement, recreate};
 use crate::ddi::umddi::{D3D12DDI_HEAP_FLAG_0115_IMPLICIT, D3D12DDI_HEAP_FLAG_NONE};
 use crate::ddi::{
@@ -41,7 +41,7 @@ pub(crate) struct Request<'a> {
     pub(crate) desc: &'a D3D12_RESOURCE_DESC1,
     pub(crate) initial: Initial,
     pub(crate) clear_value: Option<&'a D3D12_CLEAR_VALUE>,
-    pub(crate) castable_formats: &'a [DXGI_FORMAT],
+    pub(crate) additions: Additions<'a>,
     /// The address from `SetNextAllocationAddress`.
     pub(crate) create_at: Option<GpuVirtualAddress>,
 }
@@ -67,12 +67,14 @@ pub(crate) fn check(
     options: &Options,
 ) -> Result<Plan, Refusal> {
     let (caps, desc) = (driver.caps(), request.desc);
-    let resource = super::resource::check_castable(desc, request.castable_formats, caps, options)?;
+    let resource = super::resource::check_with(desc, &request.additions, caps, options)?;
     let (memory, least_alignment, heap_has_address) = match home {
         Home::Placed { has_address, .. } => (None, allocation_info::PLACED_MINIMUM, has_address),
         Home::Committed { properties, flags } => {
             let memory = heap::check_implicit(properties, flags, caps, options)?;
             placement::check_committed(&resource, properties, flags)?;
+            #[cfg(feature = "preview")]
+            super::resource::layout_guid::check_committed(desc)?;
             heap::check_behaviour(flags)?;
             (Some((memory, flags)), allocation_info::COMMITTED_MINIMUM, true)
         }
@@ -82,7 +84,7 @@ pub(crate) fn check(
         }
     };
     recreate::check(request.create_at, Some(&resource), heap_has_address, caps)?;
-    clear_value::check(&resource, request.clear_value, request.castable_formats)?;
+    clear_value::check(&resource, request.clear_value, request.additions.castable_formats)?;
     initial::check(&resource, request.initial, home.heap_type(), desc.Flags, caps)?;
     let args = match home {
         Home::Reserved => allocation_info::args_of_reserved(&resource, request.create_at),
@@ -104,7 +106,7 @@ pub(crate) fn check(
         pageable: PageableKind::CommittedResource,
         ..memory.heap(allocation.size, allocation.alignment, flags, request.create_at)
     });
-    let notices = super::resource::notices(desc);
+    let notices = super::resource::notices(desc, &request.additions);
     Ok(Plan { resource, args, allocation, described_alignment, implicit_heap, notices })
 }
 

@@ -1,8 +1,12 @@
 //! Heap descriptions: properties per architecture (GPU upload heaps specification), size, alignment and flags.
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+#[cfg(feature = "preview")]
+use heapwright_d3d12::preview::D3D12_HEAP_FLAG_TOOLS_ENABLE_MEMORY_TRACKING;
 use heapwright_d3d12::*;
 
+#[cfg(feature = "preview")]
+use super::SdkVersion;
 use super::{Options, Refusal};
 use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
 use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, HeapArgs, MemoryPool};
@@ -270,11 +274,29 @@ fn check_flags(
             return Err(Refusal::not_implemented(name));
         }
     }
+    #[cfg(feature = "preview")]
+    let flags = check_memory_tracking(flags, options)?;
     match flags & !(KNOWN_FLAGS | D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH) {
         0 => Ok(()),
         unknown => Err(Refusal::invalid(format!("unknown heap flag bits {unknown:#x}"))
             .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS)),
     }
+}
+
+/// Checks the flag by which previews track the memory of a heap, and returns the other flags.
+///
+/// No document says what it needs. As the flag of manual write tracking, which it is beside in the headers, it is for
+/// tools: refused unless one is installed.
+#[cfg(feature = "preview")]
+fn check_memory_tracking(flags: D3D12_HEAP_FLAGS, options: &Options) -> Result<D3D12_HEAP_FLAGS, Refusal> {
+    let tracking = D3D12_HEAP_FLAG_TOOLS_ENABLE_MEMORY_TRACKING;
+    if flags & tracking == 0 || options.sdk < SdkVersion::FIRST_PREVIEW {
+        return Ok(flags);
+    }
+    if !options.manual_write_tracking {
+        return Err(Refusal::invalid("D3D12_HEAP_FLAG_TOOLS_ENABLE_MEMORY_TRACKING needs a tool"));
+    }
+    Ok(flags & !tracking)
 }
 
 /// Refuses the flags that a compute-only device does not have.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A retail version of the Agility SDK: `619.4` for the package 1.619.4.
+/// A version of the Agility SDK: `619.4` for the package 1.619.4.
 ///
 /// A program selects the first number with `D3D12SDKVersion`; the second one is that of the `D3D12Core.dll` it ships.
 ///
@@ -25,7 +25,7 @@ pub struct SdkVersion {
 }
 
 impl SdkVersion {
-    /// The newest version whose rules the runtime knows.
+    /// The newest retail version whose rules the runtime knows.
     pub const NEWEST: Self = Self::new(619, 5);
 
     /// The first version in which an `Alignment` beside the tight alignment flag is a floor.
@@ -39,6 +39,14 @@ impl SdkVersion {
 
     /// The first version with D3D12_FEATURE_BARRIER_LAYOUT.
     pub(crate) const BARRIER_LAYOUT: Self = Self::new(618, 0);
+
+    /// The newest preview whose rules the runtime knows. A device has them only if it is opened with it.
+    #[cfg(feature = "preview")]
+    pub const PREVIEW: Self = Self::new(721, 1);
+
+    /// The first version with layout GUIDs and the heap flag of memory tracking.
+    #[cfg(feature = "preview")]
+    pub(crate) const FIRST_PREVIEW: Self = Self::new(721, 0);
 
     /// Returns the version of the package 1.`number`.`revision`.
     #[must_use]

@@ -10,6 +10,8 @@ mod first_generation;
 mod gpu;
 mod null_pointers;
 mod pipeline_library;
+#[cfg(feature = "preview")]
+mod preview;
 mod queues;
 mod recreate;
 mod residency;
@@ -21,3 +23,5 @@ mod trim;
 #[cfg(feature = "vulkan")]
 #[allow(clippy::print_stderr, reason = "a test that did not run says so")]
 mod vulkan;
+#[cfg(not(feature = "preview"))]
+mod without_preview;

@@ -26,10 +26,14 @@ fn is_supported(gpu: &Instance) -> bool {
 }
 
 fn tracked_heap(gpu: &Instance) -> Result<ID3D12Heap, HRESULT> {
+    heap_with(gpu, D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING)
+}
+
+fn heap_with(gpu: &Instance, flags: D3D12_HEAP_FLAGS) -> Result<ID3D12Heap, HRESULT> {
     let desc = D3D12_HEAP_DESC {
         SizeInBytes: 1 << 20,
         Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() },
-        Flags: D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
+        Flags: flags,
         ..Default::default()
     };
     let mut heap = None;
@@ -66,6 +70,8 @@ fn a_tool_hears_of_writes_while_it_is_installed() {
     drop(older);
     assert!(is_supported(&gpu), "the older tool was replaced; removing it changes nothing");
     let heap = tracked_heap(&gpu).expect("the tool supports it");
+    #[cfg(feature = "preview")]
+    the_flag_of_previews_is_for_a_tool_and_a_preview();
     let resource = buffer(&gpu, &heap);
     let name: Vec<u16> = "vertices".encode_utf16().chain([0]).collect();
     unsafe { resource.SetName(PCWSTR(name.as_ptr())) }.ok().expect("named");
@@ -99,4 +105,20 @@ fn a_tool_hears_of_writes_while_it_is_installed() {
     assert_eq!(refused.expect_err("no tool").code(), E_NOINTERFACE);
     unsafe { tracking.TrackWrite(0, None) };
     assert!(tool.0.lock().expect("no panics").is_empty(), "nobody listens any more");
+}
+
+/// A tool is installed.
+#[cfg(feature = "preview")]
+fn the_flag_of_previews_is_for_a_tool_and_a_preview() {
+    use heapwright_d3d12::preview::D3D12_HEAP_FLAG_TOOLS_ENABLE_MEMORY_TRACKING;
+    use heapwright_runtime::{DeviceOptions, SdkVersion};
+
+    let open = |sdk| {
+        let options = DeviceOptions { sdk, ..DeviceOptions::default() };
+        Instance::open_with(HostProfile::default_profile(), options).expect("a fresh instance")
+    };
+    let flags = D3D12_HEAP_FLAG_TOOLS_ENABLE_MEMORY_TRACKING;
+    let heap = heap_with(&open(SdkVersion::PREVIEW), flags).expect("the tool supports it");
+    assert_eq!(unsafe { heap.GetDesc() }.Flags, flags);
+    assert_eq!(heap_with(&open(SdkVersion::NEWEST), flags).err(), Some(E_INVALIDARG), "unknown in retail");
 }

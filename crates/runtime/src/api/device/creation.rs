@@ -5,7 +5,7 @@ use std::ptr::null;
 use std::sync::Arc;
 
 use heapwright_d3d12::*;
-use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
+use windows_core::{ComObject, GUID, IUnknownImpl, Interface};
 
 use super::Device_Impl;
 use crate::api::call;
@@ -14,6 +14,7 @@ use crate::api::heap::Heap;
 use crate::api::resource::{Placement, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
 use crate::rules::initial::Initial;
+use crate::rules::resource::{Additions, Described};
 use crate::rules::{self, Refusal, allocation_info, creation, recreate, under};
 
 /// The out parameters `riid` and `ppv` of a creation call.
@@ -62,7 +63,7 @@ pub(super) struct ResourceRequest<'a> {
     desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
     initial: Initial,
     clear_value: *const D3D12_CLEAR_VALUE,
-    castable_formats: &'a [DXGI_FORMAT],
+    additions: Additions<'a>,
     out: Out,
 }
 
@@ -74,7 +75,7 @@ impl<'a> ResourceRequest<'a> {
         clear_value: *const D3D12_CLEAR_VALUE,
         out: Out,
     ) -> Self {
-        Self { desc, initial: Initial::State(state), clear_value, castable_formats: &[], out }
+        Self { desc, initial: Initial::State(state), clear_value, additions: Additions::default(), out }
     }
 
     /// Creates a request with a barrier layout.
@@ -88,8 +89,8 @@ impl<'a> ResourceRequest<'a> {
     }
 
     /// Adds a protected session, which may be null.
-    pub(super) fn in_session(self, session: &Ref<'_, ID3D12ProtectedResourceSession>) -> Self {
-        match check_session(session.as_ref()) {
+    pub(super) fn in_session(self, session: Option<&ID3D12ProtectedResourceSession>) -> Self {
+        match check_session(session) {
             Ok(()) => self,
             Err(refusal) => Self { desc: self.desc.and(Err(refusal)), ..self },
         }
@@ -103,9 +104,17 @@ impl<'a> ResourceRequest<'a> {
     pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
         // SAFETY: guaranteed by the caller.
         match unsafe { read_array(count, formats, "pCastableFormats") } {
-            Ok(castable_formats) => Self { castable_formats, ..self },
+            Ok(castable_formats) => {
+                Self { additions: Additions { castable_formats, ..self.additions }, ..self }
+            }
             Err(refusal) => Self { desc: Err(refusal), ..self },
         }
+    }
+
+    /// Adds the layout GUID.
+    #[cfg(feature = "preview")]
+    pub(super) fn in_layout_of(self, layout_guid: GUID) -> Self {
+        Self { additions: Additions { layout_guid, ..self.additions }, ..self }
     }
 }
 
@@ -194,7 +203,7 @@ impl Device_Impl {
                     initial: asked.initial,
                     // SAFETY: by the COM contract, pOptimizedClearValue is null or points to a clear value.
                     clear_value: unsafe { asked.clear_value.as_ref() },
-                    castable_formats: asked.castable_formats,
+                    additions: asked.additions,
                     create_at,
                 };
                 let plan = creation::check(&request, placement.home(), self.driver(), &self.options())?;
@@ -220,7 +229,7 @@ impl Device_Impl {
         &self,
         name: &'static str,
         visible_mask: u32,
-        descs: Result<impl Iterator<Item = D3D12_RESOURCE_DESC1>, Refusal>,
+        descs: Result<impl Iterator<Item = Described>, Refusal>,
         castable: CastableFormats,
         infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
     ) -> D3D12_RESOURCE_ALLOCATION_INFO {
@@ -231,11 +240,12 @@ impl Device_Impl {
                 )));
             }
             let (driver, options) = (self.driver(), self.options());
-            let checked = descs?.enumerate().map(|(index, desc)| {
-                self.log().notices(name, &rules::resource::notices(&desc));
+            let checked = descs?.enumerate().map(|(index, (desc, additions))| {
                 // SAFETY: the caller guarantees that castable has a list for each description.
-                let formats = unsafe { castable.of(index) }?;
-                rules::resource::check_castable(&desc, formats, driver.caps(), &options)
+                let castable_formats = unsafe { castable.of(index) }?;
+                let additions = Additions { castable_formats, ..additions };
+                self.log().notices(name, &rules::resource::notices(&desc, &additions));
+                rules::resource::check_with(&desc, &additions, driver.caps(), &options)
             });
             allocation_info::of_several(checked, driver, |index, info| {
                 if !infos.is_null() {
@@ -337,8 +347,8 @@ impl CastableFormats {
 pub(super) unsafe fn read_descs<'a, T: 'a>(
     count: u32,
     pointer: *const T,
-    convert: impl Fn(&T) -> D3D12_RESOURCE_DESC1 + 'a,
-) -> Result<impl Iterator<Item = D3D12_RESOURCE_DESC1> + 'a, Refusal> {
+    convert: impl Fn(&T) -> Described + 'a,
+) -> Result<impl Iterator<Item = Described> + 'a, Refusal> {
     // SAFETY: guaranteed by the caller.
     let descs = unsafe { read_array(count, pointer, "pResourceDescs") }?;
     Ok(descs.iter().map(convert))

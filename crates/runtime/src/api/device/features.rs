@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+#[cfg(feature = "preview")]
+use heapwright_d3d12::preview::D3D12_FEATURE_GUID_TEXTURE_LAYOUT;
 use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 
@@ -66,6 +68,10 @@ impl Device_Impl {
                 }
                 D3D12_FEATURE_D3D12_OPTIONS22 if self.options().sdk >= SdkVersion::DEVICE15 => {
                     exchange(data, size, |data| self.options22(data))
+                }
+                #[cfg(feature = "preview")]
+                D3D12_FEATURE_GUID_TEXTURE_LAYOUT if self.options().sdk >= SdkVersion::FIRST_PREVIEW => {
+                    exchange(data, size, |data| self.guid_texture_layout(data))
                 }
                 _ => self.answer(feature, data, size),
             }

@@ -7,6 +7,7 @@ use super::Device_Impl;
 use crate::api::call;
 use crate::api::resource::Resource;
 use crate::rules::footprints::{self, CopyableFootprint};
+use crate::rules::resource::Described;
 use crate::rules::tiling::Tiling;
 use crate::rules::{self, Refusal};
 
@@ -74,14 +75,16 @@ impl Device_Impl {
     pub(super) unsafe fn copyable_footprints(
         &self,
         name: &'static str,
-        desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+        desc: Result<Described, Refusal>,
         range: FootprintRange,
         outputs: FootprintOutputs,
     ) {
         let total = call::run(self.log(), name, || {
             // Descriptions returned by GetDesc have an effective alignment, on which footprints do not depend.
-            let desc = D3D12_RESOURCE_DESC1 { Alignment: 0, ..desc? };
-            let resource = rules::resource::check(&desc, self.driver().caps(), &self.options())?;
+            let (desc, additions) = desc?;
+            let desc = D3D12_RESOURCE_DESC1 { Alignment: 0, ..desc };
+            let resource =
+                rules::resource::check_with(&desc, &additions, self.driver().caps(), &self.options())?;
             let FootprintRange { first, count, base_offset } = range;
             let mut index = 0;
             footprints::copyable_footprints(&resource, first, count, base_offset, |footprint| {

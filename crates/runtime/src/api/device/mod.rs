@@ -29,6 +29,8 @@ use std::sync::Arc;
 
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::heap_clock::IHeapwrightHeapClock;
+#[cfg(feature = "preview")]
+use heapwright_d3d12::preview::*;
 use heapwright_d3d12::trim::*;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, Interface as _, implement};
@@ -51,19 +53,39 @@ use crate::rules::{Options, Refusal};
 use crate::write_tracking;
 
 /// The COM object of a device.
-#[implement(
-    ID3D12Device14,
-    // Listed separately from ID3D12Device14, because code that inspects method tables knows only the generated
-    // interfaces.
-    ID3D12Device15,
-    ID3D12InfoQueue1,
-    IHeapwrightAliasing,
-    IHeapwrightHeapClock,
-    ID3D12DebugDevice2,
-    ID3D12DebugDevice1,
-    ID3D12DeviceConfiguration,
-    ID3D12DeviceTools,
-    ID3DDestructionNotifier
+#[cfg_attr(
+    not(feature = "preview"),
+    implement(
+        ID3D12Device14,
+        // Listed separately from ID3D12Device14, because code that inspects method tables knows only the generated
+        // interfaces.
+        ID3D12Device15,
+        ID3D12InfoQueue1,
+        IHeapwrightAliasing,
+        IHeapwrightHeapClock,
+        ID3D12DebugDevice2,
+        ID3D12DebugDevice1,
+        ID3D12DeviceConfiguration,
+        ID3D12DeviceTools,
+        ID3DDestructionNotifier
+    )
+)]
+// The same, and the interface of layout GUIDs.
+#[cfg_attr(
+    feature = "preview",
+    implement(
+        ID3D12Device14,
+        ID3D12Device15,
+        ID3D12InfoQueue1,
+        IHeapwrightAliasing,
+        IHeapwrightHeapClock,
+        ID3D12DebugDevice2,
+        ID3D12DebugDevice1,
+        ID3D12DeviceConfiguration,
+        ID3D12DeviceTools,
+        ID3DDestructionNotifier,
+        ID3D12GuidTextureLayoutDevice
+    )
 )]
 pub(crate) struct Device {
     driver: Arc<Driver>,

@@ -3,10 +3,15 @@
 //! * `buffer`, `texture`: checks of the descriptions' fields.
 //! * `flags`: valid combinations of a texture's flags.
 //! * `alignment`: the `Alignment` field and the tight alignment flag (tight alignment specification).
+//! * `layout_guid`: layouts that a GUID names (GUID texture layout specification), with the feature `preview`.
+//!
+//! A description is a `D3D12_RESOURCE_DESC1`; what later generations and calls add to it are [`Additions`].
 
 mod alignment;
 mod buffer;
 mod flags;
+#[cfg(feature = "preview")]
+pub(crate) mod layout_guid;
 mod texture;
 
 use heapwright_core::Alignment;
@@ -22,6 +27,32 @@ pub(crate) use heapwright_d3d12::resource_desc::{downgrade, upgrade};
 const LATER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY
     | D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY
     | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
+
+/// What calls say of a resource beside its `D3D12_RESOURCE_DESC1`. A later generation of descriptions adds a field.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Additions<'a> {
+    /// Formats that views may have besides those of the resource's family.
+    pub(crate) castable_formats: &'a [DXGI_FORMAT],
+    /// `D3D12_RESOURCE_DESC2::LayoutGuid`.
+    #[cfg(feature = "preview")]
+    pub(crate) layout_guid: windows_core::GUID,
+}
+
+#[cfg(test)]
+impl<'a> Additions<'a> {
+    /// Returns the additions of a call that takes castable formats.
+    pub(crate) fn castable(castable_formats: &'a [DXGI_FORMAT]) -> Self {
+        Self { castable_formats, ..Self::default() }
+    }
+}
+
+/// A description with what its generation adds.
+pub(crate) type Described = (D3D12_RESOURCE_DESC1, Additions<'static>);
+
+/// Returns a description of a generation that adds nothing.
+pub(crate) fn alone(desc: D3D12_RESOURCE_DESC1) -> Described {
+    (desc, Additions::default())
+}
 
 /// A valid resource description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +99,16 @@ impl Resource {
 }
 
 /// Returns remarks on a valid description.
-pub(crate) fn notices(desc: &D3D12_RESOURCE_DESC1) -> Notices {
+#[cfg_attr(
+    not(feature = "preview"),
+    expect(unused_variables, reason = "only previews have additions to remark on")
+)]
+pub(crate) fn notices(desc: &D3D12_RESOURCE_DESC1, additions: &Additions<'_>) -> Notices {
     let mut notices = Notices::default();
+    #[cfg(feature = "preview")]
+    if let Some(notice) = layout_guid::notice(desc, additions) {
+        notices.push(notice);
+    }
     let both = D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
     if desc.Flags & both == both {
         // Tight alignment specification, *Validation*.
@@ -82,19 +121,20 @@ pub(crate) fn notices(desc: &D3D12_RESOURCE_DESC1) -> Notices {
     notices
 }
 
-/// Checks a resource description without castable formats.
+/// Checks a resource description without additions.
+#[cfg(test)]
 pub(crate) fn check(
     desc: &D3D12_RESOURCE_DESC1,
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<Resource, Refusal> {
-    check_castable(desc, &[], caps, options)
+    check_with(desc, &Additions::default(), caps, options)
 }
 
-/// Checks a resource description with castable formats.
-pub(crate) fn check_castable(
+/// Checks a resource description with its additions.
+pub(crate) fn check_with(
     desc: &D3D12_RESOURCE_DESC1,
-    castable_formats: &[DXGI_FORMAT],
+    additions: &Additions<'_>,
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<Resource, Refusal> {
@@ -111,12 +151,12 @@ pub(crate) fn check_castable(
             Err(Refusal::invalid("a compute-only device has no textures, only buffers"))
         }
         D3D12_RESOURCE_DIMENSION_BUFFER => {
-            buffer::check(desc, castable_formats, caps, options).map(Resource::Buffer)
+            buffer::check(desc, additions.castable_formats, caps, options).map(Resource::Buffer)
         }
         D3D12_RESOURCE_DIMENSION_TEXTURE1D
         | D3D12_RESOURCE_DIMENSION_TEXTURE2D
         | D3D12_RESOURCE_DIMENSION_TEXTURE3D => {
-            texture::check(desc, castable_formats, caps, options).map(Resource::Texture)
+            texture::check(desc, additions, caps, options).map(Resource::Texture)
         }
         other => {
             Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Dimension {other} is not a valid dimension"))

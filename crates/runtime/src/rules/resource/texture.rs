@@ -2,7 +2,9 @@
 
 use heapwright_d3d12::*;
 
-use super::{AlignmentRequest, alignment, flags};
+#[cfg(feature = "preview")]
+use super::layout_guid;
+use super::{Additions, AlignmentRequest, alignment, flags};
 use crate::ddi::{DriverCaps, Extent, TextureArgs, TextureDimension, TextureMemoryLayout};
 use crate::format::{FormatKind, FormatProperties, properties};
 use crate::rules::{Options, Refusal, under};
@@ -30,10 +32,11 @@ const MIP_LEVELS: u32 = limit(D3D12_REQ_MIP_LEVELS);
 
 pub(super) fn check(
     desc: &D3D12_RESOURCE_DESC1,
-    castable_formats: &[DXGI_FORMAT],
+    additions: &Additions<'_>,
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<Texture, Refusal> {
+    let castable_formats = additions.castable_formats;
     let dimension = match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_TEXTURE1D => TextureDimension::Texture1D,
         D3D12_RESOURCE_DIMENSION_TEXTURE2D => TextureDimension::Texture2D,
@@ -53,14 +56,20 @@ pub(super) fn check(
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS))?;
     check_samples(desc, dimension, mip_levels, format)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC))?;
-    let layout = check_layout(desc, dimension, (mip_levels, array_size), format, caps)
-        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT))?;
+    let layout = check_layout(desc, dimension, (mip_levels, array_size), format, caps);
+    #[cfg(feature = "preview")]
+    let layout = layout_guid::layout(desc, caps, options).map_or(layout, Ok);
+    let layout = layout.map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT))?;
     let sample_count = desc.SampleDesc.Count;
     check_casts(castable_formats, format).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT))?;
     let facts = flags::TextureFacts { dimension, sample_count, layout, format, castable_formats };
     let usage = flags::check_texture(desc.Flags, &facts)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
     let args = TextureArgs { dimension, extent, array_size, mip_levels, format, sample_count, layout, usage };
+    #[cfg(feature = "preview")]
+    if layout_guid::layout(desc, caps, options).is_some() {
+        layout_guid::check(&args, desc.Flags, &additions.layout_guid)?;
+    }
     check_size(&args, caps).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS))?;
     let alignment = alignment::check_texture(desc, &args, caps, options)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT))?;

@@ -4,7 +4,8 @@ use super::*;
 use crate::rules::resource;
 
 fn check(desc: &D3D12_RESOURCE_DESC1, castable: &[DXGI_FORMAT]) -> Result<(), (HRESULT, String)> {
-    outcome(resource::check_castable(desc, castable, &caps("discrete"), &PLAIN)).map(|_| ())
+    outcome(resource::check_with(desc, &resource::Additions::castable(castable), &caps("discrete"), &PLAIN))
+        .map(|_| ())
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn volumes_can_be_tightly_aligned() {
         ..texture2d(8, 8)
     };
     for profile in ["discrete", "uma"] {
-        let found = outcome(resource::check_castable(&volume, &[], &caps(profile), &PLAIN));
+        let found = outcome(resource::check(&volume, &caps(profile), &PLAIN));
         assert!(found.is_ok(), "{profile}: {found:?}");
     }
 }

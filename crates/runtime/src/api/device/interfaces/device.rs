@@ -22,7 +22,7 @@ use crate::api::methods::{calls, methods};
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::{call, shared_handle};
-use crate::rules::resource::upgrade;
+use crate::rules::resource::{alone, upgrade};
 
 impl ID3D12Device_Impl for Device_Impl {
     fn GetNodeCount(&self) -> u32 {
@@ -454,14 +454,14 @@ impl ID3D12Device_Impl for Device_Impl {
         fn GetResourceAllocationInfo(
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC
         ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
-            visible_mask, read_descs(count, descs, upgrade), CastableFormats::NONE, null_mut()
+            visible_mask, read_descs(count, descs, |desc| alone(upgrade(desc))), CastableFormats::NONE, null_mut()
         );
         fn GetCopyableFootprints(
             desc: *const D3D12_RESOURCE_DESC, first: u32, count: u32, base_offset: u64,
             layouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT, row_counts: *mut u32, row_sizes: *mut u64,
             total: *mut u64
         ) = copyable_footprints(
-            read_desc(desc), FootprintRange { first, count, base_offset },
+            read_desc(desc).map(alone), FootprintRange { first, count, base_offset },
             FootprintOutputs { layouts, row_counts, row_sizes, total }
         );
     }

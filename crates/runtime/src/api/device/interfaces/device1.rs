@@ -16,7 +16,7 @@ use crate::api::inert::{self, PipelineState};
 use crate::api::methods::{calls, methods};
 use crate::api::pipeline_library::{self, PipelineLibrary};
 use crate::rules::Refusal;
-use crate::rules::resource::upgrade;
+use crate::rules::resource::{alone, upgrade};
 
 impl ID3D12Device1_Impl for Device_Impl {
     fn SetEventOnMultipleFenceCompletion(
@@ -145,7 +145,7 @@ impl ID3D12Device4_Impl for Device_Impl {
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_resource(
             ResourceHome::Committed(properties, heap_flags),
-            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(&session)
+            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
         );
         fn CreateReservedResource1(
             desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
@@ -153,13 +153,13 @@ impl ID3D12Device4_Impl for Device_Impl {
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_resource(
             ResourceHome::Reserved,
-            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(&session)
+            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
         );
         fn GetResourceAllocationInfo1(
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC,
             infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1
         ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
-            visible_mask, read_descs(count, descs, upgrade), CastableFormats::NONE, infos
+            visible_mask, read_descs(count, descs, |desc| alone(upgrade(desc))), CastableFormats::NONE, infos
         );
     }
 

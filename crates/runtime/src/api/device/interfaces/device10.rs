@@ -11,6 +11,7 @@ use crate::api::device::creation::{
     CastableFormats, ResourceHome, ResourceRequest, read_desc, read_desc1, read_descs,
 };
 use crate::api::methods::{calls, methods};
+use crate::rules::resource::alone;
 
 impl ID3D12Device10_Impl for Device_Impl {
     calls! {
@@ -23,7 +24,7 @@ impl ID3D12Device10_Impl for Device_Impl {
         ) -> Result<()> = create_resource(
             ResourceHome::Committed(properties, heap_flags),
             &ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
-                .in_session(&session)
+                .in_session(session.as_ref())
                 .castable_to(format_count, formats)
         );
         fn CreatePlacedResource2(
@@ -42,7 +43,7 @@ impl ID3D12Device10_Impl for Device_Impl {
         ) -> Result<()> = create_resource(
             ResourceHome::Reserved,
             &ResourceRequest::in_layout(read_desc(desc), layout, clear_value, (riid, ppv))
-                .in_session(&session)
+                .in_session(session.as_ref())
                 .castable_to(format_count, formats)
         );
     }
@@ -65,7 +66,7 @@ impl ID3D12Device12_Impl for Device_Impl {
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC1, counts: *const u32,
             lists: *const *const DXGI_FORMAT, infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1
         ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
-            visible_mask, read_descs(count, descs, |desc| *desc), CastableFormats { counts, lists }, infos
+            visible_mask, read_descs(count, descs, |desc| alone(*desc)), CastableFormats { counts, lists }, infos
         );
     }
 }

@@ -11,6 +11,7 @@ use crate::api::device::creation::{CastableFormats, ResourceHome, ResourceReques
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::methods::{calls, methods};
 use crate::rules::Refusal;
+use crate::rules::resource::alone;
 
 impl ID3D12Device5_Impl for Device_Impl {
     fn RemoveDevice(&self) {
@@ -94,7 +95,7 @@ impl ID3D12Device8_Impl for Device_Impl {
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_resource(
             ResourceHome::Committed(properties, heap_flags),
-            &ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv)).in_session(&session)
+            &ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
         );
         fn CreatePlacedResource1(
             heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC1,
@@ -107,14 +108,14 @@ impl ID3D12Device8_Impl for Device_Impl {
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC1,
             infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1
         ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
-            visible_mask, read_descs(count, descs, |desc| *desc), CastableFormats::NONE, infos
+            visible_mask, read_descs(count, descs, |desc| alone(*desc)), CastableFormats::NONE, infos
         );
         fn GetCopyableFootprints1(
             desc: *const D3D12_RESOURCE_DESC1, first: u32, count: u32, base_offset: u64,
             layouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT, row_counts: *mut u32, row_sizes: *mut u64,
             total: *mut u64
         ) = copyable_footprints(
-            read_desc1(desc), FootprintRange { first, count, base_offset },
+            read_desc1(desc).map(alone), FootprintRange { first, count, base_offset },
             FootprintOutputs { layouts, row_counts, row_sizes, total }
         );
     }

@@ -9,9 +9,12 @@
 //! * `device5`: up to `ID3D12Device9`: `RemoveDevice`, resource descriptions of the second generation.
 //! * `device10`: up to `ID3D12Device14`: initial layouts and castable formats.
 //! * `device15`: `ID3D12Device15`: trim notifications.
+//! * `layout_guids`: `ID3D12GuidTextureLayoutDevice`, with the feature `preview`.
 
 mod device;
 mod device1;
 mod device10;
 mod device15;
 mod device5;
+#[cfg(feature = "preview")]
+mod layout_guids;
