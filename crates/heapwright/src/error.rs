@@ -13,7 +13,7 @@ use heapwright_d3d12::{
 };
 use windows_core::HRESULT;
 
-use crate::{HeapType, SegmentGroup};
+use crate::{HeapType, PlacementReason, SegmentGroup};
 
 /// The error of a failed call, with the request and the reason for the failure.
 ///
@@ -176,6 +176,20 @@ impl Refusal {
             Obstacle::Device(_) | Obstacle::HeapSize { .. } | Obstacle::NoRoom => false,
         };
         self.fatal.is_none() && self.attempts.iter().all(is_limit)
+    }
+
+    /// Returns why the placements that were refused are followed by another one: the first limit that refused, if one did.
+    pub(crate) fn reason(&self) -> PlacementReason {
+        let limit = |attempt: &Attempt| match attempt.obstacle {
+            Obstacle::Limit { .. } => Some(PlacementReason::HeapTypeLimit),
+            Obstacle::BudgetShare { .. } => Some(PlacementReason::BudgetShare),
+            Obstacle::Budget { .. } => Some(PlacementReason::Budget),
+            Obstacle::Device(_)
+            | Obstacle::HeapCount { .. }
+            | Obstacle::HeapSize { .. }
+            | Obstacle::NoRoom => None,
+        };
+        self.attempts.iter().find_map(limit).unwrap_or(PlacementReason::OutOfMemory)
     }
 
     /// Returns the smallest new memory for which the device had none.

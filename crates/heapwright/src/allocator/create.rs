@@ -181,7 +181,7 @@ impl Inner {
             let mut tried = || self.retried(|| first.take().map_or_else(attempt, Err));
             // What a fallback or a mere preference releases could have served the other placements.
             let is_optional = decision.placement == Placement::Committed
-                && (decision.reason == PlacementReason::OutOfMemory
+                && (decision.is_fallback()
                     || request.allocation.flags.contains(ResourceAllocationFlags::PREFER_COMMITTED));
             if is_optional {
                 return tried();
@@ -234,7 +234,10 @@ impl Inner {
     ) -> Result<T, Refusal> {
         let mut refusal = Refusal::default();
         let mut not_committed = None;
-        for decision in placements.order.into_iter().flatten() {
+        for mut decision in placements.order.into_iter().flatten() {
+            if decision.is_fallback() {
+                decision.reason = refusal.reason();
+            }
             let is_committed = decision.placement == Placement::Committed;
             // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too large to
             // share, or that the algorithm rounds up, fits better alone.

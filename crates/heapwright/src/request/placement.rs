@@ -17,6 +17,12 @@ impl PlacementDecision {
     pub(crate) const fn new(placement: Placement, reason: PlacementReason) -> Self {
         Self { placement, reason }
     }
+
+    /// Returns whether the usual placements were refused before.
+    pub(crate) fn is_fallback(self) -> bool {
+        use PlacementReason::{Budget, BudgetShare, HeapTypeLimit, OutOfMemory};
+        matches!(self.reason, OutOfMemory | HeapTypeLimit | BudgetShare | Budget)
+    }
 }
 
 impl fmt::Display for PlacementDecision {

@@ -64,6 +64,25 @@ fn every_field_of_the_statistics_counts_what_it_says() {
     assert_returns_everything(&allocator, &gpu);
 }
 
+/// A limit that permits no further heap of the allocator's size, but a committed resource, is the reason for that.
+#[test]
+fn the_reason_for_a_committed_resource_names_the_limit() {
+    let gpu = open("discrete");
+    let desc = |limits| ResourceAllocatorDesc {
+        suballocation_algorithm: SuballocationAlgorithm::BuddySystem,
+        preferred_heap_size: Some(ByteSize::from_mib(1)),
+        limits,
+        ..Default::default()
+    };
+    // The algorithm rounds to a power of two.
+    let limit = ByteSize::from_kib(700);
+    let limited = allocator(&gpu, desc(HeapLimits { default: Some(limit), ..Default::default() }));
+    let made = local(&limited, 640 * KIB);
+    let decision = made.info().decision;
+    assert_eq!((decision.placement, decision.reason), (Placement::Committed, PlacementReason::HeapTypeLimit));
+    assert_eq!(limited.report().decisions[0].reason, decision.to_string());
+}
+
 #[test]
 fn unusual_decisions_are_counted_with_their_reasons() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);

@@ -128,19 +128,28 @@ pub enum PlacementReason {
     ExtraHeapFlags = 4,
     /// The resource is larger than shared heaps may be.
     TooLargeToShare = 5,
-    /// The usual placements found no memory.
+    /// The usual placements found no memory, although no limit refused it.
     OutOfMemory = 6,
+    /// The allocator's limit for the heap type refused the usual placements.
+    HeapTypeLimit = 7,
+    /// The allocator's share of the budget refused the usual placements.
+    BudgetShare = 8,
+    /// The operating system's budget refused the usual placements.
+    Budget = 9,
 }
 
 impl PlacementReason {
     /// All reasons.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::Usual,
         Self::AllocationFlag,
         Self::AllocatorFlag,
         Self::ExtraHeapFlags,
         Self::TooLargeToShare,
         Self::OutOfMemory,
+        Self::HeapTypeLimit,
+        Self::BudgetShare,
+        Self::Budget,
     ];
 }
 
@@ -153,6 +162,9 @@ impl fmt::Display for PlacementReason {
             Self::ExtraHeapFlags => "extra heap flags",
             Self::TooLargeToShare => "too large to share",
             Self::OutOfMemory => "out of memory",
+            Self::HeapTypeLimit => "limit of the heap type",
+            Self::BudgetShare => "share of the budget",
+            Self::Budget => "budget",
         })
     }
 }

@@ -40,7 +40,9 @@ const KINDS = ['kind unknown', 'buffer', 'texture', 'render target or depth-sten
 const HEAP_TYPES = ['', 'DEFAULT', 'UPLOAD', 'READBACK', 'CUSTOM', 'GPU_UPLOAD'];
 const PLACEMENTS = ['', 'a part of a larger buffer', 'placed in a shared heap', 'placed in a heap of its own', 'committed', 'imported'];
 const REASONS = ['', 'the usual placement', 'a flag of the allocation requires it', 'a flag of the allocator requires it',
-  'the allocator’s heaps lack heap flags that were requested', 'it is too large for shared heaps', 'the usual placements found no memory'];
+  'the allocator’s heaps lack heap flags that were requested', 'it is too large for shared heaps', 'the usual placements found no memory',
+  'the limit of the heap type refused the usual placements', 'the allocator’s share of the budget refused the usual placements',
+  'the budget refused the usual placements'];
 // Allocations and heaps are numbered from 1, in the order of their creation.
 const blockName = (block) => blocks.names[blocks.name[block]] || 'allocation ' + blocks.number[block];
 const heapName = (heap) => heaps.names[heaps.name[heap]] || 'heap ' + (heap + 1);
