@@ -104,9 +104,7 @@ impl<'a> ResourceRequest<'a> {
     pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
         // SAFETY: guaranteed by the caller.
         match unsafe { read_array(count, formats, "pCastableFormats") } {
-            Ok(castable_formats) => {
-                Self { additions: Additions { castable_formats, ..self.additions }, ..self }
-            }
+            Ok(formats) => Self { additions: self.additions.castable_to(formats), ..self },
             Err(refusal) => Self { desc: Err(refusal), ..self },
         }
     }
@@ -242,8 +240,8 @@ impl Device_Impl {
             let (driver, options) = (self.driver(), self.options());
             let checked = descs?.enumerate().map(|(index, (desc, additions))| {
                 // SAFETY: the caller guarantees that castable has a list for each description.
-                let castable_formats = unsafe { castable.of(index) }?;
-                let additions = Additions { castable_formats, ..additions };
+                let formats = unsafe { castable.of(index) }?;
+                let additions = additions.castable_to(formats);
                 self.log().notices(name, &rules::resource::notices(&desc, &additions));
                 rules::resource::check_with(&desc, &additions, driver.caps(), &options)
             });

@@ -38,11 +38,12 @@ pub(crate) struct Additions<'a> {
     pub(crate) layout_guid: windows_core::GUID,
 }
 
-#[cfg(test)]
 impl<'a> Additions<'a> {
-    /// Returns the additions of a call that takes castable formats.
-    pub(crate) fn castable(castable_formats: &'a [DXGI_FORMAT]) -> Self {
-        Self { castable_formats, ..Self::default() }
+    /// Returns the same with these castable formats.
+    pub(crate) fn castable_to(self, castable_formats: &'a [DXGI_FORMAT]) -> Self {
+        let mut additions = self;
+        additions.castable_formats = castable_formats;
+        additions
     }
 }
 

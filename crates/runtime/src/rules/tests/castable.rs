@@ -4,8 +4,13 @@ use super::*;
 use crate::rules::resource;
 
 fn check(desc: &D3D12_RESOURCE_DESC1, castable: &[DXGI_FORMAT]) -> Result<(), (HRESULT, String)> {
-    outcome(resource::check_with(desc, &resource::Additions::castable(castable), &caps("discrete"), &PLAIN))
-        .map(|_| ())
+    outcome(resource::check_with(
+        desc,
+        &resource::Additions::default().castable_to(castable),
+        &caps("discrete"),
+        &PLAIN,
+    ))
+    .map(|_| ())
 }
 
 #[test]
