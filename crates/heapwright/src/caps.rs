@@ -70,6 +70,8 @@ pub struct DeviceCaps {
     pub architecture: Architecture,
     /// `D3D12_RESOURCE_HEAP_TIER`. On tier 1, buffers and textures are in separate heaps.
     pub resource_heap_tier: u8,
+    /// `D3D12_TILED_RESOURCES_TIER`; 0 is none. Reserved resources are in the crate `heapwright-tiles`.
+    pub tiled_resources_tier: u8,
     /// `D3D12_TIGHT_ALIGNMENT_TIER`: 0 or 1.
     pub tight_alignment_tier: u8,
     /// How the device treats an explicit alignment combined with the tight alignment flag. Configured, not queried.
@@ -144,6 +146,7 @@ impl DeviceCaps {
                 (true, true) => Architecture::CacheCoherentUma,
             },
             resource_heap_tier: tier(options.ResourceHeapTier),
+            tiled_resources_tier: tier(options.TiledResourcesTier),
             tight_alignment_tier: tier(tight.SupportTier),
             alignment_beside_tight: AlignmentWithTight::Invalid,
             buffer_alignment: Alignment::ONE,

@@ -232,11 +232,15 @@ impl From<PlacementError> for Refusal {
 }
 
 impl Error {
-    pub(crate) fn invalid_argument(field: &'static str, rule: impl Into<String>) -> Self {
+    /// Creates an error, for crates that extend this one.
+    #[doc(hidden)]
+    pub fn invalid_argument(field: &'static str, rule: impl Into<String>) -> Self {
         Kind::InvalidArgument { field, rule: rule.into() }.into()
     }
 
-    pub(crate) fn unsupported(what: impl Into<String>) -> Self {
+    /// Creates an error, for crates that extend this one.
+    #[doc(hidden)]
+    pub fn unsupported(what: impl Into<String>) -> Self {
         Kind::Unsupported { what: what.into() }.into()
     }
 
@@ -274,7 +278,9 @@ impl Error {
         Kind::AfterLists { executed, error: self }.into()
     }
 
-    pub(crate) fn device(call: &'static str, hresult: HRESULT) -> Self {
+    /// Creates an error, for crates that extend this one.
+    #[doc(hidden)]
+    pub fn device(call: &'static str, hresult: HRESULT) -> Self {
         Kind::Device { call, hresult }.into()
     }
 
