@@ -9,14 +9,22 @@ mod alignment_floor;
 mod byte_offset_view;
 #[path = "../examples/device/mod.rs"]
 mod device;
+#[path = "../examples/diffusion_plan.rs"]
+mod diffusion_plan;
 #[path = "../examples/frame_graph.rs"]
 mod frame_graph;
 #[path = "../examples/frame_loop.rs"]
 mod frame_loop;
 #[path = "../examples/hello_allocator.rs"]
 mod hello_allocator;
+#[path = "../examples/kv_caches.rs"]
+mod kv_caches;
+#[path = "../examples/queue/mod.rs"]
+mod queue;
 #[path = "../examples/upload_ring.rs"]
 mod upload_ring;
+#[path = "../examples/virtual_texture.rs"]
+mod virtual_texture;
 
 use self::device::Argument;
 
@@ -52,6 +60,21 @@ fn frame_graph_passes_its_input_through_shared_memory() {
 #[test]
 fn frame_loop_draws_what_it_loaded_with_less_memory_than_that() {
     frame_loop::run(device_to_test().as_deref()).expect("it runs");
+}
+
+#[test]
+fn kv_caches_grow_without_a_copy() {
+    kv_caches::run(device_to_test().as_deref()).expect("it runs");
+}
+
+#[test]
+fn diffusion_plan_gets_back_what_each_tensor_had() {
+    diffusion_plan::run(device_to_test().as_deref()).expect("it runs");
+}
+
+#[test]
+fn virtual_texture_shows_what_it_loaded() {
+    virtual_texture::run(device_to_test().as_deref()).expect("it runs");
 }
 
 #[test]

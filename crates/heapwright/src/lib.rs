@@ -37,7 +37,7 @@
 //! | [`usage_patterns`] | which settings for which resources |
 //! | [`from_d3d12ma`], [`gpgmm`], [gpu-allocator](on_windows#coming-from-gpu-allocator) | the equivalent of each name of another library |
 //!
-//! Reserved resources are not implemented.
+//! Reserved resources are in the crate `heapwright-tiles`.
 //!
 //! # Features
 //!

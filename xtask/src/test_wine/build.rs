@@ -23,6 +23,7 @@ const PACKAGES: &[&str] = &[
     "heapwright-runtime",
     "heapwright-runtime-cdylib",
     "heapwright-simulation",
+    "heapwright-tiles",
     "heapwright-trace",
 ];
 
