@@ -20,6 +20,7 @@ const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
 const FORMATS: &str = "Learn, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
 const SAMPLES: &str = "Learn, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
 const OPTIONS22: &str = "DirectX-Specs, D3D12 Revised Create Views, D3D12_FEATURE_DATA_D3D12_OPTIONS22";
+const CORE: &str = "Learn, The Direct3D 12 Core 1.0 Feature Level";
 const LAYOUTS: &str = "DirectX-Specs, D3D12EnhancedBarriers.md, layouts of command list types";
 const ADDRESS_BITS: &str = "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS, MaxGPUVirtualAddressBitsPerResource";
 const SIZE: &str = "Learn, ID3D12Device::CheckFeatureSupport, FeatureSupportDataSize";
@@ -176,6 +177,57 @@ pub(super) const CHECKS: &[Check] = &[
         let has_views = data.CreateByteOffsetViewsSupported.as_bool();
         ensure!(has_interface || !has_views, "CreateByteOffsetViewsSupported is TRUE without ID3D12Device15");
         Ok(format!("CreateByteOffsetViewsSupported {has_views}"))
+    }),
+    check("features/compute-only-heaps-mean-the-features", CORE, &[], |ctx| {
+        let levels = [D3D_FEATURE_LEVEL_1_0_CORE, D3D_FEATURE_LEVEL_11_0];
+        if device::feature_level(ctx.device(), &levels).result() != Ok(D3D_FEATURE_LEVEL_1_0_CORE) {
+            return skipped("the device is not compute-only");
+        }
+        let of_heaps: D3D12_FEATURE_DATA_D3D12_OPTIONS19 = ctx.known()?;
+        let of_watches: D3D12_FEATURE_DATA_D3D12_OPTIONS20 = ctx.known()?;
+        let plain = buffer_heap(DEFAULT, 64 * KIB);
+        let custom = D3D12_HEAP_PROPERTIES {
+            Type: D3D12_HEAP_TYPE_CUSTOM,
+            CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+            MemoryPoolPreference: D3D12_MEMORY_POOL_L0,
+            ..plain.Properties
+        };
+        let watched = plain.Flags | D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH;
+        let cases = [
+            (
+                "CUSTOM",
+                D3D12_HEAP_DESC { Properties: custom, ..plain },
+                of_heaps.ComputeOnlyCustomHeapSupported,
+            ),
+            (
+                "ALLOW_WRITE_WATCH",
+                D3D12_HEAP_DESC { Flags: watched, ..plain },
+                of_watches.ComputeOnlyWriteWatchSupported,
+            ),
+        ];
+        for (what, desc, supported) in cases {
+            let made = ctx.create_heap(&desc).implemented()?.is_ok();
+            require_eq(format!("a heap with {what} is created"), made, supported.as_bool())?;
+        }
+        Ok("heaps are as the device says".to_owned())
+    }),
+    check("features/layout-of-reads-on-two-queues", LAYOUTS, &[Need::EnhancedBarriers], |ctx| {
+        let mut supported = [false; 3];
+        for (supported, list_type) in supported.iter_mut().zip([DIRECT, COMPUTE, COPY]) {
+            let data = D3D12_FEATURE_DATA_BARRIER_LAYOUT {
+                CommandListType: list_type,
+                Layout: D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE,
+                ..Default::default()
+            };
+            let Ok(data) = device::feature_of(ctx.device(), data).result() else {
+                return skipped("the device does not know D3D12_FEATURE_BARRIER_LAYOUT");
+            };
+            *supported = data.Supported.as_bool();
+        }
+        let [direct, compute, copy] = supported;
+        require_eq("the layout is supported in compute lists and in direct ones", compute, direct)?;
+        require_eq("the layout is supported in copy lists", copy, false)?;
+        Ok(format!("supported {direct}"))
     }),
     check("features/barrier-layouts-of-command-lists", LAYOUTS, &[Need::EnhancedBarriers], |ctx| {
         let cases = [

@@ -18,6 +18,7 @@ mod heap;
 mod heap_properties;
 mod layouts;
 mod mapping;
+mod queries;
 mod recording;
 mod recreate;
 mod residency;
@@ -33,7 +34,7 @@ mod views;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 36] = [
+const TABLES: [&[Check]; 37] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -63,6 +64,7 @@ const TABLES: [&[Check]; 36] = [
     formats::CHECKS,
     video::CHECKS,
     views::CHECKS,
+    queries::CHECKS,
     shaders::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,

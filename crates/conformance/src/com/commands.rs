@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use heapwright_d3d12::sdk_619::D3D12_QUERY_HEAP_FLAGS;
+use heapwright_d3d12::trim::ID3D12Device15;
 use heapwright_d3d12::*;
 use windows_core::{Interface, Param};
 
@@ -278,6 +280,12 @@ impl List {
         unsafe { self.0.CopyBufferRegion(to, to_offset, from, from_offset, len) };
     }
 
+    /// Records a timestamp.
+    pub(crate) fn end_timestamp(&self, heap: &ID3D12QueryHeap, index: u32) {
+        // SAFETY: the heap is live.
+        unsafe { self.0.EndQuery(heap, D3D12_QUERY_TYPE_TIMESTAMP, index) };
+    }
+
     pub(crate) fn copy_resource(&self, to: &ID3D12Resource, from: &ID3D12Resource) {
         // SAFETY: the resources are live.
         unsafe { self.0.CopyResource(to, from) };
@@ -334,6 +342,36 @@ pub(crate) fn create_query_heap(
     let mut heap = None;
     // SAFETY: desc is valid, and heap takes one interface.
     created("CreateQueryHeap", unsafe { device.CreateQueryHeap(desc, &mut heap) }, heap)
+}
+
+/// Calls `ID3D12Device15::CreateQueryHeap1`.
+pub(crate) fn create_query_heap1(
+    device: &ID3D12Device15,
+    desc: &D3D12_QUERY_HEAP_DESC,
+    flags: D3D12_QUERY_HEAP_FLAGS,
+) -> Answer<ID3D12QueryHeap> {
+    let mut heap = std::ptr::null_mut();
+    // SAFETY: desc is valid, and heap takes the interface that is asked for.
+    let hresult = unsafe { device.CreateQueryHeap1(desc, flags, &ID3D12QueryHeap::IID, &mut heap) };
+    // SAFETY: the call returned a reference to this interface, or null.
+    let heap = (!heap.is_null()).then(|| unsafe { ID3D12QueryHeap::from_raw(heap) });
+    created("CreateQueryHeap1", hresult.ok(), heap)
+}
+
+/// Calls `ID3D12Device15::ResolveQueryData` for `count` timestamps, at most four.
+pub(crate) fn resolve_timestamps(
+    device: &ID3D12Device15,
+    heap: &ID3D12QueryHeap,
+    start: u32,
+    count: u32,
+) -> Answer<[u64; 4]> {
+    assert!(count <= 4, "the results have room for four");
+    let mut results = [0_u64; 4];
+    let data = results.as_mut_ptr().cast();
+    // SAFETY: the heap is live, and there is room for the results.
+    let hresult =
+        unsafe { device.ResolveQueryData(heap.as_raw(), D3D12_QUERY_TYPE_TIMESTAMP, start, count, data) };
+    done("ResolveQueryData of the device", hresult).map(|()| results)
 }
 
 /// A shared handle, which is closed when it is dropped.

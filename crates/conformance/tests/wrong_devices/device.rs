@@ -47,7 +47,10 @@ pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
         });
         // The runtime has a method table of its own for it.
         if let Ok(newest) = newest {
-            replace(&newest, lies, |methods| replace_views(methods));
+            replace(&newest, lies, |methods| {
+                replace_views(methods);
+                replace_queries(methods);
+            });
         }
     }
 }
@@ -191,6 +194,22 @@ unsafe fn replace_views(methods: &Methods<Lies>) {
                 ask(call.this, resource, counter, changed.as_desc(), descriptor)
             },
         );
+    }
+}
+
+/// Replaces the creation of query heaps with flags.
+unsafe fn replace_queries(methods: &Methods<Lies>) {
+    // SAFETY: as above.
+    unsafe {
+        let device = methods.of::<ID3D12Device15>();
+        device.replace(method!(CreateQueryHeap1), |call, (desc, flags, iid, out)| {
+            let (Some(lie), Some(desc)) = (call.data.query_heap, desc.as_ref()) else {
+                return (call.original.CreateQueryHeap1)(call.this, desc, flags, iid, out);
+            };
+            let (mut desc, mut flags) = (*desc, flags);
+            lie(&mut desc, &mut flags);
+            (call.original.CreateQueryHeap1)(call.this, &desc, flags, iid, out)
+        });
     }
 }
 

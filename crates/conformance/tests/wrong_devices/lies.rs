@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright_conformance as _;
+use heapwright_d3d12::sdk_619::D3D12_QUERY_HEAP_FLAGS;
 use heapwright_d3d12::*;
 use heapwright_intercept::Intercepted;
 use windows_core::{GUID, HRESULT, Interface as _};
@@ -139,6 +140,8 @@ with_honest! {
         pub(crate) depth_view: Option<fn(&mut D3D12_DEPTH_STENCIL_VIEW_DESC)> = None,
         /// Changes the offset and size of views by byte offsets.
         pub(crate) byte_offset: Option<fn(&mut u64, &mut u64)> = None,
+        /// Changes the arguments of `CreateQueryHeap1`.
+        pub(crate) query_heap: Option<fn(&mut D3D12_QUERY_HEAP_DESC, &mut D3D12_QUERY_HEAP_FLAGS)> = None,
         /// A valid call that is refused.
         pub(crate) refuses: Option<Refused> = None,
         /// Makes clears ignore their rectangles.

@@ -10,9 +10,10 @@ use windows_core::{ComObject, implement};
 use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use crate::ddi::{DriverHeap, HeapArgs};
 use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
-use crate::rules::Refusal;
+use crate::rules::{Refusal, allocation_info, heap, under};
 use crate::timestamps::Timestamps;
 
 /// The COM object of a query heap. Only timestamps are measured; the results of all other queries are 0, because nothing is
@@ -25,7 +26,8 @@ pub(super) struct QueryHeap {
     /// Whether the CPU resolves the queries, and no command does.
     is_of_cpu: bool,
     timestamps: Arc<Timestamps>,
-    residency: Arc<PageableRecord>,
+    /// The record of a heap without memory.
+    residency: Option<Arc<PageableRecord>>,
 }
 
 /// Returns the size of a query result in bytes (references of `D3D12_QUERY_DATA_PIPELINE_STATISTICS` and
@@ -36,6 +38,25 @@ pub(super) fn result_size(query_type: D3D12_QUERY_TYPE) -> u64 {
         D3D12_QUERY_TYPE_OCCLUSION | D3D12_QUERY_TYPE_BINARY_OCCLUSION | D3D12_QUERY_TYPE_TIMESTAMP => 8,
         _ => 16,
     }
+}
+
+/// Creates the memory of a heap whose queries the CPU resolves: as that of a READBACK heap, with room for all results.
+fn cpu_memory(device: &Device, desc: &D3D12_QUERY_HEAP_DESC) -> Result<Arc<DriverHeap>, Refusal> {
+    let query_type = match desc.Type {
+        D3D12_QUERY_HEAP_TYPE_PIPELINE_STATISTICS => D3D12_QUERY_TYPE_PIPELINE_STATISTICS,
+        D3D12_QUERY_HEAP_TYPE_SO_STATISTICS => D3D12_QUERY_TYPE_SO_STATISTICS_STREAM0,
+        _ => D3D12_QUERY_TYPE_TIMESTAMP,
+    };
+    // At most 2^32 results of 88 bytes.
+    let size = ByteSize::new(u64::from(desc.Count) * result_size(query_type));
+    let driver = device.driver();
+    let memory = heap::custom_properties(D3D12_HEAP_TYPE_READBACK, driver.caps().architecture)
+        .ok_or_else(|| Refusal::invalid("READBACK heaps have no properties"))?;
+    let args = HeapArgs {
+        pageable: PageableKind::QueryHeap,
+        ..memory.heap(size, allocation_info::COMMITTED_MINIMUM, D3D12_HEAP_FLAG_NONE, None)
+    };
+    Ok(driver.create_heap(device.driver_device(), &args)?)
 }
 
 /// Checks the description of a query heap.
@@ -81,20 +102,25 @@ impl QueryHeap {
         device: ComObject<Device>,
         desc: &D3D12_QUERY_HEAP_DESC,
         flags: D3D12_QUERY_HEAP_FLAGS,
-    ) -> Self {
-        // The heap takes no video memory of the simulated GPU and is never paged. Only its residency count is kept.
-        let residency =
-            Arc::new(device.driver().residency().created(PageableKind::QueryHeap, ByteSize::ZERO, true));
-        let child = Child::new(device).counted(ObjectKind::QueryHeap).with_residency(&residency);
+    ) -> Result<Self, Refusal> {
         let is_of_cpu = flags & D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE != 0;
-        Self {
-            child,
+        let (child, residency) = if is_of_cpu {
+            let memory = cpu_memory(&device, desc)?;
+            (Child::with_memory(device, memory), None)
+        } else {
+            // The heap takes no video memory of the simulated GPU and is never paged. Only its residency count is kept.
+            let ledger = device.driver().residency();
+            let residency = Arc::new(ledger.created(PageableKind::QueryHeap, ByteSize::ZERO, true));
+            (Child::new(device).with_residency(&residency), Some(residency))
+        };
+        Ok(Self {
+            child: child.counted(ObjectKind::QueryHeap),
             heap_type: desc.Type,
             count: desc.Count,
             is_of_cpu,
             timestamps: Arc::default(),
             residency,
-        }
+        })
     }
 
     /// Checks who resolves the queries (DirectX-Specs, *D3D12 CPU Timeline Query Resolution*).
@@ -114,6 +140,17 @@ impl QueryHeap {
     /// Returns the timestamps of the heap's queries.
     pub(super) fn timestamps(&self) -> &Arc<Timestamps> {
         &self.timestamps
+    }
+
+    /// Checks a range of queries to resolve, by the CPU or by a command.
+    pub(super) fn check_resolved(
+        &self,
+        query_type: D3D12_QUERY_TYPE,
+        first: u32,
+        count: u32,
+    ) -> Result<(), Refusal> {
+        self.check_queries(query_type, first, count, false)
+            .map_err(under(D3D12_MESSAGE_ID_RESOLVE_QUERY_DATA_INVALID_PARAMETERS))
     }
 
     /// Checks a range of queries in the heap. Timestamp queries have no `BeginQuery`.
@@ -152,9 +189,9 @@ impl QueryHeap {
         Ok(())
     }
 
-    /// Returns the heap's record in the residency ledger, which has its count.
-    pub(super) fn residency(&self) -> &PageableRecord {
-        &self.residency
+    /// Returns the record in the residency ledger of a heap without memory, which has its count.
+    pub(super) fn residency(&self) -> Option<&PageableRecord> {
+        self.residency.as_deref()
     }
 }
 

@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 use windows_core::{HRESULT, Interface};
 
-use crate::gpu::{Queue, commit_with, descriptor_heap, feature};
+use crate::gpu::{Answer as _, Queue, broken_rule, commit_with, descriptor_heap, feature, memory_info};
 
 fn open(profile: &str, sdk: &str) -> Instance {
     let profile = HostProfile::find(profile).expect("a profile of that name");
@@ -201,4 +201,99 @@ fn query_heaps_are_resolved_by_the_cpu_or_by_commands() {
         unsafe { queue.list.ResolveQueryData(heap, statistics, 0, 4, &target, 0) };
         assert_eq!(unsafe { queue.list.Close() }.is_ok(), is_resolved);
     }
+}
+
+/// The heap is memory of the CPU: it is charged to the segment group of READBACK heaps and evicted like any other.
+#[test]
+fn a_query_heap_that_the_cpu_resolves_is_memory() {
+    const MIB: u64 = 1 << 20;
+    for (profile, group) in [
+        ("discrete", DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL),
+        ("uma", DXGI_MEMORY_SEGMENT_GROUP_LOCAL),
+        ("compute-only", DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL),
+    ] {
+        let gpu = open(profile, "619");
+        let device: ID3D12Device15 = gpu.device.cast().expect("the newest interface");
+        let create = |count, flags| {
+            let desc =
+                D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: count, NodeMask: 0 };
+            let mut heap = null_mut();
+            let iid = &ID3D12Pageable::IID;
+            let result = unsafe { device.CreateQueryHeap1(&desc, flags, iid, &raw mut heap) };
+            let heap = (!heap.is_null()).then(|| unsafe { ID3D12Pageable::from_raw(heap) });
+            (result, heap)
+        };
+        let usage = || memory_info(&gpu.adapter, group).CurrentUsage;
+        let before = usage();
+        let (_, heap) = create(1 << 17, D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE);
+        assert_eq!(usage() - before, MIB, "{profile}: 2^17 results of 8 bytes");
+        let objects = [heap];
+        unsafe { device.Evict(&objects) }.succeeds();
+        assert_eq!(usage(), before, "{profile}: evicted");
+        unsafe { device.MakeResident(&objects) }.succeeds();
+        assert_eq!(usage() - before, MIB, "{profile}: resident");
+        drop(objects);
+        assert_eq!(usage(), before, "{profile}: released");
+        let (_, _of_commands) = create(1 << 17, D3D12_QUERY_HEAP_FLAG_NONE);
+        assert_eq!(usage(), before, "{profile}: a heap that commands resolve is of the GPU's own");
+        let (result, heap) = create(u32::MAX, D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE);
+        assert!([S_OK, E_OUTOFMEMORY].contains(&result), "{profile}: 32 GiB, {result}");
+        assert_eq!(heap.is_some(), result == S_OK);
+    }
+}
+
+/// DirectX-Specs, *D3D12 CPU Timeline Query Resolution*, debug layer validation: as for the command.
+#[test]
+fn both_resolves_report_a_wrong_range() {
+    let device: ID3D12Device15 = open("discrete", "619").device.cast().expect("the newest interface");
+    let newest: ID3D12Device14 = device.cast().expect("an older interface");
+    let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_OCCLUSION, Count: 4, NodeMask: 0 };
+    let create = |flags| {
+        let mut heap = null_mut();
+        unsafe { device.CreateQueryHeap1(&desc, flags, &ID3D12QueryHeap::IID, &raw mut heap) }.succeeds();
+        unsafe { ID3D12QueryHeap::from_raw(heap) }
+    };
+    let of_cpu = create(D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE);
+    let of_commands = create(D3D12_QUERY_HEAP_FLAG_NONE);
+    let target = commit_with(&newest, D3D12_HEAP_TYPE_DEFAULT, 8192, D3D12_RESOURCE_FLAG_NONE);
+    let mut results = [0_u8; 64];
+    for (query_type, start, count) in [
+        (D3D12_QUERY_TYPE_OCCLUSION, 3, 2),
+        (D3D12_QUERY_TYPE_OCCLUSION, u32::MAX, 2),
+        (D3D12_QUERY_TYPE_TIMESTAMP, 0, 1),
+        (99, 0, 1),
+    ] {
+        let by_cpu = || unsafe {
+            device.ResolveQueryData(of_cpu.as_raw(), query_type, start, count, results.as_mut_ptr().cast())
+        };
+        let by_command = || unsafe {
+            let queue = Queue::direct(&newest);
+            queue.list.ResolveQueryData(&of_commands, query_type, start, count, &target, 0);
+            queue.list.Close()
+        };
+        let expected = D3D12_MESSAGE_ID_RESOLVE_QUERY_DATA_INVALID_PARAMETERS;
+        assert_eq!(broken_rule(&newest, by_cpu), expected, "{query_type}, {start}, {count}");
+        assert_eq!(broken_rule(&newest, by_command), expected, "{query_type}, {start}, {count}");
+    }
+}
+
+#[test]
+fn wrong_arguments_of_create_query_heap1_leave_nothing() {
+    let device: ID3D12Device15 = open("discrete", "619").device.cast().expect("the newest interface");
+    let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 4, NodeMask: 0 };
+    let (iid, foreign) = (&ID3D12QueryHeap::IID, &ID3D12Heap::IID);
+    let cpu = D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE;
+    for (what, desc, flags, iid, expected) in [
+        ("an unknown flag", &raw const desc, 2, &raw const *iid, E_INVALIDARG),
+        ("all flags", &raw const desc, -1, &raw const *iid, E_INVALIDARG),
+        ("no description", std::ptr::null(), cpu, &raw const *iid, E_INVALIDARG),
+        ("no interface", &raw const desc, cpu, std::ptr::null(), E_INVALIDARG),
+        ("another interface", &raw const desc, cpu, &raw const *foreign, E_NOINTERFACE),
+    ] {
+        let mut heap = std::ptr::dangling_mut::<c_void>();
+        let result = unsafe { device.CreateQueryHeap1(desc, flags, iid, &raw mut heap) };
+        assert_eq!((result, heap.is_null()), (expected, true), "{what}");
+    }
+    assert_eq!(unsafe { device.CreateQueryHeap1(&desc, cpu, iid, null_mut()) }, S_FALSE, "a check alone");
+    assert_eq!(unsafe { device.CreateQueryHeap1(&desc, 2, iid, null_mut()) }, E_INVALIDARG);
 }

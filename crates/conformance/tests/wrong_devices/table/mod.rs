@@ -11,6 +11,7 @@ mod kinds;
 mod layouts;
 mod mapping;
 mod objects;
+mod queries;
 mod recreate;
 mod swizzle;
 mod textures;
@@ -100,7 +101,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 19] = [
+const TABLES: [&[WrongDevice]; 20] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -120,6 +121,7 @@ const TABLES: [&[WrongDevice]; 19] = [
     recreate::WRONG,
     video::WRONG,
     views::WRONG,
+    queries::WRONG,
 ];
 
 /// Returns all wrong devices.

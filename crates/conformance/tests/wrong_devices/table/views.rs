@@ -11,6 +11,8 @@ wrong_devices! {
         field = (D3D12_FEATURE_D3D12_OPTIONS22, 1, 1) => "views/byte-offsets-mean-the-feature";
     "a render target layout is supported in copy lists": field = (D3D12_FEATURE_BARRIER_LAYOUT, 2, 1)
         => "features/barrier-layouts-of-command-lists";
+    "a layout of reads on two queues is supported in copy lists": field = (D3D12_FEATURE_BARRIER_LAYOUT, 2, 1)
+        => "features/layout-of-reads-on-two-queues";
     "no layout is supported in any list": field = (D3D12_FEATURE_BARRIER_LAYOUT, 2, 0)
         => "features/barrier-layouts-of-command-lists";
     "views by byte offsets begin at multiples of 16": byte_offset = |offset, _| *offset &= !15

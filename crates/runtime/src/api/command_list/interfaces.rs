@@ -411,7 +411,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record_outside_pass(name, Allowed::DirectAndCompute, |device, _| {
             let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
             heap.check_resolver(false)?;
-            heap.check_queries(query_type, startindex, numqueries, false)?;
+            heap.check_resolved(query_type, startindex, numqueries)?;
             let target = operand(device, pdestinationbuffer.as_ref(), "pDestinationBuffer")?;
             let size = u64::from(numqueries) * query_heap::result_size(query_type);
             let is_timestamp = query_type == D3D12_QUERY_TYPE_TIMESTAMP;

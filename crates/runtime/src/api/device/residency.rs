@@ -285,7 +285,10 @@ impl Device_Impl {
             } else if let Ok(heap) = object.cast_object_ref::<DescriptorHeap>() {
                 Ok((heap.child(), Pageable::Counted(heap.residency())))
             } else if let Ok(heap) = object.cast_object_ref::<QueryHeap>() {
-                Ok((heap.child(), Pageable::Counted(heap.residency())))
+                match heap.residency() {
+                    Some(record) => Ok((heap.child(), Pageable::Counted(record))),
+                    None => of_memory(heap.child()),
+                }
             } else {
                 Err(none())
             }?;

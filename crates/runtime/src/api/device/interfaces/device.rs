@@ -351,7 +351,7 @@ impl ID3D12Device_Impl for Device_Impl {
         // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { call::read(pdesc, "pDesc") };
         let check = || desc.and_then(query_heap::check_desc);
-        let make = |device, desc: &_| Ok(QueryHeap::new(device, desc, D3D12_QUERY_HEAP_FLAG_NONE));
+        let make = |device, desc: &_| QueryHeap::new(device, desc, D3D12_QUERY_HEAP_FLAG_NONE);
         // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe { self.create_child(name, riid, ppvheap, check, make) }
     }

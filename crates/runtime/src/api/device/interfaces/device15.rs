@@ -68,7 +68,7 @@ impl ID3D12Device15_Impl for Device_Impl {
             query_heap::check_flags(flags)?;
             desc.and_then(query_heap::check_desc)
         };
-        let make = |device, desc: &_| Ok(QueryHeap::new(device, desc, flags));
+        let make = |device, desc: &_| QueryHeap::new(device, desc, flags);
         // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         answer(unsafe { self.create_child(name, riid, heap, check, make) })
     }
@@ -86,7 +86,7 @@ impl ID3D12Device15_Impl for Device_Impl {
             let heap = unsafe { ID3D12QueryHeap::from_raw_borrowed(&heap) };
             let heap = own::<QueryHeap>(self, heap, "pQueryHeap")?;
             heap.check_resolver(true)?;
-            heap.check_queries(query_type, start, count, false)?;
+            heap.check_resolved(query_type, start, count)?;
             if data.is_null() && count > 0 {
                 return Err(Refusal::invalid("pResolvedQueryData is null"));
             }
