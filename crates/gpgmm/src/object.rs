@@ -5,7 +5,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use heapwright::d3d12::{E_NOINTERFACE, E_POINTER, S_FALSE, S_OK};
+use heapwright::d3d12::{E_INVALIDARG, E_NOINTERFACE, E_POINTER, S_FALSE, S_OK};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 use crate::call::{self, Failure};
@@ -477,6 +477,16 @@ unsafe extern "system" fn no_interface(_: This, _: *const GUID, _: *mut *mut c_v
 
 unsafe extern "system" fn no_count(_: This) -> u32 {
     0
+}
+
+/// A method of a released object that returns nothing, a number or a pointer.
+pub(crate) unsafe extern "system" fn nothing(_: This) -> usize {
+    0
+}
+
+/// A method of a released object that returns an HRESULT.
+pub(crate) unsafe extern "system" fn refused(_: This) -> HRESULT {
+    E_INVALIDARG
 }
 
 #[cfg(test)]

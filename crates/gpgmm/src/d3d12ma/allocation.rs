@@ -25,7 +25,7 @@ pub(crate) struct Allocation {
     state: *const State,
     pub(super) place: Place,
     pub(super) private_data: AtomicUsize,
-    contents: Mutex<Contents>,
+    pub(super) contents: Mutex<Contents>,
 }
 
 // SAFETY: the pointer is to a state, which is `Send` and `Sync`.
@@ -65,6 +65,7 @@ pub(super) enum OwnResource {
 }
 
 impl Contents {
+    #[inline(always)]
     pub(super) fn new(memory: Memory, resource: OwnResource, size: u64, group: SegmentGroup) -> Self {
         Self { memory, resource, name: None, pool: None, size, group }
     }
@@ -144,6 +145,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Allocation {
+    #[inline(always)]
     pub(super) fn new(state: *const State, place: Place, contents: Contents, private_data: usize) -> Self {
         Self { state, place, private_data: AtomicUsize::new(private_data), contents: Mutex::new(contents) }
     }
@@ -157,8 +159,10 @@ impl Allocation {
         self.state
     }
 
-    pub(super) fn into_contents(self) -> Contents {
-        self.contents.into_inner().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    pub(super) fn group_and_size(&mut self) -> (SegmentGroup, u64) {
+        let contents = self.contents.get_mut().unwrap_or_else(PoisonError::into_inner);
+        (contents.group, contents.size)
     }
 }
 

@@ -9,8 +9,8 @@ use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
 use heapwright::{
     Alignment, Architecture, ByteSize, ClearValue, EmptyHeapPolicy, Error, HeapOffset, HeapType,
-    InitialState, Prediction, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, ResourceDesc, ResourceKind, SegmentGroup,
+    InitialState, Prediction, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind, SegmentGroup,
 };
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
@@ -209,26 +209,34 @@ unsafe fn create_resource(
         let (desc, mut resource) = (required(desc, "pAllocDesc")?, resource.convert(state)?);
         let mut wanted = desc.convert(state)?;
         wanted.place(state, &mut resource.desc);
-        let contents = if wanted.has_explicit_heap && wanted.desc.extra_required_heap_flags != 0 {
-            in_own_heap(state, &wanted, &resource)?
+        let data = desc.private_data;
+        let object = if wanted.has_explicit_heap && wanted.desc.extra_required_heap_flags != 0 {
+            let contents = in_own_heap(state, &wanted, &resource)?;
+            state.enter(data, || contents)?
         } else {
-            let made = state.allocator.create(&wanted.desc, resource).map_err(failure)?;
-            let (size, group, is_committed) =
-                (made.size().get(), group_of(state, &wanted, made.heap_type()), made.heap().is_none());
-            let mut contents = Contents::new(Memory::Resource(made), OwnResource::OfMemory, size, group);
-            if let (Some(PoolObject(pool)), true) = (wanted.pool, is_committed) {
-                pool.count_committed(size, true);
-                contents.pool = Some(Arc::clone(pool));
+            // Without `?`, which would move the allocation, which is large, once more.
+            match state.allocator.create(&wanted.desc, resource) {
+                Ok(made) => state.enter(data, || of_resource(state, &wanted, made))?,
+                Err(error) => return Err(failure(error)),
             }
-            contents
         };
-        let object = state.enter(contents, desc.private_data)?;
         if !resource_out.is_null() {
             object.body().lock().resource().map_or(Ok(()), |resource| give(resource, iid, resource_out))?;
         }
         out.set(object.into_raw());
         Ok(S_OK)
     }
+}
+
+/// Returns the contents of an allocation that the library created with a resource.
+#[inline(always)]
+fn of_resource(state: &State, wanted: &Wanted<'_>, made: ResourceAllocation) -> Contents {
+    let (size, group) = (made.size().get(), group_of(state, wanted, made.heap_type()));
+    // The library does not count committed resources with their pool.
+    let pool = wanted.pool.filter(|_| made.heap().is_none()).map(|PoolObject(pool)| Arc::clone(pool));
+    pool.iter().for_each(|pool| pool.count_committed(size, true));
+    let resource = OwnResource::OfMemory;
+    Contents { memory: Memory::Resource(made), resource, name: None, pool, size, group }
 }
 
 /// Returns the segment group of an allocation.
@@ -316,8 +324,8 @@ methods!(METHODS, AllocatorObject, "Allocator":
         let (size, alignment) = (ByteSize::new(info.SizeInBytes), memory_alignment(info.Alignment)?);
         let made = state.allocator.allocate_memory(&wanted.desc, wanted.kind, size, alignment).map_err(failure)?;
         let (size, group) = (made.size().get(), group_of(state, &wanted, made.heap_type()));
-        let contents = Contents::new(Memory::Range(made), OwnResource::Set(None), size, group);
-        out.set(state.enter(contents, desc.private_data)?.into_raw());
+        let contents = || Contents::new(Memory::Range(made), OwnResource::Set(None), size, group);
+        out.set(state.enter(desc.private_data, contents)?.into_raw());
         Ok(S_OK)
     }
     method CreateAliasingResource(

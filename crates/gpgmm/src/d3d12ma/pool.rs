@@ -16,7 +16,7 @@ use super::state::State;
 use super::statistics::{DetailedStatistics, Snapshot, Statistics, count};
 use crate::call::Fallible;
 use crate::debug_name::{self, WideChar, address_of, encode};
-use crate::object::{Methods, Reference, This, methods};
+use crate::object::{Methods, Reference, methods, nothing, refused};
 
 /// What a pool and its allocations share.
 pub(super) struct PoolState {
@@ -76,15 +76,6 @@ static RELEASED: Methods<6> = {
     let none = nothing as *const ();
     Methods::of_released([none, none, none, none, none, refused as *const ()])
 };
-
-unsafe extern "system" fn nothing(_: This) -> usize {
-    0
-}
-
-/// BeginDefragmentation.
-unsafe extern "system" fn refused(_: This) -> HRESULT {
-    E_INVALIDARG
-}
 
 methods!(METHODS, PoolObject, "Pool":
     getter CopyDesc(this, out: *mut PoolDescription) -> () { out.write(this.0.desc.clone()) }

@@ -64,12 +64,12 @@ pub(super) struct Place(u32, u32);
 unsafe impl Send for Shard {}
 
 impl State {
-    /// Creates the object of an allocation.
+    /// Creates the object of an allocation, with its contents, which are made where they stay. `contents` does not panic.
     #[inline]
     pub(super) fn enter(
         self: &Arc<Self>,
-        contents: Contents,
         data: usize,
+        contents: impl FnOnce() -> Contents,
     ) -> Fallible<Reference<Allocation>> {
         thread_local! {
             static SHARD: Cell<u32> = const { Cell::new(SHARDS) };
@@ -89,15 +89,17 @@ impl State {
         if shard.state.is_none() {
             shard.state = Some(Arc::clone(self));
         }
-        let (live, slot) = (contents.group.index(), index as usize);
-        shard.live[live] = (shard.live[live].0 + 1, shard.live[live].1 + contents.size);
-        shard.slots[slot].is_live = true;
+        let slot = &mut shard.slots[index as usize];
         // SAFETY: the slot was vacant, and is memory for an object; the body is written at once.
-        unsafe {
-            let (reference, body) = Reference::at(shard.slots[slot].object);
-            body.write(Allocation::new(Arc::as_ptr(self), Place(number, index), contents, data));
-            Ok(reference)
-        }
+        let (reference, (live, size)) = unsafe {
+            let (reference, body) = Reference::at(slot.object);
+            body.write(Allocation::new(Arc::as_ptr(self), Place(number, index), contents(), data));
+            (reference, (*body).group_and_size())
+        };
+        slot.is_live = true;
+        let live = &mut shard.live[live.index()];
+        *live = (live.0 + 1, live.1 + size);
+        Ok(reference)
     }
 
     /// Destroys the object of an allocation.
@@ -114,13 +116,17 @@ impl State {
         shard.slots[index as usize].is_live = false;
         shard.vacant.push(index);
         // SAFETY: nobody uses the object any more; those who visit all take the lock. It is not dropped again.
-        let contents = unsafe { (&raw const (*object.as_ptr()).body).read() }.into_contents();
-        let live = contents.group.index();
-        shard.live[live] = (shard.live[live].0 - 1, shard.live[live].1 - contents.size);
+        let ((group, size), contents) = unsafe {
+            let body = &mut (*object.as_ptr()).body;
+            (body.group_and_size(), (&raw const body.contents).read())
+        };
+        let live = &mut shard.live[group.index()];
+        *live = (live.0 - 1, live.1 - size);
         let needless = shard.state_if_needless();
         // Without the lock: the device may be called, and the state may be gone.
         drop(shard);
-        drop((contents, needless));
+        drop(contents);
+        drop(needless);
     }
 
     /// Lets the allocations that are live keep the state, and nothing else.

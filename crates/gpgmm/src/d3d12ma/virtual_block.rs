@@ -99,6 +99,7 @@ pub(crate) unsafe fn create(desc: *const BlockDesc) -> Fallible<Reference<Virtua
 impl Algorithm {
     fn allocate(&mut self, desc: &AllocationDesc) -> Fallible<Suballocation> {
         check_bits("VIRTUAL_ALLOCATION_DESC::Flags", desc.flags, ALLOCATION_FLAGS)?;
+        use SuballocError::{LargerThanCapacity, OutOfSpace, TooManyRanges};
         let aligned = alignment("VIRTUAL_ALLOCATION_DESC::Alignment", desc.alignment)?;
         let (size, is_upper) = (ByteSize::new(desc.size), desc.flags & UPPER_ADDRESS != 0);
         let made = match self {
@@ -110,11 +111,8 @@ impl Algorithm {
             Self::Linear(linear) => linear.allocate(size, aligned),
         };
         made.map_err(|error| {
-            let is_full = error.is_out_of_space()
-                || matches!(
-                    error,
-                    SuballocError::LargerThanCapacity { .. } | SuballocError::TooManyRanges { .. }
-                );
+            let is_full =
+                matches!(error, OutOfSpace { .. } | LargerThanCapacity { .. } | TooManyRanges { .. });
             Failure::Refused(if is_full { E_OUTOFMEMORY } else { E_INVALIDARG }, error.to_string())
         })
     }
