@@ -25,7 +25,7 @@ pub(crate) struct Allocation {
     state: *const State,
     pub(super) place: Place,
     pub(super) private_data: AtomicUsize,
-    pub(super) contents: Mutex<Contents>,
+    contents: Mutex<Contents>,
 }
 
 // SAFETY: the pointer is to a state, which is `Send` and `Sync`.
@@ -34,9 +34,10 @@ unsafe impl Send for Allocation {}
 unsafe impl Sync for Allocation {}
 
 /// What an allocation has.
+// Fields are dropped in order: the resource before the memory that it is placed in.
 pub(super) struct Contents {
-    pub(super) memory: Memory,
     pub(super) resource: OwnResource,
+    pub(super) memory: Memory,
     pub(super) name: Option<Box<[WideChar]>>,
     /// The pool whose totals do not count it, because it is committed.
     pub(super) pool: Option<Arc<PoolState>>,
@@ -159,10 +160,16 @@ impl Allocation {
         self.state
     }
 
-    #[inline]
-    pub(super) fn group_and_size(&mut self) -> (SegmentGroup, u64) {
+    /// Takes the contents out.
+    ///
+    /// # Safety
+    ///
+    /// The allocation is not used again.
+    #[inline(always)]
+    pub(super) unsafe fn take_contents(&mut self) -> Contents {
         let contents = self.contents.get_mut().unwrap_or_else(PoisonError::into_inner);
-        (contents.group, contents.size)
+        // SAFETY: the caller's promise: they are not dropped again.
+        unsafe { std::ptr::from_mut(contents).read() }
     }
 }
 

@@ -9,8 +9,8 @@ use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
 use heapwright::{
     Alignment, Architecture, ByteSize, ClearValue, EmptyHeapPolicy, Error, HeapOffset, HeapType,
-    InitialState, Prediction, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind, SegmentGroup,
+    InitialState, Prediction, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, ResourceDesc, ResourceKind, SegmentGroup,
 };
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
@@ -120,54 +120,63 @@ fn failure(error: Error) -> Failure {
     if is_shortage { Failure::Refused(E_OUTOFMEMORY, error.to_string()) } else { error.into() }
 }
 
-/// A description of a resource as C++ passes it.
-#[derive(Clone, Copy)]
-enum Described {
-    First(*const D3D12_RESOURCE_DESC),
-    /// The second generation, with the number of the device's interface that it needs.
-    Second(*const D3D12_RESOURCE_DESC1, u32),
+/// Returns the description of a resource in a state.
+///
+/// # Safety
+///
+/// The clear value is null or valid.
+#[inline(always)]
+unsafe fn in_state<'a>(desc: &Desc, state: States, clear_value: *const Clear) -> ResourceDesc<'a> {
+    // SAFETY: the caller's promise.
+    let clear_value = unsafe { clear_value.as_ref().map(|value| ClearValue::from_d3d12(value)) };
+    ResourceDesc { clear_value, ..ResourceDesc::in_state(desc, state) }
 }
 
-/// The parameters of a resource.
-struct Parameters {
-    desc: Described,
-    state: InitialState,
-    clear_value: *const D3D12_CLEAR_VALUE,
-    castable: (u32, *const DXGI_FORMAT),
-}
-
-impl Parameters {
-    fn in_state(desc: Described, state: States, clear_value: *const Clear) -> Self {
-        Self { desc, state: InitialState::State(state), clear_value, castable: (0, std::ptr::null()) }
+/// Returns the description of a resource that needs a version of the device's interface.
+///
+/// # Safety
+///
+/// The pointers are null or valid.
+unsafe fn described<'a>(
+    state: &State,
+    version: u32,
+    desc: *const Desc1,
+    initial_state: InitialState,
+    clear_value: *const Clear,
+    (count, formats): (u32, *const DXGI_FORMAT),
+) -> Fallible<ResourceDesc<'a>> {
+    if state.allocator.caps().interface_version < version {
+        return Err(Failure::Refused(E_NOINTERFACE, format!("no ID3D12Device{version}")));
     }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let desc = required(desc, "pResourceDesc")?;
+        let castable_formats = call::array(formats, count, "pCastableFormats");
+        Ok(ResourceDesc {
+            sampler_feedback_mip_region: desc.SamplerFeedbackMipRegion,
+            initial_state,
+            castable_formats: castable_formats.map_err(|_| null("pCastableFormats"))?,
+            ..in_state(&downgrade(desc), D3D12_RESOURCE_STATE_COMMON, clear_value)
+        })
+    }
+}
 
+/// The parameters that receive an allocation and, if the program asks for it, its resource.
+struct Receivers {
+    allocation: Out,
+    iid: *const GUID,
+    resource: Out,
+}
+
+impl Receivers {
     /// # Safety
     ///
     /// The pointers are null or valid.
-    unsafe fn convert(&self, state: &State) -> Fallible<ResourceDesc<'_>> {
+    #[inline(always)]
+    unsafe fn new(allocation: Receive, iid: *const GUID, resource: Receive) -> Fallible<Self> {
         // SAFETY: the caller's promise.
-        unsafe {
-            let (desc, sampler_feedback_mip_region) = match self.desc {
-                First(desc) => (*required(desc, "pResourceDesc")?, D3D12_MIP_REGION::default()),
-                Second(_, version) if state.allocator.caps().interface_version < version => {
-                    return Err(Failure::Refused(E_NOINTERFACE, format!("no ID3D12Device{version}")));
-                }
-                Second(desc, _) => {
-                    let desc = required(desc, "pResourceDesc")?;
-                    (downgrade(desc), desc.SamplerFeedbackMipRegion)
-                }
-            };
-            let castable = call::array(self.castable.1, self.castable.0, "pCastableFormats");
-            Ok(ResourceDesc {
-                desc,
-                sampler_feedback_mip_region,
-                initial_state: self.state,
-                clear_value: self.clear_value.as_ref().map(|value| ClearValue::from_d3d12(value)),
-                castable_formats: castable.map_err(|_| null("pCastableFormats"))?,
-                protected_session: None,
-                ..ResourceDesc::default()
-            })
-        }
+        let (resource, allocation) = unsafe { (Out::new(resource), receiving(allocation, "ppAllocation")) };
+        Ok(Self { allocation: allocation?, iid, resource })
     }
 }
 
@@ -177,10 +186,12 @@ impl Parameters {
 ///
 /// The IID is null or valid.
 unsafe fn give(resource: &ID3D12Resource, iid: *const GUID, out: Out) -> Fallible<()> {
-    let mut object = std::ptr::null_mut();
-    if iid.is_null() {
-        return Err(null("riidResource"));
+    // SAFETY: the caller's promise.
+    if *unsafe { required(iid, "riidResource") }? == ID3D12Resource::IID {
+        out.set(resource.clone().into_raw());
+        return Ok(());
     }
+    let mut object = std::ptr::null_mut();
     // SAFETY: the resource is alive, and the caller's promise.
     let asked = unsafe { resource.query(iid, &mut object) };
     asked
@@ -195,48 +206,47 @@ unsafe fn give(resource: &ID3D12Resource, iid: *const GUID, out: Out) -> Fallibl
 /// # Safety
 ///
 /// The pointers are null or valid.
-#[inline]
+// Within its callers, and with structures that are built where they stay: to move them takes longer than all else here.
+#[inline(always)]
 unsafe fn create_resource(
     AllocatorObject(state): &AllocatorObject,
     desc: *const AllocationDesc,
-    resource: &Parameters,
-    out: *mut *mut c_void,
-    (iid, resource_out): (*const GUID, *mut *mut c_void),
+    mut resource: ResourceDesc<'_>,
+    to: Receivers,
 ) -> Fallible<HRESULT> {
     // SAFETY: the caller's promise.
-    unsafe {
-        let (resource_out, out) = (Out::new(resource_out), receiving(out, "ppAllocation")?);
-        let (desc, mut resource) = (required(desc, "pAllocDesc")?, resource.convert(state)?);
-        let mut wanted = desc.convert(state)?;
-        wanted.place(state, &mut resource.desc);
-        let data = desc.private_data;
-        let object = if wanted.has_explicit_heap && wanted.desc.extra_required_heap_flags != 0 {
-            let contents = in_own_heap(state, &wanted, &resource)?;
-            state.enter(data, || contents)?
-        } else {
-            // Without `?`, which would move the allocation, which is large, once more.
-            match state.allocator.create(&wanted.desc, resource) {
-                Ok(made) => state.enter(data, || of_resource(state, &wanted, made))?,
-                Err(error) => return Err(failure(error)),
+    let (desc, checked) = unsafe {
+        let desc = required(desc, "pAllocDesc")?;
+        (desc, desc.check(state)?)
+    };
+    let mut wanted = desc.wanted(state, checked);
+    wanted.place(state, &mut resource.desc);
+    let data = desc.private_data;
+    let object = if wanted.has_explicit_heap && wanted.desc.extra_required_heap_flags != 0 {
+        state.enter(data, in_own_heap(state, &wanted, &resource)?)?
+    } else {
+        // Without `?`, which would move the allocation once more.
+        match state.allocator.create(&wanted.desc, resource) {
+            Ok(made) => {
+                let (size, group) = (made.size().get(), group_of(state, &wanted, made.heap_type()));
+                // The library does not count committed resources with their pool.
+                let pool = wanted.pool.filter(|_| made.heap().is_none());
+                let pool = pool.map(|PoolObject(pool)| Arc::clone(pool));
+                let vacancy = state.vacancy()?;
+                pool.iter().for_each(|pool| pool.count_committed(size, true));
+                let (memory, resource) = (Memory::Resource(made), OwnResource::OfMemory);
+                vacancy.occupy(data, Contents { resource, memory, name: None, pool, size, group })
             }
-        };
-        if !resource_out.is_null() {
-            object.body().lock().resource().map_or(Ok(()), |resource| give(resource, iid, resource_out))?;
+            Err(error) => return Err(failure(error)),
         }
-        out.set(object.into_raw());
-        Ok(S_OK)
+    };
+    if !to.resource.is_null() {
+        let contents = object.body().lock();
+        // SAFETY: the caller's promise.
+        contents.resource().map_or(Ok(()), |resource| unsafe { give(resource, to.iid, to.resource) })?;
     }
-}
-
-/// Returns the contents of an allocation that the library created with a resource.
-#[inline(always)]
-fn of_resource(state: &State, wanted: &Wanted<'_>, made: ResourceAllocation) -> Contents {
-    let (size, group) = (made.size().get(), group_of(state, wanted, made.heap_type()));
-    // The library does not count committed resources with their pool.
-    let pool = wanted.pool.filter(|_| made.heap().is_none()).map(|PoolObject(pool)| Arc::clone(pool));
-    pool.iter().for_each(|pool| pool.count_committed(size, true));
-    let resource = OwnResource::OfMemory;
-    Contents { memory: Memory::Resource(made), resource, name: None, pool, size, group }
+    to.allocation.set(object.into_raw());
+    Ok(S_OK)
 }
 
 /// Returns the segment group of an allocation.
@@ -272,17 +282,17 @@ fn in_own_heap(state: &State, wanted: &Wanted<'_>, resource: &ResourceDesc<'_>) 
 unsafe fn create_aliasing(
     AllocatorObject(state): &AllocatorObject,
     (allocation, offset): (*mut c_void, u64),
-    resource: &Parameters,
-    (iid, out): (*const GUID, *mut *mut c_void),
+    resource: &ResourceDesc<'_>,
+    iid: *const GUID,
+    out: Out,
 ) -> Fallible<HRESULT> {
     // SAFETY: the caller's promise.
     unsafe {
-        let (out, resource) = (receiving(out, "ppvResource")?, resource.convert(state)?);
         let allocation = recognize::<Allocation>(allocation);
         let Some(allocation) = allocation.filter(|it| std::ptr::eq(it.state(), &raw const **state)) else {
             return Err(Failure::invalid_argument("pAllocation is null or of another allocator"));
         };
-        give(&allocation.lock().place(HeapOffset::new(offset), &resource)?, iid, out)?;
+        give(&allocation.lock().place(HeapOffset::new(offset), resource)?, iid, out)?;
         Ok(S_OK)
     }
 }
@@ -292,9 +302,9 @@ use D3D12_CLEAR_VALUE as Clear;
 use D3D12_RESOURCE_DESC as Desc;
 use D3D12_RESOURCE_DESC1 as Desc1;
 use D3D12_RESOURCE_STATES as States;
-use Described::{First, Second};
 /// A parameter that receives an object.
 type Receive = *mut *mut c_void;
+const NO_FORMATS: (u32, *const DXGI_FORMAT) = (0, std::ptr::null());
 
 methods!(METHODS, AllocatorObject, "Allocator":
     getter GetD3D12Options(this) -> usize { &raw const this.0.options as usize }
@@ -311,20 +321,21 @@ methods!(METHODS, AllocatorObject, "Allocator":
         this, desc: *const AllocationDesc, resource: *const Desc, state: States, clear: *const Clear, out: Receive,
         iid: *const GUID, resource_out: Receive
     ) -> HRESULT {
-        let parameters = Parameters::in_state(First(resource), state, clear);
-        create_resource(this, desc, &parameters, out, (iid, resource_out))
+        let to = Receivers::new(out, iid, resource_out)?;
+        let resource = in_state(required(resource, "pResourceDesc")?, state, clear);
+        create_resource(this, desc, resource, to)
     }
     method AllocateMemory(
         this, desc: *const AllocationDesc, info: *const D3D12_RESOURCE_ALLOCATION_INFO, out: Receive
     ) -> HRESULT {
         let (state, out) = (&this.0, receiving(out, "ppAllocation")?);
         let (desc, info) = (required(desc, "pAllocDesc")?, required(info, "pAllocInfo")?);
-        let mut wanted = desc.convert(state)?;
+        let mut wanted = desc.wanted(state, desc.check(state)?);
         wanted.place_memory();
         let (size, alignment) = (ByteSize::new(info.SizeInBytes), memory_alignment(info.Alignment)?);
         let made = state.allocator.allocate_memory(&wanted.desc, wanted.kind, size, alignment).map_err(failure)?;
         let (size, group) = (made.size().get(), group_of(state, &wanted, made.heap_type()));
-        let contents = || Contents::new(Memory::Range(made), OwnResource::Set(None), size, group);
+        let contents = Contents::new(Memory::Range(made), OwnResource::Set(None), size, group);
         out.set(state.enter(desc.private_data, contents)?.into_raw());
         Ok(S_OK)
     }
@@ -332,8 +343,9 @@ methods!(METHODS, AllocatorObject, "Allocator":
         this, allocation: *mut c_void, offset: u64, resource: *const Desc, state: States, clear: *const Clear,
         iid: *const GUID, out: Receive
     ) -> HRESULT {
-        let parameters = Parameters::in_state(First(resource), state, clear);
-        create_aliasing(this, (allocation, offset), &parameters, (iid, out))
+        let out = receiving(out, "ppvResource")?;
+        let resource = in_state(required(resource, "pResourceDesc")?, state, clear);
+        create_aliasing(this, (allocation, offset), &resource, iid, out)
     }
     method CreatePool(this, desc: *const PoolDescription, out: Receive) -> HRESULT {
         let (out, desc) = (receiving(out, "ppPool")?, required(desc, "pPoolDesc")?);
@@ -368,30 +380,32 @@ methods!(METHODS, AllocatorObject, "Allocator":
         this, desc: *const AllocationDesc, resource: *const Desc1, state: States, clear: *const Clear, out: Receive,
         iid: *const GUID, resource_out: Receive
     ) -> HRESULT {
-        let parameters = Parameters::in_state(Second(resource, 8), state, clear);
-        create_resource(this, desc, &parameters, out, (iid, resource_out))
+        let to = Receivers::new(out, iid, resource_out)?;
+        let resource = described(&this.0, 8, resource, InitialState::State(state), clear, NO_FORMATS)?;
+        create_resource(this, desc, resource, to)
     }
     method CreateAliasingResource1(
         this, allocation: *mut c_void, offset: u64, resource: *const Desc1, state: States, clear: *const Clear,
         iid: *const GUID, out: Receive
     ) -> HRESULT {
-        let parameters = Parameters::in_state(Second(resource, 8), state, clear);
-        create_aliasing(this, (allocation, offset), &parameters, (iid, out))
+        let out = receiving(out, "ppvResource")?;
+        let resource = described(&this.0, 8, resource, InitialState::State(state), clear, NO_FORMATS)?;
+        create_aliasing(this, (allocation, offset), &resource, iid, out)
     }
     method CreateResource3(
-        this, desc: *const AllocationDesc, resource: *const Desc1, layout: Layout, clear_value: *const Clear,
+        this, desc: *const AllocationDesc, resource: *const Desc1, layout: Layout, clear: *const Clear,
         formats: u32, list: *const DXGI_FORMAT, out: Receive, iid: *const GUID, resource_out: Receive
     ) -> HRESULT {
-        let (state, castable) = (InitialState::Layout(layout), (formats, list));
-        let parameters = Parameters { desc: Second(resource, 10), state, clear_value, castable };
-        create_resource(this, desc, &parameters, out, (iid, resource_out))
+        let to = Receivers::new(out, iid, resource_out)?;
+        let resource = described(&this.0, 10, resource, InitialState::Layout(layout), clear, (formats, list))?;
+        create_resource(this, desc, resource, to)
     }
     method CreateAliasingResource2(
-        this, allocation: *mut c_void, offset: u64, resource: *const Desc1, layout: Layout, clear_value: *const Clear,
+        this, allocation: *mut c_void, offset: u64, resource: *const Desc1, layout: Layout, clear: *const Clear,
         formats: u32, list: *const DXGI_FORMAT, iid: *const GUID, out: Receive
     ) -> HRESULT {
-        let (state, castable) = (InitialState::Layout(layout), (formats, list));
-        let parameters = Parameters { desc: Second(resource, 10), state, clear_value, castable };
-        create_aliasing(this, (allocation, offset), &parameters, (iid, out))
+        let out = receiving(out, "ppvResource")?;
+        let resource = described(&this.0, 10, resource, InitialState::Layout(layout), clear, (formats, list))?;
+        create_aliasing(this, (allocation, offset), &resource, iid, out)
     }
 );

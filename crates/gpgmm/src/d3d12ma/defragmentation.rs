@@ -134,7 +134,7 @@ impl Context {
                 let planned = Arc::new(Mutex::new(Some(planned)));
                 let memory = Memory::Target(Arc::clone(&planned));
                 let target =
-                    self.state.enter(0, || Contents::new(memory, OwnResource::Set(None), size, group))?;
+                    self.state.enter(0, Contents::new(memory, OwnResource::Set(None), size, group))?;
                 let (operation, of_source) = (COPY, address as *mut c_void);
                 run.entries.push(MoveEntry { operation, source: of_source, target: target.as_raw() });
                 run.moves.push(Planned { planned, source, id, target });

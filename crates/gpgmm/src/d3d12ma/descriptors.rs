@@ -145,6 +145,7 @@ pub(super) fn check_bits(field: &str, flags: u32, known: u32) -> Fallible<()> {
 }
 
 /// Returns the strategy of an allocation's flags.
+#[inline]
 pub(super) fn strategy_of(flags: u32) -> FreeRangeChoice {
     match () {
         () if flags & allocation_flag::MIN_OFFSET != 0 => FreeRangeChoice::MinOffset,
@@ -154,6 +155,7 @@ pub(super) fn strategy_of(flags: u32) -> FreeRangeChoice {
 }
 
 /// Returns the kind of resources that heap flags allow.
+#[inline]
 pub(super) fn kind_of(flags: D3D12_HEAP_FLAGS) -> ResourceKind {
     match flags & KINDS {
         D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS => ResourceKind::Buffers,
@@ -185,55 +187,84 @@ pub(super) struct Wanted<'a> {
     is_committed: bool,
 }
 
+/// What [`AllocationDesc::check`] finds out.
+pub(super) struct Checked<'a> {
+    pool: Option<&'a PoolObject>,
+    /// `None` with a pool.
+    heap_type: Option<HeapType>,
+    is_committed: bool,
+}
+
 impl AllocationDesc {
+    /// Checks the fields.
+    ///
     /// # Safety
     ///
     /// The pool is null or points to a live object.
-    #[inline]
-    pub(super) unsafe fn convert(&self, state: &State) -> Fallible<Wanted<'_>> {
+    #[inline(always)]
+    pub(super) unsafe fn check(&self, state: &State) -> Fallible<Checked<'_>> {
         use allocation_flag::*;
         check_bits("ALLOCATION_DESC::Flags", self.flags, ALL)?;
-        let has = |flag| self.flags & flag != 0;
         // SAFETY: the caller's promise.
         let pool = unsafe { optional::<PoolObject>(self.pool, "ALLOCATION_DESC::CustomPool") }?;
-        let mut flags = ResourceAllocationFlags::empty();
-        // Without an adapter that tells budgets, there is none to be within.
-        flags.set(ResourceAllocationFlags::WITHIN_BUDGET, has(WITHIN_BUDGET) && state.adapter.is_some());
-        flags.set(ResourceAllocationFlags::UPPER_ADDRESS, has(UPPER_ADDRESS));
-        flags.set(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP, has(NEVER_ALLOCATE));
-        flags.set(ResourceAllocationFlags::NEVER_FALLBACK, has(CAN_ALIAS));
         let is_fixed = pool.is_some_and(|PoolObject(pool)| pool.has_block_size());
-        if has(COMMITTED) && is_fixed {
+        if self.has(COMMITTED) && is_fixed {
             return refuse("ALLOCATION_DESC::Flags", "COMMITTED requires a pool without a BlockSize");
         }
         let always = state.has(allocator_flag::ALWAYS_COMMITTED)
             || pool.is_some_and(|PoolObject(pool)| pool.has(pool_flag::ALWAYS_COMMITTED));
-        let is_committed = has(COMMITTED) || (always && !is_fixed);
-        if is_committed && has(NEVER_ALLOCATE) {
+        let is_committed = self.has(COMMITTED) || (always && !is_fixed);
+        if is_committed && self.has(NEVER_ALLOCATE) {
             return refuse("ALLOCATION_DESC::Flags", "NEVER_ALLOCATE excludes COMMITTED");
         }
-        let (heap_type, extra_required_heap_flags, kind) = match pool {
-            Some(PoolObject(pool)) => (None, D3D12_HEAP_FLAG_NONE, pool.kind),
-            None => {
-                let heap_type = default_type(state, self.heap_type)?;
-                (Some(heap_type.into()), self.extra_heap_flags & !KINDS, kind_of(self.extra_heap_flags))
-            }
+        let heap_type = match self.heap_type {
+            _ if pool.is_some() => None,
+            D3D12_HEAP_TYPE_DEFAULT => Some(HeapType::Default),
+            D3D12_HEAP_TYPE_UPLOAD => Some(HeapType::Upload),
+            D3D12_HEAP_TYPE_READBACK => Some(HeapType::Readback),
+            other => Some(default_type(state, other)?),
+        };
+        Ok(Checked { pool, heap_type, is_committed })
+    }
+
+    #[inline(always)]
+    fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Converts the description, which has been checked.
+    #[inline(always)]
+    pub(super) fn wanted<'a>(
+        &self,
+        state: &State,
+        Checked { pool, heap_type, is_committed }: Checked<'a>,
+    ) -> Wanted<'a> {
+        use allocation_flag::*;
+        let mut flags = ResourceAllocationFlags::empty();
+        // Without an adapter that tells budgets, there is none to be within.
+        flags.set(ResourceAllocationFlags::WITHIN_BUDGET, self.has(WITHIN_BUDGET) && state.adapter.is_some());
+        flags.set(ResourceAllocationFlags::UPPER_ADDRESS, self.has(UPPER_ADDRESS));
+        flags.set(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP, self.has(NEVER_ALLOCATE));
+        flags.set(ResourceAllocationFlags::NEVER_FALLBACK, self.has(CAN_ALIAS));
+        let (extra_required_heap_flags, kind) = match pool {
+            Some(PoolObject(pool)) => (D3D12_HEAP_FLAG_NONE, pool.kind),
+            None => (self.extra_heap_flags & !KINDS, kind_of(self.extra_heap_flags)),
         };
         let desc = ResourceAllocationDesc {
             flags,
-            heap_type,
+            heap_type: heap_type.map(Into::into),
             extra_required_heap_flags,
             pool: pool.map(|PoolObject(pool)| &pool.pool),
             strategy: strategy_of(self.flags),
             ..Default::default()
         };
-        Ok(Wanted { desc, pool, kind, has_explicit_heap: has(CAN_ALIAS), is_committed })
+        Wanted { desc, pool, kind, has_explicit_heap: self.has(CAN_ALIAS), is_committed }
     }
 }
 
 impl Wanted<'_> {
     /// Sets how a resource is placed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&mut self, state: &State, resource: &mut D3D12_RESOURCE_DESC) {
         let is_buffer = resource.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
         let of_pool = |PoolObject(pool): &PoolObject| (pool.desc.flags, pool.has_block_size());

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright::d3d12::*;
 use heapwright::{Architecture, ByteSize, ResourceAllocator, SegmentGroup, VideoMemoryInfo};
@@ -64,13 +64,18 @@ pub(super) struct Place(u32, u32);
 unsafe impl Send for Shard {}
 
 impl State {
-    /// Creates the object of an allocation, with its contents, which are made where they stay. `contents` does not panic.
-    #[inline]
+    /// Creates the object of an allocation.
     pub(super) fn enter(
         self: &Arc<Self>,
         data: usize,
-        contents: impl FnOnce() -> Contents,
+        contents: Contents,
     ) -> Fallible<Reference<Allocation>> {
+        Ok(self.vacancy()?.occupy(data, contents))
+    }
+
+    /// Returns memory for an allocation.
+    #[inline(always)]
+    pub(super) fn vacancy(self: &Arc<Self>) -> Fallible<Vacancy<'_>> {
         thread_local! {
             static SHARD: Cell<u32> = const { Cell::new(SHARDS) };
         }
@@ -79,27 +84,15 @@ impl State {
             if shard.get() == SHARDS {
                 shard.set(NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
             }
-            shard.get()
+            shard.get() % SHARDS
         });
         let mut shard = lock(&self.shards[number as usize]);
-        let index = match shard.vacant.pop() {
-            Some(index) => index,
+        let index = match shard.vacant.last() {
+            Some(&index) => index,
             None => shard.grow(self.host)?,
         };
-        if shard.state.is_none() {
-            shard.state = Some(Arc::clone(self));
-        }
-        let slot = &mut shard.slots[index as usize];
-        // SAFETY: the slot was vacant, and is memory for an object; the body is written at once.
-        let (reference, (live, size)) = unsafe {
-            let (reference, body) = Reference::at(slot.object);
-            body.write(Allocation::new(Arc::as_ptr(self), Place(number, index), contents(), data));
-            (reference, (*body).group_and_size())
-        };
-        slot.is_live = true;
-        let live = &mut shard.live[live.index()];
-        *live = (live.0 + 1, live.1 + size);
-        Ok(reference)
+        let object = shard.slots[index as usize].object;
+        Ok(Vacancy { state: self, shard, place: Place(number, index), object })
     }
 
     /// Destroys the object of an allocation.
@@ -115,13 +108,10 @@ impl State {
         let mut shard = lock(&state.shards[number as usize]);
         shard.slots[index as usize].is_live = false;
         shard.vacant.push(index);
-        // SAFETY: nobody uses the object any more; those who visit all take the lock. It is not dropped again.
-        let ((group, size), contents) = unsafe {
-            let body = &mut (*object.as_ptr()).body;
-            (body.group_and_size(), (&raw const body.contents).read())
-        };
-        let live = &mut shard.live[group.index()];
-        *live = (live.0 - 1, live.1 - size);
+        // SAFETY: nobody uses the object any more; those who visit all take the lock. The contents are not read again.
+        let contents = unsafe { (*object.as_ptr()).body.take_contents() };
+        let live = &mut shard.live[contents.group.index()];
+        *live = (live.0 - 1, live.1 - contents.size);
         let needless = shard.state_if_needless();
         // Without the lock: the device may be called, and the state may be gone.
         drop(shard);
@@ -215,6 +205,35 @@ impl State {
     }
 }
 
+/// Memory for an allocation, in a shard that is locked. Dropped, it stays vacant.
+pub(super) struct Vacancy<'a> {
+    state: &'a Arc<State>,
+    shard: MutexGuard<'a, Shard>,
+    place: Place,
+    object: NonNull<Object<Allocation>>,
+}
+
+impl Vacancy<'_> {
+    /// Creates the object of an allocation.
+    #[inline(always)]
+    pub(super) fn occupy(mut self, data: usize, contents: Contents) -> Reference<Allocation> {
+        let Place(_, index) = self.place;
+        self.shard.vacant.pop();
+        self.shard.slots[index as usize].is_live = true;
+        let live = &mut self.shard.live[contents.group.index()];
+        *live = (live.0 + 1, live.1 + contents.size);
+        if self.shard.state.is_none() {
+            self.shard.state = Some(Arc::clone(self.state));
+        }
+        // SAFETY: the slot was vacant, and is memory for an object; the body is written at once.
+        unsafe {
+            let (reference, body) = Reference::at(self.object);
+            body.write(Allocation::new(Arc::as_ptr(self.state), self.place, contents, data));
+            reference
+        }
+    }
+}
+
 impl Drop for State {
     fn drop(&mut self) {
         for shard in &mut self.shards {
@@ -227,7 +246,7 @@ impl Drop for State {
 }
 
 impl Shard {
-    /// Adds memory for allocations, and takes the slot of one.
+    /// Adds memory for allocations, and returns the slot of the next one.
     #[cold]
     fn grow(&mut self, host: HostMemory) -> Fallible<u32> {
         let chunk = host.allocate(Layout::new::<[Object<Allocation>; CHUNK as usize]>())?;
@@ -237,7 +256,7 @@ impl Shard {
             let object = unsafe { chunk.cast::<Object<Allocation>>().add(slot as usize) };
             self.slots.push(Slot { object, is_live: false });
         }
-        self.vacant.extend((first + 1..first + CHUNK).rev());
+        self.vacant.extend((first..first + CHUNK).rev());
         self.chunks.push(chunk);
         Ok(first)
     }
