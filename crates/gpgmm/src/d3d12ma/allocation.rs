@@ -16,7 +16,7 @@ use super::pool::PoolState;
 use super::state::{Place, State};
 use crate::call::{Failure, Fallible};
 use crate::debug_name::{self, WideChar, address_of};
-use crate::object::{Body, Object, methods};
+use crate::object::{Body, Methods, Object, methods, nothing};
 use crate::residency_heap::Heap;
 
 /// The body of an Allocation.
@@ -200,6 +200,9 @@ impl Body for Allocation {
         unsafe { State::leave(object) };
     }
 }
+
+/// The methods of an allocation that was released, until another one has its memory.
+pub(super) static RELEASED: Methods<10> = Methods::of_released([nothing as *const (); 10]);
 
 methods!(METHODS, Allocation, "Allocation":
     getter GetOffset(this) -> u64 { this.lock().heap().map_or(0, |(_, offset)| offset) }

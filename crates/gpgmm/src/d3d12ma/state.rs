@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use heapwright::d3d12::*;
 use heapwright::{Architecture, ByteSize, ResourceAllocator, SegmentGroup, VideoMemoryInfo};
 
-use super::allocation::{Allocation, Contents, lock};
+use super::allocation::{Allocation, Contents, RELEASED, lock};
 use super::host_memory::HostMemory;
 use super::pool::PoolState;
 use super::statistics::{Statistics, count};
@@ -109,7 +109,10 @@ impl State {
         shard.slots[index as usize].is_live = false;
         shard.vacant.push(index);
         // SAFETY: nobody uses the object any more; those who visit all take the lock. The contents are not read again.
-        let contents = unsafe { (*object.as_ptr()).body.take_contents() };
+        let contents = unsafe {
+            object.cast().write(RELEASED.as_table());
+            (*object.as_ptr()).body.take_contents()
+        };
         let live = &mut shard.live[contents.group.index()];
         *live = (live.0 - 1, live.1 - contents.size);
         let needless = shard.state_if_needless();

@@ -133,6 +133,22 @@ void test_ma_misuse(const environment &env) {
     other->BeginDefragmentation(&run, nullptr);
     EXPECT(!context);
 
+    /* An allocation that was released, until another one has its memory. */
+    held<D3D12MA::Allocation> last;
+    REQUIRE(buffer(allocator, in(D3D12_HEAP_TYPE_DEFAULT, D3D12MA::ALLOCATION_FLAG_CAN_ALIAS), KIB, &last.self) == S_OK);
+    last->SetName(L"last");
+    D3D12MA::Allocation *const gone = last.self;
+    const UINT live_now = totals(allocator).Total.Stats.AllocationCount;
+    EXPECT(last.release() == 0 && gone->Release() == 0 && gone->AddRef() == 0 && gone->Release() == 0);
+    gone->SetName(L"late");
+    gone->SetName(nullptr);
+    gone->SetResource(nullptr);
+    gone->SetPrivateData(&desc);
+    EXPECT(!gone->GetName() && !gone->GetResource() && !gone->GetHeap() && !gone->GetPrivateData() && gone->GetSize() == 0);
+    EXPECT(gone->QueryInterface(iunknown_id, no_resource.out()) == E_NOINTERFACE && !no_resource);
+    EXPECT(allocator->CreateAliasingResource(gone, 0, &resource, common, nullptr, no_resource.id(), no_resource.out()) == E_INVALIDARG);
+    EXPECT(totals(allocator).Total.Stats.AllocationCount == live_now - 1);
+
     /* A pool that is released before what is in it. */
     D3D12MA::DefragmentationContext *late_context = nullptr;
     held<D3D12MA::Allocation> late;
