@@ -184,7 +184,11 @@ methods!(METHODS, Context, "DefragmentationContext":
     method BeginPass(this, out: *mut PassInfo) -> HRESULT {
         let (out, mut run) = (out.as_mut().ok_or_else(|| null("pPassInfo"))?, lock(&this.run));
         *out = PassInfo { count: 0, moves: std::ptr::null_mut() };
-        this.plan(&mut run)?;
+        if let Err(failure) = this.plan(&mut run) {
+            // The program does not learn of the moves that were planned.
+            (run.moves, run.entries) = Default::default();
+            return Err(failure);
+        }
         if run.entries.is_empty() {
             return Ok(S_OK);
         }

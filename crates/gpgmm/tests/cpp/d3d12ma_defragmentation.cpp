@@ -344,7 +344,39 @@ static void managed(const environment &env) {
     scene.check();
 }
 
+/* A pass for which the program's callbacks have no memory plans nothing, so that EndPass does not complete a part of it. */
+static void no_host_memory(const environment &env) {
+    std::atomic<int> left{1 << 20};
+    D3D12MA::ALLOCATION_CALLBACKS callbacks = {};
+    callbacks.pAllocate = [](size_t size, size_t, void *left) -> void * {
+        return --*static_cast<std::atomic<int> *>(left) < 0 ? nullptr : std::malloc(size);
+    };
+    callbacks.pFree = [](void *memory, void *) { std::free(memory); };
+    callbacks.pPrivateData = &left;
+    held<D3D12MA::Allocator> allocator;
+    REQUIRE(create(env, allocator, RECOMMENDED, 0, &callbacks));
+    held<D3D12MA::Pool> pool;
+    const D3D12MA::CPOOL_DESC desc(D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, D3D12MA::POOL_FLAG_NONE, 512 * KIB);
+    REQUIRE(allocator->CreatePool(&desc, &pool.self) == S_OK);
+    allocations made, others;
+    for (unsigned i = 0; i < 60; i++) REQUIRE(add_buffer(made, allocator, D3D12MA::CALLOCATION_DESC(pool.self), 64 * KIB));
+    for (unsigned i = 0; i < 30; i++) made.erase(made.begin() + i);
+    held<D3D12MA::DefragmentationContext> context;
+    const D3D12MA::DEFRAGMENTATION_DESC run = {D3D12MA::DEFRAGMENTATION_FLAG_ALGORITHM_FULL, 0, 0};
+    REQUIRE(pool->BeginDefragmentation(&run, &context.self) == S_OK);
+    left = 0;
+    while (add_buffer(others, allocator, in(D3D12_HEAP_TYPE_READBACK), 64 * KIB)) {}
+    REQUIRE(others.size() > 2);
+    /* There is memory for the objects of two moves. */
+    others.resize(others.size() - 2);
+    D3D12MA::DEFRAGMENTATION_PASS_MOVE_INFO pass = {};
+    EXPECT(context->BeginPass(&pass) == E_OUTOFMEMORY && pass.MoveCount == 0 && !pass.pMoves);
+    EXPECT(context->EndPass(&pass) == S_OK && statistics(pool).AllocationCount == made.size());
+    for (auto &one : made) EXPECT((*one)->GetResource());
+}
+
 void test_ma_defragmentation(const environment &env) {
+    no_host_memory(env);
     managed(env);
     textures_and_buffers(env);
     simple(env);
