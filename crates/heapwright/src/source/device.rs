@@ -296,7 +296,7 @@ pub(crate) fn create_placed(
         #[cfg(feature = "preview")]
         Some(Creation::WithLayoutGuid(device, desc, layout)) => {
             let (count, list) = castable(resource);
-            let clear = clear.unwrap_or_default();
+            let clear = clear.unwrap_or(std::ptr::null());
             let (iid, mut made) = (&ID3D12Resource::IID, std::ptr::null_mut());
             // SAFETY: as above.
             let created = unsafe {
@@ -377,7 +377,7 @@ pub(crate) fn create_committed(
         (Creation::WithLayoutGuid(device, desc, layout), session) => {
             let (count, list) = castable(resource);
             let (clear, session) =
-                (clear.unwrap_or_default(), session.map_or(std::ptr::null_mut(), Interface::as_raw));
+                (clear.unwrap_or(std::ptr::null()), session.map_or(std::ptr::null_mut(), Interface::as_raw));
             let (iid, mut created) = (&ID3D12Resource::IID, std::ptr::null_mut());
             // SAFETY: as above.
             let result = unsafe {
