@@ -384,6 +384,53 @@ void test_ma_resources(const environment &env) {
     transfer(env);
 }
 
+/* Without memory from the N-th call on, everything answers, and nothing is lost. */
+static void callbacks_that_refuse(const environment &env) {
+    struct counts {
+        int left, live = 0;
+    };
+    D3D12MA::ALLOCATION_CALLBACKS callbacks = {};
+    callbacks.pAllocate = [](size_t size, size_t, void *data) -> void * {
+        auto &counted = *static_cast<counts *>(data);
+        if (--counted.left < 0) return nullptr;
+        counted.live++;
+        return std::malloc(size);
+    };
+    callbacks.pFree = [](void *memory, void *data) {
+        if (memory) static_cast<counts *>(data)->live--;
+        std::free(memory);
+    };
+    for (int most = 0; most < 10; most++) {
+        counts counted = {most};
+        callbacks.pPrivateData = &counted;
+        D3D12MA::ALLOCATOR_DESC desc = {};
+        desc.pDevice = env.device;
+        desc.pAdapter = env.dxgi();
+        desc.pAllocationCallbacks = &callbacks;
+        held<D3D12MA::Allocator> allocator;
+        const HRESULT result = D3D12MA::CreateAllocator(&desc, &allocator.self);
+        if (most == 0) EXPECT(result == E_OUTOFMEMORY && !allocator);
+        if (!allocator) continue;
+        held<D3D12MA::Pool> pool;
+        const D3D12MA::CPOOL_DESC pool_desc(D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS);
+        EXPECT(allocator->CreatePool(&pool_desc, &pool.self) == (most == 1 ? E_OUTOFMEMORY : S_OK));
+        allocations made;
+        for (unsigned i = 0; i < 50; i++) {
+            add_buffer(made, allocator, in(D3D12_HEAP_TYPE_DEFAULT, D3D12MA::ALLOCATION_FLAG_COMMITTED), 64 * KIB);
+            if (pool) add_buffer(made, allocator, D3D12MA::CALLOCATION_DESC(pool.self), 64 * KIB);
+        }
+        EXPECT((made.size() == 100) == (most >= 6) && totals(allocator).Total.Stats.AllocationCount == made.size());
+        WCHAR *text = nullptr;
+        allocator->BuildStatsString(&text, TRUE);
+        EXPECT(!text == (counted.left < 0));
+        allocator->FreeStatsString(text);
+        made.clear();
+        pool.release();
+        allocator.release();
+        EXPECT(counted.live == 0);
+    }
+}
+
 /* Memory of the objects is the program's. */
 void test_ma_callbacks(const environment &env) {
     struct counts {
@@ -438,6 +485,7 @@ void test_ma_callbacks(const environment &env) {
     REQUIRE(D3D12MA::CreateVirtualBlock(&block_desc, &block.self) == S_OK && counted.live == 1);
     block.release();
     EXPECT(counted.live == 0 && counted.total > 4);
+    callbacks_that_refuse(env);
 }
 
 /* Many threads, two allocators. */
