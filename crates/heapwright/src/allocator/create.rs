@@ -178,15 +178,16 @@ impl Inner {
                 }
                 _ => self.place(request, placements, decision),
             };
-            let mut tried = || self.retried(|| first.take().map_or_else(attempt, Err));
-            // What a fallback or a mere preference releases could have served the other placements.
+            let mut tried = || first.take().map_or_else(attempt, Err);
+            // What a fallback or a mere preference releases could have served the other placements, and so could the heaps that leave
+            // when deferred allocations are freed for it.
             let is_optional = decision.placement == Placement::Committed
                 && (decision.is_fallback()
                     || request.allocation.flags.contains(ResourceAllocationFlags::PREFER_COMMITTED));
             if is_optional {
                 return tried();
             }
-            self.heaps.with_device_room(placements.heaps.desc.account(), tried)
+            self.heaps.with_device_room(placements.heaps.desc.account(), || self.retried(&mut tried))
         })
     }
 

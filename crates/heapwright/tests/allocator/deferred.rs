@@ -276,3 +276,25 @@ fn an_allocation_of_another_allocator_is_refused_and_returned() {
         assert_eq!(owner.collect(), 1);
     }
 }
+
+/// A committed resource that is only preferred, and that the budget refuses, frees no deferred allocation: the heap in which the resource
+/// itself fits could leave with it.
+#[test]
+fn a_preference_that_is_refused_leaves_what_serves_the_request() {
+    let gpu = open("discrete");
+    let allocator = allocator(
+        &gpu,
+        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::FixedPool, ..Default::default() },
+    );
+    let _exceeds_the_budget = local(&allocator, MIB);
+    let deferred = create(&allocator, &place(HeapType::Default, NONE), &texture(1, 1));
+    let done = fence(&gpu);
+    allocator.free_after(deferred, &done, FenceValue::new(1)).expect("its own");
+    signal(&done, 1);
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_kib(64));
+    let flags = ResourceAllocationFlags::PREFER_COMMITTED | ResourceAllocationFlags::WITHIN_BUDGET;
+    let (place, desc) = (place(HeapType::Default, flags), texture(1, 1));
+    let probed = allocator.probe(&place, &desc).expect("a heap has room");
+    let made = allocator.create_resource(&place, &desc, COMMON, None).expect("as predicted");
+    assert_eq!((made.info().decision, placement(&made)), (probed.decision, Placement::SharedHeap));
+}

@@ -409,7 +409,10 @@ fn a_move_is_a_new_place() {
     let desc = DefragmentationDesc::default();
     let mut defragmentation = allocator.defragment(desc).expect("begins");
     let mut moved = Vec::new();
-    for mut next in defragmentation.step(DefragmentationBudget::default()).moves {
+    for mut next in defragmentation
+        .step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() })
+        .moves
+    {
         let allocation =
             made.iter_mut().flatten().find(|it| it.id() == next.allocation()).expect("one of these");
         next.create_resource(allocation, InitialState::default(), None, &[]).expect("created");

@@ -359,6 +359,7 @@ impl Program {
                 if let (Ok(Prediction { decision, size, memory, .. }), true) =
                     (probed, self.setup.has_promises())
                 {
+                    let mut is_held = memory == PredictedMemory::Held;
                     if decision == allocation.info().decision {
                         assert_eq!(size, allocation.size(), "{request:?}");
                     } else {
@@ -371,8 +372,9 @@ impl Program {
                             became < decision.placement || is_preferred,
                             "{request:?}: {decision:?}, and then {became:?}"
                         );
+                        // Of the memory that is held, it takes none.
+                        is_held &= !is_preferred;
                     }
-                    let is_held = memory == PredictedMemory::Held;
                     assert!(!is_held || self.reserved() <= held_before, "{request:?}: {memory:?}");
                 }
                 if kind == Kind::Own {

@@ -213,7 +213,9 @@ fn the_holder_of_a_move_uses_its_target() {
         number % 8 == 1
     });
     let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
-    let moves = run.step(DefragmentationBudget::default()).moves;
+    let moves = run
+        .step(DefragmentationBudget { time: std::time::Duration::from_secs(3600), ..Default::default() })
+        .moves;
     assert!(!moves.is_empty(), "there is something to move");
     for planned in &moves {
         planned.destination_memory().expect("managed").lock().expect("resident");
