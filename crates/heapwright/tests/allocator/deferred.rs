@@ -294,7 +294,7 @@ fn a_preference_that_is_refused_leaves_what_serves_the_request() {
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_kib(64));
     let flags = ResourceAllocationFlags::PREFER_COMMITTED | ResourceAllocationFlags::WITHIN_BUDGET;
     let (place, desc) = (place(HeapType::Default, flags), texture(1, 1));
-    let probed = allocator.probe(&place, &desc).expect("a heap has room");
+    let probed = allocator.probe(&place, desc).expect("a heap has room");
     let made = allocator.create_resource(&place, &desc, COMMON, None).expect("as predicted");
     assert_eq!((made.info().decision, placement(&made)), (probed.decision, Placement::SharedHeap));
 }
