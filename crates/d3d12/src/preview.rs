@@ -1,7 +1,7 @@
 //! What previews of the Agility SDK 1.721 add for memory: texture layouts by GUID, and a heap flag for tools.
 //!
-//! The declarations follow d3d12.idl of DirectX-Headers, commit 92f71aaee1c7 (D3D12_PREVIEW_SDK_VERSION 721); the layouts are
-//! documented in DirectX-Specs, *D3D12 GUID Texture Layout*. Previews change: what a later one declares differently is
+//! The declarations follow d3d12.idl of DirectX-Headers, commit 92f71aaee1c7 (D3D12_PREVIEW_SDK_VERSION 721); the layouts
+//! are documented in DirectX-Specs, *D3D12 GUID Texture Layout*. Previews change: what a later one declares differently is
 //! changed here without notice, and what becomes retail moves to a module of its SDK.
 #![expect(
     missing_docs,
@@ -25,7 +25,8 @@ pub const D3D12_TEXTURE_LAYOUT_GUID: D3D12_TEXTURE_LAYOUT = 4;
 
 /// The layout GUID of a resource whose `Layout` is not GUID.
 pub const D3D12_GUID_TEXTURE_LAYOUT_NULL: GUID = GUID::zeroed();
-/// Rows at multiples of 256 bytes, planes at multiples of 4 KiB, for textures that are rendered to or processed as video.
+/// Rows at multiples of 256 bytes, planes at multiples of 4 KiB, for textures that are rendered to or processed as
+/// video.
 pub const D3D12_GUID_TEXTURE_LAYOUT_ROW_MAJOR_WITH_RENDER_AND_VPBLT_CAPABILITY: GUID =
     GUID::from_u128(0x451b3cc7_91ce_49fa_ba67_0dca719ccbb8);
 
@@ -130,7 +131,8 @@ pub unsafe trait ID3D12GuidTextureLayoutDevice: IUnknown {
         count: u32,
         guids: *mut GUID,
     ) -> HRESULT;
-    /// `CreateCommittedResource3` with a layout GUID. Pointers to interfaces are null or live COM objects, here and below.
+    /// `CreateCommittedResource3` with a layout GUID. Pointers to interfaces are null or live COM objects, here and
+    /// below.
     pub fn CreateCommittedResource4(
         &self,
         properties: *const D3D12_HEAP_PROPERTIES,
