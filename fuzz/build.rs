@@ -1,5 +1,5 @@
-//! Sets `cfg(fuzzing)` for the targets, which include files of crates/core. With a compiler flag, their dependencies would be built for it
-//! alone.
+//! Sets `cfg(fuzzing)` for the targets, which include files of crates/core. With a compiler flag, their dependencies
+//! would be built for it alone.
 
 fn main() {
     println!("cargo::rustc-cfg=fuzzing");

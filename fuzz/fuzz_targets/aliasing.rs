@@ -165,7 +165,8 @@ impl World {
             unsafe {
                 queue.Signal(&self.drained, self.signalled).ok().expect("signalled");
                 while self.drained.GetCompletedValue() < self.signalled {
-                    // A queue's signal may have set the fence back before another queue began to wait for a larger value.
+                    // A queue's signal may have set the fence back before another queue began to wait for a larger
+                    // value.
                     self.fence.Signal(self.signalled).ok().expect("signalled");
                     std::thread::yield_now();
                 }

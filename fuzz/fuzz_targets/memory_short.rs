@@ -1,5 +1,5 @@
-//! An allocator and a nested one with limits, budgets and bounded pools. Checks that an allocation fails only if nothing held fits
-//! and no new heap can be created.
+//! An allocator and a nested one with limits, budgets and bounded pools. Checks that an allocation fails only if
+//! nothing held fits and no new heap can be created.
 #![no_main]
 #![allow(clippy::cast_possible_truncation, reason = "sizes are made of bytes")]
 

@@ -1,5 +1,5 @@
-//! Checks that any bytes are a session or an error that names a place, that nothing panics, and that what is read can be written
-//! and is read back.
+//! Checks that any bytes are a session or an error that names a place, that nothing panics, and that what is read can
+//! be written and is read back.
 #![no_main]
 
 use heapwright_trace::RecordReader;

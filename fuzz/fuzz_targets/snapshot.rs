@@ -1,4 +1,5 @@
-//! Checks that any bytes are records of a memory snapshot or an error of one line, that nothing panics, and that little memory is taken.
+//! Checks that any bytes are records of a memory snapshot or an error of one line, that nothing panics, and that little
+//! memory is taken.
 #![no_main]
 
 use heapwright_trace::RecordReader;

@@ -1,8 +1,8 @@
 //! A program that uses Direct3D 12 through the crate `windows` and allocates memory with heapwright.
 //!
-//! It is built with `windows` 0.58 and 0.62 (`../windows-058`, `../windows-062`) from the same source. It uploads a texture
-//! and reads it back with a command list of `windows`, which a residency manager executes on a queue of `windows`, and
-//! imports a resource that was created with `windows`.
+//! It is built with `windows` 0.58 and 0.62 (`../windows-058`, `../windows-062`) from the same source. It uploads a
+//! texture and reads it back with a command list of `windows`, which a residency manager executes on a queue of
+//! `windows`, and imports a resource that was created with `windows`.
 
 use std::error::Error;
 use std::mem::{ManuallyDrop, transmute_copy};
@@ -31,8 +31,8 @@ const ROW: u32 = SIDE * 4;
 const BYTES: usize = (SIDE * ROW) as usize;
 
 fn main() -> BoxResult<()> {
-    // SAFETY: the program follows Direct3D 12's rules: pointers are valid, results have the requested interfaces, and objects
-    // that the GPU uses live until the fence is reached.
+    // SAFETY: the program follows Direct3D 12's rules: pointers are valid, results have the requested interfaces, and
+    // objects that the GPU uses live until the fence is reached.
     unsafe {
         let (device, adapter) = open()?;
         let adapter = adapter.to_heapwright()?;
@@ -103,8 +103,8 @@ fn buffer(
     allocator.create_resource(&allocation, buffer_desc().as_heapwright(), state.to_heapwright(), None)
 }
 
-/// Copies `upload` to `texture` and `texture` to `readback`, and waits for completion. Returns the manager's fence and its
-/// value.
+/// Copies `upload` to `texture` and `texture` to `readback`, and waits for completion. Returns the manager's fence and
+/// its value.
 unsafe fn copy(
     device: &ID3D12Device,
     manager: &ResidencyManager,

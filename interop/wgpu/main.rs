@@ -141,8 +141,8 @@ impl Gpu {
         Ok(bytes)
     }
 
-    /// Writes buffers and textures, copies them through others, reads them back and returns hashes of all bytes. An error if any
-    /// byte is not what was written.
+    /// Writes buffers and textures, copies them through others, reads them back and returns hashes of all bytes. An
+    /// error if any byte is not what was written.
     fn contents(&self) -> Result<(u64, u64), Box<dyn Error>> {
         use wgpu::{BufferUsages as Buffer, TextureUsages as Texture};
         let mut numbers = Numbers(1);

@@ -1,7 +1,7 @@
 //! Memory for the resources of wgpu-hal's Direct3D 12 backend, from heapwright.
 //!
-//! Stands in for the file of the same name of wgpu-hal 30.0.2, whose names the rest of that crate uses. Memory hints choose how large
-//! heaps are; the threshold for the creation of resources is a limit of the allocator.
+//! Stands in for the file of the same name of wgpu-hal 30.0.2, whose names the rest of that crate uses. Memory hints
+//! choose how large heaps are; the threshold for the creation of resources is a limit of the allocator.
 
 use alloc::{sync::Arc, vec::Vec};
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! Comparisons of heapwright with other projects, on the same operations. The programs are in `bin`; README.md describes them.
+//! Comparisons of heapwright with other projects, on the same operations. The programs are in `bin`; README.md
+//! describes them.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! `cargo xtask bindings`: generates `crates/d3d12/src/bindings` from the Windows metadata.
 //!
-//! windows-bindgen generates the `_Impl` trait of an interface only if all types in its methods are selected. Therefore the
-//! filter selects all names of Direct3D 12 and DXGI except video. The items that the library needs are written to one file,
-//! and the others to a second file, for the feature `complete`.
+//! windows-bindgen generates the `_Impl` trait of an interface only if all types in its methods are selected. Therefore
+//! the filter selects all names of Direct3D 12 and DXGI except video. The items that the library needs are written to
+//! one file, and the others to a second file, for the feature `complete`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ const EXTRA: &[&str] = &[
     "INFINITE",
 ];
 
-/// Names that heapwright and its callers need: interfaces in its API, functions to create them, the debug layer, and the
-/// functions that `heapwright_d3d12::event` calls. See `items` for the dependencies that are included.
+/// Names that heapwright and its callers need: interfaces in its API, functions to create them, the debug layer, and
+/// the functions that `heapwright_d3d12::event` calls. See `items` for the dependencies that are included.
 const LIBRARY: &[&str] = &[
     "D3D12CreateDevice",
     "D3D12GetDebugInterface",
@@ -121,8 +121,8 @@ const LIBRARY: &[&str] = &[
     "u32",
 ];
 
-/// Interfaces that are `Send` and `Sync` (see `heapwright_d3d12::threading`), without those that inherit from them. Their `_Impl` traits
-/// require both of implementations.
+/// Interfaces that are `Send` and `Sync` (see `heapwright_d3d12::threading`), without those that inherit from them.
+/// Their `_Impl` traits require both of implementations.
 const FREE_THREADED: &[&str] = &[
     "ID3D12Device",
     "ID3D12Heap",
@@ -193,9 +193,9 @@ fn generate() -> io::Result<String> {
     text.map(|t| t.replace("\r\n", "\n"))
 }
 
-/// Replacements that adapt the code of windows-bindgen 0.100 to windows-core 0.62, which the crate `windows` 0.62 uses and
-/// which supports older versions of Rust. The string types of windows-core exist only on Windows; those of `crate` exist
-/// everywhere.
+/// Replacements that adapt the code of windows-bindgen 0.100 to windows-core 0.62, which the crate `windows` 0.62 uses
+/// and which supports older versions of Rust. The string types of windows-core exist only on Windows; those of `crate`
+/// exist everywhere.
 const NAMES_FOR_WINDOWS_CORE_0_62: &[(&str, &str)] = &[
     ("windows_core::imp::Type::", "windows_core::Type::"),
     ("windows_core::imp::box_new(", "windows_core::imp::Box::new("),
@@ -203,8 +203,8 @@ const NAMES_FOR_WINDOWS_CORE_0_62: &[(&str, &str)] = &[
     ("windows_core::PCWSTR", "crate::PCWSTR"),
 ];
 
-/// Replaces derived implementations of `Default` for structures with raw pointers, because raw pointers do not implement
-/// `Default` in Rust 1.87.
+/// Replaces derived implementations of `Default` for structures with raw pointers, because raw pointers do not
+/// implement `Default` in Rust 1.87.
 fn write_out_defaults(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     let mut index = 0;

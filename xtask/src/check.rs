@@ -39,8 +39,8 @@ pub(crate) fn run(root: &Path, since: &str) -> Result<(), String> {
     crate::test::run(root, &packages.iter().map(OsString::from).collect::<Vec<_>>())
 }
 
-/// Returns the names of the packages with changed files, and of those that depend on them. Changes of the workspace's manifest or lock file
-/// affect all, and a test of xtask reads the README at the root.
+/// Returns the names of the packages with changed files, and of those that depend on them. Changes of the workspace's
+/// manifest or lock file affect all, and a test of xtask reads the README at the root.
 fn affected<'a>(packages: &'a [Package], files: &[&Path]) -> Vec<&'a str> {
     let of_all = ["Cargo.toml", "Cargo.lock", "rustfmt.toml"].map(Path::new);
     let is_changed = |package: &Package| {

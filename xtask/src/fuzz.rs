@@ -24,8 +24,8 @@ const TARGETS: &[(&str, u32)] = &[
     ("trace", 20),
 ];
 
-/// Flags of the compiler: AddressSanitizer, and LLVM's SanitizerCoverage, which guides libFuzzer. One codegen unit, because
-/// functions with coverage are not inlined across units.
+/// Flags of the compiler: AddressSanitizer, and LLVM's SanitizerCoverage, which guides libFuzzer. One codegen unit,
+/// because functions with coverage are not inlined across units.
 const RUSTFLAGS: &str = "-Cdebug-assertions -Ccodegen-units=1 -Zsanitizer=address -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
@@ -37,15 +37,15 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// Time limit of an input, in seconds. libFuzzer reports an input that exceeds it. Inputs usually take milliseconds.
 const INPUT_SECONDS: u32 = 30;
 
-/// Additional time for reading the corpus and finishing the last input. A target that runs longer hangs outside of an input,
-/// for example at exit, and is killed.
+/// Additional time for reading the corpus and finishing the last input. A target that runs longer hangs outside of an
+/// input, for example at exit, and is killed.
 const GRACE: Duration = Duration::from_secs(120);
 
 /// Time limit for building the targets.
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Runs one target, or all, for `seconds` or for as long as CI does. As many targets run at a time as there are processors. A
-/// finding is an error that names the directory of the input.
+/// Runs one target, or all, for `seconds` or for as long as CI does. As many targets run at a time as there are
+/// processors. A finding is an error that names the directory of the input.
 pub(crate) fn run(root: &Path, target: Option<&str>, seconds: Option<u32>) -> Result<(), String> {
     let targets = selected(target)?;
     let programs = programs(root, &targets)?;
@@ -75,8 +75,8 @@ pub(crate) fn build(root: &Path, target: Option<&str>) -> Result<(), String> {
     programs(root, &selected(target)?).map(drop)
 }
 
-/// Runs one target, or all, once on each input of its corpus, and on generated ones. The build has neither sanitizer nor coverage, so that
-/// stable Rust makes it in a third of the time.
+/// Runs one target, or all, once on each input of its corpus, and on generated ones. The build has neither sanitizer
+/// nor coverage, so that stable Rust makes it in a third of the time.
 pub(crate) fn run_corpus(root: &Path, target: Option<&str>) -> Result<(), String> {
     let folder = crate::target_folder(root).join("fuzz-corpus");
     let mut build = Command::new("cargo");

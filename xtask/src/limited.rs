@@ -32,8 +32,8 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<Exit
     }
 }
 
-/// Kills the process and its descendants. A process group would be simpler, but Ctrl-C and signals for the process group of
-/// this program would not reach it.
+/// Kills the process and its descendants. A process group would be simpler, but Ctrl-C and signals for the process
+/// group of this program would not reach it.
 pub(crate) fn kill_with_descendants(child: &mut Child) {
     let descendants = descendants(child.id());
     // Fails if the process has already exited. The same applies to its descendants.
@@ -64,8 +64,8 @@ fn descendants(ancestor: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Returns the parent's id, the fourth field of `/proc/PID/stat` (proc_pid_stat(5)). The second field is the program's name
-/// in parentheses, which may contain parentheses and spaces.
+/// Returns the parent's id, the fourth field of `/proc/PID/stat` (proc_pid_stat(5)). The second field is the program's
+/// name in parentheses, which may contain parentheses and spaces.
 fn parent(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

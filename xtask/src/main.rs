@@ -46,8 +46,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check formatting, and run clippy and the tests of the packages that differ from another commit, and of those that depend on
-    /// them. Installs nothing.
+    /// Check formatting, and run clippy and the tests of the packages that differ from another commit, and of those
+    /// that depend on them. Installs nothing.
     #[command(after_help = "Example:\n  cargo xtask check --since main")]
     Check {
         /// Commit to compare with: the newest one that it and the current branch have in common.
@@ -65,7 +65,8 @@ enum Command {
         /// Build only.
         #[arg(long, conflicts_with = "seconds")]
         no_run: bool,
-        /// Run each target once on each input of `fuzz/corpus` and on generated ones, without nightly Rust and sanitizer.
+        /// Run each target once on each input of `fuzz/corpus` and on generated ones, without nightly Rust and
+        /// sanitizer.
         #[arg(long, conflicts_with_all = ["seconds", "no_run"])]
         corpus: bool,
     },
@@ -91,8 +92,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Build for Windows, and run tests, conformance, a replay and C and C++ programs in Wine, on the runtime and on Wine's
-    /// Direct3D 12.
+    /// Build for Windows, and run tests, conformance, a replay and C and C++ programs in Wine, on the runtime and on
+    /// Wine's Direct3D 12.
     TestWine(test_wine::Args),
     /// Count the functions and files that requests pass through, with valgrind's callgrind.
     #[command(after_help = "Example:\n  cargo xtask walks")]
@@ -101,8 +102,8 @@ enum Command {
         #[arg(long, short)]
         verbose: bool,
     },
-    /// Build the program of interop/wgpu with wgpu as it is and with heapwright as its allocator, run both in Wine, compare their
-    /// results, and print their figures.
+    /// Build the program of interop/wgpu with wgpu as it is and with heapwright as its allocator, run both in Wine,
+    /// compare their results, and print their figures.
     Wgpu(test_wine::WgpuArgs),
 }
 

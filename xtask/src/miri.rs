@@ -1,6 +1,7 @@
 //! `cargo xtask miri`: runs tests of `crates/core` in Miri, which detects undefined behaviour and data races.
 //!
-//! The crate has no `unsafe`, so Miri checks its dependencies, and the use of memory orderings independently of a processor.
+//! The crate has no `unsafe`, so Miri checks its dependencies, and the use of memory orderings independently of a
+//! processor.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! Makes the generated functions of vtables safe against null pointers to results.
 //!
-//! In COM, a method that returns a value besides its HRESULT takes a pointer to it as the last parameter. The methods that
-//! windows-bindgen generates write through this pointer without checking it, so that a caller who passes null crashes in
-//! the implementation.
+//! In COM, a method that returns a value besides its HRESULT takes a pointer to it as the last parameter. The methods
+//! that windows-bindgen generates write through this pointer without checking it, so that a caller who passes null
+//! crashes in the implementation.
 
-/// Methods that accept a null pointer (vkd3d-proton's test_destruction_notifier_callback, for Windows). Their traits pass the
-/// pointer on, so that the implementation knows whether the result is requested.
+/// Methods that accept a null pointer (vkd3d-proton's test_destruction_notifier_callback, for Windows). Their traits
+/// pass the pointer on, so that the implementation knows whether the result is requested.
 const OPTIONAL: &[(&str, &str)] = &[("ID3DDestructionNotifier", "RegisterDestructionCallback")];
 
 /// A pointer to a result: parameter name and type.
@@ -15,8 +15,8 @@ struct Optional {
     parameter: String,
 }
 
-/// Changes the functions of vtables so that null pointers to results are refused before the implementation is called, or
-/// are passed to it if they are optional.
+/// Changes the functions of vtables so that null pointers to results are refused before the implementation is called,
+/// or are passed to it if they are optional.
 pub(crate) fn check(text: &str) -> Result<String, String> {
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     let optional = check_functions(&mut lines)?;

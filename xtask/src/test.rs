@@ -1,7 +1,7 @@
 //! `cargo xtask test`: `cargo test`, in which a test that hangs is killed and named.
 //!
-//! cargo starts each test program, and rustdoc the doc tests, with [`run_program`]. The standard library's test harness reports
-//! tests that run for more than 60 seconds, which also works on stable Rust and with its output in a pipe.
+//! cargo starts each test program, and rustdoc the doc tests, with [`run_program`]. The standard library's test harness
+//! reports tests that run for more than 60 seconds, which also works on stable Rust and with its output in a pipe.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use crate::libtest::LongRunning;
 use crate::{command, limited};
 
-/// Time limit of a test, and of a program that prints nothing. The longest tests take a few seconds on a machine with nothing else to do.
+/// Time limit of a test, and of a program that prints nothing. The longest tests take a few seconds on a machine with
+/// nothing else to do.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// Time after which the harness reports that a test is running.

@@ -1,8 +1,8 @@
 //! `cargo xtask walks`: counts the functions and files that requests pass through.
 //!
-//! The program `lab/walks` makes each walk in a function of its own, whose calls valgrind's callgrind collects. A function counts if it
-//! executes at least [`LEAST`] instructions of its own in the crates that the walk is about. Closures, number types, locks and derived
-//! traits do not count, so that the figure is what a reader has to follow.
+//! The program `lab/walks` makes each walk in a function of its own, whose calls valgrind's callgrind collects. A
+//! function counts if it executes at least [`LEAST`] instructions of its own in the crates that the walk is about.
+//! Closures, number types, locks and derived traits do not count, so that the figure is what a reader has to follow.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -99,8 +99,8 @@ struct Profile {
 }
 
 impl Profile {
-    /// Reads callgrind's format: `fl=` and `fn=` lines say whose the following cost lines are, except the one after `calls=`, which is
-    /// what a callee costs. A name occurs once, with a number that stands for it afterwards.
+    /// Reads callgrind's format: `fl=` and `fn=` lines say whose the following cost lines are, except the one after
+    /// `calls=`, which is what a callee costs. A name occurs once, with a number that stands for it afterwards.
     fn parse(text: &str) -> Self {
         let mut profile = Self::default();
         let (mut files, mut names) = (HashMap::new(), HashMap::new());

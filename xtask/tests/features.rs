@@ -1,4 +1,5 @@
-//! Nothing turns on the feature `preview` but the feature `preview` of a crate above, which nothing turns on by default.
+//! Nothing turns on the feature `preview` but the feature `preview` of a crate above, which nothing turns on by
+//! default.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Modules use only the modules below them, in the order that ARCHITECTURE.md states, and programs compile only the modules they use.
+//! Modules use only the modules below them, in the order that ARCHITECTURE.md states, and programs compile only the
+//! modules they use.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace")
 }
 
-/// Reads the table of layers: rows of a crate and its modules. Arrows separate layers; modules of one layer may use each other.
+/// Reads the table of layers: rows of a crate and its modules. Arrows separate layers; modules of one layer may use
+/// each other.
 fn documented_layers(text: &str) -> BTreeMap<String, Layers> {
     let section = text.split("\n## Layers\n").nth(1).expect("a section \"Layers\"");
     let section = section.split("\n## ").next().expect("text");

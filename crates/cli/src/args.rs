@@ -22,9 +22,11 @@ use crate::residency::ResidencyArgs;
 #[derive(Debug, Parser)]
 #[command(name = "heapwright", version, max_term_width = 100, after_help = PROGRAM_HELP)]
 pub(crate) struct Args {
-    /// Show all measurements of a replay, and more log messages on standard error: -v for info, -vv for debug, -vvv for trace
+    /// Show all measurements of a replay, and more log messages on standard error: -v for info, -vv for debug, -vvv for
+    /// trace
     ///
-    /// HEAPWRIGHT_LOG overrides it: a level (error, warn, info, debug, trace) or a filter such as heapwright_runtime=debug.
+    /// HEAPWRIGHT_LOG overrides it: a level (error, warn, info, debug, trace) or a filter such as
+    /// heapwright_runtime=debug.
     // Behind a command's own options, before --help.
     #[arg(short, long, global = true, action = ArgAction::Count, display_order = 998)]
     pub(crate) verbose: u8,

@@ -18,19 +18,20 @@ use crate::output_file::OutputFile;
 
 /// Convert traces and sessions between formats
 ///
-/// Reads CSV files, captures of GPGMM (Chrome trace events as JSON), sessions and memory snapshots of PyTorch (pickle or
-/// JSON), plain or gzip, recognized by their content. Writes CSV files, which hold allocations and frees, and sessions, which also hold heaps, placements, contents,
-/// residency sets, submissions and GPU addresses, and Chrome traces for Perfetto, with the events of GPGMM's captures. The
-/// input is checked before the output is changed, unless it is standard input or a pipe, which can be read only once.
+/// Reads CSV files, captures of GPGMM (Chrome trace events as JSON), sessions and memory snapshots of PyTorch (pickle
+/// or JSON), plain or gzip, recognized by their content. Writes CSV files, which hold allocations and frees, and
+/// sessions, which also hold heaps, placements, contents, residency sets, submissions and GPU addresses, and Chrome
+/// traces for Perfetto, with the events of GPGMM's captures. The input is checked before the output is changed, unless
+/// it is standard input or a pipe, which can be read only once.
 ///
-/// A generated workload, workload:SHAPE:SEED, is the allocation trace of a typical program: streaming, levels, frame-graph,
-/// serving, training, editor or sequence (docs/formats.md). The same name is the same trace on every machine.
+/// A generated workload, workload:SHAPE:SEED, is the allocation trace of a typical program: streaming, levels,
+/// frame-graph, serving, training, editor or sequence (docs/formats.md). The same name is the same trace on every
+/// machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ConvertArgs {
-    /// CSV file, capture of GPGMM (.json), session (.hws) or memory snapshot of PyTorch (.pickle, .json), plain or gzip; -
-    /// for standard input; or a generated workload
-    /// (workload:SHAPE:SEED)
+    /// CSV file, capture of GPGMM (.json), session (.hws) or memory snapshot of PyTorch (.pickle, .json), plain or
+    /// gzip; - for standard input; or a generated workload (workload:SHAPE:SEED)
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 

@@ -1,5 +1,5 @@
-//! Devices that `--device` can name: the simulated GPUs of the runtime's host driver, devices of the system's Vulkan, and those of the
-//! system's Direct3D 12 or of a shared library.
+//! Devices that `--device` can name: the simulated GPUs of the runtime's host driver, devices of the system's Vulkan,
+//! and those of the system's Direct3D 12 or of a shared library.
 
 use heapwright::d3d12::hresult::Named;
 use heapwright::d3d12::{ID3D12DeviceFactory, IDXGIAdapter3};

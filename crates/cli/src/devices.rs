@@ -14,8 +14,9 @@ use crate::table::{self, Column};
 
 /// List the available devices with their capabilities and memory
 ///
-/// Opens every device and queries its capabilities and memory: the built-in simulated GPUs, the devices of the system's Vulkan and,
-/// on Windows, the adapters of Direct3D 12. A device of a shared library is shown only if --device names it.
+/// Opens every device and queries its capabilities and memory: the built-in simulated GPUs, the devices of the system's
+/// Vulkan and, on Windows, the adapters of Direct3D 12. A device of a shared library is shown only if --device names
+/// it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct DevicesArgs {

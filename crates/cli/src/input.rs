@@ -109,8 +109,8 @@ pub(crate) fn prefix<R: Read>(mut input: R) -> io::Result<(Vec<u8>, R)> {
 /// Maximum size of a table, a frame or a list, in bytes. These files are written by hand.
 const MAX_LEN: u64 = 16 << 20;
 
-/// Reads a small file, or standard input, as text without a leading byte order mark. A file of another kind is named, instead of what
-/// is expected.
+/// Reads a small file, or standard input, as text without a leading byte order mark. A file of another kind is named,
+/// instead of what is expected.
 pub(crate) fn read_text(path: &Path, expected: &str) -> Result<String, Failed> {
     let input = recognized(path)?;
     match input.kind() {

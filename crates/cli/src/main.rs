@@ -3,9 +3,11 @@
 //!
 //! - [`args`]: definition of the command line; each command defines its own arguments.
 //! - [`device`]: the device that `--device` names.
-//! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`]: the commands.
+//! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`]: the
+//!   commands.
 //! - [`input`], [`output_file`]: input and output files.
-//! - [`output`], [`logging`], [`format`](mod@format), [`table`]: standard output, standard error, the format of numbers, and tables.
+//! - [`output`], [`logging`], [`format`](mod@format), [`table`]: standard output, standard error, the format of
+//!   numbers, and tables.
 //! - [`exit`]: exit codes, and why a command has no result.
 
 // `device` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` and

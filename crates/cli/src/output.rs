@@ -37,8 +37,8 @@ impl Output {
 
     /// Prints a result and a line feed.
     ///
-    /// After the reader has closed the pipe, as `head` does, nothing is printed and the command continues: its files are written,
-    /// and its exit code is that of all of its work.
+    /// After the reader has closed the pipe, as `head` does, nothing is printed and the command continues: its files
+    /// are written, and its exit code is that of all of its work.
     pub(crate) fn result(&mut self, text: &dyn Display) -> Result<(), Failed> {
         if self.is_closed {
             return Ok(());
@@ -86,8 +86,8 @@ impl Output {
         let _ = writeln!(self.stderr, "{style}warning:{style:#} {}", Visible(&warning.to_string()));
     }
 
-    /// Returns a progress bar on standard error, which is hidden unless `is_wanted` and standard error is a terminal. Control
-    /// characters of the task are escaped.
+    /// Returns a progress bar on standard error, which is hidden unless `is_wanted` and standard error is a terminal.
+    /// Control characters of the task are escaped.
     pub(crate) fn progress(&self, is_wanted: bool, task: &str, step_count: u64) -> ProgressBar {
         if !is_wanted || !self.stderr_is_terminal {
             return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());

@@ -28,7 +28,8 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Returns a table with bold headings, which [`Output`](crate::output::Output) makes plain unless it writes to a terminal.
+/// Returns a table with bold headings, which [`Output`](crate::output::Output) makes plain unless it writes to a
+/// terminal.
 pub(crate) fn render(columns: &[Column<'_>], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -11,8 +11,8 @@ use crate::scene::Scene;
 pub struct Check {
     /// The id, `area/rule`, which never changes.
     pub id: &'static str,
-    /// The document and its page or section that state the rule, such as `TIGHT, Placed Resources`; for behaviour that no document
-    /// states, whose it is.
+    /// The document and its page or section that state the rule, such as `TIGHT, Placed Resources`; for behaviour that
+    /// no document states, whose it is.
     pub spec: &'static str,
     /// The class of the check.
     pub class: Class,
@@ -73,8 +73,8 @@ pub enum Class {
     Behaviour,
     /// Refusals and reports of errors, which correct programs do not cause.
     Validation,
-    /// Statements of a document from which implementations differ, as [`Check::differs`] says. No program can rely on them, so a
-    /// device that does something else does not fail.
+    /// Statements of a document from which implementations differ, as [`Check::differs`] says. No program can rely on
+    /// them, so a device that does something else does not fail.
     Documented,
 }
 

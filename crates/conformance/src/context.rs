@@ -364,7 +364,8 @@ impl Context {
 
     /// Fails the check unless `call` is refused or the debug layer reports it.
     ///
-    /// This is for mistakes that only the debug layer detects: if it is off and the call succeeds, the check is skipped.
+    /// This is for mistakes that only the debug layer detects: if it is off and the call succeeds, the check is
+    /// skipped.
     pub(crate) fn reported(&self, what: &str, call: impl FnOnce() -> Result<Answer<()>, Stop>) -> Verdict {
         let count = || object::message_count(self.device());
         let before = count();

@@ -21,7 +21,8 @@ pub(crate) fn container(parts: &[(&[u8; 4], Vec<u32>)]) -> Vec<u8> {
     [b"DXBC".to_vec(), bytes(&checksum(&hashed)), hashed].concat()
 }
 
-/// Returns the checksum of a container: MD5, but with the length before the rest of the data and a second length at the end.
+/// Returns the checksum of a container: MD5, but with the length before the rest of the data and a second length at the
+/// end.
 fn checksum(data: &[u8]) -> [u32; 4] {
     let length = |factor: usize| u32::try_from(data.len() * factor).unwrap_or(0);
     let (blocks, rest) = data.as_chunks::<64>();
@@ -111,7 +112,8 @@ impl Operand {
 pub(crate) struct Assembly(Vec<u32>);
 
 impl Assembly {
-    /// Begins a shader with `threads` by 1 by 1 threads in a group, two temporary registers, and the index of the thread.
+    /// Begins a shader with `threads` by 1 by 1 threads in a group, two temporary registers, and the index of the
+    /// thread.
     pub(crate) fn new(threads: u32, declarations: &[Declaration]) -> Self {
         let mut shader = Self(Vec::new());
         shader.token(0x6a | 1 << 11, &[]); // dcl_globalFlags refactoringAllowed

@@ -16,7 +16,8 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Allocates `len` bytes, a multiple of 64 KiB, or returns `None` if the system has none or its calls are unknown here.
+    /// Allocates `len` bytes, a multiple of 64 KiB, or returns `None` if the system has none or its calls are unknown
+    /// here.
     pub(crate) fn new(len: usize) -> Option<Self> {
         let (start, allocation) = system::allocate(len)?;
         Some(Self { start: NonNull::new(start.cast())?, len, allocation })
@@ -56,8 +57,8 @@ mod system {
 
     const KIB_64: usize = 64 << 10;
 
-    /// Returns the beginning of `len` bytes, and the mapping that contains them and memory without access on both sides, without
-    /// which the kernel could merge the region with its neighbours.
+    /// Returns the beginning of `len` bytes, and the mapping that contains them and memory without access on both
+    /// sides, without which the kernel could merge the region with its neighbours.
     pub(super) fn allocate(len: usize) -> Option<(*mut c_void, (*mut c_void, usize))> {
         let total = len.checked_add(3 * KIB_64)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

@@ -40,8 +40,8 @@ impl Answer<ID3D12Resource> {
     }
 }
 
-/// Fails the check unless bytes that are written to a resource in `state` come back. Multisampled textures, depth buffers and
-/// reserved resources, whose bytes need more than copies, are not written.
+/// Fails the check unless bytes that are written to a resource in `state` come back. Multisampled textures, depth
+/// buffers and reserved resources, whose bytes need more than copies, are not written.
 pub(crate) fn holds_bytes(resource: &ID3D12Resource, state: D3D12_RESOURCE_STATES) -> Verdict {
     let desc = memory::desc(resource);
     let Ok((home, _)) = memory::heap_properties(resource).result() else {

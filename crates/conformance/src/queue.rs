@@ -94,7 +94,8 @@ impl Queue {
         Ok(value)
     }
 
-    /// Records several lists and executes them with one call, without waiting. Returns the fence value that follows them.
+    /// Records several lists and executes them with one call, without waiting. Returns the fence value that follows
+    /// them.
     pub(crate) fn submit_together(&self, lists: &[&dyn Fn(&List)]) -> Result<u64, Stop> {
         let mut closed = Vec::new();
         for record in lists {

@@ -19,8 +19,8 @@ pub enum Outcome {
     Passed,
     /// The device violates the rule or was removed, or the check panicked.
     Failed,
-    /// The device does something else than the document that the check names, as other implementations do: the check is of class
-    /// [`Documented`](crate::Class::Documented).
+    /// The device does something else than the document that the check names, as other implementations do: the check is
+    /// of class [`Documented`](crate::Class::Documented).
     Differs,
     /// The check does not apply to this device.
     Skipped,
@@ -129,10 +129,11 @@ impl std::fmt::Display for CannotRun {
 
 impl std::error::Error for CannotRun {}
 
-/// Runs checks on devices from `open`: one at first, and a new one after each check that removed its device or panicked.
+/// Runs checks on devices from `open`: one at first, and a new one after each check that removed its device or
+/// panicked.
 ///
-/// `each` is called with every result. The id of each check is logged at level debug before the check begins, so that the
-/// last id logged names the check that ended the process.
+/// `each` is called with every result. The id of each check is logged at level debug before the check begins, so that
+/// the last id logged names the check that ended the process.
 ///
 /// # Errors
 ///
@@ -140,10 +141,11 @@ impl std::error::Error for CannotRun {}
 ///
 /// # Safety
 ///
-/// Checks pass arguments that D3D12 refuses, such as null pointers, sizes of zero and invalid descriptions, and rely on the
-/// lifetimes that D3D12 guarantees; for example, a placed resource keeps its heap alive. On a device that does not validate
-/// these arguments or does not keep such memory the behaviour is undefined. The caller must ensure that every device which
-/// `open` returns handles the selected checks, or call this function in a process of its own that exits afterwards.
+/// Checks pass arguments that D3D12 refuses, such as null pointers, sizes of zero and invalid descriptions, and rely on
+/// the lifetimes that D3D12 guarantees; for example, a placed resource keeps its heap alive. On a device that does not
+/// validate these arguments or does not keep such memory the behaviour is undefined. The caller must ensure that every
+/// device which `open` returns handles the selected checks, or call this function in a process of its own that exits
+/// afterwards.
 pub unsafe fn run(
     mut open: impl FnMut() -> Result<Target, String>,
     options: &Options,

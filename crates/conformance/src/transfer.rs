@@ -32,7 +32,8 @@ impl Staged {
 
     /// Returns the places of `count` subresources from `first` on.
     ///
-    /// A device may answer anything, so the check fails unless the places are as many and as large as the description allows.
+    /// A device may answer anything, so the check fails unless the places are as many and as large as the description
+    /// allows.
     pub(crate) fn part(
         device: &ID3D12Device,
         desc: &D3D12_RESOURCE_DESC,
@@ -43,8 +44,8 @@ impl Staged {
             let len = staged_size(desc.Width)?;
             return Ok(Self { first, layouts: Vec::new(), rows: vec![(0, len)], len });
         }
-        // The alignment that GetDesc returns is the actual one, on which footprints do not depend. vkd3d-proton refuses it in
-        // descriptions with tight alignment.
+        // The alignment that GetDesc returns is the actual one, on which footprints do not depend. vkd3d-proton refuses
+        // it in descriptions with tight alignment.
         let found =
             device::footprints(device, &D3D12_RESOURCE_DESC { Alignment: 0, ..*desc }, first, count, 0);
         let Footprints { layouts, row_counts, row_sizes, total } = found;

@@ -5,10 +5,10 @@
 //! cargo run --release -p heapwright-core --example packing -- --seconds 3 --generate 62000
 //! ```
 //!
-//! Files are CSV with the columns lower, upper, size and, optionally, alignment. `--out FOLDER` writes the offsets of each,
-//! `--steps N` limits the steps (0: only the first packing), `--threads N` searches on several threads, and `--moves N` reduces the number of
-//! aliasing pairs. `--generate N` makes the buffers of a training step of a neural network, see [`training_step`], and `--random N`
-//! buffers of random sizes and lifetimes, see [`random_buffers`].
+//! Files are CSV with the columns lower, upper, size and, optionally, alignment. `--out FOLDER` writes the offsets of
+//! each, `--steps N` limits the steps (0: only the first packing), `--threads N` searches on several threads, and
+//! `--moves N` reduces the number of aliasing pairs. `--generate N` makes the buffers of a training step of a neural
+//! network, see [`training_step`], and `--random N` buffers of random sizes and lifetimes, see [`random_buffers`].
 
 #![allow(clippy::print_stdout)]
 
@@ -157,9 +157,9 @@ fn signed(time: u64) -> i64 {
 /// Makes `count` buffers of a training step: layers run forward and then backward.
 ///
 /// An eighth of the buffers are weights and their gradients, an eighth activations that live from their layer's forward
-/// pass to its backward pass, and the rest temporaries that live for 1 to 6 operations. Sizes are 512 bytes to 64 MiB in
-/// steps of 512 bytes, a network's few dozen shapes: each layer has one of 12 shapes of activations, and temporaries have a
-/// half, a quarter, or all of it. The numbers come from a fixed seed.
+/// pass to its backward pass, and the rest temporaries that live for 1 to 6 operations. Sizes are 512 bytes to 64 MiB
+/// in steps of 512 bytes, a network's few dozen shapes: each layer has one of 12 shapes of activations, and temporaries
+/// have a half, a quarter, or all of it. The numbers come from a fixed seed.
 fn training_step(count: usize) -> Input {
     let mut random = random_numbers();
     let shapes: Vec<u64> = (0..12).map(|_| (random(255) + 1) << (9 + random(10))).collect();

@@ -1,9 +1,9 @@
 //! `IHeapwrightAliasing`: validation of memory aliasing.
 //!
-//! The interface is not part of Direct3D 12. It reports commands that use memory which another resource has invalidated,
-//! which debug layers do not detect. Devices of heapwright-runtime implement it. Rules are identified as in that crate's
-//! module `aliasing`: `B-1`, `I-2`, and so on. They follow Microsoft's document
-//! [*Memory Aliasing and Data Inheritance*][document].
+//! The interface is not part of Direct3D 12. It reports commands that use memory which another resource has
+//! invalidated, which debug layers do not detect. Devices of heapwright-runtime implement it. Rules are identified as
+//! in that crate's module `aliasing`: `B-1`, `I-2`, and so on. They follow Microsoft's document [*Memory Aliasing and
+//! Data Inheritance*][document].
 //!
 //! [document]: https://learn.microsoft.com/windows/win32/direct3d12/memory-aliasing-and-data-inheritance
 #![expect(
@@ -42,12 +42,12 @@ pub type HEAPWRIGHT_ALIASING_STRICTNESS = i32;
 pub const HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED: HEAPWRIGHT_ALIASING_STRICTNESS = 0;
 /// Milder: clears of unordered access views initialise render targets and depth stencils as other clears do.
 pub const HEAPWRIGHT_ALIASING_STRICTNESS_MILD: HEAPWRIGHT_ALIASING_STRICTNESS = 1;
-/// Stricter: contents of any resource that another resource has invalidated become valid only by a copy or a clear of a whole
-/// subresource or tile. The documentation of aliasing can be interpreted so; the reference of `CreatePlacedResource` requires
-/// it only of render targets and depth stencils.
+/// Stricter: contents of any resource that another resource has invalidated become valid only by a copy or a clear of a
+/// whole subresource or tile. The documentation of aliasing can be interpreted so; the reference of
+/// `CreatePlacedResource` requires it only of render targets and depth stencils.
 pub const HEAPWRIGHT_ALIASING_STRICTNESS_STRICT: HEAPWRIGHT_ALIASING_STRICTNESS = 2;
-/// As `STRICT`, with a warning if a resource is used for the first time without an activation in the advanced model, and a
-/// remark on barriers that have no effect or wait for all work.
+/// As `STRICT`, with a warning if a resource is used for the first time without an activation in the advanced model,
+/// and a remark on barriers that have no effect or wait for all work.
 pub const HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC: HEAPWRIGHT_ALIASING_STRICTNESS = 3;
 
 /// Configuration of tracking.
@@ -127,13 +127,13 @@ pub unsafe trait IHeapwrightAliasing: IUnknown {
     pub fn GetViolationCount(&self) -> u64;
     /// Gets the violation at this index. Returns S_FALSE if it does not exist or is no longer stored.
     pub fn GetViolation(&self, index: u64, violation: *mut HEAPWRIGHT_ALIASING_VIOLATION) -> HRESULT;
-    /// Gets the message of a violation in UTF-8, without terminating zero. `size` is the size of `text` on input and the size of
-    /// the message on output. If `text` is null, only the size is returned.
+    /// Gets the message of a violation in UTF-8, without terminating zero. `size` is the size of `text` on input and
+    /// the size of the message on output. If `text` is null, only the size is returned.
     pub fn GetViolationText(&self, index: u64, size: *mut usize, text: *mut u8) -> HRESULT;
     /// Removes all violations.
     pub fn ClearViolations(&self);
-    /// Gets the state of the contents of a unit: a subresource, or a tile of 64 KiB if the resource has tiles. `resource` is an
-    /// `ID3D12Resource`. Returns S_FALSE if it is not tracked or the unit does not exist.
+    /// Gets the state of the contents of a unit: a subresource, or a tile of 64 KiB if the resource has tiles.
+    /// `resource` is an `ID3D12Resource`. Returns S_FALSE if it is not tracked or the unit does not exist.
     pub fn GetContents(
         &self,
         resource: *mut c_void,

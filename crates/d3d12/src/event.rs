@@ -86,8 +86,8 @@ impl Event {
 
     /// Returns whether `handle` is open and refers to this event.
     ///
-    /// Any value may be passed. On Linux before 5.2 or without /proc, the result only tells whether the handle refers to an
-    /// open event. Another thread may close the handle before the caller uses the result.
+    /// Any value may be passed. On Linux before 5.2 or without /proc, the result only tells whether the handle refers
+    /// to an open event. Another thread may close the handle before the caller uses the result.
     pub fn is_behind(&self, handle: HANDLE) -> bool {
         system::is_event(handle) && system::refer_to_same_event(self.handle, handle)
     }
@@ -190,8 +190,8 @@ impl Drop for EventSignal {
 
 /// Signals the event of `handle`.
 ///
-/// To signal an event after the call in which an application passed the handle, use [`EventSignal`], because the application
-/// may close it.
+/// To signal an event after the call in which an application passed the handle, use [`EventSignal`], because the
+/// application may close it.
 ///
 /// # Errors
 ///
@@ -205,8 +205,8 @@ pub unsafe fn signal(handle: HANDLE) -> io::Result<()> {
     unsafe { system::set(handle) }
 }
 
-/// Closes a HANDLE that the caller owns: one of [`Event::duplicate_handle`], or a shared handle of `CreateSharedHandle` or
-/// `OpenSharedHandleByName`.
+/// Closes a HANDLE that the caller owns: one of [`Event::duplicate_handle`], or a shared handle of `CreateSharedHandle`
+/// or `OpenSharedHandleByName`.
 ///
 /// # Safety
 ///
@@ -218,9 +218,9 @@ pub unsafe fn close(handle: HANDLE) {
 
 /// Returns whether `handle` is open in this process and refers to an event, as far as the operating system can tell.
 ///
-/// Any value may be passed; no handle is signalled, opened or closed. On Windows, the result is also true for open handles of
-/// other objects, except pseudo handles of the current process, thread or token. On Linux without /proc, it is true for all
-/// open file descriptors. Another thread may close the handle before the caller uses the result.
+/// Any value may be passed; no handle is signalled, opened or closed. On Windows, the result is also true for open
+/// handles of other objects, except pseudo handles of the current process, thread or token. On Linux without /proc, it
+/// is true for all open file descriptors. Another thread may close the handle before the caller uses the result.
 pub fn is_event(handle: HANDLE) -> bool {
     system::is_event(handle)
 }

@@ -8,7 +8,8 @@ use crate::bindings::*;
 
 /// Displays an HRESULT with its name.
 ///
-/// `{}` writes `E_INVALIDARG`, and `{:#}` writes `E_INVALIDARG (0x80070057)`. An unknown HRESULT is written as a number.
+/// `{}` writes `E_INVALIDARG`, and `{:#}` writes `E_INVALIDARG (0x80070057)`. An unknown HRESULT is written as a
+/// number.
 ///
 /// ```
 /// use heapwright_d3d12::hresult::Named;

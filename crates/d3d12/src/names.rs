@@ -1,7 +1,7 @@
 //! GUIDs of the private data that holds debug names of objects.
 //!
-//! They are defined in d3dcommon.h and missing in the metadata. `ID3D12Object::SetName` is equivalent to `SetPrivateData`
-//! with [`WKPDID_D3DDebugObjectNameW`].
+//! They are defined in d3dcommon.h and missing in the metadata. `ID3D12Object::SetName` is equivalent to
+//! `SetPrivateData` with [`WKPDID_D3DDebugObjectNameW`].
 
 use windows_core::GUID;
 

@@ -1,8 +1,8 @@
 //! What previews of the Agility SDK 1.721 add for memory: texture layouts by GUID, and a heap flag for tools.
 //!
-//! The declarations follow d3d12.idl of DirectX-Headers, commit 92f71aaee1c7 (D3D12_PREVIEW_SDK_VERSION 721); the layouts
-//! are documented in DirectX-Specs, *D3D12 GUID Texture Layout*. Previews change: what a later one declares differently is
-//! changed here without notice, and what becomes retail moves to a module of its SDK.
+//! The declarations follow d3d12.idl of DirectX-Headers, commit 92f71aaee1c7 (D3D12_PREVIEW_SDK_VERSION 721); the
+//! layouts are documented in DirectX-Specs, *D3D12 GUID Texture Layout*. Previews change: what a later one declares
+//! differently is changed here without notice, and what becomes retail moves to a module of its SDK.
 #![expect(
     missing_docs,
     non_camel_case_types,

@@ -1,7 +1,9 @@
-//! Items of the Agility SDKs 1.618 and 1.619 that the metadata lacks: two features, byte-offset views and query heaps with flags.
+//! Items of the Agility SDKs 1.618 and 1.619 that the metadata lacks: two features, byte-offset views and query heaps
+//! with flags.
 //!
-//! The declarations follow d3d12.h of DirectX-Headers v1.619. The views are documented in DirectX-Specs, *D3D12 Revised Create Views*, and
-//! query heaps in *D3D12 CPU Timeline Query Resolution*; `ID3D12Device15` is in [`trim`]. Remove what the metadata includes.
+//! The declarations follow d3d12.h of DirectX-Headers v1.619. The views are documented in DirectX-Specs, *D3D12 Revised
+//! Create Views*, and query heaps in *D3D12 CPU Timeline Query Resolution*; `ID3D12Device15` is in [`trim`]. Remove
+//! what the metadata includes.
 #![expect(
     missing_docs,
     non_camel_case_types,
@@ -68,7 +70,8 @@ pub struct D3D12_BUFFER_UAV_BYTE_OFFSET {
     pub Flags: D3D12_BUFFER_UAV_FLAGS,
 }
 
-/// `D3D12_SHADER_RESOURCE_VIEW_DESC` with the member `BufferByteOffset` of its union, which the metadata's declaration lacks.
+/// `D3D12_SHADER_RESOURCE_VIEW_DESC` with the member `BufferByteOffset` of its union, which the metadata's declaration
+/// lacks.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct D3D12_SHADER_RESOURCE_VIEW_DESC_BYTE_OFFSET {
@@ -97,8 +100,8 @@ impl D3D12_SHADER_RESOURCE_VIEW_DESC_BYTE_OFFSET {
     }
 }
 
-/// `D3D12_UNORDERED_ACCESS_VIEW_DESC` with the member `BufferByteOffset` of its union, which the metadata's declaration lacks. It is 8
-/// bytes larger than that declaration.
+/// `D3D12_UNORDERED_ACCESS_VIEW_DESC` with the member `BufferByteOffset` of its union, which the metadata's declaration
+/// lacks. It is 8 bytes larger than that declaration.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct D3D12_UNORDERED_ACCESS_VIEW_DESC_BYTE_OFFSET {

@@ -4,11 +4,11 @@
 //! lists, command allocators and the debug layer's interfaces. DXGI's factories and adapters are free-threaded as well.
 //! Interfaces that are not listed here are neither `Send` nor `Sync`; wrap them to share them between threads.
 //!
-//! An interface is listed only if every object that implements it is free-threaded. `ID3D12Pageable` and its bases are not
-//! listed, because command allocators implement them.
+//! An interface is listed only if every object that implements it is free-threaded. `ID3D12Pageable` and its bases are
+//! not listed, because command allocators implement them.
 //!
-//! The `_Impl` traits of the listed interfaces require `Send` and `Sync` (`cargo xtask bindings`), because any implementation can be
-//! sent to other threads as such an interface:
+//! The `_Impl` traits of the listed interfaces require `Send` and `Sync` (`cargo xtask bindings`), because any
+//! implementation can be sent to other threads as such an interface:
 //!
 #![cfg_attr(feature = "complete", doc = "```compile_fail,E0277")]
 #![cfg_attr(not(feature = "complete"), doc = "```ignore")]
@@ -46,8 +46,9 @@ use crate::*;
 macro_rules! free_threaded {
     ($($interface:ident: $implementation:ident,)*) => {
         $(
-            // SAFETY: the interface is documented as free-threaded (see the module): its methods, AddRef and Release may be
-            // called concurrently from any thread. Implementations in Rust are `Send` and `Sync` (checked below).
+            // SAFETY: the interface is documented as free-threaded (see the module): its methods, AddRef and Release
+            // may be called concurrently from any thread. Implementations in Rust are `Send` and `Sync` (checked
+            // below).
             unsafe impl Send for $interface {}
             // SAFETY: as above.
             unsafe impl Sync for $interface {}
@@ -104,8 +105,8 @@ free_threaded!(
     IDXGIAdapter4: IDXGIAdapter4_Impl,
 );
 
-/// Checks that command lists, command allocators and the interfaces that they implement are neither `Send` nor `Sync`. An
-/// interface that is has two implementations of the trait, which is a compile error.
+/// Checks that command lists, command allocators and the interfaces that they implement are neither `Send` nor `Sync`.
+/// An interface that is has two implementations of the trait, which is a compile error.
 const _: () = {
     trait NotSend<Reason> {
         const HOLDS: () = ();

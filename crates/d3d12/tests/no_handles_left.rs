@@ -1,4 +1,5 @@
-//! Checking a HANDLE opens no file descriptor. The test has its own process, because it sets the limit of descriptors to 0.
+//! Checking a HANDLE opens no file descriptor. The test has its own process, because it sets the limit of descriptors
+//! to 0.
 #![cfg(target_os = "linux")]
 
 use heapwright_d3d12::HANDLE;

@@ -1,12 +1,12 @@
 //! Tight buffers that need more than the device gives them: a minimum alignment by the uses of a buffer.
 //!
-//! With tight alignment a buffer may begin at any multiple of 8 bytes, which is too little for some of its uses: raw views need 16, shader
-//! tables 64 and constant buffers 256 bytes. From SDK 1.619.4 on, a description may ask for them by its `Alignment`; Windows checks the
-//! value and then reports the alignment that it reports without it. The library places the buffer at a multiple of the larger one, on every
-//! SDK.
+//! With tight alignment a buffer may begin at any multiple of 8 bytes, which is too little for some of its uses: raw
+//! views need 16, shader tables 64 and constant buffers 256 bytes. From SDK 1.619.4 on, a description may ask for them
+//! by its `Alignment`; Windows checks the value and then reports the alignment that it reports without it. The library
+//! places the buffer at a multiple of the larger one, on every SDK.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example alignment_floor                            a simulated GPU with buffers at 8 bytes
+//! cargo run -p heapwright-examples --example alignment_floor                            a simulated GPU
 //! cargo run -p heapwright-examples --example alignment_floor -- --device d3d12          Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

@@ -1,12 +1,12 @@
 //! Reads parts of one buffer through views by byte offsets.
 //!
-//! A view by elements begins at a whole element: a part with elements of 12 bytes must begin at a multiple of 12, and one with elements of 20
-//! bytes at a multiple of 20, so parts of one buffer had to be padded until they did. A view by a byte offset (SDK 1.619,
-//! `CreateByteOffsetViewsSupported`) begins at any multiple of the power of two that divides the element, at most 16. The allocator aligns
-//! parts to no more than that where the device has such views.
+//! A view by elements begins at a whole element: a part with elements of 12 bytes must begin at a multiple of 12, and
+//! one with elements of 20 bytes at a multiple of 20, so parts of one buffer had to be padded until they did. A view by
+//! a byte offset (SDK 1.619, `CreateByteOffsetViewsSupported`) begins at any multiple of the power of two that divides
+//! the element, at most 16. The allocator aligns parts to no more than that where the device has such views.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example byte_offset_view                           a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example byte_offset_view                           a simulated GPU
 //! cargo run -p heapwright-examples --example byte_offset_view -- --device d3d12         Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

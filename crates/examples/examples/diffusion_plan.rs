@@ -2,7 +2,7 @@
 //! connections stay longer. Each tensor has an address of its own, and memory only while it is used.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example diffusion_plan                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example diffusion_plan                    a simulated GPU
 //! cargo run -p heapwright-examples --example diffusion_plan -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

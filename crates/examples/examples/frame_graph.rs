@@ -1,7 +1,7 @@
 //! A frame graph whose resources share memory: data goes from stage to stage, each a pass with a buffer of its own.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example frame_graph                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example frame_graph                    a simulated GPU
 //! cargo run -p heapwright-examples --example frame_graph -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
@@ -36,8 +36,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Each stage is a buffer that is filled from the one before it. The first and the third stage share memory, and so do the
-/// second and the fourth.
+/// Each stage is a buffer that is filled from the one before it. The first and the third stage share memory, and so do
+/// the second and the fourth.
 const STAGES: usize = 4;
 const SIZE: ByteSize = ByteSize::from_mib(1);
 

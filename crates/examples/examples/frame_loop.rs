@@ -7,7 +7,7 @@
 //! what the GPU read.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example frame_loop                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example frame_loop                    a simulated GPU
 //! cargo run -p heapwright-examples --example frame_loop -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

@@ -1,7 +1,7 @@
 //! Copies a buffer and a texture to the GPU's memory and back.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example hello_allocator                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example hello_allocator                    a simulated GPU
 //! cargo run -p heapwright-examples --example hello_allocator -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

@@ -4,7 +4,7 @@
 //! program then runs with plain buffers, which are replaced by larger ones. A device without tiles has only these.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example kv_caches                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example kv_caches                    a simulated GPU
 //! cargo run -p heapwright-examples --example kv_caches -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

@@ -1,12 +1,12 @@
 //! A ring of upload memory. Each frame writes its uploads after those of the previous frame, while the GPU still copies
 //! from there.
 //!
-//! One buffer in an UPLOAD heap stays mapped. `suballoc::Linear` allocates its offsets in order, records the fence value
-//! of each frame, and frees a frame's bytes when the GPU has reached the value. Nothing is created or destroyed in the
-//! steady state.
+//! One buffer in an UPLOAD heap stays mapped. `suballoc::Linear` allocates its offsets in order, records the fence
+//! value of each frame, and frees a frame's bytes when the GPU has reached the value. Nothing is created or destroyed
+//! in the steady state.
 //!
 //! ```text
-//! cargo run --release -p heapwright-examples --example upload_ring                    a simulated GPU, on any operating system
+//! cargo run --release -p heapwright-examples --example upload_ring                    a simulated GPU
 //! cargo run --release -p heapwright-examples --example upload_ring -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

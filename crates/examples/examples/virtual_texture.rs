@@ -4,7 +4,7 @@
 //! into view, and unmaps those that left it; their memory is used again when the GPU has finished the frame.
 //!
 //! ```text
-//! cargo run -p heapwright-examples --example virtual_texture                    a simulated GPU, on any operating system
+//! cargo run -p heapwright-examples --example virtual_texture                    a simulated GPU
 //! cargo run -p heapwright-examples --example virtual_texture -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]

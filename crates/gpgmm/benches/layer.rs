@@ -1,9 +1,9 @@
-//! The cost of the C++ layers: create and release of a placed buffer, by the methods of GPGMM's and of D3D12MA's API that C++ calls, and by
-//! the Rust calls behind them, in one run.
+//! The cost of the C++ layers: create and release of a placed buffer, by the methods of GPGMM's and of D3D12MA's API
+//! that C++ calls, and by the Rust calls behind them, in one run.
 //!
-//! `cargo bench -p heapwright-gpgmm`. Batches of the three alternate, so that the machine's other load affects all, and each batch uses
-//! another allocator, because where an allocator is in memory matters as much. The result is the median of each, and the median of
-//! the differences of neighbouring batches.
+//! `cargo bench -p heapwright-gpgmm`. Batches of the three alternate, so that the machine's other load affects all, and
+//! each batch uses another allocator, because where an allocator is in memory matters as much. The result is the median
+//! of each, and the median of the differences of neighbouring batches.
 #![allow(clippy::print_stdout, reason = "the result")]
 #![allow(unused_crate_dependencies, reason = "of the tests")]
 

@@ -19,8 +19,8 @@ use crate::residency_heap::Heap;
 
 /// The body of an IResourceAllocation.
 pub(crate) struct Allocation {
-    /// Borrowed under the lock alone. Not within the lock, because it could only be moved there, which takes longer than all else
-    /// that this library adds to an allocation.
+    /// Borrowed under the lock alone. Not within the lock, because it could only be moved there, which takes longer
+    /// than all else that this library adds to an allocation.
     allocation: Locked<ResourceAllocation>,
     /// Locked for writing only to set the name.
     lock: RwLock<()>,
@@ -32,8 +32,8 @@ pub(crate) struct Allocation {
 #[repr(transparent)]
 struct Locked<T>(UnsafeCell<T>);
 
-// SAFETY: under the lock, threads have either shared references, as `T: Sync` allows, or one of them has an exclusive one, as `T: Send`
-// allows.
+// SAFETY: under the lock, threads have either shared references, as `T: Sync` allows, or one of them has an exclusive
+// one, as `T: Send` allows.
 unsafe impl<T: Send + Sync> Sync for Locked<T> {}
 
 /// The allocation, borrowed to be read.
@@ -95,7 +95,8 @@ impl Allocation {
 const MAX_SPARE: usize = 64;
 
 thread_local! {
-    /// Memory of released objects: programs create and release more of these than of all others, and a heap takes longer.
+    /// Memory of released objects: programs create and release more of these than of all others, and a heap takes
+    /// longer.
     static SPARE: RefCell<Vec<Memory<Allocation>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -183,9 +184,9 @@ unsafe extern "system" fn map(
     read_range: *const D3D12_RANGE,
     data_out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with null or a range, and null or writable space for a pointer. The other
-    // duties are those of `Map` in D3D12, and the caller's. `Unmap` never unmaps more often than this maps, and the allocation is
-    // not moved.
+    // SAFETY: C++ calls the method of a live object, with null or a range, and null or writable space for a pointer.
+    // The other duties are those of `Map` in D3D12, and the caller's. `Unmap` never unmaps more often than this maps,
+    // and the allocation is not moved.
     unsafe {
         method(this, "IResourceAllocation::Map", |this: &Allocation| {
             let (read_range, out) = (read_range.as_ref().copied(), Out::new(data_out));
@@ -201,8 +202,8 @@ unsafe extern "system" fn map(
 }
 
 unsafe extern "system" fn unmap(this: This, subresource: u32, written_range: *const D3D12_RANGE) {
-    // SAFETY: C++ calls the method of a live object, with null or a range. It is mapped: which subresource is the caller's duty, as in
-    // D3D12.
+    // SAFETY: C++ calls the method of a live object, with null or a range. It is mapped: which subresource is the
+    // caller's duty, as in D3D12.
     unsafe {
         getter(this, "IResourceAllocation::Unmap", |this: &Allocation| {
             let one_less = |mapped: u32| mapped.checked_sub(1);

@@ -88,8 +88,8 @@ unsafe extern "system" fn create_resource(
     clear_value: *const D3D12_CLEAR_VALUE,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with references, null or a clear value, and null or writable space for a
-    // pointer.
+    // SAFETY: C++ calls the method of a live object, with references, null or a clear value, and null or writable space
+    // for a pointer.
     unsafe {
         method(this, "IResourceAllocator::CreateResource", |Allocator { allocator, .. }| {
             let out = Out::new(out);
@@ -109,8 +109,8 @@ unsafe extern "system" fn create_resource(
     }
 }
 
-/// Returns the description of a buffer with another alignment, if GPGMM realigns it: no buffer has an alignment of more than
-/// 64 KiB or one that is no power of two, and parts have 4 bytes at least.
+/// Returns the description of a buffer with another alignment, if GPGMM realigns it: no buffer has an alignment of more
+/// than 64 KiB or one that is no power of two, and parts have 4 bytes at least.
 fn realigned(desc: &D3D12_RESOURCE_DESC) -> Option<D3D12_RESOURCE_DESC> {
     let alignment = match desc.Alignment {
         0 => return None,
@@ -128,8 +128,8 @@ unsafe extern "system" fn import_resource(
     resource: *mut c_void,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: C++ calls the method of a live object, with a reference, null or a resource, and null or writable space for a
-    // pointer. No `Mapping` is ever created of an allocation of this library.
+    // SAFETY: C++ calls the method of a live object, with a reference, null or a resource, and null or writable space
+    // for a pointer. No `Mapping` is ever created of an allocation of this library.
     unsafe {
         method(this, "IResourceAllocator::CreateResource", |Allocator { allocator, .. }| {
             let out = Out::new(out);

@@ -8,7 +8,8 @@ use windows_core::{GUID, HRESULT};
 use crate::call::Failure;
 use crate::object::{Body, This, getter, method};
 
-/// `WCHAR`: a UTF-16 code unit on Windows. Elsewhere it is `wchar_t`, as in Microsoft's headers for Linux, which is a code point.
+/// `WCHAR`: a UTF-16 code unit on Windows. Elsewhere it is `wchar_t`, as in Microsoft's headers for Linux, which is a
+/// code point.
 #[cfg(windows)]
 pub(crate) type WideChar = u16;
 #[cfg(not(windows))]

@@ -18,8 +18,8 @@ use crate::residency_heap::Heap;
 use crate::residency_list::List;
 use crate::residency_manager::Manager;
 
-/// Runs the body of a function that creates an object. With a null `out`, the object is released again: the call only checks that
-/// it can be created.
+/// Runs the body of a function that creates an object. With a null `out`, the object is released again: the call only
+/// checks that it can be created.
 ///
 /// # Safety
 ///
@@ -36,7 +36,8 @@ unsafe fn create<B: Body>(
     })
 }
 
-/// Returns what to record of a new object: nothing if the call only checks, so that it changes no file, nor another object's.
+/// Returns what to record of a new object: nothing if the call only checks, so that it changes no file, nor another
+/// object's.
 fn recording_of(out: Out, options: RecordOptions) -> RecordOptions {
     match out.is_null() {
         true => RecordOptions { scope: RecordScope::PerInstance, ..RecordOptions::default() },
@@ -122,8 +123,8 @@ unsafe fn manager_of<'a>(manager: *mut c_void) -> Result<Option<&'a ResidencyMan
 ///
 /// # Safety
 ///
-/// `desc` is null or points to a description, whose strings are null or zero-terminated; `device` and `adapter` are null or point
-/// to live objects of these interfaces; `out` is null or points to space for a pointer.
+/// `desc` is null or points to a description, whose strings are null or zero-terminated; `device` and `adapter` are
+/// null or point to live objects of these interfaces; `out` is null or points to space for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GpgmmCreateResidencyManager(
     desc: *const ManagerDesc,
@@ -148,8 +149,8 @@ pub unsafe extern "C" fn GpgmmCreateResidencyManager(
 ///
 /// # Safety
 ///
-/// `desc` is null or points to a description; `manager` is null or points to a live object, and so does `pageable`, of interface
-/// ID3D12Pageable; `out` is null or points to space for a pointer.
+/// `desc` is null or points to a description; `manager` is null or points to a live object, and so does `pageable`, of
+/// interface ID3D12Pageable; `out` is null or points to space for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GpgmmCreateResidencyHeap(
     desc: *const HeapDesc,
@@ -179,8 +180,8 @@ pub type CreateHeapFn = unsafe extern "C-unwind" fn(*mut c_void, *mut *mut c_voi
 ///
 /// # Safety
 ///
-/// As [`GpgmmCreateResidencyHeap`]. `create_heap` may be called with `context`, and stores null or a reference to a live ID3D12Pageable if
-/// it succeeds.
+/// As [`GpgmmCreateResidencyHeap`]. `create_heap` may be called with `context`, and stores null or a reference to a
+/// live ID3D12Pageable if it succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GpgmmCreateResidencyHeapWithCallback(
     desc: *const HeapDesc,
@@ -294,8 +295,8 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocatorAndResidencyManager(
 ///
 /// # Safety
 ///
-/// `desc` is null or points to a description, whose strings are null or zero-terminated; `parent` is null or points to a live object;
-/// `out` is null or points to space for a pointer.
+/// `desc` is null or points to a description, whose strings are null or zero-terminated; `parent` is null or points to
+/// a live object; `out` is null or points to space for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GpgmmCreateNestedResourceAllocator(
     desc: *const AllocatorDesc,
@@ -341,9 +342,9 @@ pub unsafe extern "C" fn HeapwrightCreateAllocator(
 ///
 /// # Safety
 ///
-/// `desc` is null or points to a description, whose pointers are null or valid: callbacks may be called for as long as an object
-/// of the allocator exists. `residency` is null or points to a description, whose strings are null or zero-terminated. `out` is null or
-/// points to space for a pointer.
+/// `desc` is null or points to a description, whose pointers are null or valid: callbacks may be called for as long as
+/// an object of the allocator exists. `residency` is null or points to a description, whose strings are null or
+/// zero-terminated. `out` is null or points to space for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn HeapwrightCreateD3D12MAAllocator(
     desc: *const d3d12ma::descriptors::AllocatorDesc,
@@ -367,8 +368,8 @@ pub unsafe extern "C" fn HeapwrightCreateD3D12MAAllocator(
 ///
 /// # Safety
 ///
-/// `desc` is null or points to a description, whose callbacks are null or may be called for as long as the block exists. `out` is
-/// null or points to space for a pointer.
+/// `desc` is null or points to a description, whose callbacks are null or may be called for as long as the block
+/// exists. `out` is null or points to space for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn HeapwrightCreateD3D12MAVirtualBlock(
     desc: *const d3d12ma::virtual_block::BlockDesc,

@@ -1,10 +1,11 @@
 //! The C++ API of GPGMM for Direct3D 12, `gpgmm::d3d12`, implemented by heapwright.
 //!
-//! The API is the header `include/gpgmm_d3d12.h`, and what heapwright adds is `include/heapwright_d3d12.h`; Rust programs use the crate heapwright. `docs/reference.md` and
-//! `docs/extension.md` in the package list each name of the API, the Rust item behind it and the test that uses it.
+//! The API is the header `include/gpgmm_d3d12.h`, and what heapwright adds is `include/heapwright_d3d12.h`; Rust
+//! programs use the crate heapwright. `docs/reference.md` and `docs/extension.md` in the package list each name of the
+//! API, the Rust item behind it and the test that uses it.
 //!
-//! The header's functions are inline, over the C functions in [`exports`], the only symbols that the library exports. Objects
-//! are COM objects: a pointer to a table of methods, then a reference count (`object`).
+//! The header's functions are inline, over the C functions in [`exports`], the only symbols that the library exports.
+//! Objects are COM objects: a pointer to a table of methods, then a reference count (`object`).
 //!
 //! | module | contents |
 //! |---|---|
@@ -21,9 +22,9 @@
 //!
 //! # Reference counts
 //!
-//! AddRef and Release count the references of the application alone, as D3D12's objects do: an allocation does not change the
-//! count of its allocator. It keeps what it needs alive inside the library, so objects are released in any order. An allocator
-//! whose count reaches zero is therefore gone, and reports its leaks, even if allocations remain.
+//! AddRef and Release count the references of the application alone, as D3D12's objects do: an allocation does not
+//! change the count of its allocator. It keeps what it needs alive inside the library, so objects are released in any
+//! order. An allocator whose count reaches zero is therefore gone, and reports its leaks, even if allocations remain.
 
 mod allocation;
 mod allocator;

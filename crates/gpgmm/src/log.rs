@@ -13,9 +13,11 @@ use crate::call::Failure;
 /// Sets the level of the log.
 type SetLevel = Box<dyn Fn(LevelFilter) + Send + Sync>;
 
-/// Sets the least severe level that is logged, `MinLogLevel`, for the whole process, as in GPGMM: the last description counts.
+/// Sets the least severe level that is logged, `MinLogLevel`, for the whole process, as in GPGMM: the last description
+/// counts.
 ///
-/// The library's errors are ERROR, its warnings WARNING. CORRUPTION, the default, is only logged for bugs in the library.
+/// The library's errors are ERROR, its warnings WARNING. CORRUPTION, the default, is only logged for bugs in the
+/// library.
 pub(crate) fn set_level(severity: D3D12_MESSAGE_SEVERITY) -> Result<(), Failure> {
     static SET_LEVEL: OnceLock<Option<SetLevel>> = OnceLock::new();
     let level = match severity {
@@ -35,7 +37,8 @@ pub(crate) fn set_level(severity: D3D12_MESSAGE_SEVERITY) -> Result<(), Failure>
     Ok(())
 }
 
-/// Installs the log. Returns `None` if the process has another one, as a Rust program may that links the static library.
+/// Installs the log. Returns `None` if the process has another one, as a Rust program may that links the static
+/// library.
 fn install() -> Option<SetLevel> {
     let (filter, handle) = reload::Layer::new(LevelFilter::OFF);
     let lines = fmt::layer().with_writer(|| Lines).with_ansi(false).without_time();

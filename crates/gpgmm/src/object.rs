@@ -112,8 +112,8 @@ impl<B: Body> Reference<B> {
     ///
     /// # Safety
     ///
-    /// The memory is writable, and this kind of objects may be destroyed there. The caller writes the body before the reference is
-    /// used or dropped.
+    /// The memory is writable, and this kind of objects may be destroyed there. The caller writes the body before the
+    /// reference is used or dropped.
     #[inline]
     pub(crate) unsafe fn at(memory: NonNull<Object<B>>) -> (Self, *mut B) {
         let object = memory.as_ptr();
@@ -220,10 +220,11 @@ pub(crate) unsafe fn getter<B: Body, T: Default>(this: This, name: &str, run: im
 
 /// Defines the methods of a kind of objects, with the names of the header, and their table:
 ///
-/// `methods!(TABLE, Body, "Interface": getter GetSize(this) -> u64 { .. } method Map(this, out: *mut u64) -> HRESULT { .. })`
+/// `methods!(TABLE, Body, "Interface": getter GetSize(this) -> u64 { .. } method Map(this, out: *mut u64) -> HRESULT {
+/// .. })`
 ///
-/// The code is that of [`method`](method()) or [`getter`], in an unsafe block: C++ calls the methods of live objects, and each pointer
-/// is null or valid: objects are alive, and space is writable. A pointer is returned as a `usize`.
+/// The code is that of [`method`](method()) or [`getter`], in an unsafe block: C++ calls the methods of live objects,
+/// and each pointer is null or valid: objects are alive, and space is writable. A pointer is returned as a `usize`.
 macro_rules! methods {
     ($table:ident, $body:ty, $interface:literal: $(
         $run:ident $name:ident($this:pat $(, $parameter:ident: $type:ty)*) -> $result:ty $code:block
@@ -322,8 +323,8 @@ impl Out {
     }
 }
 
-/// Returns the body of an object that C++ passes as a parameter, or `None` if it is null or no object of this kind of this
-/// library.
+/// Returns the body of an object that C++ passes as a parameter, or `None` if it is null or no object of this kind of
+/// this library.
 ///
 /// # Safety
 ///
@@ -374,12 +375,13 @@ pub(crate) unsafe fn optional<'a, B: Body>(
     if object.is_null() { Ok(None) } else { unsafe { parameter(object, name) }.map(Some) }
 }
 
-/// A table of methods: IUnknown's, then the object's own in the order in which the platform's C++ compilers lay them out.
+/// A table of methods: IUnknown's, then the object's own in the order in which the platform's C++ compilers lay them
+/// out.
 ///
-/// On Windows this is Microsoft's order. It differs from the order of the declarations in two ways: overloads of one name
-/// are in reverse order, and a method that returns a structure takes a pointer to it after `this`. Compilers for Linux keep the
-/// order of the declarations, and return structures as C does, with the pointer before `this`. MinGW follows neither on Windows;
-/// the header has declarations for it that result in Microsoft's order.
+/// On Windows this is Microsoft's order. It differs from the order of the declarations in two ways: overloads of one
+/// name are in reverse order, and a method that returns a structure takes a pointer to it after `this`. Compilers for
+/// Linux keep the order of the declarations, and return structures as C does, with the pointer before `this`. MinGW
+/// follows neither on Windows; the header has declarations for it that result in Microsoft's order.
 #[repr(C)]
 pub(crate) struct Methods<const N: usize> {
     query_interface: unsafe extern "system" fn(This, *const GUID, *mut *mut c_void) -> HRESULT,
@@ -392,8 +394,8 @@ pub(crate) struct Methods<const N: usize> {
 unsafe impl<const N: usize> Sync for Methods<N> {}
 
 impl<const N: usize> Methods<N> {
-    /// Creates the table of a kind of objects from its own methods, each an `unsafe extern "system" fn` whose first parameter is
-    /// [`This`], with the other parameters and the result of the header's declaration.
+    /// Creates the table of a kind of objects from its own methods, each an `unsafe extern "system" fn` whose first
+    /// parameter is [`This`], with the other parameters and the result of the header's declaration.
     pub(crate) const fn of<B: Body>(own: [*const (); N]) -> Self {
         Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: release::<B>, own }
     }

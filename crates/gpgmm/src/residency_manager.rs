@@ -128,7 +128,8 @@ unsafe fn residency_lists_of<'a>(
     lists.iter().enumerate().map(list_of).collect()
 }
 
-/// Makes the heaps of a list resident. Heaps that exceed the budget by themselves are an error only where a submission would be one.
+/// Makes the heaps of a list resident. Heaps that exceed the budget by themselves are an error only where a submission
+/// would be one.
 fn prefetch(manager: &ResidencyManager, list: &ResidencyList) -> Result<(), Error> {
     match manager.prefetch(list) {
         Err(error) if error.is_over_budget() && !manager.is_always_in_budget() => {
@@ -143,8 +144,8 @@ fn prefetch(manager: &ResidencyManager, list: &ResidencyList) -> Result<(), Erro
 ///
 /// # Safety
 ///
-/// `command_lists` points to as many pointers as there are lists, each null or to a command list, and the caller keeps the promises
-/// of [`ResidencyManager::execute_command_lists`].
+/// `command_lists` points to as many pointers as there are lists, each null or to a command list, and the caller keeps
+/// the promises of [`ResidencyManager::execute_command_lists`].
 unsafe fn execute(
     manager: &ResidencyManager,
     queue: &ID3D12CommandQueue,

@@ -123,8 +123,8 @@ fn threads(_: &mut Criterion) {
     print_scaling("arithmetic alone", |i| (0..300).fold(i, |sum, i| black_box(sum.wrapping_mul(31) + i)));
 }
 
-/// Prints what each recorded event adds to a call. A pair has two events. Pairs come in bursts, as in a frame, after which the writer
-/// catches up; the fastest of many bursts is without other load of the machine.
+/// Prints what each recorded event adds to a call. A pair has two events. Pairs come in bursts, as in a frame, after
+/// which the writer catches up; the fastest of many bursts is without other load of the machine.
 fn recording(_: &mut Criterion) {
     const BURST: u64 = 5_000;
     let folder = tempfile::tempdir().expect("a folder");
@@ -161,7 +161,8 @@ fn recording(_: &mut Criterion) {
     }
 }
 
-/// Prints the time of an allocation and its deferred free while 1,000 and 100,000 others wait for fence values in random order.
+/// Prints the time of an allocation and its deferred free while 1,000 and 100,000 others wait for fence values in
+/// random order.
 fn deferred(_: &mut Criterion) {
     const BURST: u64 = 1_000;
     let (gpu, allocator) = open();
@@ -188,8 +189,8 @@ fn deferred(_: &mut Criterion) {
     unsafe { fence.Signal(u64::MAX - 1) }.ok().expect("signalled");
 }
 
-/// Prints the times of calls at a limit. Each round drops an object and asks for another one, which often has no room; one
-/// round in 16 asks for more than any range has.
+/// Prints the times of calls at a limit. Each round drops an object and asks for another one, which often has no room;
+/// one round in 16 asks for more than any range has.
 fn at_a_limit(_: &mut Criterion) {
     for (heap_count, live_count) in [(20, 10_000), (20, 100_000), (300, 10_000), (300, 100_000)] {
         let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");

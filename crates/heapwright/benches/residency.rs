@@ -73,7 +73,8 @@ fn heaps(gpu: &Instance, manager: &ResidencyManager, count: usize) -> Vec<Reside
     (0..count)
         .map(|_| {
             let mut heap: Option<ID3D12Heap> = None;
-            // SAFETY: a live COM object, a description that outlives the call, and a result of the interface that is asked for.
+            // SAFETY: a live COM object, a description that outlives the call, and a result of the interface that is
+            // asked for.
             unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("created");
             manager.manage(&ResidencyHeapDesc::default(), &heap.expect("created").into()).expect("managed")
         })

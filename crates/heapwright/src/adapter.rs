@@ -108,8 +108,8 @@ impl VideoMemoryInfo {
 }
 
 impl VideoMemoryInfo {
-    /// Returns whether the values show that the memory is counted: some implementations other than Windows' report zeros for memory that
-    /// they do not count.
+    /// Returns whether the values show that the memory is counted: some implementations other than Windows' report
+    /// zeros for memory that they do not count.
     pub(crate) fn is_report(&self) -> bool {
         !(self.budget.is_zero() && self.current_usage.is_zero())
     }

@@ -46,8 +46,8 @@ impl fmt::Display for Architecture {
 ///
 /// The rule changed with the Agility SDK 1.619.4. A device does not report which rule it follows, and trying it makes
 /// the debug layer report an error. Neither rule affects where resources are placed: always at a multiple of the larger
-/// of the requested alignment and the one that the device reports. Applications that know their SDK configure the rule in
-/// [`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight).
+/// of the requested alignment and the one that the device reports. Applications that know their SDK configure the rule
+/// in [`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum AlignmentWithTight {
@@ -56,8 +56,8 @@ pub enum AlignmentWithTight {
     /// alignment.
     #[default]
     Invalid,
-    /// The alignment is a minimum: a power of two, from 8 bytes up to the largest alignment of the kind of resource, that the
-    /// driver may raise. Windows accepts it and reports the alignment that it reports without it.
+    /// The alignment is a minimum: a power of two, from 8 bytes up to the largest alignment of the kind of resource,
+    /// that the driver may raise. Windows accepts it and reports the alignment that it reports without it.
     Floor,
 }
 
@@ -90,8 +90,8 @@ pub struct DeviceCaps {
     pub relaxed_format_casting: bool,
     /// `UnalignedBlockTexturesSupported`: block-compressed textures need not have whole blocks.
     pub(crate) unaligned_block_textures: bool,
-    /// `CreateByteOffsetViewsSupported`: views of buffers may begin at bytes instead of whole elements. Parts of buffers are
-    /// then aligned to what such views need, at most 16 bytes.
+    /// `CreateByteOffsetViewsSupported`: views of buffers may begin at bytes instead of whole elements. Parts of
+    /// buffers are then aligned to what such views need, at most 16 bytes.
     pub byte_offset_views: bool,
     /// `D3D12_GUID_TEXTURE_LAYOUT_TIER` of previews: 0 or 1.
     #[cfg(feature = "preview")]

@@ -77,7 +77,8 @@ impl Default for DefragmentationBudget {
 /// let mut buffers = HashMap::new();
 /// for key in 1..=2000 {
 ///     let desc = ResourceAllocationDesc { user_data: key, ..Default::default() };
-///     let buffer = allocator.create_resource(&desc, &buffer_desc(ByteSize::from_kib(32)), D3D12_RESOURCE_STATE_COMMON, None)?;
+///     let resource = buffer_desc(ByteSize::from_kib(32));
+///     let buffer = allocator.create_resource(&desc, &resource, D3D12_RESOURCE_STATE_COMMON, None)?;
 ///     buffers.insert(key, buffer);
 /// }
 /// buffers.retain(|key, _| key % 4 == 0);
@@ -402,8 +403,8 @@ impl Defragmentation {
             // Not allowed: the pool's heaps have one size.
             return None;
         }
-        // Defragmentation neither raises usage above the budget, not even for a while, nor evicts or waits; without this heap it makes
-        // do with others.
+        // Defragmentation neither raises usage above the budget, not even for a while, nor evicts or waits; without
+        // this heap it makes do with others.
         let source = &self.allocator.heaps.source;
         let own = source.own_constraints();
         if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
@@ -519,7 +520,8 @@ impl Move {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `allocation` is not the one to move, or the allocator was dropped. Otherwise the device's error.
+    /// Invalid argument: `allocation` is not the one to move, or the allocator was dropped. Otherwise the device's
+    /// error.
     #[inline]
     pub fn create_resource(
         &mut self,
@@ -569,7 +571,8 @@ impl Move {
         Ok(self.target.insert(made.map_err(Refused::into_error)?))
     }
 
-    /// Creates a resource of the program's in the target range, for a move that [`complete_memory`](Self::complete_memory) completes.
+    /// Creates a resource of the program's in the target range, for a move that
+    /// [`complete_memory`](Self::complete_memory) completes.
     ///
     /// # Errors
     ///
@@ -612,8 +615,8 @@ impl Move {
         self.finish(allocation, Some(resource))
     }
 
-    /// Completes the move of memory: `allocation` gets the new range, at which the program has created its resources and to which it
-    /// has copied their contents. Otherwise as [`complete`](Self::complete).
+    /// Completes the move of memory: `allocation` gets the new range, at which the program has created its resources
+    /// and to which it has copied their contents. Otherwise as [`complete`](Self::complete).
     ///
     /// # Errors
     ///

@@ -167,8 +167,8 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Returns whether every obstacle was a limit, which may permit the memory after others released theirs. `of_budget` says whether the
-    /// budget counts as one.
+    /// Returns whether every obstacle was a limit, which may permit the memory after others released theirs.
+    /// `of_budget` says whether the budget counts as one.
     pub(crate) fn is_by_limit(&self, of_budget: bool) -> bool {
         let is_limit = |attempt: &Attempt| match attempt.obstacle {
             Obstacle::Limit { .. } | Obstacle::BudgetShare { .. } | Obstacle::HeapCount { .. } => true,
@@ -178,7 +178,8 @@ impl Refusal {
         self.fatal.is_none() && self.attempts.iter().all(is_limit)
     }
 
-    /// Returns why the placements that were refused are followed by another one: the first limit that refused, if one did.
+    /// Returns why the placements that were refused are followed by another one: the first limit that refused, if one
+    /// did.
     pub(crate) fn reason(&self) -> PlacementReason {
         let limit = |attempt: &Attempt| match attempt.obstacle {
             Obstacle::Limit { .. } => Some(PlacementReason::HeapTypeLimit),

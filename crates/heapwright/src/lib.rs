@@ -86,8 +86,8 @@
 // Some functions have no caller in a build without the features that call them.
 #![cfg_attr(not(all(feature = "residency", feature = "transient")), allow(dead_code, unused_imports))]
 
-// rustdoc shows a type's methods in the order of the modules. `allocator` adds a method to `ResidencyList`, so it is not
-// before `residency`.
+// rustdoc shows a type's methods in the order of the modules. `allocator` adds a method to `ResidencyList`, so it is
+// not before `residency`.
 #[cfg(feature = "residency")]
 pub mod residency;
 #[cfg(not(feature = "residency"))]

@@ -137,8 +137,8 @@ use crate::Error;
 /// # fn main() {}
 /// ```
 ///
-/// A crate that denies `unsafe_code` can call it, because the word is part of the call. `#[forbid(unsafe_code)]` on a module
-/// prevents calls in that module.
+/// A crate that denies `unsafe_code` can call it, because the word is part of the call. `#[forbid(unsafe_code)]` on a
+/// module prevents calls in that module.
 ///
 /// # Raw pointers
 ///
@@ -358,7 +358,8 @@ macro_rules! __windows_interop_interfaces {
     )+)+};
 }
 
-/// Part of [`windows_interop!`]: the conversion of a type to one that is the same in memory, which the word `unsafe` promises.
+/// Part of [`windows_interop!`]: the conversion of a type to one that is the same in memory, which the word `unsafe`
+/// promises.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_casts {
@@ -457,7 +458,11 @@ macro_rules! __windows_interop_enumerations {
 ///     #[repr(C)]
 ///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Height: u32, pub Depth: u32 }
 /// }
-/// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
+/// # trait ToHeapwright {
+/// #     type Heapwright;
+/// #     fn as_heapwright(&self) -> &Self::Heapwright;
+/// #     fn into_heapwright(self) -> Self::Heapwright;
+/// # }
 /// heapwright::__windows_interop_structures!(unsafe; D3D12_MIP_REGION { Width, Height, Depth });
 /// ```
 ///
@@ -466,7 +471,11 @@ macro_rules! __windows_interop_enumerations {
 ///     #[repr(C)]
 ///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Depth: u32, pub Height: u32 }
 /// }
-/// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
+/// # trait ToHeapwright {
+/// #     type Heapwright;
+/// #     fn as_heapwright(&self) -> &Self::Heapwright;
+/// #     fn into_heapwright(self) -> Self::Heapwright;
+/// # }
 /// heapwright::__windows_interop_structures!(unsafe; D3D12_MIP_REGION { Width, Height, Depth });
 /// ```
 ///
@@ -475,7 +484,11 @@ macro_rules! __windows_interop_enumerations {
 ///     #[repr(C)]
 ///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Height: u32, pub Depth: u16 }
 /// }
-/// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
+/// # trait ToHeapwright {
+/// #     type Heapwright;
+/// #     fn as_heapwright(&self) -> &Self::Heapwright;
+/// #     fn into_heapwright(self) -> Self::Heapwright;
+/// # }
 /// heapwright::__windows_interop_structures!(unsafe; D3D12_MIP_REGION { Width, Height, Depth });
 /// ```
 #[cfg(doctest)]
@@ -497,7 +510,8 @@ pub const fn size_of_field<Structure, Field>(_borrow: fn(&Structure) -> &Field) 
 ///
 /// # Safety
 ///
-/// Each value of `From` is, byte for byte, a value of `To` that means the same. Compilation fails where size or alignment differ.
+/// Each value of `From` is, byte for byte, a value of `To` that means the same. Compilation fails where size or
+/// alignment differ.
 #[inline]
 pub const unsafe fn cast_ref<From, To>(from: &From) -> &To {
     const { assert_layout::<From, To>() };

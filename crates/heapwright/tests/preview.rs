@@ -1,6 +1,7 @@
 //! Textures whose layout a GUID names, of previews of the Agility SDK 1.721, through each way of creating a resource.
 //!
-//! `cargo test -p heapwright -p heapwright-runtime --features heapwright/preview,heapwright-runtime/preview --test preview`
+//! `cargo test -p heapwright -p heapwright-runtime --features heapwright/preview,heapwright-runtime/preview --test
+//! preview`
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 

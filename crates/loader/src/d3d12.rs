@@ -14,8 +14,8 @@ use crate::library::{CreateDevice, GetInterface, Library};
 
 /// A loaded implementation of Direct3D 12: the system's, or that of a shared library.
 ///
-/// Cloning is cheap. The library stays loaded after the value is dropped. Methods may be called from any thread and take
-/// no locks.
+/// Cloning is cheap. The library stays loaded after the value is dropped. Methods may be called from any thread and
+/// take no locks.
 ///
 /// ```no_run
 /// use heapwright_loader::D3d12;
@@ -68,23 +68,24 @@ impl D3d12 {
 
     /// Loads the library at `path`, which must export `D3D12CreateDevice`.
     ///
-    /// The library has adapters if it also exports `CreateDXGIFactory2` or `CreateDXGIFactory1`. A path without a directory
-    /// names a file in the current directory; the system's search path is not used. On Windows, dependencies are searched
-    /// for in the library's directory. On other systems all undefined symbols are resolved when the library is loaded.
+    /// The library has adapters if it also exports `CreateDXGIFactory2` or `CreateDXGIFactory1`. A path without a
+    /// directory names a file in the current directory; the system's search path is not used. On Windows, dependencies
+    /// are searched for in the library's directory. On other systems all undefined symbols are resolved when the
+    /// library is loaded.
     ///
     /// # Safety
     ///
     /// Loading a library runs its code, and the returned value calls its functions. The caller must ensure that:
     ///
     /// * the initialization routines of the library and its dependencies can safely run at this time;
-    /// * the functions `D3D12CreateDevice`, `D3D12GetInterface`, `CreateDXGIFactory2` and `CreateDXGIFactory1`, if exported,
-    ///   have the parameters and calling convention of Direct3D 12 and DXGI, may be called from any thread during the
-    ///   lifetime of the process, and return objects that implement the requested interfaces.
+    /// * the functions `D3D12CreateDevice`, `D3D12GetInterface`, `CreateDXGIFactory2` and `CreateDXGIFactory1`, if
+    ///   exported, have the parameters and calling convention of Direct3D 12 and DXGI, may be called from any thread
+    ///   during the lifetime of the process, and return objects that implement the requested interfaces.
     ///
     /// # Errors
     ///
-    /// Returns [`LoadError::CannotLoad`] if the system cannot load the library, [`LoadError::NoSymbol`] if it does not export
-    /// `D3D12CreateDevice`, and [`LoadError::ForeignCalls`] for a native build of Wine's vkd3d.
+    /// Returns [`LoadError::CannotLoad`] if the system cannot load the library, [`LoadError::NoSymbol`] if it does not
+    /// export `D3D12CreateDevice`, and [`LoadError::ForeignCalls`] for a native build of Wine's vkd3d.
     ///
     /// ```
     /// use heapwright_loader::{D3d12, LoadError};
@@ -110,8 +111,8 @@ impl D3d12 {
 
     /// Returns the adapters in DXGI's order, software adapters last. Empty if the library has no DXGI.
     ///
-    /// Adapters without `IDXGIAdapter3`, which is required for budgets, are omitted. Each call creates a new factory and
-    /// enumerates again, because adapters can be added and removed.
+    /// Adapters without `IDXGIAdapter3`, which is required for budgets, are omitted. Each call creates a new factory
+    /// and enumerates again, because adapters can be added and removed.
     ///
     /// # Errors
     ///
@@ -141,8 +142,8 @@ impl D3d12 {
     ///
     /// # Errors
     ///
-    /// Returns [`LoadError::Call`] with the HRESULT of `D3D12CreateDevice`, such as `DXGI_ERROR_UNSUPPORTED` for an adapter
-    /// without Direct3D 12, and [`LoadError::NoObject`] if it succeeds without returning a device.
+    /// Returns [`LoadError::Call`] with the HRESULT of `D3D12CreateDevice`, such as `DXGI_ERROR_UNSUPPORTED` for an
+    /// adapter without Direct3D 12, and [`LoadError::NoObject`] if it succeeds without returning a device.
     ///
     /// ```no_run
     /// use heapwright_loader::D3d12;
@@ -173,8 +174,8 @@ impl D3d12 {
         Ok(Gpu { device, adapter })
     }
 
-    /// Returns a factory of independent devices, or `None` if the library does not support it or denies it. Windows requires
-    /// developer mode.
+    /// Returns a factory of independent devices, or `None` if the library does not support it or denies it. Windows
+    /// requires developer mode.
     ///
     /// ```no_run
     /// use heapwright_loader::D3d12;

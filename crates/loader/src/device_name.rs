@@ -29,8 +29,8 @@ pub enum DeviceName {
 const D3D12: &str = "d3d12";
 
 impl DeviceName {
-    /// Parses a name. Returns `None` if it has none of the three forms. Numbers that exceed `usize` are valid and name no
-    /// adapter.
+    /// Parses a name. Returns `None` if it has none of the three forms. Numbers that exceed `usize` are valid and name
+    /// no adapter.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let rest = name.strip_prefix(D3D12)?;
@@ -53,8 +53,8 @@ impl DeviceName {
     ///
     /// # Errors
     ///
-    /// Returns [`LoadError::NoAdapter`] if the adapter does not exist, and the errors of [`D3d12::system`], [`D3d12::open`]
-    /// and [`D3d12::create_device`].
+    /// Returns [`LoadError::NoAdapter`] if the adapter does not exist, and the errors of [`D3d12::system`],
+    /// [`D3d12::open`] and [`D3d12::create_device`].
     pub unsafe fn open(&self) -> Result<Gpu, LoadError> {
         match self {
             Self::System => D3d12::system()?.create_device(None),

@@ -7,8 +7,8 @@ use windows_core::HRESULT;
 
 /// An error of loading a library, enumerating adapters or creating a device.
 ///
-/// The `Display` form is one line that names the library. Paths and messages of the system are not escaped; escape control
-/// characters before printing them to a terminal.
+/// The `Display` form is one line that names the library. Paths and messages of the system are not escaped; escape
+/// control characters before printing them to a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -80,8 +80,8 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns whether the name of the library or adapter is the cause: the library cannot be loaded or is not a Direct3D 12
-    /// library, or the adapter does not exist. Otherwise a function of a loaded library failed.
+    /// Returns whether the name of the library or adapter is the cause: the library cannot be loaded or is not a
+    /// Direct3D 12 library, or the adapter does not exist. Otherwise a function of a loaded library failed.
     #[must_use]
     pub fn is_about_name(&self) -> bool {
         match self {

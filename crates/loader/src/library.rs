@@ -124,7 +124,8 @@ mod module {
             // SAFETY: guaranteed by the caller. Termination routines never run, because the library is never unloaded.
             #[cfg(unix)]
             let library = unsafe { os::Library::open(Some(path.as_os_str()), os::RTLD_NOW | os::RTLD_LOCAL) };
-            // SAFETY: as above. The flag searches for dependencies in the library's directory and requires an absolute path.
+            // SAFETY: as above. The flag searches for dependencies in the library's directory and requires an absolute
+            // path.
             #[cfg(windows)]
             let library =
                 unsafe { os::Library::load_with_flags(path.as_os_str(), os::LOAD_WITH_ALTERED_SEARCH_PATH) };

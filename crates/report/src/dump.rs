@@ -1,5 +1,5 @@
-//! Dumps of other allocators as reports: D3D12 Memory Allocator (`Allocator::BuildStatsString`) and Vulkan Memory Allocator
-//! (`vmaBuildStatsString`), versions 2 and 3, and their virtual blocks.
+//! Dumps of other allocators as reports: D3D12 Memory Allocator (`Allocator::BuildStatsString`) and Vulkan Memory
+//! Allocator (`vmaBuildStatsString`), versions 2 and 3, and their virtual blocks.
 //!
 //! | in the dump | in the report |
 //! |---|---|
@@ -30,7 +30,8 @@ use crate::{ReportError, check};
 ///
 /// # Errors
 ///
-/// Returns an error if the text is not valid JSON, has no map of blocks, or lists allocations that overlap or are outside of their block.
+/// Returns an error if the text is not valid JSON, has no map of blocks, or lists allocations that overlap or are
+/// outside of their block.
 pub fn from_dump(json: &str, library: DumpedBy) -> Result<AllocatorReport, ReportError> {
     let dump: Dump = parse(json.as_bytes())?;
     let mut report = Builder::new(library, &dump).build(dump)?;

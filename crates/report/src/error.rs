@@ -6,8 +6,8 @@ use crate::Visible;
 
 /// A violation of the [rules](crate#rules) of a report, with its location.
 ///
-/// The `Display` form is one line: `heaps[3].allocations[17].offset: is 512, but ...`, or `line 7, column 12: ...` if the
-/// text is not valid JSON.
+/// The `Display` form is one line: `heaps[3].allocations[17].offset: is 512, but ...`, or `line 7, column 12: ...` if
+/// the text is not valid JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportError {
     place: Box<str>,
@@ -36,8 +36,8 @@ impl ReportError {
         }
     }
 
-    /// Returns the path of the invalid value, such as `heaps[3].size`, or `line 7, column 12` if the text is not valid JSON.
-    /// Empty for the whole document.
+    /// Returns the path of the invalid value, such as `heaps[3].size`, or `line 7, column 12` if the text is not valid
+    /// JSON. Empty for the whole document.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place

@@ -5,8 +5,8 @@ use std::io;
 
 use crate::Visible;
 
-/// Text in an element or a quoted attribute. HTML's special characters are escaped, and invisible characters are written
-/// as by [`Visible`].
+/// Text in an element or a quoted attribute. HTML's special characters are escaped, and invisible characters are
+/// written as by [`Visible`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HtmlText<'a>(pub(crate) &'a str);
 

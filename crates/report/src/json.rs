@@ -37,13 +37,13 @@ pub const MAX_JSON_LEN: u64 = 256 << 20;
 
 /// Reads a report from a file or a pipe and [checks](check()) it. Takes O(bytes) time.
 ///
-/// A leading byte order mark is skipped. At most [`MAX_JSON_LEN`] bytes are read, and only the first 4 KiB if they do not
-/// begin with a JSON object, so endless input does not block.
+/// A leading byte order mark is skipped. At most [`MAX_JSON_LEN`] bytes are read, and only the first 4 KiB if they do
+/// not begin with a JSON object, so endless input does not block.
 ///
 /// # Errors
 ///
-/// Returns the errors of [`from_json`], [`ReadReportError::Io`] if the reader fails, [`ReadReportError::NoObject`] if the
-/// input does not begin with `{`, and [`ReadReportError::TooLong`] if it exceeds [`MAX_JSON_LEN`].
+/// Returns the errors of [`from_json`], [`ReadReportError::Io`] if the reader fails, [`ReadReportError::NoObject`] if
+/// the input does not begin with `{`, and [`ReadReportError::TooLong`] if it exceeds [`MAX_JSON_LEN`].
 pub fn read(mut reader: impl Read) -> Result<AllocatorReport, ReadReportError> {
     let mut json = Vec::new();
     let mut first = reader.by_ref().take(FIRST_LEN);

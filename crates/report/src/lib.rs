@@ -1,5 +1,5 @@
-//! Reads and checks JSON reports of heapwright's allocators, and converts them to HTML pages. [`from_dump`] converts dumps of other
-//! allocators to reports.
+//! Reads and checks JSON reports of heapwright's allocators, and converts them to HTML pages. [`from_dump`] converts
+//! dumps of other allocators to reports.
 //!
 //! A report is a [`heapwright::report::AllocatorReport`]. This crate enables heapwright's feature `serde`, with which
 //! any serde serializer can write a report. The JSON form is described below.
@@ -19,9 +19,9 @@
 //! `AllocatorReport` and the types it contains. Sizes and offsets are integers of up to 64 bits, in bytes; some JSON
 //! parsers are only exact up to 53 bits. Keys of `Option` fields may be missing or `null`; all others are required.
 //!
-//! `schema` is `"heapwright.report"` and `version` is 1. Later versions of this crate may add keys and values of `kind`.
-//! Readers ignore unknown keys and treat unknown kinds as `"unknown"`. If a key is removed or its meaning changes,
-//! `version` is increased.
+//! `schema` is `"heapwright.report"` and `version` is 1. Later versions of this crate may add keys and values of
+//! `kind`. Readers ignore unknown keys and treat unknown kinds as `"unknown"`. If a key is removed or its meaning
+//! changes, `version` is increased.
 //!
 //! # Rules
 //!

@@ -10,12 +10,12 @@
 //! | `D3D12CreateRootSignatureDeserializer`, `D3D12CreateVersionedRootSignatureDeserializer`, which return E_NOTIMPL | d3d12.dll |
 //! | `HeapwrightChooseDevice`, which selects the GPU and its options, like the environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS | heapwright |
 //!
-//! Interfaces have COM's layout: a pointer to a vtable, whose functions use the system's C calling convention (stdcall on
-//! 32-bit Windows). A method that returns a structure takes a pointer to it after `this` and returns that pointer, as with
-//! MSVC and in vkd3d-proton's native build. `WCHAR` has 16 bits.
+//! Interfaces have COM's layout: a pointer to a vtable, whose functions use the system's C calling convention (stdcall
+//! on 32-bit Windows). A method that returns a structure takes a pointer to it after `this` and returns that pointer,
+//! as with MSVC and in vkd3d-proton's native build. `WCHAR` has 16 bits.
 //!
-//! The exports are in a separate crate, because their names conflict with the import library of d3d12.dll in Rust programs
-//! that use both heapwright-runtime and Windows' d3d12.dll.
+//! The exports are in a separate crate, because their names conflict with the import library of d3d12.dll in Rust
+//! programs that use both heapwright-runtime and Windows' d3d12.dll.
 
 use std::ffi::{c_char, c_void};
 
@@ -30,7 +30,8 @@ use windows_core::{GUID, HRESULT};
 ///
 /// # Safety
 ///
-/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one
+/// pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn CreateDXGIFactory(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
     // SAFETY: guaranteed by the caller.
@@ -41,7 +42,8 @@ pub unsafe extern "system" fn CreateDXGIFactory(riid: *const GUID, ppfactory: *m
 ///
 /// # Safety
 ///
-/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one
+/// pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn CreateDXGIFactory1(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
     // SAFETY: guaranteed by the caller.
@@ -52,7 +54,8 @@ pub unsafe extern "system" fn CreateDXGIFactory1(riid: *const GUID, ppfactory: *
 ///
 /// # Safety
 ///
-/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one
+/// pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn CreateDXGIFactory2(
     flags: u32,
@@ -67,8 +70,8 @@ pub unsafe extern "system" fn CreateDXGIFactory2(
 ///
 /// # Safety
 ///
-/// The requirements of Direct3D 12 apply: `adapter` is null or an interface pointer, `riid` is null or points to a GUID, `ppdevice` is null or
-/// points to space for one pointer.
+/// The requirements of Direct3D 12 apply: `adapter` is null or an interface pointer, `riid` is null or points to a
+/// GUID, `ppdevice` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12CreateDevice(
     adapter: *mut c_void,
@@ -84,7 +87,8 @@ pub unsafe extern "system" fn D3D12CreateDevice(
 ///
 /// # Safety
 ///
-/// The requirements of Direct3D 12 apply: `riid` is null or points to a GUID, `ppvdebug` is null or points to space for one pointer.
+/// The requirements of Direct3D 12 apply: `riid` is null or points to a GUID, `ppvdebug` is null or points to space for
+/// one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12GetDebugInterface(
     riid: *const GUID,
@@ -98,7 +102,8 @@ pub unsafe extern "system" fn D3D12GetDebugInterface(
 ///
 /// # Safety
 ///
-/// The requirements of Direct3D 12 apply: `rclsid` and `riid` are null or point to a GUID, `ppv` is null or points to space for one pointer.
+/// The requirements of Direct3D 12 apply: `rclsid` and `riid` are null or point to a GUID, `ppv` is null or points to
+/// space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12GetInterface(
     rclsid: *const GUID,
@@ -113,7 +118,8 @@ pub unsafe extern "system" fn D3D12GetInterface(
 ///
 /// # Safety
 ///
-/// The requirements of Direct3D 12 apply: `piids` is null or points to `numfeatures` GUIDs. The other pointers are not used.
+/// The requirements of Direct3D 12 apply: `piids` is null or points to `numfeatures` GUIDs. The other pointers are not
+/// used.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
     numfeatures: u32,
@@ -136,7 +142,8 @@ pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
 ///
 /// # Safety
 ///
-/// The requirements of Direct3D 12 apply: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+/// The requirements of Direct3D 12 apply: `prootsignature` is null or points to a description, the others are null or
+/// point to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12SerializeRootSignature(
     prootsignature: *const D3D12_ROOT_SIGNATURE_DESC,
@@ -152,7 +159,8 @@ pub unsafe extern "system" fn D3D12SerializeRootSignature(
 ///
 /// # Safety
 ///
-/// The requirements of Direct3D 12 apply: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+/// The requirements of Direct3D 12 apply: `prootsignature` is null or points to a description, the others are null or
+/// point to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
     prootsignature: *const D3D12_VERSIONED_ROOT_SIGNATURE_DESC,

@@ -1,4 +1,5 @@
-//! Prints what heaps that the CPU accesses cost on the first Vulkan device, through D3D12: the medians of creation and release.
+//! Prints what heaps that the CPU accesses cost on the first Vulkan device, through D3D12: the medians of creation and
+//! release.
 //!
 //! ```sh
 //! cargo run --release -p heapwright-runtime --features vulkan --example heap_times

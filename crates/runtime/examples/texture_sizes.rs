@@ -1,4 +1,5 @@
-//! Prints the sizes and alignments of textures on a Vulkan device, beside the sizes of their texels and of 64 KiB tiles.
+//! Prints the sizes and alignments of textures on a Vulkan device, beside the sizes of their texels and of 64 KiB
+//! tiles.
 //!
 //! ```sh
 //! cargo run --release -p heapwright-runtime --features vulkan --example texture_sizes -- [INDEX]

@@ -21,8 +21,8 @@ use crate::rules::Refusal;
 
 /// Chooses the GPU that the process's factories enumerate, and the options of its devices. Not part of D3D12.
 ///
-/// `profile` is the name of a [`HostProfile`](crate::HostProfile), or, with the feature `vulkan`, `vulkan` or `vulkan:INDEX` for a device of
-/// the system's Vulkan; `options` is a comma-separated list. Null or empty selects the
+/// `profile` is the name of a [`HostProfile`](crate::HostProfile), or, with the feature `vulkan`, `vulkan` or
+/// `vulkan:INDEX` for a device of the system's Vulkan; `options` is a comma-separated list. Null or empty selects the
 /// defaults.
 ///
 /// | option | effect |

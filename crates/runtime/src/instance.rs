@@ -79,8 +79,8 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// Returns E_INVALIDARG for a profile that [`HostProfile::validate`] refuses, and errors of the driver when it creates the
-    /// device.
+    /// Returns E_INVALIDARG for a profile that [`HostProfile::validate`] refuses, and errors of the driver when it
+    /// creates the device.
     ///
     /// ```
     /// use heapwright_runtime::{HostProfile, Instance};
@@ -290,7 +290,8 @@ impl Instance {
     /// Cost: O(objects with a count above one), under the ledger's lock.
     ///
     /// ```
-    /// use heapwright_d3d12::{D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_HEAP_TYPE_DEFAULT, ID3D12Heap, ID3D12Pageable};
+    /// use heapwright_d3d12::{D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_HEAP_TYPE_DEFAULT};
+    /// use heapwright_d3d12::{ID3D12Heap, ID3D12Pageable};
     /// use heapwright_runtime::{HostProfile, Instance};
     /// use windows_core::Interface as _;
     ///
@@ -333,7 +334,8 @@ impl Instance {
     /// use heapwright_runtime::{HostProfile, Instance};
     ///
     /// let gpu = Instance::open(HostProfile::default_profile())?;
-    /// assert_eq!(gpu.trim(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM, ByteSize::ZERO)?, 0, "no callback is registered");
+    /// let called = gpu.trim(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM, ByteSize::ZERO)?;
+    /// assert_eq!(called, 0, "no callback is registered");
     /// # Ok::<(), windows_core::Error>(())
     /// ```
     pub fn trim(&self, flags: D3D12_TRIM_NOTIFICATION_FLAGS, bytes: ByteSize) -> windows_core::Result<usize> {

@@ -1,6 +1,6 @@
-//! A Direct3D 12 memory runtime: the memory part of `ID3D12Device`, implemented in Rust over a simulated GPU, or
-//! over a real one with a Vulkan driver. Software that uses D3D12 memory can be developed, tested and measured with it on
-//! any machine.
+//! A Direct3D 12 memory runtime: the memory part of `ID3D12Device`, implemented in Rust over a simulated GPU, or over a
+//! real one with a Vulkan driver. Software that uses D3D12 memory can be developed, tested and measured with it on any
+//! machine.
 //!
 //! ```text
 //!  application (heapwright, or any D3D12 program)
@@ -38,23 +38,24 @@
 //!
 //! # Differences from Windows
 //!
-//! * `D3D12CreateDevice` creates a new device with each call. On Windows, an adapter has one device in a process, which each
-//!   call returns as long as it exists.
-//! * A shared handle has a meaning only in its process. What a closed handle kept is freed at the next call that creates or
-//!   opens a shared handle or releases a shared object or a device; with more than 64 handles, some calls later.
-//! * Releasing a queue blocks until the submitted work is complete. Work after a wait for a fence that is not reached by
-//!   then is dropped.
+//! * `D3D12CreateDevice` creates a new device with each call. On Windows, an adapter has one device in a process, which
+//!   each call returns as long as it exists.
+//! * A shared handle has a meaning only in its process. What a closed handle kept is freed at the next call that
+//!   creates or opens a shared handle or releases a shared object or a device; with more than 64 handles, some calls
+//!   later.
+//! * Releasing a queue blocks until the submitted work is complete. Work after a wait for a fence that is not reached
+//!   by then is dropped.
 //!
 //! # Errors
 //!
 //! A call that D3D12 refuses is refused with the same HRESULT. A message that names the field and the rule is sent to
 //! `tracing` (level error for a violated rule, warn for an unsupported feature, info for out of memory) and to the
-//! device's `ID3D12InfoQueue1`. A device that is created while the debug layer is on stores its messages, and so does each device of
-//! [`Instance::open`]. Other devices store none: their messages go only to `tracing`.
+//! device's `ID3D12InfoQueue1`. A device that is created while the debug layer is on stores its messages, and so does
+//! each device of [`Instance::open`]. Other devices store none: their messages go only to `tracing`.
 //!
 //! Every device supports `QueryInterface` for `ID3D12InfoQueue1`, whereas D3D12 returns E_NOINTERFACE without the debug
-//! layer. The queue of a device without the debug layer stays empty. `SetBreakOnSeverity` and its relatives count breaks
-//! instead of stopping the program; [`break_count`] returns the count.
+//! layer. The queue of a device without the debug layer stays empty. `SetBreakOnSeverity` and its relatives count
+//! breaks instead of stopping the program; [`break_count`] returns the count.
 
 pub mod aliasing;
 mod api;

@@ -10,8 +10,8 @@ use crate::workload::{WorkHeap, Workload, as_index};
 
 /// Returns the lower bound of the bytes paged in. O(uses × log heaps).
 ///
-/// It is the sum of the bound for each segment group, under which heaps are divisible into bytes, the future is known, and the GPU
-/// never blocks an eviction.
+/// It is the sum of the bound for each segment group, under which heaps are divisible into bytes, the future is known,
+/// and the GPU never blocks an eviction.
 pub fn offline_bound(workload: &Workload) -> ByteSize {
     let bounds = SegmentGroup::ALL.map(|group| Sequence::of(workload, group).lower_bound());
     bounds[0].saturating_add(bounds[1])

@@ -1,8 +1,8 @@
 //! Reads large sessions and fails if reading is slower than 200 MB/s or takes more than 300 MiB of memory.
 //!
-//! `cargo bench -p heapwright-trace -- 1024` reads sessions of 1024 MB, or with as many records as a session has at most. The bytes are
-//! generated while they are read, so that
-//! neither a disk nor a file in memory is measured; the time of generating them is subtracted.
+//! `cargo bench -p heapwright-trace -- 1024` reads sessions of 1024 MB, or with as many records as a session has at
+//! most. The bytes are generated while they are read, so that neither a disk nor a file in memory is measured; the time
+//! of generating them is subtracted.
 
 use std::io::{self, Read, Write as _};
 use std::time::{Duration, Instant};

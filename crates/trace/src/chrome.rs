@@ -1,7 +1,8 @@
 //! Chrome traces (JSON) with the names of GPGMM's events, for Perfetto, chrome://tracing and GPGMM's capture replay.
 //!
-//! Heaps and allocations are objects with snapshots, calls are instants, timings are complete events, and counters are tracks. The
-//! library writes what happens as it happens, and [`CaptureWriter`](crate::gpgmm::CaptureWriter) the records of a session.
+//! Heaps and allocations are objects with snapshots, calls are instants, timings are complete events, and counters are
+//! tracks. The library writes what happens as it happens, and [`CaptureWriter`](crate::gpgmm::CaptureWriter) the
+//! records of a session.
 
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -135,8 +136,8 @@ impl<W: Write> ChromeTrace<W> {
         self.new_object(at, HEAP, *id, &fields)
     }
 
-    /// Writes what happens to an allocator or its objects. Nothing is written of what a trace does not have, and of records that
-    /// are a part of another event.
+    /// Writes what happens to an allocator or its objects. Nothing is written of what a trace does not have, and of
+    /// records that are a part of another event.
     ///
     /// # Errors
     ///

@@ -9,8 +9,8 @@ use crate::visible::Visible;
 
 /// An error of reading a trace, with the file and, if known, the position.
 ///
-/// The `Display` form is one line: the [`Location`], a colon and the rule that the file violates. If the file could not be read,
-/// [`source`](Error::source) is the error of the system.
+/// The `Display` form is one line: the [`Location`], a colon and the rule that the file violates. If the file could not
+/// be read, [`source`](Error::source) is the error of the system.
 // Boxed to keep the `Result` of each record small.
 #[derive(Debug)]
 pub struct TraceError(Box<Located>);
@@ -128,8 +128,8 @@ impl fmt::Display for Position {
 
 /// A file and optionally a position in it.
 ///
-/// The `Display` form is `path:LINE`, `path: byte OFFSET`, `path: event NUMBER` or `path`, on one line: control characters in
-/// the path are escaped.
+/// The `Display` form is `path:LINE`, `path: byte OFFSET`, `path: event NUMBER` or `path`, on one line: control
+/// characters in the path are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location<'a> {
     /// Path of the file.

@@ -8,7 +8,8 @@ use crate::error::{Fault, Position, TraceError};
 use crate::kind::{self, FileKind};
 use crate::source::Source;
 
-/// An input, plain or gzip, whose [`FileKind`] is known. Reading it yields the uncompressed bytes from the first one on.
+/// An input, plain or gzip, whose [`FileKind`] is known. Reading it yields the uncompressed bytes from the first one
+/// on.
 pub struct Input<R> {
     pub(crate) path: PathBuf,
     pub(crate) source: Source<R>,
@@ -39,8 +40,8 @@ impl<R: Read> Input<R> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read, is longer than `limit` bytes ([`io::ErrorKind::FileTooLarge`]), or is no UTF-8
-    /// ([`io::ErrorKind::InvalidData`]).
+    /// Returns an error if the file cannot be read, is longer than `limit` bytes ([`io::ErrorKind::FileTooLarge`]), or
+    /// is no UTF-8 ([`io::ErrorKind::InvalidData`]).
     pub fn into_text(self, limit: u64) -> io::Result<String> {
         let mut bytes = Vec::new();
         let mut rest = self.take(limit.saturating_add(1));

@@ -1,16 +1,18 @@
 //! Reads allocation traces and sessions of GPU workloads.
 //!
-//! A trace records the allocations and frees of an application in order. This crate reads it from four formats, plain or compressed
-//! with gzip, and recognizes them by content. A file of another kind is named in the error ([`FileKind`]).
+//! A trace records the allocations and frees of an application in order. This crate reads it from four formats, plain
+//! or compressed with gzip, and recognizes them by content. A file of another kind is named in the error
+//! ([`FileKind`]).
 //!
 //! - CSV files, whose format is defined below;
 //! - captures of GPGMM ([`gpgmm`]);
 //! - memory snapshots of PyTorch ([`snapshot`]);
-//! - sessions ([`session`]), a binary format for more than a trace: heaps, placements, contents, residency sets, submissions and GPU
-//!   addresses. [`session::SessionWriter`] writes them, and [`RecordReader`] reads these records from captures, too.
+//! - sessions ([`session`]), a binary format for more than a trace: heaps, placements, contents, residency sets,
+//!   submissions and GPU addresses. [`session::SessionWriter`] writes them, and [`RecordReader`] reads these records
+//!   from captures, too.
 //!
-//! It does not depend on Direct3D 12. Without the feature `read`, which is on by default, it has only the writer of sessions and
-//! depends on little.
+//! It does not depend on Direct3D 12. Without the feature `read`, which is on by default, it has only the writer of
+//! sessions and depends on little.
 //!
 //! # Format
 //!
@@ -23,10 +25,10 @@
 //! 537,free,0,2359296
 //! ```
 //!
-//! - The first line is this header, optionally after a UTF-8 byte order mark. The columns may be in any order, and there may be
-//!   others, which are skipped. Every other line is an event. Fields may be in double quotes, in which `""` stands for one quote,
-//!   and have spaces around them. There are no empty lines and no comments. Lines end with LF or CR LF, which the last line may
-//!   lack.
+//! - The first line is this header, optionally after a UTF-8 byte order mark. The columns may be in any order, and
+//!   there may be others, which are skipped. Every other line is an event. Fields may be in double quotes, in which
+//!   `""` stands for one quote, and have spaces around them. There are no empty lines and no comments. Lines end with
+//!   LF or CR LF, which the last line may lack.
 //! - `time_us`, `id` and `size_bytes` are decimal digits whose value fits in 64 bits.
 //! - `time_us` is the time since the start of the recording, in microseconds. It must not decrease.
 //! - `event` is `alloc` or `free`.

@@ -44,8 +44,9 @@ impl fmt::Display for Format {
 
 /// An iterator over the records of a file in any [`Format`], recognized by its content.
 ///
-/// Allocations and frees are checked by the rules of [traces](crate#format), with the same limits. The other records must refer to
-/// allocations, heaps and residency sets that exist. A CSV file yields allocations and frees only. The iterator ends after an error.
+/// Allocations and frees are checked by the rules of [traces](crate#format), with the same limits. The other records
+/// must refer to allocations, heaps and residency sets that exist. A CSV file yields allocations and frees only. The
+/// iterator ends after an error.
 pub struct RecordReader<R> {
     pub(crate) path: PathBuf,
     records: Records<R>,
@@ -133,8 +134,9 @@ impl<R: Read> RecordReader<R> {
         }
     }
 
-    /// Returns the offset of the first incomplete block, in bytes, if the input is a session without an end that has been
-    /// read to its last complete block. The program that wrote it has ended without [`finish`](crate::session::SessionWriter::finish).
+    /// Returns the offset of the first incomplete block, in bytes, if the input is a session without an end that has
+    /// been read to its last complete block. The program that wrote it has ended without
+    /// [`finish`](crate::session::SessionWriter::finish).
     #[must_use]
     pub fn truncated_at(&self) -> Option<u64> {
         match &self.records {

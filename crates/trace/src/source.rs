@@ -119,7 +119,8 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// Converts an I/O error. The decoder reports invalid data with one of three kinds, which reading a file does not return.
+/// Converts an I/O error. The decoder reports invalid data with one of three kinds, which reading a file does not
+/// return.
 fn classify(error: io::Error, is_gzip: bool) -> Fault {
     match error.kind() {
         io::ErrorKind::UnexpectedEof if is_gzip => Fault::GzipTruncated,

@@ -28,7 +28,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Maximum length of a line without its end, in bytes. Three 64-bit numbers and an event need 67; other columns are skipped.
+    /// Maximum length of a line without its end, in bytes. Three 64-bit numbers and an event need 67; other columns are
+    /// skipped.
     pub const MAX_LINE_LEN: usize = 4096;
 
     /// Maximum number of events: 2^22, or 4,194,304, which is 26 times the longest recorded trace.
@@ -56,13 +57,14 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// Returns an error if `input` cannot be read or violates the [format](crate#format). It is not read beyond the first
-    /// violation.
+    /// Returns an error if `input` cannot be read or violates the [format](crate#format). It is not read beyond the
+    /// first violation.
     pub fn from_reader(path: impl AsRef<Path>, input: impl Read) -> Result<Self, TraceError> {
         Self::from_records(RecordReader::new(path, input)?, |_, _| ())
     }
 
-    /// Reads the records that a reader has not returned yet, and calls `note` with each of them and the number of events before it.
+    /// Reads the records that a reader has not returned yet, and calls `note` with each of them and the number of
+    /// events before it.
     ///
     /// # Errors
     ///
@@ -136,7 +138,8 @@ impl Trace {
         output.flush()
     }
 
-    /// Returns the file's name without directories and without `.csv`, `.json`, `.hws`, `.pickle` or `.pkl`, and without `.gz` after it.
+    /// Returns the file's name without directories and without `.csv`, `.json`, `.hws`, `.pickle` or `.pkl`, and
+    /// without `.gz` after it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -189,8 +192,8 @@ impl Trace {
         self.truncated_at
     }
 
-    /// Returns the position of an event: its line in a CSV file, its number among the events of other files. `event_index` is an
-    /// index into [`events`](Self::events).
+    /// Returns the position of an event: its line in a CSV file, its number among the events of other files.
+    /// `event_index` is an index into [`events`](Self::events).
     #[must_use]
     pub fn position(&self, event_index: usize) -> Position {
         match self.format {

@@ -40,9 +40,9 @@ impl Visible<'_> {
     }
 }
 
-/// Returns whether a character is escaped: control characters, separators of lines and paragraphs, format characters such as
-/// overrides of direction, characters that are displayed as nothing (Unicode's Cf and Default_Ignorable_Code_Point), and
-/// noncharacters.
+/// Returns whether a character is escaped: control characters, separators of lines and paragraphs, format characters
+/// such as overrides of direction, characters that are displayed as nothing (Unicode's Cf and
+/// Default_Ignorable_Code_Point), and noncharacters.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(

@@ -1,5 +1,5 @@
-//! A program with two versions of `windows`: an engine with 0.58, which owns the device and the memory, and a plugin with
-//! 0.62, which uses the engine's resources. Both use heapwright's types in their interfaces.
+//! A program with two versions of `windows`: an engine with 0.58, which owns the device and the memory, and a plugin
+//! with 0.62, which uses the engine's resources. Both use heapwright's types in their interfaces.
 
 use std::error::Error;
 

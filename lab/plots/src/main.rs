@@ -1,4 +1,5 @@
-//! `cargo lab plots`: draws the plots of the documents from results that are checked in. With `--check`, it fails if a plot is outdated.
+//! `cargo lab plots`: draws the plots of the documents from results that are checked in. With `--check`, it fails if a
+//! plot is outdated.
 //!
 //! The plots have no background and colours that can be read on white and on black.
 

@@ -13,7 +13,8 @@ use heapwright_lab::gpu::{GIB, Result, bandwidth, cost, plain::Plain, residency,
 const MEASUREMENTS: [&str; 8] =
     ["device", "placed-buffers", "allocations", "copies", "writes", "eviction", "traces", "residency"];
 
-/// Measures heapwright's runtime on a Vulkan device, beside plain Vulkan and VMA on the same device, and prints a table.
+/// Measures heapwright's runtime on a Vulkan device, beside plain Vulkan and VMA on the same device, and prints a
+/// table.
 #[derive(Parser)]
 #[command(name = "bench-gpu")]
 struct Args {

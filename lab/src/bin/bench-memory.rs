@@ -18,7 +18,8 @@ use heapwright_trace::Trace;
 #[derive(Parser)]
 #[command(name = "bench-memory")]
 struct Args {
-    /// Write nothing; replay the traces in the repository and some workloads, and check that the file has their figures.
+    /// Write nothing; replay the traces in the repository and some workloads, and check that the file has their
+    /// figures.
     #[arg(long)]
     verify: bool,
     /// The markdown file to write or to verify [default: lab/MEMORY.md].

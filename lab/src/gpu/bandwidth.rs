@@ -67,7 +67,8 @@ pub fn copies(index: usize, size: u64) -> Result<Vec<Row>> {
     )])
 }
 
-/// Compares CPU writes to a GPU upload heap with plain writes to the same memory type, and with an upload heap and a copy.
+/// Compares CPU writes to a GPU upload heap with plain writes to the same memory type, and with an upload heap and a
+/// copy.
 ///
 /// # Errors
 ///
@@ -124,17 +125,17 @@ pub fn writes(index: usize, size: u64) -> Result<Vec<Row>> {
     ])
 }
 
-/// How long the program pauses between eviction and return for the row that says so: longer than the driver keeps memory
-/// for the next heap.
+/// How long the program pauses between eviction and return for the row that says so: longer than the driver keeps
+/// memory for the next heap.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// How long the program pauses between sets of heaps: longer than the driver keeps host memory, so that the first eviction of
-/// each set allocates its own.
+/// How long the program pauses between sets of heaps: longer than the driver keeps host memory, so that the first
+/// eviction of each set allocates its own.
 const UNTIL_FREED: Duration = Duration::from_secs(3);
 
 /// Compares eviction and return with the bandwidth of the link, that is, plain copies between video memory and cached
-/// host memory: for heaps that are evicted together, of the given number and size. The link is measured with the largest
-/// heap.
+/// host memory: for heaps that are evicted together, of the given number and size. The link is measured with the
+/// largest heap.
 ///
 /// # Errors
 ///
@@ -207,8 +208,8 @@ pub fn eviction(index: usize, sets: &[(usize, u64)]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Waits until this process uses at most `most` bytes of a memory type. Returns the time, or `None` if that is not seen within a
-/// few seconds.
+/// Waits until this process uses at most `most` bytes of a memory type. Returns the time, or `None` if that is not seen
+/// within a few seconds.
 fn time_until_used(plain: &Plain, memory_type: u32, most: u64) -> Option<Duration> {
     // Usage has other parts, which may grow.
     let most = most + (32 << 20);

@@ -1,9 +1,10 @@
 //! D3D12MA's rules for heaps, as its version 3.1 has them by default.
 //!
-//! A model: D3D12MA itself needs a D3D12 device. It places buffers of up to half of the preferred block in blocks, and gives
-//! larger ones committed resources. The first blocks have an eighth, a quarter and a half of the preferred size, as long as
-//! they are larger than any block and hold the buffer twice. One empty block is kept. Blocks are searched from the one with the
-//! least free memory, in an order that each free improves by one step. Each block is divided by a TLSF, here core's.
+//! A model: D3D12MA itself needs a D3D12 device. It places buffers of up to half of the preferred block in blocks, and
+//! gives larger ones committed resources. The first blocks have an eighth, a quarter and a half of the preferred size,
+//! as long as they are larger than any block and hold the buffer twice. One empty block is kept. Blocks are searched
+//! from the one with the least free memory, in an order that each free improves by one step. Each block is divided by a
+//! TLSF, here core's.
 
 use heapwright_core::suballoc::{SuballocationId, Tlsf};
 use heapwright_core::{Alignment, ByteSize};

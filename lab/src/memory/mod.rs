@@ -1,9 +1,9 @@
 //! Compares allocators by the device memory that they take: what it costs in time, and how much of it they hold.
 //!
-//! Each trace is replayed through heapwright on the simulated GPU, and through VMA and gpu-allocator on a Vulkan device of
-//! our own ([`vulkan_device`]) that has no memory behind it but notes every call. All of their calls that create and free
-//! memory are priced by the same [`prices`], so the figures are the same in every run and on every machine, except those of
-//! gpu-allocator, whose choice among free ranges of the same size is random.
+//! Each trace is replayed through heapwright on the simulated GPU, and through VMA and gpu-allocator on a Vulkan device
+//! of our own ([`vulkan_device`]) that has no memory behind it but notes every call. All of their calls that create and
+//! free memory are priced by the same [`prices`], so the figures are the same in every run and on every machine, except
+//! those of gpu-allocator, whose choice among free ranges of the same size is random.
 //!
 //! | module | contents |
 //! |---|---|

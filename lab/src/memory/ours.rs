@@ -85,8 +85,8 @@ impl<C: Configuration> MemoryAllocator for Heapwright<C> {
         self.allocator.on_time(time);
     }
 
-    /// The simulated GPU counts the heaps and committed resources that are created and released. If an operation released
-    /// several, they are taken to be equally large.
+    /// The simulated GPU counts the heaps and committed resources that are created and released. If an operation
+    /// released several, they are taken to be equally large.
     fn take_calls(&mut self, calls: &mut Vec<DeviceCall>) {
         let report = self.gpu.residency();
         calls.clear();

@@ -15,8 +15,8 @@ fn buffer_info(size: ByteSize) -> vk::BufferCreateInfo<'static> {
     vk::BufferCreateInfo::default().size(size.get()).usage(vk::BufferUsageFlags::STORAGE_BUFFER)
 }
 
-/// VMA 3, by vk-mem. `vmaCreateBuffer` with `VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE`. With `BLOCK_MIB`, blocks have so many MiB
-/// instead of VMA's default.
+/// VMA 3, by vk-mem. `vmaCreateBuffer` with `VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE`. With `BLOCK_MIB`, blocks have so
+/// many MiB instead of VMA's default.
 pub struct Vma<const BLOCK_MIB: u64 = 0> {
     /// Declared, and therefore dropped, before the device.
     allocator: vk_mem::Allocator,

@@ -70,8 +70,8 @@ impl Prices {
         Self { shared: costs, dedicated: costs }
     }
 
-    /// Returns the prices with dedicated memory at the price of other memory, as committed resources have it on the implementations of
-    /// Direct3D 12 that were measured.
+    /// Returns the prices with dedicated memory at the price of other memory, as committed resources have it on the
+    /// implementations of Direct3D 12 that were measured.
     #[must_use]
     pub const fn without_dedicated(self) -> Self {
         Self::of_all(self.shared)

@@ -16,8 +16,8 @@ use super::meter::{Block, DeviceCall};
 /// Alignment of buffers, as on the simulated GPU.
 const BUFFER_ALIGNMENT: u64 = 256;
 
-/// The size from which NVIDIA's driver prefers memory of its own for a buffer: driver 580.159.04 on an H200 (2026-11-23, tried
-/// in steps of 64 KiB).
+/// The size from which NVIDIA's driver prefers memory of its own for a buffer: driver 580.159.04 on an H200
+/// (2026-11-23, tried in steps of 64 KiB).
 const PREFERS_DEDICATED: ByteSize = ByteSize::from_mib(32);
 
 /// A Vulkan device. Allocators that use it must be dropped before it.

@@ -55,8 +55,8 @@ const MOST_REFUSED: f64 = 0.02;
 const LEAST_FULL: f64 = 0.7;
 
 impl Section {
-    /// Returns a line for each rival that did not do the same work as the others: one that refuses what others serve is fast for
-    /// the wrong reason. The harness alone is left out.
+    /// Returns a line for each rival that did not do the same work as the others: one that refuses what others serve is
+    /// fast for the wrong reason. The harness alone is left out.
     #[must_use]
     pub fn differences(&self) -> Vec<String> {
         let mut found = Vec::new();

@@ -182,7 +182,8 @@ impl Shape {
 /// Number of live allocations of the upload ring: the uploads of a few frames.
 const RING_LIVE: u32 = 2000;
 
-/// Creates a script that frees in the order of the allocations, like an upload ring that waits for fences: 256 B to 64 KiB at alignment 256; the oldest of 2,000 is freed before each allocation.
+/// Creates a script that frees in the order of the allocations, like an upload ring that waits for fences: 256 B to 64
+/// KiB at alignment 256; the oldest of 2,000 is freed before each allocation.
 #[must_use]
 pub fn upload_ring(effort: Effort) -> Script {
     let pairs: u32 = effort.pick(200_000, 50_000);

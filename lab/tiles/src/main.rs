@@ -1,7 +1,8 @@
-//! `bench-tiles`: compares buffers in tiles with plain buffers, by the memory that is held, the bytes that are copied, and the time of the
-//! CPU. `cargo lab bench-tiles` writes lab/TILES.md.
+//! `bench-tiles`: compares buffers in tiles with plain buffers, by the memory that is held, the bytes that are copied,
+//! and the time of the CPU. `cargo lab bench-tiles` writes lab/TILES.md.
 //!
-//! Each rival has an allocator and a simulated GPU of its own. A frame of 16 ms changes sizes, and the GPU finishes it before the next.
+//! Each rival has an allocator and a simulated GPU of its own. A frame of 16 ms changes sizes, and the GPU finishes it
+//! before the next.
 #![allow(clippy::print_stdout, reason = "it tells what it wrote")]
 
 mod workloads;

@@ -17,8 +17,8 @@ pub(crate) struct Workload {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The caches of a language model that serves 24 conversations of up to 2,048 tokens of 128 KiB. They begin with a prompt, grow by a
-/// token in each frame, and are replaced by others when they end.
+/// The caches of a language model that serves 24 conversations of up to 2,048 tokens of 128 KiB. They begin with a
+/// prompt, grow by a token in each frame, and are replaced by others when they end.
 pub(crate) fn kv_caches() -> Workload {
     const CONTEXT: u64 = 2048;
     let mut random = fastrand::Rng::with_seed(53);
@@ -44,7 +44,8 @@ pub(crate) fn kv_caches() -> Workload {
     Workload { name: "KV caches", max_sizes, frames }
 }
 
-/// The tensors of a diffusion model: 20 steps of a U-Net of four levels, whose resolution changes after ten steps. A frame is a layer.
+/// The tensors of a diffusion model: 20 steps of a U-Net of four levels, whose resolution changes after ten steps. A
+/// frame is a layer.
 pub(crate) fn diffusion() -> Workload {
     const LEVELS: usize = 4;
     const BLOCKS: usize = 6;

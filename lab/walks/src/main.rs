@@ -238,7 +238,8 @@ fn runtime(gpu: &Instance) {
         ..Default::default()
     };
     let mut heap: Option<ID3D12Heap> = None;
-    // SAFETY: the device is live, the description outlives the call, and the result is written to a variable of its type.
+    // SAFETY: the device is live, the description outlives the call, and the result is written to a variable of its
+    // type.
     unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("there is memory");
     let heap = heap.expect("success has a heap");
     let buffer = buffer_desc(size);

@@ -1,4 +1,5 @@
-//! `cargo xtask test-wine`: builds everything for Windows and runs it in Wine, on the runtime and on Wine's Direct3D 12.
+//! `cargo xtask test-wine`: builds everything for Windows and runs it in Wine, on the runtime and on Wine's Direct3D
+//! 12.
 //!
 //! - [`build`]: the build for all steps.
 //! - [`wine`]: a Wine prefix and a display.

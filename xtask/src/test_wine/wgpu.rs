@@ -1,8 +1,8 @@
 //! `cargo xtask wgpu`: wgpu on heapwright beside wgpu as it is.
 //!
-//! `interop/wgpu/suballocation.rs` replaces a file of wgpu-hal, in a copy of that crate below the target directory. The program of
-//! `interop/wgpu` is built with both, and both run in Wine, in turn. Their results must be the same; their figures are printed side by
-//! side.
+//! `interop/wgpu/suballocation.rs` replaces a file of wgpu-hal, in a copy of that crate below the target directory. The
+//! program of `interop/wgpu` is built with both, and both run in Wine, in turn. Their results must be the same; their
+//! figures are printed side by side.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -195,7 +195,8 @@ fn build_runtime(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     Ok(target.join(TARGET).join("release/heapwright_d3d12_runtime.dll"))
 }
 
-/// Runs the program in a folder and returns what it printed and its size. The runtime is put beside it as d3d12.dll and dxgi.dll.
+/// Runs the program in a folder and returns what it printed and its size. The runtime is put beside it as d3d12.dll and
+/// dxgi.dll.
 fn run_program(
     wine: &Wine,
     folder: &Path,

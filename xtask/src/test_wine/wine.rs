@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::process;
 use crate::command;
 
-/// Script that starts a display, prints its number, and terminates the display and Wine when standard input is closed. This
-/// also happens if this process is killed. The script ignores Ctrl-C, which would otherwise terminate it first.
+/// Script that starts a display, prints its number, and terminates the display and Wine when standard input is closed.
+/// This also happens if this process is killed. The script ignores Ctrl-C, which would otherwise terminate it first.
 const KEEPER: &str = r#"
 trap '' INT
 Xvfb -displayfd 3 -screen 0 640x480x24 -nolisten tcp 3>&1 >/dev/null 2>"$1" </dev/null &
@@ -102,8 +102,8 @@ impl Wine {
 
     /// Starts Wine's server, which runs until it is terminated.
     ///
-    /// Otherwise it exits with the last program, and a program that starts at that moment fails ("wine client error: recvmsg:
-    /// Connection reset by peer").
+    /// Otherwise it exits with the last program, and a program that starts at that moment fails ("wine client error:
+    /// recvmsg: Connection reset by peer").
     fn keep_server(&self) {
         self.wineserver("-p");
     }

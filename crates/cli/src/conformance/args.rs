@@ -29,8 +29,8 @@ pub(crate) struct ConformanceArgs {
 
     /// Class of checks whose failure sets exit code 1; the checks of all classes run
     ///
-    /// behaviour: what correct programs rely on; validation: invalid calls that a device must refuse. Checks of class documented
-    /// state what a document says where implementations differ; they never set it.
+    /// behaviour: what correct programs rely on; validation: invalid calls that a device must refuse. Checks of class
+    /// documented state what a document says where implementations differ; they never set it.
     #[arg(long, value_name = "CLASS", default_value = "all")]
     pub(crate) require: RequiredClass,
 
@@ -38,8 +38,8 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, allow_negative_numbers = true, value_parser = number(1..=u32::MAX))]
     pub(crate) check_timeout: u32,
 
-    /// Memory limit of a process of checks in MiB, by default half of the machine's memory; one that exceeds it fails as
-    /// one that crashes. On Windows and Linux
+    /// Memory limit of a process of checks in MiB, by default half of the machine's memory; one that exceeds it fails
+    /// as one that crashes. On Windows and Linux
     #[arg(long, value_name = "MIB", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) check_memory: Option<u64>,
 

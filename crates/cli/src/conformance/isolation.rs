@@ -1,7 +1,8 @@
 //! Isolation of checks in separate processes, so that a check that crashes or hangs fails and the remaining checks run.
 //!
 //! Checks run in batches, one process each. If a process crashes or hangs, its current check runs again alone. If that
-//! fails too, the check is the cause. Otherwise the cause is an earlier check of the batch, which a binary search finds.
+//! fails too, the check is the cause. Otherwise the cause is an earlier check of the batch, which a binary search
+//! finds.
 
 use heapwright_conformance::{Check, CheckReport, Outcome, Report};
 

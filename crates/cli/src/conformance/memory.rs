@@ -1,7 +1,7 @@
 //! Memory of the machine and of a process that runs checks.
 //!
-//! A limit of the address space would not do: the simulated GPU reserves the address space of its memory, most of which is never
-//! accessed. What counts is the memory that is accessed.
+//! A limit of the address space would not do: the simulated GPU reserves the address space of its memory, most of which
+//! is never accessed. What counts is the memory that is accessed.
 
 use std::process::Child;
 

@@ -1,5 +1,5 @@
-//! The parent's side of a process that runs checks: starts it, reads its messages, and terminates it when it exceeds the limits
-//! of time and memory.
+//! The parent's side of a process that runs checks: starts it, reads its messages, and terminates it when it exceeds
+//! the limits of time and memory.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -147,8 +147,8 @@ fn messages(output: ChildStdout) -> Receiver<Message> {
     receiver
 }
 
-/// Calls `handle` with each message until the process closes its output. Returns the limit that the process exceeded: no message
-/// arrived in time, or `resident` returned more memory than allowed.
+/// Calls `handle` with each message until the process closes its output. Returns the limit that the process exceeded:
+/// no message arrived in time, or `resident` returned more memory than allowed.
 fn listen(
     messages: &Receiver<Message>,
     limits: Limits,

@@ -192,8 +192,8 @@ impl ConformanceReport {
             .any(|check| check.result == CheckResult::Fail || check.is_known_gap_that(CheckResult::Pass))
     }
 
-    /// Returns the summary: the table of areas, the checks that differ and the skipped checks. `lists_all` adds how each differs, and lists
-    /// each skipped check instead of the reasons. Failures have been printed before.
+    /// Returns the summary: the table of areas, the checks that differ and the skipped checks. `lists_all` adds how
+    /// each differs, and lists each skipped check instead of the reasons. Failures have been printed before.
     pub(super) fn for_people(&self, lists_all: bool) -> String {
         let mut text = String::new();
         let mut line = |line: fmt::Arguments<'_>| text.extend([&*line.to_string(), "\n"]);

@@ -98,8 +98,8 @@ impl fmt::Display for Changes {
     }
 }
 
-/// Returns a Markdown table: the number of passed, failed and skipped checks of each result, then a row for each check that
-/// some result does not pass.
+/// Returns a Markdown table: the number of passed, failed and skipped checks of each result, then a row for each check
+/// that some result does not pass.
 pub(super) fn table(checks: &[&Check], results: &[Results]) -> String {
     let ends: Vec<BTreeMap<&str, CheckResult>> = results.iter().map(Results::by_id).collect();
     let mut rows = vec![

@@ -21,7 +21,8 @@ pub(crate) struct PlanArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Size of the heap, such as 268435456 or 256MiB: stop as soon as a plan fits, and fail if none does (with --tier 2)
+    /// Size of the heap, such as 268435456 or 256MiB: stop as soon as a plan fits, and fail if none does (with --tier
+    /// 2)
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = bytes)]
     pub(crate) capacity: Option<u64>,
 

@@ -1,7 +1,7 @@
 //! Replays a plan of a frame on the rules of the aliasing tracker.
 //!
-//! From the offsets of a plan, the planner derives the barriers and initialisations of each pass, and the tracker judges the
-//! commands of several frames.
+//! From the offsets of a plan, the planner derives the barriers and initialisations of each pass, and the tracker
+//! judges the commands of several frames.
 
 use heapwright::d3d12::{
     D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_RENDER_TARGET,
@@ -15,8 +15,8 @@ use heapwright_runtime::aliasing::{
 
 use super::frame::NamedFrame;
 
-/// Frames that are replayed, and whether each leaves out the passes that may be skipped. The second frame finds the memory
-/// as the first one left it.
+/// Frames that are replayed, and whether each leaves out the passes that may be skipped. The second frame finds the
+/// memory as the first one left it.
 const FRAMES: [bool; 3] = [false, true, false];
 
 /// Returns the first violation of the rules by a plan of the frame, or `None` if there is none.
@@ -165,8 +165,8 @@ mod tests {
     use crate::input::read_text;
     use crate::plan::frame_file;
 
-    /// A frame without one of its barriers or initialisations violates the rule of exactly that one. `heapwright`'s tests of transient
-    /// memory have the same for the frames of two engines, on a device.
+    /// A frame without one of its barriers or initialisations violates the rule of exactly that one. `heapwright`'s
+    /// tests of transient memory have the same for the frames of two engines, on a device.
     #[test]
     fn each_barrier_and_each_initialisation_of_a_frame_is_needed() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/frame.json");

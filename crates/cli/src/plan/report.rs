@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::format;
 
-/// A plan in numbers; sizes are in bytes. The JSON form is stable and described by docs/output.schema.json; the `Display` form is for
-/// people.
+/// A plan in numbers; sizes are in bytes. The JSON form is stable and described by docs/output.schema.json; the
+/// `Display` form is for people.
 #[derive(Debug, Serialize)]
 pub(super) struct PlanReport {
     pub(super) file: String,

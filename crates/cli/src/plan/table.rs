@@ -246,7 +246,8 @@ fn row(line: usize, header: &[String], columns: &Columns, fields: Vec<String>) -
     })
 }
 
-/// Returns a lifetime without its gaps, which are written `7-9 12-14`. Their ends are inclusive if those of lifetimes are.
+/// Returns a lifetime without its gaps, which are written `7-9 12-14`. Their ends are inclusive if those of lifetimes
+/// are.
 fn without_gaps(life: Interval, gaps: &str, inclusive: bool) -> Result<Vec<Interval>, String> {
     let mut sorted = Vec::new();
     for gap in gaps.split_whitespace() {

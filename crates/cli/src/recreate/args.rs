@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 /// Create the heaps and buffers of a session again, at their GPU addresses
 ///
-/// Reads the whole session, and reserves the addresses of the heaps that exist when most bytes are live while a device is created. Then it
-/// creates these heaps and their buffers at their addresses, uploads the recorded contents, and compares the bytes and the
-/// addresses. Each object that cannot be recreated is reported with the reason. Textures have no addresses and are skipped.
+/// Reads the whole session, and reserves the addresses of the heaps that exist when most bytes are live while a device
+/// is created. Then it creates these heaps and their buffers at their addresses, uploads the recorded contents, and
+/// compares the bytes and the addresses. Each object that cannot be recreated is reported with the reason. Textures
+/// have no addresses and are skipped.
 ///
-/// On a device that cannot create objects at addresses (D3D12_RECREATE_AT_TIER), the objects are created elsewhere, with a
-/// warning.
+/// On a device that cannot create objects at addresses (D3D12_RECREATE_AT_TIER), the objects are created elsewhere,
+/// with a warning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct RecreateArgs {

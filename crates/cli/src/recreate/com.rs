@@ -20,7 +20,8 @@ pub(super) fn has_tier(device: &ID3D12Device) -> bool {
     answer.is_ok() && options.RecreateAtTier != D3D12_RECREATE_AT_TIER_NOT_SUPPORTED
 }
 
-/// Creates a device that reserves ranges of addresses, each a start and a size. Without an adapter, it is on the default one.
+/// Creates a device that reserves ranges of addresses, each a start and a size. Without an adapter, it is on the
+/// default one.
 pub(super) fn create_reserving(
     factory: &ID3D12DeviceFactory,
     adapter: Option<&IDXGIAdapter3>,
@@ -130,8 +131,8 @@ pub(super) fn write(buffer: &ID3D12Resource, offset: u64, bytes: &[u8]) -> Resul
     let mut mapped: *mut c_void = std::ptr::null_mut();
     // SAFETY: a live COM object, a range that is read, and a writable pointer.
     unsafe { buffer.Map(0, Some(&NOTHING), &mut mapped) }.ok()?;
-    // SAFETY: `Map` returns the address of the buffer's first byte, and `range_of` has checked the range. No slice of the program
-    // has these bytes, because only this function and `is_equal` map buffers.
+    // SAFETY: `Map` returns the address of the buffer's first byte, and `range_of` has checked the range. No slice of
+    // the program has these bytes, because only this function and `is_equal` map buffers.
     unsafe { mapped.cast::<u8>().add(range.Begin).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     // SAFETY: mapped above; the range was written.
     unsafe { buffer.Unmap(0, Some(&range)) };

@@ -19,8 +19,8 @@ pub(super) struct Uploaded {
     pub(super) failures: Vec<Failure>,
 }
 
-/// Uploads the contents in the first records of a session. The file is read as a stream, so that contents may be larger than the
-/// memory of this process.
+/// Uploads the contents in the first records of a session. The file is read as a stream, so that contents may be larger
+/// than the memory of this process.
 pub(super) fn upload(
     path: &Path,
     record_count: usize,

@@ -1,4 +1,5 @@
-//! Contents of buffers that the CPU cannot map: the GPU copies them from an upload buffer, and back to a readback buffer.
+//! Contents of buffers that the CPU cannot map: the GPU copies them from an upload buffer, and back to a readback
+//! buffer.
 
 #![expect(
     unsafe_code,
@@ -50,8 +51,8 @@ impl CopyQueue {
         Ok(Self { device: device.clone(), queue, allocator, list, fence, fence_value: 0, upload, readback })
     }
 
-    /// Copies the bytes of a record to a buffer and back, and returns whether they are the same. The buffer is in state COMMON, as it
-    /// is after the call.
+    /// Copies the bytes of a record to a buffer and back, and returns whether they are the same. The buffer is in state
+    /// COMMON, as it is after the call.
     pub(super) fn write(&mut self, buffer: &ID3D12Resource, offset: u64, bytes: &[u8]) -> Result<bool> {
         write(&self.upload, 0, bytes)?;
         // No byte is right before the GPU has copied it back.
@@ -112,7 +113,8 @@ mod tests {
         let mut queue = CopyQueue::new(&creator).expect("a queue");
         let are_lost: &'static AtomicBool = Box::leak(Box::default());
         let list: ID3D12GraphicsCommandList10 = queue.list.cast().expect("the newest interface");
-        // SAFETY: this is the list's newest interface, and this thread alone uses it. A list without a copy is a valid one.
+        // SAFETY: this is the list's newest interface, and this thread alone uses it. A list without a copy is a valid
+        // one.
         unsafe {
             intercept(&list, are_lost, |methods| {
                 let methods = methods.of::<ID3D12GraphicsCommandList>();

@@ -64,8 +64,8 @@ pub(super) fn ranges(state: &State) -> Vec<(u64, u64)> {
     state.heaps.values().filter_map(|heap| Some((heap.address?, heap.heap.size))).collect()
 }
 
-/// Recreates everything, without contents. Without addresses, buffers are created wherever the device places them. Returns the
-/// buffers by their ids, too.
+/// Recreates everything, without contents. Without addresses, buffers are created wherever the device places them.
+/// Returns the buffers by their ids, too.
 pub(super) fn recreate(
     state: &State,
     creator: &Creator,

@@ -19,7 +19,8 @@ pub(super) struct State {
     pub(super) time_us: u64,
     pub(super) heaps: BTreeMap<u64, RecordedHeap>,
     pub(super) buffers: BTreeMap<u64, RecordedBuffer>,
-    /// Number of textures, which have no recorded address, of buffers without a place, and of memory without a resource.
+    /// Number of textures, which have no recorded address, of buffers without a place, and of memory without a
+    /// resource.
     pub(super) skipped: u64,
 }
 

@@ -144,8 +144,8 @@ impl<'a> Allocators<'a> {
         self.total.heap_time = self.total.heap_time - last.heap_time + now.heap_time;
     }
 
-    /// Drops pools and nested allocators, and releases all empty heaps. The empty heaps that nested allocators share are released with
-    /// the last of them if the application has dropped the outermost one.
+    /// Drops pools and nested allocators, and releases all empty heaps. The empty heaps that nested allocators share
+    /// are released with the last of them if the application has dropped the outermost one.
     pub(super) fn release_everything(&mut self) {
         self.pools = None;
         for (index, replayed) in self.allocators.iter_mut().enumerate() {
@@ -191,8 +191,8 @@ impl<'a> Allocators<'a> {
                 // The allocation that needs the heap creates it otherwise.
                 let _refused = allocator.replay_prefetch(&prefetch.heap, pool, prefetch.is_shared);
             }
-            // The others are not about allocators alone, pools are not as recorded, or the allocator has been dropped, after which
-            // readers refuse its steps.
+            // The others are not about allocators alone, pools are not as recorded, or the allocator has been dropped,
+            // after which readers refuse its steps.
             _ => {}
         }
         self.update(index);

@@ -25,7 +25,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub(crate) device: String,
 
-    /// Heap type of the buffers; auto is default, and with --verify gpu-upload if the device supports it, otherwise upload
+    /// Heap type of the buffers; auto is default, and with --verify gpu-upload if the device supports it, otherwise
+    /// upload
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = HeapTypeArg::Auto)]
     pub(crate) heap_type: HeapTypeArg,
 
@@ -41,7 +42,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PROFILE", value_enum, default_value_t = Configuration::Default, conflicts_with = "compare")]
     pub(crate) profile: Configuration,
 
-    /// Set a field of ResourceAllocatorDesc, after --profile; may be repeated; an error lists the fields and their values
+    /// Set a field of ResourceAllocatorDesc, after --profile; may be repeated; an error lists the fields and their
+    /// values
     #[arg(long, value_name = "OPTION=VALUE", conflicts_with = "compare", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 

@@ -1,4 +1,5 @@
-//! Checks that a replay is that of the recording: every placement, heap and offset, every failure, and the bytes that are held.
+//! Checks that a replay is that of the recording: every placement, heap and offset, every failure, and the bytes that
+//! are held.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -135,7 +136,8 @@ fn place_of_memory(made: &MemoryAllocation) -> (usize, u64, u64) {
     (made.heap().as_raw().addr(), made.offset().get(), heap_size(made.heap()))
 }
 
-/// Returns the address and the size of the heap of an allocation, and its offset in it. A committed resource is its own heap.
+/// Returns the address and the size of the heap of an allocation, and its offset in it. A committed resource is its own
+/// heap.
 fn place_of(made: &ResourceAllocation) -> (usize, u64, u64) {
     match made.heap() {
         Some(heap) => {

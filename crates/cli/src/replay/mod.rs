@@ -6,7 +6,8 @@
 //! - [`timing`]: time measurement.
 //! - [`verify`]: the checks of `--verify`.
 //! - [`recorded`]: what a file records beyond its trace; [`reader`]: collects it; [`request`]: requests.
-//! - [`allocators`]: the allocators and pools of a replay; [`defragmentation`]: its defragmentations; [`objects`]: calls of D3D12 itself.
+//! - [`allocators`]: the allocators and pools of a replay; [`defragmentation`]: its defragmentations; [`objects`]:
+//!   calls of D3D12 itself.
 //! - [`exactness`]: comparison with the recording.
 //! - [`recording`]: the recording of a replay, for `heapwright report`.
 //! - [`report`]: the results.
@@ -122,8 +123,8 @@ impl Plan {
         let gpu = device.open()?;
         let caps = DeviceCaps::query(&gpu.device).map_err(|error| cannot_query(&device, &error))?;
         if !args.set.is_empty() && std::env::var_os("HEAPWRIGHT_RECORD").is_none() {
-            // Finds values that are invalid in every profile; recorded settings may contradict others. A recording would have this
-            // allocator, too.
+            // Finds values that are invalid in every profile; recorded settings may contradict others. A recording
+            // would have this allocator, too.
             ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), desc).map_err(|error| {
                 if error.is_invalid_argument() { wrong(error) } else { cannot_query(&device, &error) }
             })?;

@@ -29,7 +29,8 @@ pub(super) fn import(
         desc = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
     }
     let mut resource: Option<ID3D12Resource> = None;
-    // SAFETY: the device is a live COM object, both descriptions outlive the call, and the result is of the interface that is asked for.
+    // SAFETY: the device is a live COM object, both descriptions outlive the call, and the result is of the interface
+    // that is asked for.
     unsafe {
         gpu.device.CreateCommittedResource(
             &properties,

@@ -14,7 +14,8 @@ use super::recorded::{
     heap_type_of,
 };
 
-/// The kind of thing of which a session has too many, and the limit. Limits bound the memory that a malicious file takes.
+/// The kind of thing of which a session has too many, and the limit. Limits bound the memory that a malicious file
+/// takes.
 pub(super) type Excess = (&'static str, usize);
 
 /// Maximum number of allocators that are replayed. Each of them has its own heaps.

@@ -242,7 +242,8 @@ impl RecordedTrace {
         Self { trace, calls, used, has_settings, has_steps, has_heap_types: false, is_checkable: false }
     }
 
-    /// Returns whether frames and idle periods are recorded, so that the times of events have no meaning for the allocator.
+    /// Returns whether frames and idle periods are recorded, so that the times of events have no meaning for the
+    /// allocator.
     pub(super) fn has_steps(&self) -> bool {
         self.has_steps
     }
@@ -272,7 +273,8 @@ impl RecordedTrace {
         self.calls.allocations.get(allocation)?.pool
     }
 
-    /// Returns the settings of an allocator as they were recorded, except that it does not prefetch: recorded prefetches are steps.
+    /// Returns the settings of an allocator as they were recorded, except that it does not prefetch: recorded
+    /// prefetches are steps.
     ///
     /// # Errors
     ///

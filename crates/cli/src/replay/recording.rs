@@ -26,7 +26,8 @@ pub(crate) struct Recording {
     pub(crate) device: String,
 }
 
-/// Replays a trace on the default simulated GPU with default settings, as buffers in heaps of these types, and records it.
+/// Replays a trace on the default simulated GPU with default settings, as buffers in heaps of these types, and records
+/// it.
 pub(crate) fn record(
     trace: Trace,
     heap_types: impl Iterator<Item = RecordedHeapType>,

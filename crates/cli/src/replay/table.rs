@@ -9,8 +9,8 @@ use crate::table::{self, Column};
 /// A column, and its cell for a report.
 type Cells = (Column<'static>, fn(&ReplayReport) -> String);
 
-/// Returns a table with a row for each report; with `shows_all`, three tables: memory, the rest of what the heaps cost, and the calls.
-/// With `names_configuration`, their second column is the configuration.
+/// Returns a table with a row for each report; with `shows_all`, three tables: memory, the rest of what the heaps cost,
+/// and the calls. With `names_configuration`, their second column is the configuration.
 pub(super) fn render(reports: &[ReplayReport], names_configuration: bool, shows_all: bool) -> String {
     let table = |cells: &[Cells]| {
         let mut all: Vec<Cells> = vec![(Column::text("\ntrace"), trace)];

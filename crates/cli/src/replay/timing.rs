@@ -11,8 +11,8 @@ pub(super) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Measures the cost of reading the clock as the median of some thousand pairs of readings, which is not affected by
-    /// a few interruptions.
+    /// Measures the cost of reading the clock as the median of some thousand pairs of readings, which is not affected
+    /// by a few interruptions.
     pub(super) fn calibrate() -> Self {
         const PAIRS: usize = 4096;
         let bare = Self { clock_cost_ns: 0 };

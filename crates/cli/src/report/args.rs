@@ -6,26 +6,29 @@ use std::path::PathBuf;
 ///
 /// The page shows memory over time, what changed between two moments, and the heaps and allocations at a moment. A file
 /// without heaps and placements, such as a CSV trace, is replayed through the allocator with default settings on the
-/// simulated GPU, whose heaps the page shows. A report that ResourceAllocator::report returned is a session of one moment,
-/// and so is a dump by BuildStatsString of D3D12 Memory Allocator or vmaBuildStatsString of Vulkan Memory Allocator.
+/// simulated GPU, whose heaps the page shows. A report that ResourceAllocator::report returned is a session of one
+/// moment, and so is a dump by BuildStatsString of D3D12 Memory Allocator or vmaBuildStatsString of Vulkan Memory
+/// Allocator.
 ///
 /// The kind of the input is recognized by its content. A page is a single file and needs no network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ReportArgs {
-    /// Session (.hws), capture of GPGMM (.json), CSV trace, memory snapshot of PyTorch (.pickle, .json), allocator's report
-    /// (JSON), or dump of D3D12MA or VMA (JSON), plain or gzip; a generated workload (workload:SHAPE:SEED); or - for
-    /// standard input
+    /// Session (.hws), capture of GPGMM (.json), CSV trace, memory snapshot of PyTorch (.pickle, .json), allocator's
+    /// report (JSON), or dump of D3D12MA or VMA (JSON), plain or gzip; a generated workload (workload:SHAPE:SEED); or -
+    /// for standard input
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Path of the HTML page [default: the file's path with the extension .html, or report.html for standard input or a pipe]
+    /// Path of the HTML page [default: the file's path with the extension .html, or report.html for standard input or a
+    /// pipe]
     ///
     /// Without this option, a file that exists is replaced only if it is a page of heapwright.
     #[arg(short, long, value_name = "PAGE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Serve the page of a session that is still recorded, on this machine alone; the page follows the file, until Ctrl-C
+    /// Serve the page of a session that is still recorded, on this machine alone; the page follows the file, until
+    /// Ctrl-C
     ///
     /// Prints the address, which nobody else can guess. Nothing but the page is served.
     #[arg(long, conflicts_with_all = ["output", "json"])]

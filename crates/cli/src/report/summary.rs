@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::format;
 
-/// Summary of a session, or of an allocator's report, which is a session of one moment. The JSON form is stable and described by
-/// docs/output.schema.json; the `Display` form is for people.
+/// Summary of a session, or of an allocator's report, which is a session of one moment. The JSON form is stable and
+/// described by docs/output.schema.json; the `Display` form is for people.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     page: String,

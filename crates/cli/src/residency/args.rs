@@ -9,18 +9,19 @@ use crate::args::number;
 
 /// Simulate workloads under eviction policies and compare them with the offline optimum
 ///
-/// A workload is a sequence of submissions, each with the heaps that it uses. For each policy, its heaps are created on a
-/// simulated GPU, and the decisions of the library's residency planner are carried out with MakeResident and Evict. The run
-/// fails if the adapter's CurrentUsage differs from the planner's, or exceeds the budget although the heaps of a single
-/// submission fit. Time is simulated, so results do not depend on the machine.
+/// A workload is a sequence of submissions, each with the heaps that it uses. For each policy, its heaps are created on
+/// a simulated GPU, and the decisions of the library's residency planner are carried out with MakeResident and Evict.
+/// The run fails if the adapter's CurrentUsage differs from the planner's, or exceeds the budget although the heaps of
+/// a single submission fit. Time is simulated, so results do not depend on the machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ResidencyArgs {
     /// Sessions (.hws), captures of GPGMM (.json), CSV traces or memory snapshots of PyTorch (.pickle, .json), plain or
     /// gzip, or - for standard input; or generated workloads
     ///
-    /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`. workload:development and workload:evaluation are the
-    /// three of each shape with which policies are developed (seeds from 1), and only evaluated (seeds from 1000).
+    /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`. workload:development and
+    /// workload:evaluation are the three of each shape with which policies are developed (seeds from 1), and only
+    /// evaluated (seeds from 1000).
     #[arg(value_name = "WORKLOAD", required = true)]
     pub(crate) workloads: Vec<PathBuf>,
 

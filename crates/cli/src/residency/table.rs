@@ -6,7 +6,8 @@ use super::report::{LRU, ResidencyReport};
 use crate::format;
 use crate::table::{self, Column};
 
-/// Returns a table of all workloads, with a row for each policy. Each workload has its own reports: two may have the same name.
+/// Returns a table of all workloads, with a row for each policy. Each workload has its own reports: two may have the
+/// same name.
 pub(super) fn render(reports: &[Vec<ResidencyReport>]) -> String {
     let mut rows = Vec::new();
     for workload in reports {

@@ -29,7 +29,8 @@ impl Ids {
     }
 }
 
-/// Sizes, heaps and offsets in order, which must be identical. The ids count objects, as a replay creates allocators earlier.
+/// Sizes, heaps and offsets in order, which must be identical. The ids count objects, as a replay creates allocators
+/// earlier.
 fn memory_actions(file: &Path) -> Vec<Action> {
     let mut reader = RecordReader::new(file, File::open(file).unwrap()).unwrap();
     let (mut allocations, mut heaps) = (Ids::default(), Ids::default());
@@ -87,7 +88,8 @@ fn memory_actions(file: &Path) -> Vec<Action> {
             },
             Action::AbandonMove { run, number } => Action::AbandonMove { run: runs.number(run), number },
             Action::EndDefragmentation { run } => Action::EndDefragmentation { run: runs.number(run) },
-            // The last allocators and pools are dropped at the end of the program, and not in a replay, which asks what they hold.
+            // The last allocators and pools are dropped at the end of the program, and not in a replay, which asks what
+            // they hold.
             step @ (Action::Frame
             | Action::IdlePeriod
             | Action::ReleaseHeaps { .. }
@@ -100,7 +102,8 @@ fn memory_actions(file: &Path) -> Vec<Action> {
     found
 }
 
-/// Replays a recording as captured while a recording is made, and compares the two up to the last free. Returns the actions.
+/// Replays a recording as captured while a recording is made, and compares the two up to the last free. Returns the
+/// actions.
 fn replay_is_identical(file: &Path, profile: &str, name: &str) -> Vec<Action> {
     let again = file.with_extension("again.hws");
     let mut replay = command();
@@ -175,7 +178,8 @@ fn pauses_are_repeated() {
     assert!(actions.iter().any(|action| matches!(action, Action::IdlePeriod)));
 }
 
-/// Each allocator has periods of its own: a nested one that was created between two periods of its parent does not count the parent's.
+/// Each allocator has periods of its own: a nested one that was created between two periods of its parent does not
+/// count the parent's.
 #[test]
 fn idle_periods_are_repeated() {
     let folder = Folder::new();

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::support::{Folder, heapwright, json, simulated_devices};
 
-/// One device: crates/conformance runs the suite on each, and CI runs this program on each. The addresses of a simulated GPU
-/// differ between runs; the output does not depend on them.
+/// One device: crates/conformance runs the suite on each, and CI runs this program on each. The addresses of a
+/// simulated GPU differ between runs; the output does not depend on them.
 #[test]
 fn the_json_is_complete_and_the_same_each_time() {
     let device = simulated_devices().remove(0);

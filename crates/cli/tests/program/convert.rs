@@ -22,8 +22,8 @@ fn replay(path: &str) -> Value {
 
 #[test]
 fn captures_are_replayed_with_little_overhead() {
-    // Peak live bytes in units of 64 KiB, and the limit of the overhead. New heaps have at least 4 MiB, as creating one takes
-    // a GPU longer than it takes to use a few MiB more.
+    // Peak live bytes in units of 64 KiB, and the limit of the overhead. New heaps have at least 4 MiB, as creating one
+    // takes a GPU longer than it takes to use a few MiB more.
     for (name, allocations, live_mib, limit) in [
         ("dawn_queue_write_buffer_2023-04", 4, 12.125, 1.30),
         ("directml_superresolution_2022-04", 46, 701.625, 1.10),

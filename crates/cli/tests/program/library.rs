@@ -32,8 +32,8 @@ pub(crate) enum Behaviour {
     Forwards,
     /// As `Forwards`, but the device reports 0 nodes.
     ForwardsWithoutNode,
-    /// As `Forwards`, but `CreateHeap` aborts the process for a size of 0, hangs for a size of 1, and aborts after a call
-    /// with an alignment of 4 MiB. For a size of 64 MiB, it takes memory, 1 GiB in all, and hangs.
+    /// As `Forwards`, but `CreateHeap` aborts the process for a size of 0, hangs for a size of 1, and aborts after a
+    /// call with an alignment of 4 MiB. For a size of 64 MiB, it takes memory, 1 GiB in all, and hangs.
     Breaks,
 }
 

@@ -78,8 +78,8 @@ fn checks_that_crash_or_hang_fail_and_the_others_run() {
     assert_eq!(failed, expected);
 }
 
-/// A check whose process takes too much memory fails, and the others run. The device takes 1 GiB and then hangs, so the time limit
-/// is not what ends the process.
+/// A check whose process takes too much memory fails, and the others run. The device takes 1 GiB and then hangs, so the
+/// time limit is not what ends the process.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_check_that_takes_memory_without_end_fails() {
@@ -117,7 +117,8 @@ fn a_loaded_device_is_listed_on_demand() {
     assert!(!heapwright(["devices"]).ok().contains("heapwright_d3d12_runtime"));
 }
 
-/// The device of a library that has no DXGI: it is listed, replays and is checked, and what needs an adapter is said to be unknown.
+/// The device of a library that has no DXGI: it is listed, replays and is checked, and what needs an adapter is said to
+/// be unknown.
 #[test]
 fn a_device_without_adapter() {
     let folder = Folder::new();

@@ -239,7 +239,8 @@ fn malformed_tables_are_refused_with_their_line() {
     assert_eq!(outcome.one_error(2), "no/such/table.csv: no such file");
 }
 
-/// A frame on two queues: what the compute queue uses may share memory with what the direct queue uses only behind fences.
+/// A frame on two queues: what the compute queue uses may share memory with what the direct queue uses only behind
+/// fences.
 const TWO_QUEUES: &str = r#"{
   "queues": [{"name": "g", "kind": "direct"}, {"name": "c", "kind": "compute"}],
   "resources": [

@@ -93,8 +93,8 @@ pub(crate) fn record_to(file: &Path) -> RecordOptions {
 pub(crate) enum Does {
     /// Allocators that are nested and dropped, pools of all kinds, and prefetching.
     Usual,
-    /// Also defragmentation, frames with transient resources, requests that fail, imports, memory without a resource, and requests of all
-    /// other kinds.
+    /// Also defragmentation, frames with transient resources, requests that fail, imports, memory without a resource,
+    /// and requests of all other kinds.
     Everything,
 }
 
@@ -359,8 +359,8 @@ impl Program {
     fn import(&mut self, place: usize, size: ByteSize) {
         let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
         let mut resource: Option<ID3D12Resource> = None;
-        // SAFETY: the device is a live COM object, the descriptions outlive the call, and the result is of the interface that is asked
-        // for. Nothing maps the resource.
+        // SAFETY: the device is a live COM object, the descriptions outlive the call, and the result is of the
+        // interface that is asked for. Nothing maps the resource.
         let imported = unsafe {
             self.gpu
                 .device
@@ -474,7 +474,8 @@ impl Program {
         drop(self.allocators.remove(place));
     }
 
-    /// Waits for heaps that are being prefetched: until they exist, they keep the pool alive for which they are, and the recording.
+    /// Waits for heaps that are being prefetched: until they exist, they keep the pool alive for which they are, and
+    /// the recording.
     pub(crate) fn wait_for_prefetching(&self) {
         self.allocators.iter().for_each(|allocator| allocator.audit().unwrap());
     }

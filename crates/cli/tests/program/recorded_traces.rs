@@ -8,7 +8,8 @@ fn recorded(name: &str) -> Trace {
     Trace::read(repository().join(format!("traces/{name}.csv.gz"))).unwrap()
 }
 
-/// Returns the numbers of events and allocations, the peak of live bytes, and the number of allocations live at the end.
+/// Returns the numbers of events and allocations, the peak of live bytes, and the number of allocations live at the
+/// end.
 fn totals(trace: &Trace) -> (usize, usize, u64, usize) {
     let frees = trace.events().iter().filter(|event| event.kind == EventKind::Free).count();
     let allocs = trace.allocation_count();

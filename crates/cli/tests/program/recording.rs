@@ -41,7 +41,8 @@ fn one_of_four(index: u64, heap_type: HeapType) -> ResourceAllocationDesc<'stati
     ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) }
 }
 
-/// Records more than 1,000 heaps, and 4,001 buffers of which all but one have contents. The process of the test records, and the program recreates.
+/// Records more than 1,000 heaps, and 4,001 buffers of which all but one have contents. The process of the test
+/// records, and the program recreates.
 fn record_buffers(file: &Path) {
     let (_gpu, allocator) = recorded_allocator(file);
     let mut numbers = Numbers(7);
@@ -90,7 +91,8 @@ fn buffers_are_recreated_at_their_addresses_by_another_process() {
     assert_eq!(report["at_addresses"], false);
 }
 
-/// Buffers in memory that the CPU cannot access, and some that it can, with contents of which later ones replace earlier ones.
+/// Buffers in memory that the CPU cannot access, and some that it can, with contents of which later ones replace
+/// earlier ones.
 fn record_gpu_buffers(file: &Path) -> u64 {
     let (_gpu, allocator) = recorded_allocator(file);
     let (mut numbers, mut live, mut recorded) = (Numbers(11), Vec::new(), 0);
@@ -245,7 +247,8 @@ fn profiles_and_options_change_the_settings() {
     }
 }
 
-/// Memory that only grows is held in heaps of which the last one alone has room: at most a 64th of it with the profile of little memory.
+/// Memory that only grows is held in heaps of which the last one alone has room: at most a 64th of it with the profile
+/// of little memory.
 #[test]
 fn the_low_memory_profile_has_a_lower_peak() {
     let folder = Folder::new();
@@ -260,9 +263,9 @@ fn the_low_memory_profile_has_a_lower_peak() {
     }
 }
 
-/// Checks a Chrome trace by the rules of its format, as Perfetto's importer reads it: nothing that it would count as an error or drop.
-/// Perfetto's own trace processor is no package; its Python module downloads it. Returns the counter tracks and the number of events
-/// of each name.
+/// Checks a Chrome trace by the rules of its format, as Perfetto's importer reads it: nothing that it would count as an
+/// error or drop. Perfetto's own trace processor is no package; its Python module downloads it. Returns the counter
+/// tracks and the number of events of each name.
 fn check_chrome_trace(file: &Path) -> (BTreeSet<String>, HashMap<String, usize>) {
     let trace: serde_json::Value = serde_json::from_reader(File::open(file).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();

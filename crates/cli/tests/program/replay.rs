@@ -51,8 +51,8 @@ fn the_recorded_traces_verify_on_every_simulated_gpu_and_mappable_heap_type() {
     }
 }
 
-/// For these traces, VMA and gpu-allocator take at best 13.5 and 0.49 us per operation, and hold at best 1.78 and 2.80 times
-/// the live memory in the mean, and 1.41 and 1.58 times at the peak; neither is better in all three.
+/// For these traces, VMA and gpu-allocator take at best 13.5 and 0.49 us per operation, and hold at best 1.78 and 2.80
+/// times the live memory in the mean, and 1.41 and 1.58 times at the peak; neither is better in all three.
 #[test]
 fn the_allocator_takes_little_time_and_reserves_little() {
     let objects = json_lines(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());

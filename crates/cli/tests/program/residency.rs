@@ -12,7 +12,8 @@ use crate::support::{
     Folder, Outcome, command, heap, heapwright, heapwright_reading, json_lines, repository, session_at,
 };
 
-/// A session of ten heaps of 1 MiB that are used in turn, room for five of them, and a heap of `size` that is always used.
+/// A session of ten heaps of 1 MiB that are used in turn, room for five of them, and a heap of `size` that is always
+/// used.
 fn small(size: u64) -> Vec<u8> {
     let heap = |id, size| heap(id, size, HeapType::Default);
     let mut actions = vec![heap(10, size), Action::Count { counter: Counter::LocalBudget, value: 6 << 20 }];
@@ -98,7 +99,8 @@ fn endless_records_on_standard_input_are_refused() {
     assert_eq!(said.one_error(2), "standard input (-) was given 2 times; it can be read only once");
 }
 
-/// A trace that allocates and frees more than a device holds, but not at once: heaps that the allocator gave back are gone.
+/// A trace that allocates and frees more than a device holds, but not at once: heaps that the allocator gave back are
+/// gone.
 #[test]
 fn heaps_that_were_given_back_take_no_memory() {
     let folder = Folder::new();

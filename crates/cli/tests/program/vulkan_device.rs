@@ -4,8 +4,8 @@ use crate::support::heapwright;
 #[cfg(not(windows))]
 use crate::support::{Outcome, command};
 
-/// Runs the program where the Vulkan loader, if there is one, finds no driver. In Wine the loader is that of the host, which
-/// does not see the program's environment.
+/// Runs the program where the Vulkan loader, if there is one, finds no driver. In Wine the loader is that of the host,
+/// which does not see the program's environment.
 #[cfg(not(windows))]
 fn without_driver(args: &[&str]) -> Outcome {
     let mut command = command();

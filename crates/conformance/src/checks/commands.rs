@@ -108,7 +108,8 @@ fn clears_rectangles(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
     target.returns(ctx, &queue, target.texel_at(2, 4))
 }
 
-/// Fails the check unless a resolve as one format, to a texture of another one, leaves the texels that all samples have.
+/// Fails the check unless a resolve as one format, to a texture of another one, leaves the texels that all samples
+/// have.
 pub(super) fn resolves(
     ctx: &Context,
     desc: &D3D12_RESOURCE_DESC,

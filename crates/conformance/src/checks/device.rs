@@ -352,7 +352,8 @@ fn belongs<I: Interface>(ctx: &Context, child: &I) -> Verdict {
     require(is_same, || "GetDevice returns another device than the one that created the object".to_owned())
 }
 
-/// Fails the check unless an object has the interfaces of a pageable with one identity and no interface of another kind.
+/// Fails the check unless an object has the interfaces of a pageable with one identity and no interface of another
+/// kind.
 fn child_interfaces<I: Interface>(child: &I, is_also_else: bool) -> Verdict {
     let identity = object::identity(child);
     let found = [

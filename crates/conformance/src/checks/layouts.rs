@@ -46,8 +46,8 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("layouts/allocation-covers-the-tiles", REGIONS, TILED, |ctx| {
-        // More is allowed: data of the driver's own, beside render targets above all. How mips are packed is the adapter's
-        // affair, so there is one.
+        // More is allowed: data of the driver's own, beside render targets above all. How mips are packed is the
+        // adapter's affair, so there is one.
         let mut found = Vec::new();
         for desc in [rgba(512, 512), render_target(512, 512), render_target(1000, 300)] {
             let desc = with_mips(tiled(desc), 1);

@@ -1,7 +1,7 @@
 //! Creation at given GPU virtual addresses (document RECREATE).
 //!
-//! Checks that need a separate device record the addresses of objects on the device under test, release the objects, and
-//! create them again on a device from the factory that has reserved the addresses.
+//! Checks that need a separate device record the addresses of objects on the device under test, release the objects,
+//! and create them again on a device from the factory that has reserved the addresses.
 
 use std::thread;
 
@@ -456,8 +456,8 @@ impl Recreation {
         Self::open_after(context, |tools| tools::reserve(tools, ranges).ok("recorded ranges"))
     }
 
-    /// Creates a device after `set` has changed the settings of the factory's tools. The list of reserved ranges is empty
-    /// before and afterwards.
+    /// Creates a device after `set` has changed the settings of the factory's tools. The list of reserved ranges is
+    /// empty before and afterwards.
     fn open_after(
         context: &Context,
         set: impl FnOnce(&ID3D12Tools1) -> Result<(), Stop>,

@@ -1,6 +1,7 @@
 //! `D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE`: support, and the positions of texels.
 //!
-//! The patterns are those of the figure in the D3D12 reference. Microsoft's DirectXTex and Intel's gmmlib list them in full.
+//! The patterns are those of the figure in the D3D12 reference. Microsoft's DirectXTex and Intel's gmmlib list them in
+//! full.
 
 use heapwright_d3d12::*;
 
@@ -26,8 +27,8 @@ const BY_CPU: &[Need] = &[Need::StandardSwizzle, Need::Textures, Need::Uma];
 
 const TILE: usize = 65_536;
 
-/// The swizzle pattern of one element size. `tile` is the size of a tile in elements; `bits` names the coordinate that each
-/// bit of an offset is taken from, the highest first.
+/// The swizzle pattern of one element size. `tile` is the size of a tile in elements; `bits` names the coordinate that
+/// each bit of an offset is taken from, the highest first.
 struct Element {
     format: DXGI_FORMAT,
     bytes: usize,

@@ -307,8 +307,8 @@ pub(super) const CHECKS: &[Check] = &[
     }),
 ];
 
-/// Fails the check unless the description of a tight committed resource has a power of two up to `most` as its alignment. Only the
-/// memory is aligned to 4 KiB at least: the description may have what a placed resource would need.
+/// Fails the check unless the description of a tight committed resource has a power of two up to `most` as its
+/// alignment. Only the memory is aligned to 4 KiB at least: the description may have what a placed resource would need.
 fn within_described(what: String, resource: &ID3D12Resource, most: u64) -> Verdict {
     let found = memory::desc(resource).Alignment;
     ensure!(

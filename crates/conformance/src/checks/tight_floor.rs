@@ -1,4 +1,5 @@
-//! An `Alignment` beside the tight alignment flag: an error up to SDK 1.619.3, a floor from SDK 1.619.4 on (document TIGHT).
+//! An `Alignment` beside the tight alignment flag: an error up to SDK 1.619.3, a floor from SDK 1.619.4 on (document
+//! TIGHT).
 
 use crate::answer::{each, ensure, require, require_eq};
 use crate::check::{Check, Need, check, documented, validation};

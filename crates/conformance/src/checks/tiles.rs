@@ -322,7 +322,8 @@ impl Marked {
         TileUpdate { heap: Some(&self.heap), heap_tiles: Some(heap_tiles), ..TileUpdate::default() }
     }
 
-    /// Fails the check unless each tile of the buffer maps to the expected tile of the heap after the updates; null tiles have 0.
+    /// Fails the check unless each tile of the buffer maps to the expected tile of the heap after the updates; null
+    /// tiles have 0.
     fn map(&self, updates: &[TileUpdate<'_>], expected: [u8; 4]) -> Verdict {
         for update in updates {
             commands::update_tiles(&self.queue.queue, &self.resource, update);

@@ -302,11 +302,12 @@ fn refused(ctx: &Context, home: D3D12_HEAP_PROPERTIES, flags: D3D12_HEAP_FLAGS, 
     ctx.commit_with(&home, flags, &buffer(256)).refused(what)
 }
 
-/// Fills seven eighths of the local budget with CPU-visible heaps, as far as the device provides them. Returns `None` if the budget
-/// changed meanwhile.
+/// Fills seven eighths of the local budget with CPU-visible heaps, as far as the device provides them. Returns `None`
+/// if the budget changed meanwhile.
 ///
-/// No document promises that much to one process, and an NVIDIA H200 with a BAR as large as its memory gives half of it. A device may
-/// therefore refuse a heap for lack of memory, but not the first 512 MiB, which a BAR of 256 MiB would not hold.
+/// No document promises that much to one process, and an NVIDIA H200 with a BAR as large as its memory gives half of
+/// it. A device may therefore refuse a heap for lack of memory, but not the first 512 MiB, which a BAR of 256 MiB would
+/// not hold.
 fn fill_video_memory(ctx: &Context) -> Result<Option<String>, Stop> {
     let before = info(ctx, LOCAL)?;
     let free = before.Budget.saturating_sub(before.CurrentUsage);

@@ -46,7 +46,8 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("views/byte-offset-between-elements", VIEWS, YES, |ctx| {
         let buffer = Viewed::new(ctx)?;
-        // Structures that begin within the structures of the buffer's beginning; and all of the buffer, to its last byte.
+        // Structures that begin within the structures of the buffer's beginning; and all of the buffer, to its last
+        // byte.
         let both = [structures(4, 120, 12), structures(16, 96, 48), raw(16, 100), raw(0, WIDTH)];
         each(both.into_iter().chain([typed(WIDTH - 4, 4, DXGI_FORMAT_R32_UINT)]), |range| {
             buffer.readable(range).taken(format!("{range:?}"))?;

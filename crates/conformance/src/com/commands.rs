@@ -131,7 +131,8 @@ pub(crate) fn timestamp_frequency(queue: &ID3D12CommandQueue) -> Answer<u64> {
     returned("GetTimestampFrequency", unsafe { queue.GetTimestampFrequency() })
 }
 
-/// Regions of a resource and the ranges of heap tiles for them, as `UpdateTileMappings` takes them. `None` passes a null array.
+/// Regions of a resource and the ranges of heap tiles for them, as `UpdateTileMappings` takes them. `None` passes a
+/// null array.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct TileUpdate<'a> {
     /// One element for each region.

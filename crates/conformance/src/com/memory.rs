@@ -125,8 +125,8 @@ impl Mapping {
         assert!(offset + bytes.len() <= self.len, "a write within the buffer");
         let (chunks, rest) = bytes.as_chunks::<CHUNK>();
         let end = offset + bytes.len() - rest.len();
-        // SAFETY: the buffer or the tiles have len bytes and stay mapped while self lives; arrays of bytes need no alignment;
-        // volatile, because the GPU accesses the same memory.
+        // SAFETY: the buffer or the tiles have len bytes and stay mapped while self lives; arrays of bytes need no
+        // alignment; volatile, because the GPU accesses the same memory.
         unsafe {
             for (index, chunk) in chunks.iter().enumerate() {
                 self.start.add(offset + index * CHUNK).cast::<[u8; CHUNK]>().write_volatile(*chunk);

@@ -1,8 +1,8 @@
 //! The COM calls of the checks, each wrapped once.
 //!
-//! All `unsafe` code of the checks is here. The wrappers pass live interfaces, and either pointers to valid structures of
-//! the size that the call expects or null where a check tests that. They rely on the device to keep COM's side of the
-//! contract and to validate what D3D12 validates, which the caller of [`run`](crate::run) guarantees.
+//! All `unsafe` code of the checks is here. The wrappers pass live interfaces, and either pointers to valid structures
+//! of the size that the call expects or null where a check tests that. They rely on the device to keep COM's side of
+//! the contract and to validate what D3D12 validates, which the caller of [`run`](crate::run) guarantees.
 //!
 //! * [`device`]: creation, features, allocation info.
 //! * [`object`]: identity, private data, names, residency.

@@ -13,8 +13,8 @@ pub(crate) fn identity<I: Interface>(object: &I) -> usize {
     object.cast::<IUnknown>().map_or(0, |unknown| unknown.as_raw().addr())
 }
 
-/// Returns the number of messages that the debug layer has produced for a device, discarded ones included, or `None` if it
-/// is off.
+/// Returns the number of messages that the debug layer has produced for a device, discarded ones included, or `None` if
+/// it is off.
 pub(crate) fn message_count(device: &ID3D12Device) -> Option<u64> {
     let queue: ID3D12InfoQueue = device.cast().ok()?;
     // SAFETY: the queue is live.

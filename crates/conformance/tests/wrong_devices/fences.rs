@@ -65,7 +65,8 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
         });
         fence.replace(method!(Signal), |call, (value,)| {
             if call.data.ignores_null_event {
-                // The value changes after the early return was seen, so that the check sees it however busy the machine is.
+                // The value changes after the early return was seen, so that the check sees it however busy the machine
+                // is.
                 let (was_early, changed) = &WAS_EARLY;
                 let guard = was_early.lock().expect("no panics");
                 let is_late = |was_early: &mut bool| !*was_early;

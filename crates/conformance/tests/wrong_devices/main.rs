@@ -1,12 +1,13 @@
 //! Tests of the suite itself: devices with one defect each are caught, and an honest device passes.
 //!
-//! A wrong device is a device of the runtime, some of whose methods are replaced (`heapwright_intercept`) by
-//! functions that pass calls on and falsify their arguments or results. The objects stay the runtime's own, so identities,
-//! `GetDevice`, heaps handed back to the device and command lists work as usual, and neither the runtime nor the suite can
-//! tell.
+//! A wrong device is a device of the runtime, some of whose methods are replaced (`heapwright_intercept`) by functions
+//! that pass calls on and falsify their arguments or results. The objects stay the runtime's own, so identities,
+//! `GetDevice`, heaps handed back to the device and command lists work as usual, and neither the runtime nor the suite
+//! can tell.
 //!
 //! * [`lies`]: the possible lies.
-//! * [`device`], [`creation`], [`new_memory`], [`memory`], [`commands`], [`fences`], [`barriers`], [`recreate`], [`shared_handles`]: the replaced methods.
+//! * [`device`], [`creation`], [`new_memory`], [`memory`], [`commands`], [`fences`], [`barriers`], [`recreate`],
+//!   [`shared_handles`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
 mod barriers;
@@ -97,7 +98,8 @@ fn every_wrong_device_is_caught() {
             let is_caught = matches!(
                 (honest.outcome, found.outcome),
                 (Outcome::Passed, Outcome::Failed | Outcome::Differs)
-                // A check of class documented: the runtime does as Windows does, and the other device follows the document.
+                // A check of class documented: the runtime does as Windows does, and the other device follows the
+                // document.
                 | (Outcome::Differs, Outcome::Passed)
             );
             if !is_caught {
@@ -115,8 +117,8 @@ fn every_wrong_device_is_caught() {
     assert!(missed.is_empty(), "{} not caught:\n{}", missed.len(), missed.join("\n"));
 }
 
-/// vkd3d-proton refuses the footprints of a description that asks for tight alignment and states the alignment that `GetDesc`
-/// returned. Footprints do not depend on alignment, so the checks do not depend on the answer.
+/// vkd3d-proton refuses the footprints of a description that asks for tight alignment and states the alignment that
+/// `GetDesc` returned. Footprints do not depend on alignment, so the checks do not depend on the answer.
 #[test]
 fn footprints_are_asked_for_without_an_alignment() {
     let refused: fn(&D3D12_RESOURCE_DESC) -> bool = |desc| desc.Alignment != 0;

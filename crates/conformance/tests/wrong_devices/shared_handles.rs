@@ -9,7 +9,8 @@ use windows_core::{IUnknown, Interface};
 
 use crate::lies::Lies;
 
-/// The objects behind shared handles, by the handle's number. A reference to each is kept, so that its count can be read.
+/// The objects behind shared handles, by the handle's number. A reference to each is kept, so that its count can be
+/// read.
 static SHARED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 pub(crate) unsafe fn replace(methods: &Methods<Lies>) {

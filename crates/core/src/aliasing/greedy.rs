@@ -71,8 +71,8 @@ pub(super) enum Fit {
 
 /// Places buffers in a given order. Holds memory that is used again for each order.
 ///
-/// The sections are divided into groups of equal size. A group knows the memory that is used in all of its sections, as ranges that do
-/// not touch, and each range that is used in some of them.
+/// The sections are divided into groups of equal size. A group knows the memory that is used in all of its sections, as
+/// ranges that do not touch, and each range that is used in some of them.
 pub(super) struct Greedy<'a> {
     instance: &'a Instance,
     /// Number of sections of a group.
@@ -203,7 +203,8 @@ impl<'a> Greedy<'a> {
         }
     }
 
-    /// Returns the lowest offset of at least `bottom` at which `size` bytes are free. Used ranges that begin below its end are not read again.
+    /// Returns the lowest offset of at least `bottom` at which `size` bytes are free. Used ranges that begin below its
+    /// end are not read again.
     #[inline]
     fn next_above(&mut self, mut bottom: u64, size: u64, mask: u64) -> u64 {
         loop {

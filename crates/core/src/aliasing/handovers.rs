@@ -1,5 +1,5 @@
-//! Handovers: which buffer had a range of memory before another one gets it. Each pair owes a barrier, and moves of buffers make the
-//! pairs fewer.
+//! Handovers: which buffer had a range of memory before another one gets it. Each pair owes a barrier, and moves of
+//! buffers make the pairs fewer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ impl Handover {
     }
 }
 
-/// Returns the buffers of an instance in the order in which they use memory that they share: once, or once for each interval of the
-/// lifetime.
+/// Returns the buffers of an instance in the order in which they use memory that they share: once, or once for each
+/// interval of the lifetime.
 #[inline]
 fn turns(instance: &Instance) -> Vec<usize> {
     let count = instance.buffers.len();
@@ -75,8 +75,8 @@ pub fn handovers(instance: &Instance, packing: &Packing) -> Vec<Handover> {
     handovers_in_granules(instance, packing, |_| Alignment::ONE)
 }
 
-/// Like [`handovers`], for buffers that own whole granules next to others of a smaller granularity: two buffers share the memory of a
-/// granule, of the larger granularity of the two, even if they use different bytes of it.
+/// Like [`handovers`], for buffers that own whole granules next to others of a smaller granularity: two buffers share
+/// the memory of a granule, of the larger granularity of the two, even if they use different bytes of it.
 pub(super) fn handovers_in_granules(
     instance: &Instance,
     packing: &Packing,
@@ -139,7 +139,8 @@ pub(super) fn handovers_in_granules(
     all
 }
 
-/// Returns the number of pairs of buffers of which one takes over memory from the other: the aliasing barriers of a frame.
+/// Returns the number of pairs of buffers of which one takes over memory from the other: the aliasing barriers of a
+/// frame.
 #[must_use]
 #[inline]
 pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
@@ -232,8 +233,8 @@ fn conflicts(instance: &Instance) -> BitMatrix {
     conflicts
 }
 
-/// The numbers of buffers from which each buffer takes over memory. A move changes only those of buffers that overlap the
-/// old or the new place.
+/// The numbers of buffers from which each buffer takes over memory. A move changes only those of buffers that overlap
+/// the old or the new place.
 struct Pairs {
     /// The buffers in the order of their turns, and the turns of each buffer.
     turns: Vec<usize>,
@@ -306,8 +307,8 @@ impl Pairs {
         }
     }
 
-    /// Returns the number of buffers from which a buffer takes over memory: the last users of each byte, going back from
-    /// each of its turns and through the repetition before.
+    /// Returns the number of buffers from which a buffer takes over memory: the last users of each byte, going back
+    /// from each of its turns and through the repetition before.
     #[inline]
     fn count_predecessors(&mut self, buffer: usize) -> usize {
         self.found.clear();

@@ -1,8 +1,9 @@
 //! Local search over the order of first fit: each buffer has a key, and the one with the largest key is placed first.
 //!
-//! The keys begin as the logarithm of the size plus a multiple of that of the lifetime. A step changes the keys of all buffers a little,
-//! or those of some buffers more, and is kept if the packing is no higher. Most of the gap above the load closes within some hundred steps
-//! if sizes and lifetimes are random, where no fixed order is good and an exact search has too much to choose from.
+//! The keys begin as the logarithm of the size plus a multiple of that of the lifetime. A step changes the keys of all
+//! buffers a little, or those of some buffers more, and is kept if the packing is no higher. Most of the gap above the
+//! load closes within some hundred steps if sizes and lifetimes are random, where no fixed order is good and an exact
+//! search has too much to choose from.
 
 use super::greedy::{Fit, fixed_first};
 use super::instance::{Instance, LIMIT};
@@ -16,7 +17,8 @@ const EXPONENTS: [u32; 6] = [3, 0, 2, 5, 8, 12];
 const ONE: u32 = 1 << FRACTION;
 const FRACTION: u32 = 16;
 
-/// Keys of all buffers change by at most half of this, the keys of some by at most half of four times this, and mostly by less.
+/// Keys of all buffers change by at most half of this, the keys of some by at most half of four times this, and mostly
+/// by less.
 const RANGE: u64 = ONE as u64;
 /// Changes are smaller by up to this power of two, less one.
 const HALVINGS: u64 = 6;

@@ -1,5 +1,5 @@
-//! Searches of a part: many short ones with different strategies and heights, one after the other or on several threads; and for a
-//! part that is too large to be searched, packings of its heaviest sections.
+//! Searches of a part: many short ones with different strategies and heights, one after the other or on several
+//! threads; and for a part that is too large to be searched, packings of its heaviest sections.
 //!
 //! Only the sections whose load is near the largest one leave little room, and in a large instance these are few. The
 //! buffers that live in them are packed on their own, by a search if possible, and first fit places the others around
@@ -276,8 +276,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Returns the buffers of a part that live in sections with at least this load, in thousandths of the largest, and those
-    /// with fixed offsets, which none of them may overlap.
+    /// Returns the buffers of a part that live in sections with at least this load, in thousandths of the largest, and
+    /// those with fixed offsets, which none of them may overlap.
     #[inline]
     fn heaviest(&self, part: &Part, threshold: u64) -> Vec<u32> {
         let sections = &self.instance.sections;

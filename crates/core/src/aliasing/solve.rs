@@ -1,5 +1,6 @@
-//! The planner: first fit and best fit in several orders, then in turns a local search over the order of first fit, and searches that try
-//! the lower bound first. Buffers stay at their hints, offsets of an earlier plan, if the packing is low enough.
+//! The planner: first fit and best fit in several orders, then in turns a local search over the order of first fit, and
+//! searches that try the lower bound first. Buffers stay at their hints, offsets of an earlier plan, if the packing is
+//! low enough.
 
 use std::num::NonZero;
 
@@ -21,8 +22,8 @@ pub struct SolveOptions {
     /// Number of threads that search; none is created for 1. Results depend on this number, but not on which thread is
     /// faster.
     pub threads: NonZero<usize>,
-    /// How far above the lower bound a packing may be that keeps buffers at their hints, in thousandths of the bound; with a
-    /// capacity, it may be as high as that. The planner moves those buffers only if it finds no such packing.
+    /// How far above the lower bound a packing may be that keeps buffers at their hints, in thousandths of the bound;
+    /// with a capacity, it may be as high as that. The planner moves those buffers only if it finds no such packing.
     pub hint_slack_permille: u32,
 }
 
@@ -76,8 +77,8 @@ impl Instance {
 
 /// Packs the buffers of an instance as low as possible within a number of steps.
 ///
-/// `stop` is called often and ends the work early when it returns true, for example at a time limit; the best packing so
-/// far is returned.
+/// `stop` is called often and ends the work early when it returns true, for example at a time limit; the best packing
+/// so far is returned.
 #[must_use]
 #[inline]
 pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut() -> bool) -> Packing {
@@ -256,8 +257,8 @@ impl<'a, 'b> Planner<'a, 'b> {
         }
     }
 
-    /// Searches for lower packings until the height is proved, at most `aim`, or no work may be done any more: in turns by first fit in
-    /// changed orders, and by exact searches of the part or of its heaviest sections.
+    /// Searches for lower packings until the height is proved, at most `aim`, or no work may be done any more: in turns
+    /// by first fit in changed orders, and by exact searches of the part or of its heaviest sections.
     #[inline]
     fn search(&mut self, part: &mut Part, aim: u64) {
         let problem = Problem::new(self.instance, part.buffers.clone());
@@ -302,10 +303,10 @@ const PACKINGS: u64 = 16;
 const HINT_STEPS: u64 = 20_000;
 
 impl Planner<'_, '_> {
-    /// Keeps the buffers of a part at their hints if there is a packing that fits into the capacity or, without one, is at
-    /// most [`SolveOptions::hint_slack_permille`] above `bound`, which the heap has anyway: at first all of them, then all but
-    /// those that conflict with a buffer that has to move. Otherwise keeps them if the packing is no higher than that of
-    /// first fit.
+    /// Keeps the buffers of a part at their hints if there is a packing that fits into the capacity or, without one, is
+    /// at most [`SolveOptions::hint_slack_permille`] above `bound`, which the heap has anyway: at first all of them,
+    /// then all but those that conflict with a buffer that has to move. Otherwise keeps them if the packing is no
+    /// higher than that of first fit.
     #[inline]
     pub(super) fn keep_hints(&mut self, part: &mut Part, bound: u64) {
         let instance = self.instance;
@@ -341,8 +342,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Places buffers at their hints, and the others around them by first fit. Keeps the packing if it is at most `limit`
-    /// high. Returns the buffers that are at their hints, the others, and whether the packing is kept.
+    /// Places buffers at their hints, and the others around them by first fit. Keeps the packing if it is at most
+    /// `limit` high. Returns the buffers that are at their hints, the others, and whether the packing is kept.
     #[inline]
     fn place_at_hints(&mut self, part: &mut Part, limit: u64) -> (Vec<u32>, Vec<u32>, bool) {
         let instance = self.instance;
@@ -371,8 +372,8 @@ impl Planner<'_, '_> {
         (kept, others, top.is_some())
     }
 
-    /// Searches for a packing of at most this height in which some buffers have the offsets of their hints. Returns whether
-    /// there is one.
+    /// Searches for a packing of at most this height in which some buffers have the offsets of their hints. Returns
+    /// whether there is one.
     #[inline]
     fn search_around(&mut self, part: &mut Part, kept: &[u32], limit: u64) -> bool {
         let mut instance = self.instance.subset(&part.buffers);

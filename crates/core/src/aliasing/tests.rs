@@ -141,8 +141,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
 
-    /// A plan that is replanned with a change of one buffer keeps all others, if the slack permits it; without a change it
-    /// stays as it is.
+    /// A plan that is replanned with a change of one buffer keeps all others, if the slack permits it; without a change
+    /// it stays as it is.
     #[test]
     fn hints_are_kept_within_the_slack(rows in rows(2..20, 30), changed in 0_usize..20, slack in 0_u32..1200) {
         let mut rows = rows;
@@ -465,8 +465,8 @@ fn the_heaviest_sections_are_packed_first() {
     assert!(improved >= 8, "{improved} of 10");
 }
 
-/// Tables in which no fixed order of first fit is good: sizes over 14 powers of two, lifetimes over 10, each power as likely as the others.
-/// The best of the fixed orders is 6 % above the load on average.
+/// Tables in which no fixed order of first fit is good: sizes over 14 powers of two, lifetimes over 10, each power as
+/// likely as the others. The best of the fixed orders is 6 % above the load on average.
 #[test]
 fn changed_orders_close_most_of_the_gap() {
     let (mut ordered, mut searched) = (0, 0);
@@ -512,8 +512,8 @@ fn random_table(count: u64, parts: u64, seed: u64) -> Instance {
     Instance::with_intervals(buffers, lives).unwrap()
 }
 
-/// Returns the height of the rule of production planners: the largest buffer first, each in the smallest gap that holds it,
-/// or in the lowest.
+/// Returns the height of the rule of production planners: the largest buffer first, each in the smallest gap that holds
+/// it, or in the lowest.
 fn height_by_size(instance: &Instance, is_best_fit: bool) -> u64 {
     let mut order: Vec<usize> = (0..instance.buffers.len()).collect();
     order.sort_by_key(|&buffer| (std::cmp::Reverse(instance.buffers[buffer].size), buffer));

@@ -43,8 +43,8 @@ impl HeapCosts {
     /// each allocation.
     pub const PLACED_RESOURCE: Duration = Duration::from_nanos(200);
 
-    /// Returns the costs of a table, or `None` if it is empty or its sizes do not increase. Sizes between two points are
-    /// interpolated. O(points).
+    /// Returns the costs of a table, or `None` if it is empty or its sizes do not increase. Sizes between two points
+    /// are interpolated. O(points).
     #[must_use]
     pub const fn new(points: &'static [HeapCost]) -> Option<Self> {
         if points.is_empty() {
@@ -82,8 +82,8 @@ impl HeapCosts {
         Self { points: &DEDICATED, factor: 1 }
     }
 
-    /// Heaps of vkd3d-proton 3.1.0 in the GPU's own memory, measured on an NVIDIA H200, 2026-11-23. It cuts small heaps from
-    /// chunks of its own.
+    /// Heaps of vkd3d-proton 3.1.0 in the GPU's own memory, measured on an NVIDIA H200, 2026-11-23. It cuts small heaps
+    /// from chunks of its own.
     #[must_use]
     pub const fn vkd3d_proton() -> Self {
         Self { points: &VKD3D_PROTON, factor: 1 }

@@ -19,12 +19,14 @@ const FRAME: u64 = 16_666_667;
 pub(super) const CLASSES: usize = 32;
 const SMALLEST_LOG2: u32 = 16;
 
-/// The time that a device takes to create and to free heaps of one type, by size, learned from the calls that were made.
+/// The time that a device takes to create and to free heaps of one type, by size, learned from the calls that were
+/// made.
 ///
 /// A heap's *price* is the time of `CreateHeap` and that of the last `Release` together. There is one price for each
-/// power of two, the median of at most five calls for heaps of about that size, so a single slow call does not change it
-/// once the size is known. Only the latest 64 creations and the latest 64 releases count. So when prices change, 64
-/// heaps later nothing is left of the old ones. Prices of sizes without a call are on the line between their neighbours.
+/// power of two, the median of at most five calls for heaps of about that size, so a single slow call does not change
+/// it once the size is known. Only the latest 64 creations and the latest 64 releases count. So when prices change, 64
+/// heaps later nothing is left of the old ones. Prices of sizes without a call are on the line between their
+/// neighbours.
 ///
 /// The type locks itself. Reading is O(1) and takes no lock.
 ///
@@ -111,8 +113,8 @@ impl Window {
         count.checked_sub(1).map(|last| few[last / 2])
     }
 
-    /// Returns the time of each class: its median, or on the line between the next known ones. Outside of them, the line
-    /// of the outermost two goes on upwards, and the time of the smallest one applies downwards.
+    /// Returns the time of each class: its median, or on the line between the next known ones. Outside of them, the
+    /// line of the outermost two goes on upwards, and the time of the smallest one applies downwards.
     fn times_by_medians(&self) -> Option<[u64; CLASSES]> {
         let mut known = (0..CLASSES).filter_map(|class| Some((class, self.medians[class]?)));
         let (mut low, mut next) = (known.next()?, known.next());

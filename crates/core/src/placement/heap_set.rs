@@ -193,7 +193,8 @@ struct Entry<H> {
     heap: Option<Heap<H>>,
 }
 
-/// The values of a heap that a search compares. They are stored apart from the entries, so that a search reads few cache lines.
+/// The values of a heap that a search compares. They are stored apart from the entries, so that a search reads few
+/// cache lines.
 #[derive(Clone, Copy)]
 struct IndexEntry {
     /// The number of the operation that put the heap to use; meaningless while it is empty.
@@ -301,7 +302,8 @@ impl<H> HeapSet<H> {
         Ok(found.and_then(|found| self.place_inline(found)))
     }
 
-    /// Finds the place of a request. This is the first step of an allocation. Returns `None` if a new heap is needed. O(1).
+    /// Finds the place of a request. This is the first step of an allocation. Returns `None` if a new heap is needed.
+    /// O(1).
     ///
     /// # Errors
     ///
@@ -470,7 +472,8 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     pub(crate) fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         self.free_and_keep(id)?;
-        // Without empty heaps, the common case, nothing is searched. At most one heap leaves, so that no free pays for many.
+        // Without empty heaps, the common case, nothing is searched. At most one heap leaves, so that no free pays for
+        // many.
         if self.totals.empty_heap_count == 0 {
             return Ok(None);
         }

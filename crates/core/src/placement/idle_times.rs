@@ -40,7 +40,8 @@ impl HeapTally {
         Self { operations: Arc::clone(&self.operations), ..Self::default() }
     }
 
-    /// Returns the number of operations. Up to 16 of each set, and up to 64 slots of each of its lanes, are not in it yet.
+    /// Returns the number of operations. Up to 16 of each set, and up to 64 slots of each of its lanes, are not in it
+    /// yet.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.operations.load(Ordering::Relaxed)
@@ -85,8 +86,8 @@ pub(super) struct IdleTimes {
     tally: Arc<HeapTally>,
     /// What heaps of this type cost.
     pub(super) prices: Arc<HeapPrices>,
-    /// The most bytes of heaps that were in use at once; if not all are kept, together with those that the owner added empty. It sinks slowly,
-    /// so that long after a peak new heaps are small again, and little is kept.
+    /// The most bytes of heaps that were in use at once; if not all are kept, together with those that the owner added
+    /// empty. It sinks slowly, so that long after a peak new heaps are small again, and little is kept.
     pub(super) most_in_use: ByteSize,
     /// The number of frames that the owner told of.
     frame: u64,
@@ -133,8 +134,9 @@ impl IdleTimes {
         }
     }
 
-    /// Returns whether empty heaps leave before a heap of `heap_size` bytes is added to those that are in use, in the set and elsewhere: if
-    /// more were then held than was ever in use at once, or, with [`HeapRetention::FOR_EVER`], more than twice as much.
+    /// Returns whether empty heaps leave before a heap of `heap_size` bytes is added to those that are in use, in the
+    /// set and elsewhere: if more were then held than was ever in use at once, or, with [`HeapRetention::FOR_EVER`],
+    /// more than twice as much.
     pub(super) fn makes_way(&mut self, in_use: ByteSize, empty: ByteSize, heap_size: ByteSize) -> bool {
         let needed = in_use.saturating_add(heap_size);
         self.most_in_use = self.most_in_use.max(needed);

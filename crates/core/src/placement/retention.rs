@@ -5,11 +5,11 @@ use super::heap_prices::size_of_class;
 
 /// The number of operations, frames and periods for which empty heaps are kept.
 ///
-/// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create
-/// it again. Without knowledge of the future, a heap is best kept until keeping it has cost as much as creating
-/// it would: then the total is at most twice that of the best decision in hindsight. What creating and freeing a heap costs is
-/// [learned](super::HeapPrices). What keeping costs is the setting: the rent of a MiB ([`Keeping::Rent`]). So cheap and large heaps
-/// leave soon, and dear and small ones stay.
+/// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create it
+/// again. Without knowledge of the future, a heap is best kept until keeping it has cost as much as creating it would:
+/// then the total is at most twice that of the best decision in hindsight. What creating and freeing a heap costs is
+/// [learned](super::HeapPrices). What keeping costs is the setting: the rent of a MiB ([`Keeping::Rent`]). So cheap and
+/// large heaps leave soon, and dear and small ones stay.
 ///
 /// An empty heap is released
 ///
@@ -22,8 +22,8 @@ use super::heap_prices::size_of_class;
 /// Heaps that are released by operations or frames leave during an allocation, a free or a frame. If the owner makes
 /// no call, nothing is released.
 ///
-/// With frames, as many operations as the last [two](Self::kept_frames) had do not release a heap: what a frame uses, the next
-/// one uses again. This delays the release to at most 40 times the operations.
+/// With frames, as many operations as the last [two](Self::kept_frames) had do not release a heap: what a frame uses,
+/// the next one uses again. This delays the release to at most 40 times the operations.
 ///
 /// However long heaps are kept, before a new heap is created others leave until no more is held than was in use at once
 /// ([`SharedHeapSet::make_way`](super::SharedHeapSet::make_way)).
@@ -35,9 +35,9 @@ use super::heap_prices::size_of_class;
 /// # Choice of defaults
 ///
 /// Chosen on 2026-11-24 by replaying the generated workloads of the development part through a
-/// [`SharedHeapSet`](super::SharedHeapSet) on one thread, on four simulated devices
-/// ([`HeapCosts`](super::HeapCosts)): modelled time of an operation in microseconds, mean held over mean live bytes, and peak
-/// held over peak live bytes, geometric means.
+/// [`SharedHeapSet`](super::SharedHeapSet) on one thread, on four simulated devices ([`HeapCosts`](super::HeapCosts)):
+/// modelled time of an operation in microseconds, mean held over mean live bytes, and peak held over peak live bytes,
+/// geometric means.
 ///
 /// | rent of a MiB, ns | plain memory | dedicated memory | vkd3d-proton | ten times plain |
 /// |---|---|---|---|---|
@@ -46,16 +46,17 @@ use super::heap_prices::size_of_class;
 /// | 90 (default) | 2.26 / 1.314 / 1.044 | 0.66 / 1.213 / 1.047 | 1.77 / 1.291 / 1.046 | 12.06 / 1.501 / 1.040 |
 /// | 450 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 3.47 / 1.230 / 1.048 | 0.75 / 1.193 / 1.041 | 2.55 / 1.219 / 1.046 | 18.85 / 1.343 / 1.038 |
 ///
-/// Beside 2,112 fixed settings (fraction, minimum and maximum of sizes, operations, requests with memory of their own), the default
-/// takes at most 1.00 times as long as the fastest for its device that holds no more, on all four devices. Fixed settings
-/// hold the same on each device, whatever that saves: 500 operations 1.35. Fractions of 4 to 16 and maxima of 32 to 96 MiB are equally
-/// good with this retention; 8 MiB is 1.13 to 1.30 times slower, and 256 MiB holds more. The sizes for which a byte is cheapest (1 MiB on
-/// vkd3d-proton) were tried for new heaps, and changed nothing, since large requests cost the most. `lab/MEMORY.md` has figures for the
-/// evaluation part, by which nothing was chosen.
+/// Beside 2,112 fixed settings (fraction, minimum and maximum of sizes, operations, requests with memory of their own),
+/// the default takes at most 1.00 times as long as the fastest for its device that holds no more, on all four devices.
+/// Fixed settings hold the same on each device, whatever that saves: 500 operations 1.35. Fractions of 4 to 16 and
+/// maxima of 32 to 96 MiB are equally good with this retention; 8 MiB is 1.13 to 1.30 times slower, and 256 MiB holds
+/// more. The sizes for which a byte is cheapest (1 MiB on vkd3d-proton) were tried for new heaps, and changed nothing,
+/// since large requests cost the most. `lab/MEMORY.md` has figures for the evaluation part, by which nothing was
+/// chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
-    /// For how many allocations and frees an empty heap is kept (eight slots of slabs count as one), of this set and of those
-    /// with which it shares a [`HeapTally`](super::HeapTally).
+    /// For how many allocations and frees an empty heap is kept (eight slots of slabs count as one), of this set and of
+    /// those with which it shares a [`HeapTally`](super::HeapTally).
     pub keeping: Keeping,
     /// As many operations as so many frames have do not release an empty heap. Default 2.
     pub kept_frames: u32,
@@ -70,7 +71,8 @@ pub struct HeapRetention {
 pub enum Keeping {
     /// So many, whatever a heap costs. With 0 no empty heap is kept.
     Operations(u64),
-    /// Until the rent is as high as the heap's [price](super::HeapPrices). Before any price is known, 500 operations, at most.
+    /// Until the rent is as high as the heap's [price](super::HeapPrices). Before any price is known, 500 operations,
+    /// at most.
     Rent {
         /// The rent of a MiB for an operation, in nanoseconds. 0 counts as 1.
         nanos: u64,
@@ -106,7 +108,8 @@ impl Default for HeapRetention {
 }
 
 impl HeapRetention {
-    /// Releases empty heaps early, also within a frame: little memory is held in vain, and heaps are often created again.
+    /// Releases empty heaps early, also within a frame: little memory is held in vain, and heaps are often created
+    /// again.
     pub const LEAST_MEMORY: Self =
         Self { keeping: Keeping::Rent { nanos: 450, most: 1_000 }, kept_frames: 0, frames: 30, periods: 2 };
 
@@ -121,12 +124,13 @@ impl HeapRetention {
     /// The retention that keeps no empty heap.
     pub const NONE: Self = Self { keeping: Keeping::Operations(0), kept_frames: 0, frames: 0, periods: 0 };
 
-    /// Keeps a heap that became empty until the next free, as D3D12MA does. For heaps with a tally of their own, so that only their
-    /// own operations count.
+    /// Keeps a heap that became empty until the next free, as D3D12MA does. For heaps with a tally of their own, so
+    /// that only their own operations count.
     pub const UNTIL_NEXT_FREE: Self =
         Self { keeping: Keeping::Operations(2), kept_frames: 0, frames: 120, periods: u32::MAX };
 
-    /// The retention that keeps all empty heaps until they are taken, together with those in use up to twice what was in use at once.
+    /// The retention that keeps all empty heaps until they are taken, together with those in use up to twice what was
+    /// in use at once.
     pub const FOR_EVER: Self =
         Self { keeping: Keeping::Operations(u64::MAX), kept_frames: 0, frames: u32::MAX, periods: u32::MAX };
 }

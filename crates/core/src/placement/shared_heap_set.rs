@@ -118,8 +118,8 @@ impl<H: Clone> Default for SharedHeapSet<H> {
 impl<H: Clone> SharedHeapSet<H> {
     /// The default for the largest request that gets a slot: 16 KiB.
     ///
-    /// Larger requests share one lock. On the five traces that heapwright is developed with, slots hold 0.3 % more memory than
-    /// ranges of which eight count as one operation, too (2026-11-25).
+    /// Larger requests share one lock. On the five traces that heapwright is developed with, slots hold 0.3 % more
+    /// memory than ranges of which eight count as one operation, too (2026-11-25).
     pub const SLOTS_UP_TO: ByteSize = ByteSize::from_kib(16);
 
     /// The default number of lanes: 16.
@@ -137,8 +137,8 @@ impl<H: Clone> SharedHeapSet<H> {
         Self::with_shared(sizing, retention, slots_up_to, lanes, Arc::default(), Arc::default())
     }
 
-    /// Creates a set like [`new`](Self::new) that shares a tally and prices with others: with them it counts the operations
-    /// after which an empty heap is released, and learns what heaps cost.
+    /// Creates a set like [`new`](Self::new) that shares a tally and prices with others: with them it counts the
+    /// operations after which an empty heap is released, and learns what heaps cost.
     #[must_use]
     pub fn with_shared(
         sizing: HeapSizing,
@@ -173,8 +173,8 @@ impl<H: Clone> SharedHeapSet<H> {
         totals
     }
 
-    /// Returns whether the free ranges of the heaps take less than half of a new heap for a request of `size` bytes. It is
-    /// approximate. O(1), no lock.
+    /// Returns whether the free ranges of the heaps take less than half of a new heap for a request of `size` bytes. It
+    /// is approximate. O(1), no lock.
     #[must_use]
     pub fn is_nearly_full(&self, size: ByteSize) -> bool {
         self.room.is_nearly_full(size)
@@ -197,8 +197,8 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(class.map_or(Way::Range(HeapChoice::Shared), Way::Slot))
     }
 
-    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1), and at the lowest offset O(n) for n
-    /// ranges of up to 256 heaps.
+    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1), and at the lowest offset O(n)
+    /// for n ranges of up to 256 heaps.
     ///
     /// # Errors
     ///
@@ -290,9 +290,10 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
     /// no heap can be created.
     ///
-    /// It first does what [`allocate`](Self::allocate) does. Then every free range is examined, and free slots
-    /// of slabs are returned to the heaps where they make room for the request. O(n) for n free ranges and slabs that have free slots.
-    /// For a request with a heap of its own, every empty heap is examined, and those that contain only unused slabs.
+    /// It first does what [`allocate`](Self::allocate) does. Then every free range is examined, and free slots of slabs
+    /// are returned to the heaps where they make room for the request. O(n) for n free ranges and slabs that have free
+    /// slots. For a request with a heap of its own, every empty heap is examined, and those that contain only unused
+    /// slabs.
     ///
     /// # Errors
     ///
@@ -384,9 +385,9 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).new_heap_size(choice, wanted)
     }
 
-    /// Removes the empty heaps by which more would be held after a heap of `heap_size` bytes is created than was in use at once: release
-    /// them before. With [`HeapRetention::FOR_EVER`], twice as much is held. `elsewhere` bytes that the owner uses beside the set, and
-    /// will add to it empty, count as in use. O(1) per heap.
+    /// Removes the empty heaps by which more would be held after a heap of `heap_size` bytes is created than was in use
+    /// at once: release them before. With [`HeapRetention::FOR_EVER`], twice as much is held. `elsewhere` bytes that
+    /// the owner uses beside the set, and will add to it empty, count as in use. O(1) per heap.
     pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         lock(&self.heaps.0).make_way(heap_size, elsewhere)
     }
@@ -395,9 +396,9 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the heap size cannot be managed, there are too many heaps, or the request has zero
-    /// bytes or asks for the upper end. Returns [`PlacementError::TooLarge`] if the request does not fit into the heap, which is in the
-    /// set nevertheless.
+    /// Returns an error if the heap size cannot be managed, there are too many heaps, or the request has zero bytes or
+    /// asks for the upper end. Returns [`PlacementError::TooLarge`] if the request does not fit into the heap, which is
+    /// in the set nevertheless.
     pub fn allocate_in_new(
         &self,
         heap_size: ByteSize,

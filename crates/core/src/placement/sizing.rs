@@ -5,22 +5,22 @@ use crate::{Alignment, ByteSize};
 /// The size of a new heap for a request that no existing heap can serve.
 ///
 /// The usual size of a new heap is a [fraction](Self::fraction) of the most bytes that were held, between
-/// [`minimum`](Self::minimum) and [`maximum`](Self::maximum). The heap is as large as the request if that is larger, and
-/// if at most 64 requests of this size fit in the usual size, as large as those that fit: with a usual size of 4 MiB, 3
-/// MiB for a request of 3 MiB. So few heaps are created, and a heap that is only partly used wastes a part of that
-/// fraction.
+/// [`minimum`](Self::minimum) and [`maximum`](Self::maximum). The heap is as large as the request if that is larger,
+/// and if at most 64 requests of this size fit in the usual size, as large as those that fit: with a usual size of 4
+/// MiB, 3 MiB for a request of 3 MiB. So few heaps are created, and a heap that is only partly used wastes a part of
+/// that fraction.
 ///
 /// # Choice of defaults
 ///
 /// Where most of a heap's price is for its bytes, a larger heap saves no time; where most of it is not, empty heaps are
-/// released [sooner](super::HeapRetention), and a larger heap holds more in vain. So on all devices that were modelled, the same
-/// fraction and maximum are among the best. [`HeapRetention`](super::HeapRetention) has the figures.
+/// released [sooner](super::HeapRetention), and a larger heap holds more in vain. So on all devices that were modelled,
+/// the same fraction and maximum are among the best. [`HeapRetention`](super::HeapRetention) has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
     /// Minimum of the usual size of a heap. Default 4 MiB.
     pub minimum: ByteSize,
-    /// Maximum of the usual size of a heap. Default 64 MiB. It is less where a heap of this size would take longer than a
-    /// frame at 60 Hz, by its [price](super::HeapPrices).
+    /// Maximum of the usual size of a heap. Default 64 MiB. It is less where a heap of this size would take longer than
+    /// a frame at 60 Hz, by its [price](super::HeapPrices).
     pub maximum: ByteSize,
     /// The number of new heaps that make up the most bytes that were held. Default 10. 0 counts as 1.
     pub fraction: u32,

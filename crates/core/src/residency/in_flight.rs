@@ -122,8 +122,8 @@ impl InFlight {
         self.oldest = oldest_of(&self.queues);
     }
 
-    /// Notes in `ends`, for each queue that may still use a heap, the last use that the heap waits for, unless the queue has
-    /// an earlier one.
+    /// Notes in `ends`, for each queue that may still use a heap, the last use that the heap waits for, unless the
+    /// queue has an earlier one.
     pub(super) fn note_end(&self, record: &Record, ends: &mut Vec<u64>) {
         ends.resize(self.queues.len(), u64::MAX);
         for ((slot, queue), end) in (0..).map(QueueSlot).zip(&self.queues).zip(ends) {
@@ -134,7 +134,8 @@ impl InFlight {
         }
     }
 
-    /// Returns the last submission of each queue up to the one that [`note_end`](Self::note_end) noted, except for number `not`.
+    /// Returns the last submission of each queue up to the one that [`note_end`](Self::note_end) noted, except for
+    /// number `not`.
     pub(super) fn noted(&self, ends: &[u64], not: u64) -> impl Iterator<Item = WaitFor> {
         (0..).map(QueueSlot).zip(&self.queues).zip(ends).filter_map(move |((queue, submissions), &end)| {
             let mut latest_first = submissions.iter().rev().filter(|_| end < u64::MAX);

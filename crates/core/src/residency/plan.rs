@@ -48,8 +48,8 @@ pub struct Plan {
     pub lists: usize,
     /// The bytes by which usage will exceed the budget in each segment group.
     pub over_budget: [ByteSize; 2],
-    /// The events to wait for, if the plan is to wait: at most one for each queue, and one for paging. After the first of
-    /// them, a heap that is in use now may be evicted.
+    /// The events to wait for, if the plan is to wait: at most one for each queue, and one for paging. After the first
+    /// of them, a heap that is in use now may be evicted.
     pub awaited: Vec<WaitFor>,
     /// The heaps that the plan is for.
     pub(super) set: Vec<HeapSlot>,
@@ -91,9 +91,10 @@ pub enum WaitFor {
 
 /// All work that was planned up to a moment: submissions and paging.
 ///
-/// Other threads may submit while one waits, and use the same heaps again, so that the next plan is to wait, too, and so
-/// on without an end. There are only so many waits for the work that was planned before the first one; a caller that
-/// remembers it ([`ResidencyPlanner::planned_work`](super::ResidencyPlanner::planned_work)) can limit those that follow.
+/// Other threads may submit while one waits, and use the same heaps again, so that the next plan is to wait, too, and
+/// so on without an end. There are only so many waits for the work that was planned before the first one; a caller that
+/// remembers it ([`ResidencyPlanner::planned_work`](super::ResidencyPlanner::planned_work)) can limit those that
+/// follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedWork {
     pub(super) last_submission: u64,

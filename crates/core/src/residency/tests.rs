@@ -100,8 +100,8 @@ fn policy(kind: Option<PolicyKind>) -> Box<dyn EvictionPolicy> {
     kind.map_or_else(|| -> Box<dyn EvictionPolicy> { Box::new(Hostile(1)) }, PolicyKind::create)
 }
 
-/// Another thread uses the same heap again and again, so a request is to wait each time for the last use. Only the first wait
-/// is for work that was planned before.
+/// Another thread uses the same heap again and again, so a request is to wait each time for the last use. Only the
+/// first wait is for work that was planned before.
 #[test]
 fn waits_for_work_that_was_planned_before_end() {
     const IN_FLIGHT: u64 = 3;

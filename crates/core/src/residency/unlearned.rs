@@ -54,7 +54,8 @@ impl UnlearnedUses {
         if record.last_use == uses.number {
             return;
         }
-        // Policies know neither locked heaps nor uses by a submission that began before the last one that used the heap.
+        // Policies know neither locked heaps nor uses by a submission that began before the last one that used the
+        // heap.
         if let (false, Some(passed)) = (record.is_locked, uses.number.checked_sub(record.last_use)) {
             let run = &mut record.unlearned;
             if passed == u64::from(run.interval) && run.count < u16::MAX {
@@ -89,9 +90,9 @@ impl UnlearnedUses {
         self.ended.len() >= MOST_ENDED
     }
 
-    /// Removes all uses, and returns them in the order of the submissions. Those of one submission have an order that depends
-    /// on the uses alone, but not the one in which they were recorded. `take_run` removes a heap's run, and returns
-    /// it with the number of the last use.
+    /// Removes all uses, and returns them in the order of the submissions. Those of one submission have an order that
+    /// depends on the uses alone, but not the one in which they were recorded. `take_run` removes a heap's run, and
+    /// returns it with the number of the last use.
     ///
     /// The first use of a run comes by itself, at its own time, because what changes for a heap usually changes then.
     /// Pass the list to [`recycle`](Self::recycle) afterwards.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 /// Triples of numbers in ascending order. A call is O(log n).
 ///
-/// All that is kept in order is kept in this one type, because each type of set would be 15 KB of code in every program.
+/// All that is kept in order is kept in this one type, because each type of set would be 15 KB of code in every
+/// program.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(test, derive(PartialEq, Eq))]
 pub(crate) struct OrderedSet(BTreeSet<[u64; 3]>);

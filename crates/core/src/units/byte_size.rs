@@ -218,8 +218,8 @@ impl Error for ParseByteSizeError {}
 impl FromStr for ByteSize {
     type Err = ParseByteSizeError;
 
-    /// Reads a number with an optional unit: `B`, which is the default, or `KiB` to `EiB`. Numbers of a larger unit than `B` may
-    /// have up to six decimals; a fraction of a byte is dropped.
+    /// Reads a number with an optional unit: `B`, which is the default, or `KiB` to `EiB`. Numbers of a larger unit
+    /// than `B` may have up to six decimals; a fraction of a byte is dropped.
     #[inline]
     fn from_str(text: &str) -> Result<Self, ParseByteSizeError> {
         parse(text).ok_or(ParseByteSizeError(()))

@@ -1,4 +1,5 @@
-//! Number types of GPU memory, one for each meaning, so that a size cannot be passed as an offset; and [`SegmentGroup`].
+//! Number types of GPU memory, one for each meaning, so that a size cannot be passed as an offset; and
+//! [`SegmentGroup`].
 //!
 //! | type | meaning | unit |
 //! |---|---|---|

@@ -279,7 +279,8 @@ pub(crate) fn steps(
     prop::collection::vec(step, count)
 }
 
-/// Runs the steps with a check after each, frees the rest in a third order, and compares the result with a new suballocator.
+/// Runs the steps with a check after each, frees the rest in a third order, and compares the result with a new
+/// suballocator.
 pub(crate) fn run<A: Suballocator>(
     make: impl Fn() -> A,
     guarantee: Guarantee<A>,
@@ -307,8 +308,8 @@ pub(crate) fn run<A: Suballocator>(
     heap.assert_as_fresh(make());
 }
 
-/// Makes 1,500 requests of up to `largest` bytes, and frees three suballocations, with a check after each, when one is refused
-/// or more than 600 are live. Returns how often that was, and the largest number of free ranges.
+/// Makes 1,500 requests of up to `largest` bytes, and frees three suballocations, with a check after each, when one is
+/// refused or more than 600 are live. Returns how often that was, and the largest number of free ranges.
 pub(crate) fn fragment<A: Suballocator>(
     heap: &mut Shadowed<A>,
     largest: u64,

@@ -1,5 +1,5 @@
-//! A suballocator with values, and an interval map that check each other at every step: ranges, counters, values and fence
-//! values. The fuzz target `suballoc` uses this file, too.
+//! A suballocator with values, and an interval map that check each other at every step: ranges, counters, values and
+//! fence values. The fuzz target `suballoc` uses this file, too.
 
 use std::rc::Rc;
 

@@ -38,8 +38,8 @@ fn calls(largest_log2: u32, largest_alignment_log2: u32) -> impl Strategy<Value 
     prop::collection::vec(call, 0..STEPS)
 }
 
-/// Makes the calls with a check after each. Then frees all in a third order and compares the suballocator with a new one, or
-/// drops it.
+/// Makes the calls with a check after each. Then frees all in a third order and compares the suballocator with a new
+/// one, or drops it.
 fn run(algorithm: Algorithm, capacity: u64, calls: Vec<Call>, is_dropped: bool) {
     let mut heap = ShadowedValues::new(algorithm, capacity).unwrap();
     let mut requests = Vec::new();

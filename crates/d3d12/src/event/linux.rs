@@ -105,7 +105,8 @@ pub(super) fn is_event(handle: HANDLE) -> bool {
     is_open && !is_something_else(fd)
 }
 
-/// Returns whether two handles refer to the same event, or true if the kernel cannot tell. Another thread may close `b` meanwhile.
+/// Returns whether two handles refer to the same event, or true if the kernel cannot tell. Another thread may close `b`
+/// meanwhile.
 pub(super) fn refer_to_same_event(a: HANDLE, b: HANDLE) -> bool {
     match (event_id(a), event_id(b)) {
         (Ok(a), Ok(b)) => a == b,
@@ -115,8 +116,8 @@ pub(super) fn refer_to_same_event(a: HANDLE, b: HANDLE) -> bool {
     }
 }
 
-/// Returns the kernel's id of an eventfd, which is unique while it is open. Fails with `NotFound` if the handle is not open, and with
-/// `InvalidData` if it is no eventfd.
+/// Returns the kernel's id of an eventfd, which is unique while it is open. Fails with `NotFound` if the handle is not
+/// open, and with `InvalidData` if it is no eventfd.
 fn event_id(handle: HANDLE) -> io::Result<u64> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", to_fd(handle)?))?;
     let id = info.lines().find_map(|line| line.strip_prefix("eventfd-id:")?.trim().parse().ok());

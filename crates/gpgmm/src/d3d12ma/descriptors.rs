@@ -93,10 +93,12 @@ const KINDS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
     | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
     | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
 
-/// Buffers up to this size are committed, unless they are aligned tightly or asked to be placed: they take 64 KiB in either case.
+/// Buffers up to this size are committed, unless they are aligned tightly or asked to be placed: they take 64 KiB in
+/// either case.
 const SMALL_BUFFER: u64 = 32 << 10;
 
-/// The alignment of buffers with tight alignment, unless the program asks for another one: they may have constant buffer views.
+/// The alignment of buffers with tight alignment, unless the program asks for another one: they may have constant
+/// buffer views.
 pub(super) const TIGHT_ALIGNMENT: u64 = 256;
 
 /// Returns a structure that C++ passes by pointer.

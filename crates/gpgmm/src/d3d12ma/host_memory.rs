@@ -31,7 +31,8 @@ pub(super) struct HostMemory {
     private_data: *mut c_void,
 }
 
-// SAFETY: the program's callbacks are called by any thread that calls the library, as in D3D12MA; the pointer is only passed on.
+// SAFETY: the program's callbacks are called by any thread that calls the library, as in D3D12MA; the pointer is only
+// passed on.
 unsafe impl Send for HostMemory {}
 // SAFETY: as above.
 unsafe impl Sync for HostMemory {}
@@ -40,8 +41,8 @@ unsafe impl Sync for HostMemory {}
 pub(super) trait Hosted: Body {
     fn host(&self) -> HostMemory;
 
-    /// Returns who keeps the memory after the last release, with the table of methods that the object then has, so that a program may
-    /// release it once more than it may.
+    /// Returns who keeps the memory after the last release, with the table of methods that the object then has, so that
+    /// a program may release it once more than it may.
     fn keeper(&self) -> Option<(Arc<State>, *const c_void)> {
         None
     }
@@ -123,8 +124,8 @@ pub(super) unsafe fn destroy<B: Hosted>(object: NonNull<Object<B>>) {
     }
 }
 
-/// Implements [`Body`] and [`Hosted`] for a kind of objects of [`create`](HostMemory::create): with the table of its methods, its source, and
-/// optionally the object that is asked for other interfaces, and its keeper.
+/// Implements [`Body`] and [`Hosted`] for a kind of objects of [`create`](HostMemory::create): with the table of its
+/// methods, its source, and optionally the object that is asked for other interfaces, and its keeper.
 macro_rules! hosted {
     ($body:ty, $table:ident, $host:expr $(, $inner:expr)? $(; $keeper:expr)?) => {
         impl crate::object::Body for $body {

@@ -1,6 +1,7 @@
 //! `D3D12MA`: the API of D3D12 Memory Allocator, of the header `D3D12MemAlloc.h`.
 //!
-//! Its classes are COM objects, like GPGMM's: the header declares their methods as virtual, in the order of the tables here.
+//! Its classes are COM objects, like GPGMM's: the header declares their methods as virtual, in the order of the tables
+//! here.
 //!
 //! | module | contents |
 //! |---|---|

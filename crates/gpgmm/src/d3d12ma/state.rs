@@ -1,7 +1,7 @@
 //! What the objects of an allocator share, and the list of its allocations.
 //!
-//! An allocation is in one of several shards, by the thread that creates it, so that threads do not wait for each other. Creating and
-//! releasing one takes the lock of its shard once.
+//! An allocation is in one of several shards, by the thread that creates it, so that threads do not wait for each
+//! other. Creating and releasing one takes the lock of its shard once.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -45,7 +45,8 @@ pub(super) struct Shard {
     chunks: Vec<NonNull<c_void>>,
     /// Number and bytes of the allocations in each segment group.
     live: [(u64, u64); SegmentGroup::ALL.len()],
-    /// Keeps the state while allocations are live; and while the allocator is, so that not each of few allocations changes the count.
+    /// Keeps the state while allocations are live; and while the allocator is, so that not each of few allocations
+    /// changes the count.
     state: Option<Arc<State>>,
     is_orphaned: bool,
 }

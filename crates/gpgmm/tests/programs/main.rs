@@ -133,8 +133,8 @@ fn check_statistics(all: &Value) {
     );
 }
 
-/// clang compiles the header as well, without a sanitizer, so that the program can run in valgrind. There, definite leaks are
-/// errors. "Possibly lost" is std's handle of the main thread.
+/// clang compiles the header as well, without a sanitizer, so that the program can run in valgrind. There, definite
+/// leaks are errors. "Possibly lost" is std's handle of the main thread.
 #[test]
 fn clang_compiles_the_header_and_valgrind_finds_nothing() {
     let Some(compiler) = ["clang++", "g++"].into_iter().find(|compiler| can_compile(compiler)) else {

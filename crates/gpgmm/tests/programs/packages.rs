@@ -224,7 +224,8 @@ fn cmake_finds_another_prefix() {
     }
 }
 
-/// cargo and cargo-c name the import library of the DLL differently. With a toolchain that has a root, CMake would look for packages below it.
+/// cargo and cargo-c name the import library of the DLL differently. With a toolchain that has a root, CMake would look
+/// for packages below it.
 #[test]
 fn cmake_finds_the_import_library() {
     let compiler = "x86_64-w64-mingw32-g++";

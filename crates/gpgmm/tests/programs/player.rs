@@ -1,5 +1,5 @@
-//! GPGMM's capture replay of January 2024, by its rules: the names, fields, types and order of the events that it reads, and the five
-//! tests that it makes of each trace.
+//! GPGMM's capture replay of January 2024, by its rules: the names, fields, types and order of the events that it
+//! reads, and the five tests that it makes of each trace.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -43,7 +43,8 @@ pub(super) struct Played {
     replayed_peak: u64,
 }
 
-/// Makes the five tests of a trace on a simulated GPU, with its settings and with the defaults, and returns what the first one has made.
+/// Makes the five tests of a trace on a simulated GPU, with its settings and with the defaults, and returns what the
+/// first one has made.
 pub(super) fn play(profile: &str, file: &Path) -> Played {
     let root: Value = serde_json::from_slice(&std::fs::read(file).expect("written")).expect("JSON");
     let replay = |of, changes| {

@@ -140,8 +140,8 @@ impl ResourceAllocation {
         source.residency.is_some().then(|| range.heap())
     }
 
-    /// Returns the range of a heap in which the resource, or the buffer that contains it, is placed; or the resource that has
-    /// memory of its own.
+    /// Returns the range of a heap in which the resource, or the buffer that contains it, is placed; or the resource
+    /// that has memory of its own.
     #[inline]
     fn place(&self) -> Result<&PlacedRange, &OwnResource> {
         match &self.memory {
@@ -283,11 +283,12 @@ impl ResourceAllocation {
         }
     }
 
-    /// Returns the resource. For an allocation [within a resource](crate::Placement::WithinResource), it is the shared one.
+    /// Returns the resource. For an allocation [within a resource](crate::Placement::WithinResource), it is the shared
+    /// one.
     ///
     /// The bytes still belong to the allocation. Code that maps the resource by `ID3D12Resource::Map`, an `unsafe fn`,
-    /// must not access bytes that a [`Mapping`](crate::Mapping) of this or another allocation covers, and must unmap it as often as it
-    /// mapped it.
+    /// must not access bytes that a [`Mapping`](crate::Mapping) of this or another allocation covers, and must unmap it
+    /// as often as it mapped it.
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
         self.resource_if_any().expect("only a MemoryAllocation has none, and does not call this")
@@ -327,8 +328,8 @@ impl ResourceAllocation {
         }
     }
 
-    /// Returns [`memory`](Self::memory) as a reference that keeps it alive after the allocation was dropped, for owners that do not
-    /// borrow. O(1).
+    /// Returns [`memory`](Self::memory) as a reference that keeps it alive after the allocation was dropped, for owners
+    /// that do not borrow. O(1).
     #[must_use]
     #[doc(hidden)]
     #[inline]

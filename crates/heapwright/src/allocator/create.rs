@@ -117,7 +117,8 @@ impl Inner {
         self.create_in(request, part_of(request, self.desc().extra_required_resource_flags, &self.caps))
     }
 
-    /// Creates a part of a buffer. Returns `None` if there is no memory for a backing buffer: the resource itself may be smaller.
+    /// Creates a part of a buffer. Returns `None` if there is no memory for a backing buffer: the resource itself may
+    /// be smaller.
     ///
     /// Deferred allocations are not freed for it: the heap in which the resource itself fits could leave with them.
     #[cold]
@@ -179,8 +180,8 @@ impl Inner {
                 _ => self.place(request, placements, decision),
             };
             let mut tried = || first.take().map_or_else(attempt, Err);
-            // What a fallback or a mere preference releases could have served the other placements, and so could the heaps that leave
-            // when deferred allocations are freed for it.
+            // What a fallback or a mere preference releases could have served the other placements, and so could the
+            // heaps that leave when deferred allocations are freed for it.
             let is_optional = decision.placement == Placement::Committed
                 && (decision.is_fallback()
                     || request.allocation.flags.contains(ResourceAllocationFlags::PREFER_COMMITTED));
@@ -191,7 +192,8 @@ impl Inner {
         })
     }
 
-    /// Calls `attempt`, and again if memory is short and the fence values of deferred allocations are reached, which are freed.
+    /// Calls `attempt`, and again if memory is short and the fence values of deferred allocations are reached, which
+    /// are freed.
     pub(crate) fn retried<T>(&self, mut attempt: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
         match attempt() {
             Err(refusal) if refusal.is_shortage() && self.deferred.collect() > 0 => attempt(),
@@ -199,8 +201,8 @@ impl Inner {
         }
     }
 
-    /// Creates a resource after deferred allocations were freed, in heaps that were not granted first, or after empty heaps were released
-    /// because the device has no memory; or returns the error.
+    /// Creates a resource after deferred allocations were freed, in heaps that were not granted first, or after empty
+    /// heaps were released because the device has no memory; or returns the error.
     #[cold]
     fn create_elsewhere(
         &self,
@@ -240,8 +242,8 @@ impl Inner {
                 decision.reason = refusal.reason();
             }
             let is_committed = decision.placement == Placement::Committed;
-            // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too large to
-            // share, or that the algorithm rounds up, fits better alone.
+            // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too
+            // large to share, or that the algorithm rounds up, fits better alone.
             if decision.reason == PlacementReason::TooLargeToShare && !refusal.is_about_size() {
                 continue;
             }

@@ -31,8 +31,8 @@ struct Pending {
     allocations: VecDeque<(FenceValue, ResourceAllocation)>,
 }
 
-/// The error of [`ResourceAllocator::free_after`](crate::ResourceAllocator::free_after): the allocation belongs to another
-/// allocator. It is still live, and is freed when this is dropped.
+/// The error of [`ResourceAllocator::free_after`](crate::ResourceAllocator::free_after): the allocation belongs to
+/// another allocator. It is still live, and is freed when this is dropped.
 #[derive(Debug)]
 pub struct NotFreed {
     pub(crate) allocation: Box<ResourceAllocation>,
@@ -67,8 +67,8 @@ impl Deferred {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an allocation until a fence value is reached. O(fences + log n) for n waiting allocations, if the value is at least theirs; a
-    /// lower one takes a place among them, O(n).
+    /// Keeps an allocation until a fence value is reached. O(fences + log n) for n waiting allocations, if the value is
+    /// at least theirs; a lower one takes a place among them, O(n).
     #[inline]
     pub(crate) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         let mut queues = self.lock();

@@ -25,7 +25,8 @@ pub struct HeldHeap {
 }
 
 impl ResourceAllocator {
-    /// Returns the heaps that are held, also empty ones, and those of pools. Without those of committed and imported resources.
+    /// Returns the heaps that are held, also empty ones, and those of pools. Without those of committed and imported
+    /// resources.
     ///
     /// O(heaps + allocations), with the locks of one heap at a time, like [`report`](Self::report).
     #[must_use]

@@ -203,7 +203,8 @@ impl Inner {
         self.pass(Passed::Period);
     }
 
-    /// Releases memory of all kinds that was not used for too many operations, if many passed since the last call that did.
+    /// Releases memory of all kinds that was not used for too many operations, if many passed since the last call that
+    /// did.
     pub(crate) fn pass_operations(&self) {
         let source = &self.heaps.source;
         let (now, last) = (source.tally.operations(), self.looked_after.load(Ordering::Relaxed));

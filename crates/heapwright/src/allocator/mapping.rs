@@ -213,7 +213,8 @@ impl Drop for Mapping<'_> {
             let written = self.written.take().unwrap_or(0..0);
             // A mapped range fits into the address space. Otherwise `None` reports everything as written.
             let range = d3d12_range(&written).ok();
-            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
+            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives
+            // the call.
             unsafe { resource.Unmap(0, range.as_ref().map(std::ptr::from_ref)) };
         };
         RecordedMapping::unmap(self.recorded.as_deref(), unmap);
@@ -241,8 +242,8 @@ pub(crate) fn map_subresource(
 ) -> Result<Option<NonNull<u8>>, Error> {
     let mut start = std::ptr::null_mut();
     let out = if wants_address { &raw mut start } else { std::ptr::null_mut() };
-    // SAFETY: the resource is a live COM object, which checks the subresource; the pointer is null or writable, and the range
-    // outlives the call.
+    // SAFETY: the resource is a live COM object, which checks the subresource; the pointer is null or writable, and the
+    // range outlives the call.
     let hresult = unsafe { resource.Map(subresource, readable.map(std::ptr::from_ref), out) };
     if hresult.is_err() {
         return Err(Error::device("ID3D12Resource::Map", hresult));

@@ -26,8 +26,8 @@ use crate::{BufferUses, Error, HeapType};
 
 /// A range of a heap without a resource: D3D12MA's `AllocateMemory`. Dropping it frees the range. O(1).
 ///
-/// The program places resources in it, which may overlap if only one of them is in use at a time. Release them before the
-/// memory is dropped, because its bytes then belong to other allocations.
+/// The program places resources in it, which may overlap if only one of them is in use at a time. Release them before
+/// the memory is dropped, because its bytes then belong to other allocations.
 pub struct MemoryAllocation(ResourceAllocation);
 
 impl fmt::Debug for MemoryAllocation {
@@ -41,11 +41,12 @@ impl fmt::Debug for MemoryAllocation {
 }
 
 impl ResourceAllocator {
-    /// Allocates memory for resources that the program places itself: `resources` are the ones that the heap must accept. With a pool,
-    /// the pool's heaps are used, whatever they accept.
+    /// Allocates memory for resources that the program places itself: `resources` are the ones that the heap must
+    /// accept. With a pool, the pool's heaps are used, whatever they accept.
     ///
-    /// The memory is never committed. Flags that the allocator's own heaps do not have, such as SHARED, give it a heap of its own
-    /// with these flags. [`ResourceKind::Any`] requires resource heap tier 2. For multisampled textures, the alignment is 4 MiB.
+    /// The memory is never committed. Flags that the allocator's own heaps do not have, such as SHARED, give it a heap
+    /// of its own with these flags. [`ResourceKind::Any`] requires resource heap tier 2. For multisampled textures, the
+    /// alignment is 4 MiB.
     ///
     /// # Errors
     ///
@@ -126,8 +127,8 @@ impl Inner {
         made.map_err(|refusal| self.error_of(&ResourceRequest { allocation: asked, ..request }, refusal))
     }
 
-    /// Returns the pool for memory that the allocator's own heaps cannot have, if it is such memory. Then the pool has the flags and
-    /// properties that `allocation` asks for.
+    /// Returns the pool for memory that the allocator's own heaps cannot have, if it is such memory. Then the pool has
+    /// the flags and properties that `allocation` asks for.
     fn pool_for_memory(
         &self,
         allocation: &mut ResourceAllocationDesc<'_>,
@@ -219,7 +220,8 @@ fn is_multisampled(alignment: Alignment) -> bool {
 }
 
 impl ResourceAllocation {
-    /// Takes the resource out of the memory in which it is placed. Others may then be placed there, or it may be replaced.
+    /// Takes the resource out of the memory in which it is placed. Others may then be placed there, or it may be
+    /// replaced.
     ///
     /// # Errors
     ///
@@ -331,13 +333,13 @@ impl MemoryAllocation {
 
     /// Creates a resource in the memory, at an offset from its start: D3D12MA's `CreateAliasingResource`.
     ///
-    /// Its contents are undefined, and those of others in the same bytes are lost when the program uses it: aliasing barriers
-    /// and initialization are the program's, as in D3D12.
+    /// Its contents are undefined, and those of others in the same bytes are lost when the program uses it: aliasing
+    /// barriers and initialization are the program's, as in D3D12.
     ///
     /// # Errors
     ///
-    /// Invalid argument: the resource exceeds the memory, or its offset in the heap is no multiple of its alignment; all handles of the
-    /// allocator were dropped. Otherwise as [`ResourceAllocator::create`].
+    /// Invalid argument: the resource exceeds the memory, or its offset in the heap is no multiple of its alignment;
+    /// all handles of the allocator were dropped. Otherwise as [`ResourceAllocator::create`].
     #[inline]
     pub fn create_resource<'a>(
         &self,

@@ -33,7 +33,8 @@ use crate::{Error, HeapType};
 ///     ..Default::default()
 /// })?;
 /// let desc = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
-/// let buffer = allocator.create_resource(&desc, &buffer_desc(ByteSize::from_kib(4)), D3D12_RESOURCE_STATE_COMMON, None)?;
+/// let resource = buffer_desc(ByteSize::from_kib(4));
+/// let buffer = allocator.create_resource(&desc, &resource, D3D12_RESOURCE_STATE_COMMON, None)?;
 /// assert_eq!(pool.totals().used, buffer.size());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -134,8 +135,8 @@ impl Inner {
         Ok(GrantedHeaps { heap_type: desc.heap_type, ..self.heaps.families.granted(family) })
     }
 
-    /// Calls `make` with the description of an allocation, in which the properties of a CUSTOM heap are replaced by a pool
-    /// of such heaps. There is one for each memory and kind of resource.
+    /// Calls `make` with the description of an allocation, in which the properties of a CUSTOM heap are replaced by a
+    /// pool of such heaps. There is one for each memory and kind of resource.
     pub(crate) fn in_custom_heaps<T>(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -174,7 +175,8 @@ impl Inner {
         })
     }
 
-    /// Returns the pool of heaps that the allocator has in addition to its own kinds, which is created if it does not exist.
+    /// Returns the pool of heaps that the allocator has in addition to its own kinds, which is created if it does not
+    /// exist.
     pub(super) fn hidden_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
         let mut pools = self.hidden_pools.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |pool: &&Pool| {

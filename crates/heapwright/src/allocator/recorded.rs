@@ -89,7 +89,8 @@ impl Inner {
         Some(Asked { heap_types: heap_types.into_iter().map(recorded_type).collect(), uses, memory })
     }
 
-    /// Adds an empty heap to the allocator's own heaps or to those of a pool, where a recording has one that was prefetched.
+    /// Adds an empty heap to the allocator's own heaps or to those of a pool, where a recording has one that was
+    /// prefetched.
     #[inline]
     pub(crate) fn replay_prefetch(
         &self,
@@ -250,7 +251,8 @@ fn recorded_type(heap_type: HeapType) -> RecordedHeapType {
 /// Returns the implicit heap of a committed resource.
 fn implicit_heap(made: &ResourceAllocation, resource: &ResourceDesc<'_>) -> HeapMemory {
     let (mut properties, mut flags) = (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
-    // SAFETY: a live COM object, and two results of the right types. If the call fails, they are zeros, which stand for unknown.
+    // SAFETY: a live COM object, and two results of the right types. If the call fails, they are zeros, which stand for
+    // unknown.
     let _ = unsafe { made.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
     flags |= implicit_heap_flags(&resource.desc);
     let (size, alignment) = (made.size().get(), made.alignment().get());

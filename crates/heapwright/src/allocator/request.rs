@@ -1,5 +1,5 @@
-//! What a call asks for: the description of an allocation, the rules between its fields, the heaps that it is granted, and the
-//! placements that it may have, in the order in which they are tried.
+//! What a call asks for: the description of an allocation, the rules between its fields, the heaps that it is granted,
+//! and the placements that it may have, in the order in which they are tried.
 
 use heapwright_core::placement::PlacementRequest;
 use heapwright_core::suballoc::FreeRangeChoice;
@@ -49,13 +49,13 @@ pub struct ResourceAllocationDesc<'a> {
     pub extra_required_heap_flags: D3D12_HEAP_FLAGS,
     /// Bytes after the resource that no other resource gets. Not for committed resources, nor within a resource.
     pub extra_required_resource_padding: ByteSize,
-    /// Places the resource in CUSTOM heaps with these properties, which hold textures, too, and buffers in any state: WRITE_COMBINE in
-    /// L0 is UPLOAD's memory on a discrete GPU, and WRITE_BACK in L0 is READBACK's. Not for committed resources, nor with a pool.
-    /// `heap_type` is `None` or the closest standard type.
+    /// Places the resource in CUSTOM heaps with these properties, which hold textures, too, and buffers in any state:
+    /// WRITE_COMBINE in L0 is UPLOAD's memory on a discrete GPU, and WRITE_BACK in L0 is READBACK's. Not for committed
+    /// resources, nor with a pool. `heap_type` is `None` or the closest standard type.
     pub custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
-    /// Custom pool in which the resource is placed. The pool determines the heap type. A committed resource has the properties,
-    /// flags, priority and protected session of the pool's heaps, and is none of them: no limit of their number applies, and the
-    /// pool's totals do not count it.
+    /// Custom pool in which the resource is placed. The pool determines the heap type. A committed resource has the
+    /// properties, flags, priority and protected session of the pool's heaps, and is none of them: no limit of their
+    /// number applies, and the pool's totals do not count it.
     pub pool: Option<&'a Pool>,
     /// The rule that selects the free range.
     pub strategy: FreeRangeChoice,
@@ -273,8 +273,8 @@ impl Inner {
         let ResourceRequest { allocation, resource, constraints, .. } = request;
         let padding = allocation.extra_required_resource_padding;
         let mut alignment = placed.alignment.max(heaps.desc.min_alignment);
-        // A tightly aligned buffer owns whole ranges of 64 KiB with respect to textures, and so does a buffer that is not. So either the
-        // textures take whole ranges, or the buffers, of which some may request the flag themselves.
+        // A tightly aligned buffer owns whole ranges of 64 KiB with respect to textures, and so does a buffer that is
+        // not. So either the textures take whole ranges, or the buffers, of which some may request the flag themselves.
         if heaps.desc.holds_everything && resource.is_buffer() != self.requirements.is_tight_by_default() {
             alignment = alignment.max(HEAP_GRANULARITY);
         }
@@ -311,13 +311,13 @@ const LEAST_ALIGNMENT: u64 = 4;
 
 /// Returns size and alignment of a buffer within a resource, or `None` if it must not be placed there.
 ///
-/// Eligible are, if the allocation permits it, buffers below 64 KiB, without flags, in heaps that the CPU can access and in the canonical state of
-/// these heaps (a resource has one state, so a part cannot change its own). The alignment is the one that the
-/// description requests; otherwise the one that the uses need; otherwise 256 in state GENERIC_READ, because it may
-/// become a constant buffer, and in other states the width's next power of two, 4 to 256, because copies and shader
-/// views need whole multiples of 32 bits, and views by elements whole elements. Where the device has views by byte offsets, which
-/// need at most 16 bytes, it is 4 to 16. The size is a multiple of the alignment, as in GPGMM, so that a constant buffer
-/// view, which has multiples of 256 bytes, does not end in another part.
+/// Eligible are, if the allocation permits it, buffers below 64 KiB, without flags, in heaps that the CPU can access
+/// and in the canonical state of these heaps (a resource has one state, so a part cannot change its own). The alignment
+/// is the one that the description requests; otherwise the one that the uses need; otherwise 256 in state GENERIC_READ,
+/// because it may become a constant buffer, and in other states the width's next power of two, 4 to 256, because copies
+/// and shader views need whole multiples of 32 bits, and views by elements whole elements. Where the device has views
+/// by byte offsets, which need at most 16 bytes, it is 4 to 16. The size is a multiple of the alignment, as in GPGMM,
+/// so that a constant buffer view, which has multiples of 256 bytes, does not end in another part.
 #[inline]
 pub(crate) fn part_of(
     request: &ResourceRequest<'_>,

@@ -25,8 +25,8 @@ use crate::{DeviceCaps, Error, HeapType};
 
 /// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
 ///
-/// [`create_resource`](Self::create_resource) returns a [`ResourceAllocation`], which frees its memory when dropped. The heaps are
-/// created, shared and released by the allocator; [`ResourceAllocatorDesc`] sets how.
+/// [`create_resource`](Self::create_resource) returns a [`ResourceAllocation`], which frees its memory when dropped.
+/// The heaps are created, shared and released by the allocator; [`ResourceAllocatorDesc`] sets how.
 ///
 /// Cloning returns another handle to the same allocator. Allocations keep everything that they need alive, so the
 /// allocator may be dropped before them.
@@ -194,10 +194,10 @@ impl ResourceAllocator {
 
     /// Frees an allocation once `fence` has reached `value`, which the GPU signals after its last use.
     ///
-    /// The allocation is freed in [`collect`](Self::collect), and before the allocator reports that memory, a limit or the budget is
-    /// short, or makes a resource committed for that reason. What another thread is freeing at that moment may come too late.
-    /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
-    /// warning is logged.
+    /// The allocation is freed in [`collect`](Self::collect), and before the allocator reports that memory, a limit or
+    /// the budget is short, or makes a resource committed for that reason. What another thread is freeing at that
+    /// moment may come too late. When the last handle of the allocator is dropped, allocations whose fence value is not
+    /// reached are leaked, and a warning is logged.
     ///
     /// Cost: O(fences + log n) for n waiting allocations, and O(n) if some of the same fence wait for a higher value.
     ///
@@ -243,8 +243,8 @@ impl ResourceAllocator {
         Ok(())
     }
 
-    /// Frees deferred allocations whose fence value has been reached and returns their number. Call it once per frame, or
-    /// whenever work of the GPU may be done; it does not count as a [frame](Self::end_frame). See
+    /// Frees deferred allocations whose fence value has been reached and returns their number. Call it once per frame,
+    /// or whenever work of the GPU may be done; it does not count as a [frame](Self::end_frame). See
     /// [`free_after`](Self::free_after) for an example.
     ///
     /// O(fences + freed log n). On a removed device, all fence values count as reached.
@@ -257,8 +257,8 @@ impl ResourceAllocator {
     ///
     /// The allocator keeps empty heaps for a number of frames ([`EmptyHeapPolicy`](crate::EmptyHeapPolicy)) and then
     /// releases some with each frame, so that no frame pays for all of them. If the process uses more than its budget,
-    /// because the budget sank, empty heaps are released at once. A nested allocator that is told of frames itself counts
-    /// only those.
+    /// because the budget sank, empty heaps are released at once. A nested allocator that is told of frames itself
+    /// counts only those.
     ///
     /// Cost: O(kinds of heaps and custom pools), the queries of the two budgets, and the release of the heaps.
     pub fn end_frame(&self) {
@@ -268,15 +268,15 @@ impl ResourceAllocator {
     /// Tells the allocator the time since any fixed moment, instead of the clock, which is not read from then on.
     ///
     /// For simulations and replays, whose time is not the clock's: with it, the same calls always release the same
-    /// heaps. Allocators that are nested in this one are told, too. A time before an earlier one is ignored. O(1), or as
-    /// [`end_frame`](Self::end_frame) once in 0.4 seconds.
+    /// heaps. Allocators that are nested in this one are told, too. A time before an earlier one is ignored. O(1), or
+    /// as [`end_frame`](Self::end_frame) once in 0.4 seconds.
     pub fn on_time(&self, time: Duration) {
         self.inner.heaps.insert_prefetched();
         self.inner.tell_time(time);
     }
 
-    /// Returns the time that the device took to create and free the heaps of this allocator, and to create its committed
-    /// resources. On a simulated GPU it is the modelled time. O(1), no lock.
+    /// Returns the time that the device took to create and free the heaps of this allocator, and to create its
+    /// committed resources. On a simulated GPU it is the modelled time. O(1), no lock.
     #[must_use]
     #[doc(hidden)]
     #[inline]
@@ -324,12 +324,13 @@ impl ResourceAllocator {
     /// Releases whole empty heaps until at least `bytes` are released, and returns the number of bytes. It is less than
     /// `bytes` if there are not enough empty heaps. O(released heaps).
     ///
-    /// After its own heaps come those of allocators that are [nested](Self::create_nested) with this one, except their pools'.
+    /// After its own heaps come those of allocators that are [nested](Self::create_nested) with this one, except their
+    /// pools'.
     ///
     /// The allocator keeps some empty heaps for later requests, as [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says. It
     /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
-    /// memory, its own or that of another allocator of the process on the same adapter. Waits while another thread releases heaps of this
-    /// allocator or of one that it is nested with.
+    /// memory, its own or that of another allocator of the process on the same adapter. Waits while another thread
+    /// releases heaps of this allocator or of one that it is nested with.
     #[inline]
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
         self.inner.heaps.insert_prefetched();
@@ -443,7 +444,8 @@ impl ResourceAllocator {
     /// let manager = ResidencyManager::new(&device, Some(&adapter), Default::default())?;
     /// let allocator = ResourceAllocator::with_residency(&device, Some(&adapter), Default::default(), &manager)?;
     /// let desc = ResourceAllocationDesc::new(HeapType::Default);
-    /// let buffer = allocator.create_resource(&desc, &buffer_desc(ByteSize::from_kib(4)), D3D12_RESOURCE_STATE_COMMON, None)?;
+    /// let resource = buffer_desc(ByteSize::from_kib(4));
+    /// let buffer = allocator.create_resource(&desc, &resource, D3D12_RESOURCE_STATE_COMMON, None)?;
     /// let uses = ResidencyList::new(); // of a command list that uses the buffer
     /// uses.add_allocation(&buffer)?;
     /// assert_eq!(uses.len()?, 1);
@@ -492,8 +494,8 @@ impl ResourceAllocator {
     ///
     /// # Safety
     ///
-    /// `device` is null or points to an `ID3D12Device`, `adapter` is null or points to an `IDXGIAdapter3`, and both objects are
-    /// alive.
+    /// `device` is null or points to an `ID3D12Device`, `adapter` is null or points to an `IDXGIAdapter3`, and both
+    /// objects are alive.
     ///
     /// ```
     /// use heapwright::ResourceAllocator;
@@ -522,8 +524,8 @@ impl ResourceAllocator {
 
     /// Creates an allocator for the same device that exchanges empty heaps with this one.
     ///
-    /// Each takes empty heaps of the other before it creates one. The nested allocator has its own suballocation algorithm, policy for
-    /// empty heaps, limits and statistics. It shares the residency manager, if there is one.
+    /// Each takes empty heaps of the other before it creates one. The nested allocator has its own suballocation
+    /// algorithm, policy for empty heaps, limits and statistics. It shares the residency manager, if there is one.
     ///
     /// ```
     /// use heapwright::{ResourceAllocator, ResourceAllocatorDesc, SuballocationAlgorithm};
@@ -552,8 +554,8 @@ impl ResourceAllocator {
     /// A reference is added to the resource. Importing a resource twice creates two allocations of one resource and of
     /// one residency heap; they must not be mapped at the same time. With a residency manager the resource must be a
     /// committed one. A placed resource cannot be recognized as such, and D3D12 refuses to page it: import it as
-    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and manage its heap. Otherwise the first refused
-    /// eviction is logged as a warning, and the memory is locked from then on.
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and manage its heap. Otherwise the first
+    /// refused eviction is logged as a warning, and the memory is locked from then on.
     ///
     /// When the last allocation of the resource is dropped, the resource is resident, as
     /// [`ResidencyHeap`](crate::residency::ResidencyHeap) documents, so that the application can go on using it.
@@ -601,15 +603,16 @@ impl ResourceAllocator {
         self.inner.audit()
     }
 
-    /// Returns a number by which handles of the same allocator are recognized: no other allocator has it while this one exists.
+    /// Returns a number by which handles of the same allocator are recognized: no other allocator has it while this one
+    /// exists.
     #[must_use]
     #[doc(hidden)]
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.inner) as usize
     }
 
-    /// Adds an empty heap like one of a recording, for exact replays: to the allocator's own heaps of that heap type, alignment and
-    /// flags, or to a pool's.
+    /// Adds an empty heap like one of a recording, for exact replays: to the allocator's own heaps of that heap type,
+    /// alignment and flags, or to a pool's.
     ///
     /// # Errors
     ///
@@ -640,8 +643,8 @@ impl ResourceAllocator {
         self.inner.pass_period();
     }
 
-    /// Tells how long a call of the device for a heap took in a recording, in the order of the recording and before the call. The
-    /// allocator then decides as the recorded one did, whatever this device takes.
+    /// Tells how long a call of the device for a heap took in a recording, in the order of the recording and before the
+    /// call. The allocator then decides as the recorded one did, whatever this device takes.
     #[doc(hidden)]
     #[inline]
     pub fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {

@@ -40,8 +40,8 @@ pub struct ResourceAllocatorStats {
     pub used_heap_usage: ByteSize,
     /// Bytes of empty heaps.
     pub free_heap_usage: ByteSize,
-    /// Bytes of empty heaps that allocators which are [nested](crate::ResourceAllocator::create_nested) with this one hold. This one takes
-    /// them before it creates a heap; GPGMM counts them in the `FreeHeapUsage` of each.
+    /// Bytes of empty heaps that allocators which are [nested](crate::ResourceAllocator::create_nested) with this one
+    /// hold. This one takes them before it creates a heap; GPGMM counts them in the `FreeHeapUsage` of each.
     pub shared_free_heap_usage: ByteSize,
     /// Number of heap requests for which no prefetched heap was available, where prefetching is allowed.
     pub prefetched_heap_misses: u64,
@@ -66,7 +66,8 @@ pub struct ResourceAllocatorStats {
 impl Inner {
     /// Returns the totals of each heap type, including committed resources, in the order of [`HeapType::ALL`].
     ///
-    /// O(pools), and O(n) for n slabs and backing buffers without live parts, with the locks of each kind of heap and each pool in turn.
+    /// O(pools), and O(n) for n slabs and backing buffers without live parts, with the locks of each kind of heap and
+    /// each pool in turn.
     fn all_totals(&self) -> ([HeapSetTotals; HeapType::ALL.len()], HeapsShare) {
         let shares = self.heaps.shares();
         let whole = shares.iter().fold(HeapsShare::default(), |sum, share| sum.with(share));

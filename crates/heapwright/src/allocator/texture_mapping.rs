@@ -104,8 +104,8 @@ impl<'a> TextureMapping<'a> {
         }
         let source = bytes.as_ptr().cast();
         let (at, TexelPitches { row, slice }) = (texels.map(std::ptr::from_ref), pitches);
-        // SAFETY: the resource is live and mapped (type invariant), the box is readable, and the source has bytes for all its texels
-        // at these pitches, as was checked.
+        // SAFETY: the resource is live and mapped (type invariant), the box is readable, and the source has bytes for
+        // all its texels at these pitches, as was checked.
         let hresult = unsafe { self.resource.WriteToSubresource(self.subresource, at, source, row, slice) };
         if hresult.is_err() {
             return Err(Error::device("ID3D12Resource::WriteToSubresource", hresult));
@@ -147,7 +147,8 @@ impl Drop for TextureMapping<'_> {
         let nothing = D3D12_RANGE::default();
         let written = if self.has_written { None } else { Some(std::ptr::from_ref(&nothing)) };
         RecordedMapping::unmap(self.recorded.as_deref(), || {
-            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
+            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives
+            // the call.
             unsafe { self.resource.Unmap(self.subresource, written) };
         });
     }
@@ -173,7 +174,8 @@ impl Extent {
             return Err(Error::invalid_argument("subresource", rule));
         }
         let (mut layout, mut rows, mut row_bytes, mut total) = Default::default();
-        // SAFETY: the device is a live COM object; the description is readable, and the results are writable, one of each.
+        // SAFETY: the device is a live COM object; the description is readable, and the results are writable, one of
+        // each.
         unsafe {
             device.GetCopyableFootprints(
                 &desc,

@@ -24,7 +24,8 @@ impl Inner {
         always_attribute(allocation) || self.refused_in_unified.has(&resource.desc)
     }
 
-    /// Returns the heaps that are granted first with unified memory, or `None` if the device supports none of the heap types.
+    /// Returns the heaps that are granted first with unified memory, or `None` if the device supports none of the heap
+    /// types.
     #[cold]
     pub(crate) fn granted_of_unified(
         &self,

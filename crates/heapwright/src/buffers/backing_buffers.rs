@@ -1,7 +1,8 @@
 //! Small buffers that share one resource.
 //!
-//! A *backing buffer* is placed, or in an allocator that commits all resources committed, like any other buffer. It is mapped once for its
-//! lifetime, and divided by the same slabs and TLSFs as heaps. Allocating a range of it makes no call of the device.
+//! A *backing buffer* is placed, or in an allocator that commits all resources committed, like any other buffer. It is
+//! mapped once for its lifetime, and divided by the same slabs and TLSFs as heaps. Allocating a range of it makes no
+//! call of the device.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -268,8 +269,8 @@ impl BackingBuffers {
             maximum: ByteSize::from_mib(1),
             ..HeapSizing::default()
         };
-        // The memory of an empty buffer is not empty for the pools that keep all empty heaps, and that of a committed one is never
-        // reused.
+        // The memory of an empty buffer is not empty for the pools that keep all empty heaps, and that of a committed
+        // one is never reused.
         let retention = match (source.desc.suballocation_algorithm, source.desc.empty_heap_policy) {
             _ if source.retention == HeapRetention::NONE || commits(source) => HeapRetention::NONE,
             (SuballocationAlgorithm::Default, _)
@@ -284,8 +285,8 @@ impl BackingBuffers {
                 let usual = if is_for_ever { HeapRetention::default() } else { source.retention };
                 HeapRetention { keeping, ..usual }
             }
-            // The heaps of other algorithms return to their pool with the last resource, and the statistics cannot tell a heap of empty
-            // backing buffers from a used one.
+            // The heaps of other algorithms return to their pool with the last resource, and the statistics cannot tell
+            // a heap of empty backing buffers from a used one.
             _ => HeapRetention::NONE,
         };
         let set = SharedHeapSet::with_shared(
@@ -465,8 +466,8 @@ impl BackingSource<'_> {
         };
         let kept = memory.residency().map(KeptResident::new).transpose()?;
         let mut mapped = std::ptr::null_mut();
-        // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays
-        // mapped until it is released, which D3D12 allows.
+        // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It
+        // stays mapped until it is released, which D3D12 allows.
         let hresult = unsafe { resource.Map(0, None, &mut mapped) };
         let mapped = NonNull::new(mapped.cast()).filter(|_| hresult.is_ok()).ok_or_else(|| {
             let answer = if hresult.is_err() { hresult } else { E_POINTER };

@@ -31,8 +31,8 @@ pub struct ResourceAllocatorDesc {
     pub suballocation_algorithm: SuballocationAlgorithm,
     /// How empty heaps are kept.
     pub empty_heap_policy: EmptyHeapPolicy,
-    /// Usual size of a heap that resources share, at least, rounded up to 64 KiB. A heap for requests of which few fit in
-    /// the usual size is a multiple of the request: with 4 MiB, a request of 3 MiB gets a heap of 3 MiB. `None` is 4
+    /// Usual size of a heap that resources share, at least, rounded up to 64 KiB. A heap for requests of which few fit
+    /// in the usual size is a multiple of the request: with 4 MiB, a request of 3 MiB gets a heap of 3 MiB. `None` is 4
     /// MiB, and 256 KiB for UPLOAD and READBACK heaps; see also [`LeastMemory`](EmptyHeapPolicy::LeastMemory). With
     /// [`Slab`](SuballocationAlgorithm::Slab) and [`BuddySystem`](SuballocationAlgorithm::BuddySystem), `None` is 64
     /// KiB (4 MiB for multisampled textures), as in GPGMM.
@@ -46,8 +46,8 @@ pub struct ResourceAllocatorDesc {
     /// With [`Slab`](SuballocationAlgorithm::Slab): factor by which the next heap of a size is larger than the last.
     /// `None` is 1.25. Below 1, each resource has a heap of its own.
     pub heap_growth_factor: Option<f64>,
-    /// Minimum alignment of every allocation in the allocator's own heaps, at most 64 KiB; with tight alignment, the device
-    /// may report as little as 8 bytes. 1 by default. Custom pools have their own.
+    /// Minimum alignment of every allocation in the allocator's own heaps, at most 64 KiB; with tight alignment, the
+    /// device may report as little as 8 bytes. 1 by default. Custom pools have their own.
     pub min_alignment: Alignment,
     /// Minimum number of bytes of empty heaps to release when memory is short. More is released if more is missing.
     pub release_size: ByteSize,
@@ -86,11 +86,11 @@ impl Default for ResourceAllocatorDesc {
     }
 }
 
-/// Hard limits on the bytes that heaps and committed resources take together: of each type, and of all types in a segment
-/// group. `None` is no limit.
+/// Hard limits on the bytes that heaps and committed resources take together: of each type, and of all types in a
+/// segment group. `None` is no limit.
 ///
-/// A request that would exceed a limit is out of memory, and the error's message names the limit. A new heap takes at most
-/// an eighth of what the limit leaves, unless the request needs more.
+/// A request that would exceed a limit is out of memory, and the error's message names the limit. A new heap takes at
+/// most an eighth of what the limit leaves, unless the request needs more.
 ///
 /// With [unified memory](ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) the types share their heaps. These heaps, and
 /// committed resources in unified memory, count as DEFAULT: the limit of DEFAULT applies to all unified memory. The
@@ -105,8 +105,8 @@ pub struct HeapLimits {
     pub readback: Option<ByteSize>,
     /// Limit of GPU_UPLOAD, in bytes.
     pub gpu_upload: Option<ByteSize>,
-    /// Limit of each segment group, as a share of its budget at that time, above 0 and up to 1. Requires an adapter or a
-    /// residency manager, whose budget is used. A smaller budget releases nothing that is in use.
+    /// Limit of each segment group, as a share of its budget at that time, above 0 and up to 1. Requires an adapter or
+    /// a residency manager, whose budget is used. A smaller budget releases nothing that is in use.
     pub share_of_budget: Option<f64>,
 }
 
@@ -205,8 +205,8 @@ bitflags! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RecordScope {
-    /// All instances of the process together: those that name the same file, and while one of these lives, each new one on its device
-    /// whose options are the default. Residency heaps without a manager belong to it, too.
+    /// All instances of the process together: those that name the same file, and while one of these lives, each new one
+    /// on its device whose options are the default. Residency heaps without a manager belong to it, too.
     #[default]
     PerProcess,
     /// This instance only. Without flags, the instance belongs to no recording of the process.
@@ -216,15 +216,17 @@ pub enum RecordScope {
 /// The events to record, and the output file: `RECORD_OPTIONS` of GPGMM.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordOptions {
-    /// The events to record; none by default. Then the [environment](crate::recording) or a recording of the process may select some.
+    /// The events to record; none by default. Then the [environment](crate::recording) or a recording of the process
+    /// may select some.
     pub flags: RecordFlags,
     /// The scope of the recording.
     pub scope: RecordScope,
     /// Whether statistics are gathered after each allocation, so that counters include every step.
     pub use_detailed_timing_events: bool,
-    /// Path of the output file. `None` is `gpgmm_event_trace.json` in the working directory, or for [`RecordScope::PerInstance`] a new
-    /// file `gpgmm_event_trace.1.json`, `gpgmm_event_trace.2.json` and so on. The extension `.hws` selects the
-    /// [session format](crate::recording#files), and `.json` a Chrome trace; any other is an error.
+    /// Path of the output file. `None` is `gpgmm_event_trace.json` in the working directory, or for
+    /// [`RecordScope::PerInstance`] a new file `gpgmm_event_trace.1.json`, `gpgmm_event_trace.2.json` and so on. The
+    /// extension `.hws` selects the [session format](crate::recording#files), and `.json` a Chrome trace; any other is
+    /// an error.
     pub trace_file: Option<PathBuf>,
 }
 

@@ -123,43 +123,44 @@ impl fmt::Display for SuballocationAlgorithm {
 /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`](crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) hands out
 /// parts. With [`ALWAYS_ON_DEMAND`](crate::ResourceAllocatorFlags::ALWAYS_ON_DEMAND), none of them is kept.
 ///
-/// However long they are kept, before a heap is created, empty heaps of its kind or pool are released until with it no more is held than was
-/// in use at once, or with `SegmentedPool` twice as much. [`NEVER_OVER_ALLOCATE`](crate::ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
-/// prevents that.
+/// However long they are kept, before a heap is created, empty heaps of its kind or pool are released until with it no
+/// more is held than was in use at once, or with `SegmentedPool` twice as much.
+/// [`NEVER_OVER_ALLOCATE`](crate::ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) prevents that.
 ///
-/// Operations and frames are counted by calls, which then release heaps: allocations and frees count as operations (those
-/// of at most 16 KiB count an eighth), and [`end_frame`](crate::ResourceAllocator::end_frame) counts a frame. By time, a
-/// thread of the allocator releases heaps, also if no call is made; it sleeps while nothing can be idle, and ends with
-/// the allocator. While a recording is made, creations do this instead, so that a replay can do the same; and
-/// [`on_time`](crate::ResourceAllocator::on_time) replaces the clock. Operations count for all nested allocators together,
-/// and frames and time of an allocator also count for those that are nested in it. Where an unused buffer or slab keeps a
-/// heap in use, the heap is empty once that has been released, so it leaves after up to twice as long.
+/// Operations and frames are counted by calls, which then release heaps: allocations and frees count as operations
+/// (those of at most 16 KiB count an eighth), and [`end_frame`](crate::ResourceAllocator::end_frame) counts a frame. By
+/// time, a thread of the allocator releases heaps, also if no call is made; it sleeps while nothing can be idle, and
+/// ends with the allocator. While a recording is made, creations do this instead, so that a replay can do the same; and
+/// [`on_time`](crate::ResourceAllocator::on_time) replaces the clock. Operations count for all nested allocators
+/// together, and frames and time of an allocator also count for those that are nested in it. Where an unused buffer or
+/// slab keeps a heap in use, the heap is empty once that has been released, so it leaves after up to twice as long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EmptyHeapPolicy {
-    /// Keeps an empty heap for as long as keeping it is cheaper than creating
-    /// it again. What heaps cost is learned from the device's calls that create and free them: each MiB may be empty for one
-    /// operation for each 90 ns of the heap's price, for at most 5,000 operations. So a heap of 64 MiB is kept for about 430
-    /// operations where it takes 2.5 ms, and for 46 where it takes 0.26 ms. As many operations as two frames have do not
-    /// release it (up to 40 times as many), but 120 frames do, or 0.4 to 0.8 seconds (while ten frames pass in a second, they are
-    /// counted instead). With other algorithms than [`SuballocationAlgorithm::Default`], the sizes of new heaps are theirs.
+    /// Keeps an empty heap for as long as keeping it is cheaper than creating it again. What heaps cost is learned from
+    /// the device's calls that create and free them: each MiB may be empty for one operation for each 90 ns of the
+    /// heap's price, for at most 5,000 operations. So a heap of 64 MiB is kept for about 430 operations where it takes
+    /// 2.5 ms, and for 46 where it takes 0.26 ms. As many operations as two frames have do not release it (up to 40
+    /// times as many), but 120 frames do, or 0.4 to 0.8 seconds (while ten frames pass in a second, they are counted
+    /// instead). With other algorithms than [`SuballocationAlgorithm::Default`], the sizes of new heaps are theirs.
     #[default]
     Default,
     /// As `Default`, but an empty heap is kept for a fifth of that, at most 1,000 operations, 30 frames, or 0.4 to 0.8
-    /// seconds, and the operations of a frame release it, too. New heaps are a 64th of the memory that was held instead of a tenth, and the smallest has 64 KiB. Least
-    /// memory, more hitches.
+    /// seconds, and the operations of a frame release it, too. New heaps are a 64th of the memory that was held instead
+    /// of a tenth, and the smallest has 64 KiB. Least memory, more hitches.
     LeastMemory,
-    /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 3,600 frames, or a minute. New heaps are
-    /// an eighth of the memory that was held instead of a tenth, at most 128 MiB instead of 64. Fewest hitches, more memory.
+    /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 3,600 frames, or a minute.
+    /// New heaps are an eighth of the memory that was held instead of a tenth, at most 128 MiB instead of 64. Fewest
+    /// hitches, more memory.
     FewestHitches,
-    /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others. Without
-    /// a preferred size, no heap is kept. Custom pools keep empty heaps as with `Default`.
+    /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others.
+    /// Without a preferred size, no heap is kept. Custom pools keep empty heaps as with `Default`.
     FixedPool,
     /// Keeps heaps of every size until [`release_resource_heaps`](crate::ResourceAllocator::release_resource_heaps) is
     /// called or memory is short. Together with those in use, they are at most twice what was in use at once.
     SegmentedPool,
-    /// Keeps a heap that became empty until the next allocation is freed in heaps of its kind, as D3D12MA does; so there is
-    /// at most one for each kind. Nothing leaves by time or because of other kinds. With frames, it may stay for 40
-    /// operations, and leaves after 120 frames.
+    /// Keeps a heap that became empty until the next allocation is freed in heaps of its kind, as D3D12MA does; so
+    /// there is at most one for each kind. Nothing leaves by time or because of other kinds. With frames, it may stay
+    /// for 40 operations, and leaves after 120 frames.
     UntilNextFree,
 }

@@ -104,17 +104,17 @@ impl ResourceAllocatorDesc {
     }
 
     /// Sets a field by its name, as recordings and `heapwright replay --set` do: `flags`, `resource_heap_tier`,
-    /// `suballocation_algorithm`, `empty_heap_policy`, `preferred_heap_size`, `max_heap_size`, `heap_fragmentation_limit`,
-    /// `heap_growth_factor`, `min_alignment`, `release_size`, and `limit_default`, `limit_upload`, `limit_readback`, `limit_gpu_upload` and
-    /// `limit_share_of_budget`.
+    /// `suballocation_algorithm`, `empty_heap_policy`, `preferred_heap_size`, `max_heap_size`,
+    /// `heap_fragmentation_limit`, `heap_growth_factor`, `min_alignment`, `release_size`, and `limit_default`,
+    /// `limit_upload`, `limit_readback`, `limit_gpu_upload` and `limit_share_of_budget`.
     ///
-    /// Optional fields accept `default`. Names of algorithms and policies are lower case with hyphens. Flags have their own names,
-    /// separated by `|`.
+    /// Optional fields accept `default`. Names of algorithms and policies are lower case with hyphens. Flags have their
+    /// own names, separated by `|`.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value is checked
-    /// when the allocator is created.
+    /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value
+    /// is checked when the allocator is created.
     #[inline]
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let set = self.set(name, value.trim());
@@ -195,14 +195,15 @@ impl PoolDesc {
         }
     }
 
-    /// Sets a field by its name, as recordings do: `name`, `heap_type`, `custom_heap`, `resources`, `extra_heap_flags`, `algorithm`,
-    /// `heap_size`, `heap_count` (minimum and maximum), `min_alignment`, `residency_priority`, `multisampled` and `nodes`. Texts are
-    /// as for [`ResourceAllocatorDesc::set_option`]. A protected session has no text.
+    /// Sets a field by its name, as recordings do: `name`, `heap_type`, `custom_heap`, `resources`, `extra_heap_flags`,
+    /// `algorithm`, `heap_size`, `heap_count` (minimum and maximum), `min_alignment`, `residency_priority`,
+    /// `multisampled` and `nodes`. Texts are as for [`ResourceAllocatorDesc::set_option`]. A protected session has no
+    /// text.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value is checked
-    /// when the pool is created.
+    /// Returns an error if there is no such option, or if it cannot have the value. Whether a device accepts the value
+    /// is checked when the pool is created.
     #[inline]
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let set = self.set(name, value.trim());

@@ -16,8 +16,9 @@ pub enum ResourceKind {
     Textures,
     /// Render targets and depth-stencils.
     RenderTargets,
-    /// All resources; requires resource heap tier 2. Where buffers are tightly aligned, every texture takes whole ranges of 64 KiB: a
-    /// buffer cannot be used together with a small texture of the same 64 KiB (Microsoft's *Memory Aliasing and Data Inheritance*).
+    /// All resources; requires resource heap tier 2. Where buffers are tightly aligned, every texture takes whole
+    /// ranges of 64 KiB: a buffer cannot be used together with a small texture of the same 64 KiB (Microsoft's *Memory
+    /// Aliasing and Data Inheritance*).
     Any,
 }
 

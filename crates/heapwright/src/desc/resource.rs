@@ -125,8 +125,8 @@ pub enum ClearValue {
 }
 
 impl ClearValue {
-    /// Converts D3D12's structure. Formats of depth-stencil views have a [`DepthStencil`](Self::DepthStencil), all others a
-    /// [`Color`](Self::Color).
+    /// Converts D3D12's structure. Formats of depth-stencil views have a [`DepthStencil`](Self::DepthStencil), all
+    /// others a [`Color`](Self::Color).
     ///
     /// # Safety
     ///

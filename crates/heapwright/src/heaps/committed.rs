@@ -41,7 +41,8 @@ impl HeapKinds {
         Err(Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
-    /// Returns the flags with which the implicit heap of a committed resource is created, beside `heaps` of the same memory.
+    /// Returns the flags with which the implicit heap of a committed resource is created, beside `heaps` of the same
+    /// memory.
     fn committed_flags(&self, heaps: &TypedHeaps, extra_flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
         let of_heaps = heaps.desc.heap.Flags & !RESOURCE_KINDS;
         let flags = self.source.devices.known_heap_flags(extra_flags) | of_heaps;
@@ -67,8 +68,8 @@ impl HeapKinds {
         self.check_room(heaps, size, &limits).map(drop).map_err(refuse)
     }
 
-    /// Creates a committed resource, charged like `heaps` of the same memory: as a committed resource, or as a heap if others are within
-    /// it.
+    /// Creates a committed resource, charged like `heaps` of the same memory: as a committed resource, or as a heap if
+    /// others are within it.
     pub(crate) fn commit(
         &self,
         heaps: &TypedHeaps,

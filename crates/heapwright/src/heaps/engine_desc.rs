@@ -13,8 +13,8 @@ use crate::source::HeapSource;
 /// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 
-/// The number of new heaps that make up the most bytes that were held, for the least memory: a heap that is only partly used wastes
-/// less than a 64th of the memory, and creating it costs about as much time as a large one.
+/// The number of new heaps that make up the most bytes that were held, for the least memory: a heap that is only partly
+/// used wastes less than a 64th of the memory, and creating it costs about as much time as a large one.
 const LEAST_MEMORY_FRACTION: u32 = 64;
 
 /// For the fewest hitches: fewer and larger heaps.

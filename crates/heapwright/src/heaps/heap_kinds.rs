@@ -117,8 +117,8 @@ impl HeapKinds {
         kinds.find(is_like).map(|kind| self.of(kind.family, kind.class))
     }
 
-    /// Adds the heaps that were prefetched while a recording is made. At the beginning of a recorded call, never later: a replay adds them
-    /// before the call.
+    /// Adds the heaps that were prefetched while a recording is made. At the beginning of a recorded call, never later:
+    /// a replay adds them before the call.
     pub(crate) fn insert_prefetched(&self) {
         if let Some(prefetcher) = &self.prefetcher {
             prefetcher.insert_created();
@@ -193,8 +193,8 @@ impl HeapKinds {
         nested.iter().filter_map(|heaps| heaps.source.owner.upgrade()).collect()
     }
 
-    /// Releases heaps that are not worth keeping any more, and after a frame or a period those by which the process exceeds its
-    /// budget.
+    /// Releases heaps that are not worth keeping any more, and after a frame or a period those by which the process
+    /// exceeds its budget.
     pub(crate) fn pass(&self, passed: Passed) {
         self.all().iter().for_each(|heaps| heaps.pass(passed));
         if passed != Passed::Operations {
@@ -202,8 +202,8 @@ impl HeapKinds {
         }
     }
 
-    /// Releases empty heaps by which the process exceeds its budget, because the budget sank, other code took memory, or the
-    /// residency manager evicted heaps that are in use.
+    /// Releases empty heaps by which the process exceeds its budget, because the budget sank, other code took memory,
+    /// or the residency manager evicted heaps that are in use.
     fn return_to_budget(&self) {
         if self.source.never_over_allocates() {
             return;
@@ -221,8 +221,8 @@ impl HeapKinds {
         }
     }
 
-    /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, then those of the own kinds of
-    /// allocators that are nested with it, and returns their bytes.
+    /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, then those of the
+    /// own kinds of allocators that are nested with it, and returns their bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         let is_of =
             |heaps: &TypedHeaps| Arc::ptr_eq(&heaps.source, &self.source) || heaps.desc.pool.is_none();
@@ -285,8 +285,8 @@ impl HeapKinds {
 
     /// Prefetches the next heap if it is likely to be needed soon, or if the allocation requests it.
     ///
-    /// It is likely if the free ranges of the existing heaps take less than half of the next one's size, or if slabs report it.
-    /// Nothing is created that the budget does not permit, where the budget applies.
+    /// It is likely if the free ranges of the existing heaps take less than half of the next one's size, or if slabs
+    /// report it. Nothing is created that the budget does not permit, where the budget applies.
     pub(crate) fn prefetch_after(
         &self,
         prefetcher: &Prefetcher,

@@ -32,8 +32,8 @@ pub(crate) struct CreatedHeap {
     pub(crate) size: ByteSize,
     pub(crate) constraints: Constraints,
     pub(crate) heap: ID3D12Heap,
-    /// The time of the call that created the heap. The prices are updated with it when the heap is counted, because a replay
-    /// creates the heap at that moment.
+    /// The time of the call that created the heap. The prices are updated with it when the heap is counted, because a
+    /// replay creates the heap at that moment.
     pub(crate) time: Duration,
 }
 

@@ -1,7 +1,8 @@
-//! The allocators of the process: those of one adapter take the same memory, so before one of them fails, the empty heaps of the others are
-//! released.
+//! The allocators of the process: those of one adapter take the same memory, so before one of them fails, the empty
+//! heaps of the others are released.
 //!
-//! The list is locked only to read it or to add to it. What is released is locked as by any thread that calls the other allocator.
+//! The list is locked only to read it or to add to it. What is released is locked as by any thread that calls the other
+//! allocator.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -49,8 +50,8 @@ impl HeapKinds {
         others(self.nesting()).into_iter().filter(|other| !other.source.never_over_allocates())
     }
 
-    /// Returns the bytes that other allocators of the process would release for memory that must not exceed the budget, without what this one's
-    /// residency manager can evict.
+    /// Returns the bytes that other allocators of the process would release for memory that must not exceed the budget,
+    /// without what this one's residency manager can evict.
     pub(super) fn releasable_by_others(&self, account: &Account, constraints: Constraints) -> ByteSize {
         let mut bytes = ByteSize::ZERO;
         if !constraints.within_budget {
@@ -67,8 +68,8 @@ impl HeapKinds {
         bytes
     }
 
-    /// Releases empty heaps in a segment group of other allocators of the process, until at least `bytes` are released. Returns the number of
-    /// released bytes.
+    /// Releases empty heaps in a segment group of other allocators of the process, until at least `bytes` are released.
+    /// Returns the number of released bytes.
     pub(super) fn release_of_others(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut released = ByteSize::ZERO;
         for other in self.others() {
@@ -83,8 +84,8 @@ impl HeapKinds {
         released
     }
 
-    /// Releases at least `bytes` bytes of empty heaps in a segment group, or all of them, for another allocator. A recording has it as a call
-    /// that releases everything, so that a replay does the same.
+    /// Releases at least `bytes` bytes of empty heaps in a segment group, or all of them, for another allocator. A
+    /// recording has it as a call that releases everything, so that a replay does the same.
     fn give_back(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         if let Some(recording) = &self.source.recording {
             recording.call(|| Action::ReleaseHeaps { bytes: u64::MAX });

@@ -1,11 +1,13 @@
 //! Room for new memory: which empty heaps are released for it, and when.
 //!
-//! Each limit (of a heap type, of a segment group, of a pool, and the budget) says how much is missing. Heaps are released only if they
-//! count towards a limit in which something is missing, and only if nothing is missing afterwards; otherwise nothing is released. The device
-//! does not say what it lacks. So heaps are released for it after all other sources of memory were tried, those of the heap type first, then
-//! those of the segment group or any, depending on whether the budget says that the segment group is full.
+//! Each limit (of a heap type, of a segment group, of a pool, and the budget) says how much is missing. Heaps are
+//! released only if they count towards a limit in which something is missing, and only if nothing is missing
+//! afterwards; otherwise nothing is released. The device does not say what it lacks. So heaps are released for it after
+//! all other sources of memory were tried, those of the heap type first, then those of the segment group or any,
+//! depending on whether the budget says that the segment group is full.
 //!
-//! The memory of slabs without used slots and of unused backing buffers comes after empty heaps, under the same conditions.
+//! The memory of slabs without used slots and of unused backing buffers comes after empty heaps, under the same
+//! conditions.
 
 use std::sync::Arc;
 
@@ -53,9 +55,9 @@ impl HeapKinds {
         }
     }
 
-    /// Returns what may be released for more memory beside `heaps`: empty heaps, and with `with_unused` also those in which only slabs and
-    /// backing buffers are that are not used. O(pools), also of allocators that are nested with it; with `with_unused`, and for pools,
-    /// O(n log n) for n of these heaps, slabs and buffers.
+    /// Returns what may be released for more memory beside `heaps`: empty heaps, and with `with_unused` also those in
+    /// which only slabs and backing buffers are that are not used. O(pools), also of allocators that are nested with
+    /// it; with `with_unused`, and for pools, O(n log n) for n of these heaps, slabs and buffers.
     ///
     /// With `NEVER_OVER_ALLOCATE` nothing is released.
     pub(super) fn given_back(&self, heaps: &TypedHeaps, with_unused: bool) -> GivenBack {
@@ -81,8 +83,8 @@ impl HeapKinds {
         self.owners_of_family().iter().flat_map(|owner| owner.unused_buffers()).collect()
     }
 
-    /// Checks whether `size` more bytes beside `heaps` are within limits, pool and budget after what may be released is released, and
-    /// returns what must be. O(1) if that is nothing.
+    /// Checks whether `size` more bytes beside `heaps` are within limits, pool and budget after what may be released is
+    /// released, and returns what must be. O(1) if that is nothing.
     pub(super) fn check_room(
         &self,
         heaps: &TypedHeaps,
@@ -111,8 +113,8 @@ impl HeapKinds {
         Ok(NeededRelease::HeapsOfOthers)
     }
 
-    /// Releases the empty heaps that would exceed limits, pool and budget together with `size` more bytes beside `heaps`. If that does not
-    /// suffice, nothing is released.
+    /// Releases the empty heaps that would exceed limits, pool and budget together with `size` more bytes beside
+    /// `heaps`. If that does not suffice, nothing is released.
     ///
     /// A budget that may be exceeded is if what is released does not suffice.
     fn make_room(&self, heaps: &TypedHeaps, size: ByteSize, limits: &Limits<'_>) -> Result<(), Obstacle> {
@@ -185,8 +187,8 @@ impl HeapKinds {
         }
     }
 
-    /// Calls `attempt`, and again after empty heaps of the heap type, and of the segment group if its memory is what is missing, were
-    /// released because the device has no memory.
+    /// Calls `attempt`, and again after empty heaps of the heap type, and of the segment group if its memory is what is
+    /// missing, were released because the device has no memory.
     pub(crate) fn with_device_room<T>(
         &self,
         account: Account,
@@ -197,9 +199,9 @@ impl HeapKinds {
         self.again_with(Nearness::SegmentGroup, account, made, &mut attempt)
     }
 
-    /// Calls `attempt`, and again after any empty heaps were released because the device has no memory, although the segment group's budget
-    /// says that there is some; and again after those of other allocators of the process were. This is the last resort, because other requests
-    /// need those heaps.
+    /// Calls `attempt`, and again after any empty heaps were released because the device has no memory, although the
+    /// segment group's budget says that there is some; and again after those of other allocators of the process were.
+    /// This is the last resort, because other requests need those heaps.
     pub(crate) fn with_any_room<T>(
         &self,
         account: Account,
@@ -247,7 +249,8 @@ impl HeapKinds {
         attempt()
     }
 
-    /// Releases empty heaps of some kinds, also of nested allocators, until at least `bytes` are released, and returns their bytes.
+    /// Releases empty heaps of some kinds, also of nested allocators, until at least `bytes` are released, and returns
+    /// their bytes.
     pub(super) fn release_of(&self, is_of: &dyn Fn(&TypedHeaps) -> bool, bytes: ByteSize) -> ByteSize {
         let family: Vec<_> = self.of_family().into_iter().filter(|heaps| is_of(heaps)).collect();
         let reserved =
@@ -259,8 +262,8 @@ impl HeapKinds {
         returned.saturating_add(release_from(family.iter(), bytes.saturating_sub(returned)))
     }
 
-    /// Returns the memory of unused backing buffers and slabs in heaps of some kinds to them. `keeps_heaps` says whether heaps that are empty
-    /// then stay even if they are not worth keeping.
+    /// Returns the memory of unused backing buffers and slabs in heaps of some kinds to them. `keeps_heaps` says
+    /// whether heaps that are empty then stay even if they are not worth keeping.
     fn return_unused_memory(&self, is_of: &dyn Fn(&TypedHeaps) -> bool, keeps_heaps: bool) {
         let family: Vec<_> = self.of_family().into_iter().filter(|heaps| is_of(heaps)).collect();
         let is_in = |number| family.iter().any(|heaps| heaps.desc.number == number);
@@ -272,8 +275,9 @@ impl HeapKinds {
         }
     }
 
-    /// Returns the memory of unused backing buffers and slabs in `heaps` to them, if `serves` says so of one of the heaps, as it would then
-    /// be. Returns whether it did; the caller then releases the heaps that are not worth keeping.
+    /// Returns the memory of unused backing buffers and slabs in `heaps` to them, if `serves` says so of one of the
+    /// heaps, as it would then be. Returns whether it did; the caller then releases the heaps that are not worth
+    /// keeping.
     pub(super) fn reclaim(
         &self,
         heaps: &TypedHeaps,

@@ -11,8 +11,9 @@
 //! | reopened | the same, after heaps that a defragmentation is emptying were reopened |
 //! | largest | an empty heap of any sufficient size |
 //!
-//! So a request fails only if no free range of its possible heaps is large enough, and no new heap is permitted. Where the device has no
-//! memory for one, the caller [repeats](HeapKinds::with_device_room) all of this after empty heaps were released.
+//! So a request fails only if no free range of its possible heaps is large enough, and no new heap is permitted. Where
+//! the device has no memory for one, the caller [repeats](HeapKinds::with_device_room) all of this after empty heaps
+//! were released.
 //!
 //! No lock is held while the device creates or destroys a heap. With a residency manager, idle heaps are evicted to
 //! keep a new heap within the budget, after empty heaps are released. `NEVER_RESIDENT` allocations never use a heap
@@ -198,8 +199,8 @@ impl<'a> HeapRequest<'a> {
         self.reclaimed_from_siblings(shortage.sizes.least, shortage.limits.left())
     }
 
-    /// Takes a heap of `least` to `most` bytes of an allocator that is nested with this one, in which only unused slabs and backing buffers
-    /// are. `most` is what the limits permit: what this one cannot take stays as it is.
+    /// Takes a heap of `least` to `most` bytes of an allocator that is nested with this one, in which only unused slabs
+    /// and backing buffers are. `most` is what the limits permit: what this one cannot take stays as it is.
     fn reclaimed_from_siblings(
         &self,
         least: ByteSize,

@@ -65,8 +65,8 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) min_alignment: Alignment,
     /// The algorithm that divides the heaps.
     pub(crate) algorithm: SuballocationAlgorithm,
-    /// The size of the empty heaps that are kept for ever, while no others are kept at all; zero keeps none. `None` keeps them by the
-    /// retention.
+    /// The size of the empty heaps that are kept for ever, while no others are kept at all; zero keeps none. `None`
+    /// keeps them by the retention.
     pub(crate) kept_size: Option<ByteSize>,
 }
 
@@ -148,7 +148,8 @@ impl TypedHeaps {
         }
     }
 
-    /// Releases the empty heaps by which more would be held, after a heap of `size` bytes is added, than was in use at once.
+    /// Releases the empty heaps by which more would be held, after a heap of `size` bytes is added, than was in use at
+    /// once.
     pub(crate) fn make_way(&self, size: ByteSize) {
         if !self.source.never_over_allocates() {
             self.recycle(self.shared.make_way(size, self.dedicated.totals().reserved));
@@ -169,8 +170,8 @@ impl TypedHeaps {
         self.fixed_heap_size(sharing).map_or_else(|| self.engine(sharing).new_heap_size(request), Ok)
     }
 
-    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, or by another allocator that is nested
-    /// with this one.
+    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, or by another allocator that
+    /// is nested with this one.
     pub(crate) fn take_spare(
         &self,
         sharing: Sharing,
@@ -216,8 +217,9 @@ impl TypedHeaps {
         self.siblings().iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
-    /// Returns the number and the bytes of the empty heaps that may be released: of those that are empty, and with `unused` also of those
-    /// in which only slabs without used slots and these backing buffers are. O(1), with `unused` or for a pool O(n) for n of them.
+    /// Returns the number and the bytes of the empty heaps that may be released: of those that are empty, and with
+    /// `unused` also of those in which only slabs without used slots and these backing buffers are. O(1), with `unused`
+    /// or for a pool O(n) for n of them.
     pub(crate) fn releasable(&self, unused: Option<&[SharedPlacementId]>) -> (u64, ByteSize) {
         let vacated =
             unused.and_then(|unused| Some(self.shared.as_default()?.vacated(unused, Self::size_of)));
@@ -238,8 +240,8 @@ impl TypedHeaps {
         (count + others.len() as u64, others.into_iter().fold(regular, ByteSize::saturating_add))
     }
 
-    /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots and `unused` backing buffers.
-    /// O(n) for n of these.
+    /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots
+    /// and `unused` backing buffers. O(n) for n of these.
     pub(crate) fn vacated(&self, unused: &[UnusedBuffer]) -> (u64, ByteSize) {
         let ids = |is_in_dedicated| {
             let here = unused.iter().filter(|buffer| buffer.is_in(self.desc.number, is_in_dedicated));
@@ -308,8 +310,8 @@ impl TypedHeaps {
         let mut heap: Option<ID3D12Heap> = None;
         let call = || match &self.desc.protected_session {
             None => {
-                // SAFETY: the device is a live COM object, the description outlives the call, and the result is written to
-                // a variable of the interface that is asked for.
+                // SAFETY: the device is a live COM object, the description outlives the call, and the result is written
+                // to a variable of the interface that is asked for.
                 unsafe { devices.device.CreateHeap(&desc, &mut heap) }.map_err(|error| error.code())
             }
             Some(session) => {
@@ -347,8 +349,8 @@ impl TypedHeaps {
         self.shared.insert(heap.size(), heap)
     }
 
-    /// Adds a prefetched heap for requests of this kind, which is created unless it exists already, and records both. If limits do not
-    /// permit it any more, or if the heap numbers are exhausted, the heap is released to the device.
+    /// Adds a prefetched heap for requests of this kind, which is created unless it exists already, and records both.
+    /// If limits do not permit it any more, or if the heap numbers are exhausted, the heap is released to the device.
     pub(crate) fn insert_prefetched(
         &self,
         sharing: Sharing,
@@ -376,7 +378,8 @@ impl TypedHeaps {
         Ok(())
     }
 
-    /// Adds the heaps that were prefetched while a recording is made. Without the allocator, they are released to the device.
+    /// Adds the heaps that were prefetched while a recording is made. Without the allocator, they are released to the
+    /// device.
     pub(crate) fn insert_created(&self) {
         let created = self.prefetch.take_created();
         if created.is_empty() {

@@ -153,7 +153,8 @@ pub(crate) fn name_args(name: &str) -> String {
     format!("\"Name\":{}", Text(name))
 }
 
-/// Returns what is appended to the arguments of a call that failed: GPGMM's replay takes it for a message and does not repeat it.
+/// Returns what is appended to the arguments of a call that failed: GPGMM's replay takes it for a message and does not
+/// repeat it.
 pub(crate) fn failure_args(error: Option<&Error>) -> String {
     error.map_or_else(String::new, |error| format!(",\"Description\":{},\"ID\":0", Text(&error.to_string())))
 }

@@ -11,8 +11,8 @@ use crate::{Error, RecordFlags, RecordOptions, RecordScope};
 const FILE: &str = "HEAPWRIGHT_RECORD";
 const FLAGS: &str = "HEAPWRIGHT_RECORD_FLAGS";
 
-/// Checks that the recording that the environment requests can be made: its file can be written, and its flags are known. A program that
-/// must not go on without its recording calls this first; an allocator only logs the error.
+/// Checks that the recording that the environment requests can be made: its file can be written, and its flags are
+/// known. A program that must not go on without its recording calls this first; an allocator only logs the error.
 ///
 /// # Errors
 ///

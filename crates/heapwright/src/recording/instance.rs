@@ -38,8 +38,8 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Begins the recording of an instance of a device, if its options, the environment or another instance of the device select
-    /// events. A nested allocator has a parent.
+    /// Begins the recording of an instance of a device, if its options, the environment or another instance of the
+    /// device select events. A nested allocator has a parent.
     pub(crate) fn begin(
         options: &RecordOptions,
         kind: InstanceKind,
@@ -265,7 +265,8 @@ impl Recording {
         Some(Arc::new(RecordedRun { recording: Arc::clone(self), id, planned: AtomicU64::new(0) }))
     }
 
-    /// Records contents from an offset on, which a function reads from an offset and of a length. Chrome traces hold no bytes.
+    /// Records contents from an offset on, which a function reads from an offset and of a length. Chrome traces hold no
+    /// bytes.
     pub(crate) fn contents(
         &self,
         allocation: u64,

@@ -1,9 +1,9 @@
-//! Recording of what an application does with GPU memory, for `heapwright replay`, `residency`, `recreate` and `report`, and for
-//! Perfetto and chrome://tracing.
+//! Recording of what an application does with GPU memory, for `heapwright replay`, `residency`, `recreate` and
+//! `report`, and for Perfetto and chrome://tracing.
 //!
-//! [`RecordOptions`](crate::RecordOptions) in the description of an allocator or of a residency manager select the events and the
-//! file. Without them, the environment variable `HEAPWRIGHT_RECORD` switches recording on in any program that uses this library,
-//! except programs on Linux that have more rights than their user (set-uid).
+//! [`RecordOptions`](crate::RecordOptions) in the description of an allocator or of a residency manager select the
+//! events and the file. Without them, the environment variable `HEAPWRIGHT_RECORD` switches recording on in any program
+//! that uses this library, except programs on Linux that have more rights than their user (set-uid).
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -14,15 +14,16 @@
 //!
 //! # Files
 //!
-//! A file that ends with `.hws` is a session, the binary format of the crate `heapwright-trace`. One that ends with `.json` is a Chrome
-//! trace, with the events of GPGMM of January 2024, whose capture replay reads it. Objects have lifetimes and snapshots (`N`, `D` and
-//! `O` events), calls and their parameters are instants, timings are complete events (`X`), and counters are counter tracks. The
-//! program `heapwright` reads both; only a session has everything that an exact replay needs.
+//! A file that ends with `.hws` is a session, the binary format of the crate `heapwright-trace`. One that ends with
+//! `.json` is a Chrome trace, with the events of GPGMM of January 2024, whose capture replay reads it. Objects have
+//! lifetimes and snapshots (`N`, `D` and `O` events), calls and their parameters are instants, timings are complete
+//! events (`X`), and counters are counter tracks. The program `heapwright` reads both; only a session has everything
+//! that an exact replay needs.
 //!
-//! With [`RecordScope::PerProcess`](crate::RecordScope::PerProcess), all instances that name the same file write to it together,
-//! until the process ends. So do, with the flags of the first of them, instances without options that are created on its device while it
-//! lives. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one instance, and naming one
-//! that is being written is an error; without a name, each instance has a new file.
+//! With [`RecordScope::PerProcess`](crate::RecordScope::PerProcess), all instances that name the same file write to it
+//! together, until the process ends. So do, with the flags of the first of them, instances without options that are
+//! created on its device while it lives. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one
+//! instance, and naming one that is being written is an error; without a name, each instance has a new file.
 //!
 //! | flag | what is recorded |
 //! |---|---|
@@ -32,42 +33,44 @@
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |
 //!
 //! Calls have GPGMM's names, such as `ResourceAllocator.CreateResource`, `ResourceAllocation.Unmap` or
-//! `ResidencyManager.SetVideoMemoryReservation`. Those that only return what an object holds are not recorded (`GetInfo`, `GetResource`,
-//! `GetGPUVirtualAddress`, `GetMemory`, `GetDebugName` and their like), nor are application data and callbacks. A call that failed has the
-//! error as its `Description`, and GPGMM's replay passes over it. A residency list is recorded with its first heap, by which its manager
-//! is known; the destruction of a pool, of an allocator's last handle, and paging have no duration.
+//! `ResidencyManager.SetVideoMemoryReservation`. Those that only return what an object holds are not recorded
+//! (`GetInfo`, `GetResource`, `GetGPUVirtualAddress`, `GetMemory`, `GetDebugName` and their like), nor are application
+//! data and callbacks. A call that failed has the error as its `Description`, and GPGMM's replay passes over it. A
+//! residency list is recorded with its first heap, by which its manager is known; the destruction of a pool, of an
+//! allocator's last handle, and paging have no duration.
 //!
-//! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer that the CPU can
-//! access, and [`record_bytes`](crate::ResourceAllocation::record_bytes) those of any other.
+//! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer
+//! that the CPU can access, and [`record_bytes`](crate::ResourceAllocation::record_bytes) those of any other.
 //!
 //! # What a replay repeats
 //!
-//! `heapwright replay --profile captured` makes the same calls with the same settings, and on the same device every size, offset and
-//! heap is the same: with pools, nested allocators, prefetched heaps, defragmentations, memory without resources (also that of transient
-//! frames), imports and requests that fail, too. Of a session with objects and calls, it compares each placement, heap, offset, move and
-//! failure, and the bytes that allocators held where counters are recorded. The first difference is an error, with exit code 1. It has one
-//! of these causes:
+//! `heapwright replay --profile captured` makes the same calls with the same settings, and on the same device every
+//! size, offset and heap is the same: with pools, nested allocators, prefetched heaps, defragmentations, memory without
+//! resources (also that of transient frames), imports and requests that fail, too. Of a session with objects and calls,
+//! it compares each placement, heap, offset, move and failure, and the bytes that allocators held where counters are
+//! recorded. The first difference is an error, with exit code 1. It has one of these causes:
 //!
-//! * calls of several threads are repeated in the order in which they were recorded, which may not be that in which they took effect;
-//! * while a recording is made, the thread that prefetches creates heaps, and the next call that allocates, releases heaps or counts a
-//!   frame adds them to the allocator; until then, limits and statistics do not include them;
+//! * calls of several threads are repeated in the order in which they were recorded, which may not be that in which
+//!   they took effect;
+//! * while a recording is made, the thread that prefetches creates heaps, and the next call that allocates, releases
+//!   heaps or counts a frame adds them to the allocator; until then, limits and statistics do not include them;
 //! * budgets, and what the device refuses, are those of the replay, which has no residency manager;
 //! * deferred frees are recorded when they happen, also if that is during a request that is short of memory;
-//! * a resource in a `D3D12_BARRIER_LAYOUT` is created in state COMMON, without castable formats and clear value, and a pool in a
-//!   protected session outside of it; imported resources are committed ones.
+//! * a resource in a `D3D12_BARRIER_LAYOUT` is created in state COMMON, without castable formats and clear value, and a
+//!   pool in a protected session outside of it; imported resources are committed ones.
 //!
 //! # Threads, crashes and cost
 //!
-//! Calls put their events in a queue, and a thread writes them four times per second. Each time, the file is complete, so that
-//! a crash loses the events of the last moment only. A call that finds the queue full, with 65,536 events or 256 MiB of contents and
-//! lists of heaps, waits for the writer: no event is lost. If writing fails, as on a full disk, or makes no progress for ten seconds,
-//! an error is logged, and nothing more is recorded; likewise when a session reaches a
-//! [limit of its format](heapwright_trace::session#format), as with 4,194,304 allocations and frees. The file is complete then, and can
-//! be read. Events of several
-//! threads are in the order in which they enter the queue; a heap that another thread destroys while a call submits, evicts or pages it
-//! in may be missing from that call. The file is also written when an instance and all that it created are dropped. With the
-//! last one in the file, the thread ends, so that a library with this code can be unloaded. The call waits for that. On Windows, no
-//! thread ends while `DllMain` executes, so a DLL must not drop it there, nor in destructors of static C++ objects: the call would not
+//! Calls put their events in a queue, and a thread writes them four times per second. Each time, the file is complete,
+//! so that a crash loses the events of the last moment only. A call that finds the queue full, with 65,536 events or
+//! 256 MiB of contents and lists of heaps, waits for the writer: no event is lost. If writing fails, as on a full disk,
+//! or makes no progress for ten seconds, an error is logged, and nothing more is recorded; likewise when a session
+//! reaches a [limit of its format](heapwright_trace::session#format), as with 4,194,304 allocations and frees. The file
+//! is complete then, and can be read. Events of several threads are in the order in which they enter the queue; a heap
+//! that another thread destroys while a call submits, evicts or pages it in may be missing from that call. The file is
+//! also written when an instance and all that it created are dropped. With the last one in the file, the thread ends,
+//! so that a library with this code can be unloaded. The call waits for that. On Windows, no thread ends while
+//! `DllMain` executes, so a DLL must not drop it there, nor in destructors of static C++ objects: the call would not
 //! return.
 //!
 //! Without a recording, an allocation costs one load and one branch more.

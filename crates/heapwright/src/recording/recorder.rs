@@ -27,7 +27,8 @@ const CAPACITY: usize = 64 << 10;
 /// Bytes of contents and ids at which the writer is woken.
 const WAKE_AT_BYTES: usize = 8 << 20;
 
-/// Bytes of contents and ids that events in the queue hold at most, except for a single event with more. The writer may hold as many.
+/// Bytes of contents and ids that events in the queue hold at most, except for a single event with more. The writer may
+/// hold as many.
 const CAPACITY_BYTES: usize = 256 << 20;
 
 /// The longest time for which a call waits for a writer that makes no progress.
@@ -45,7 +46,8 @@ pub(super) struct Recorder {
     users: Mutex<Users>,
 }
 
-/// Those who record. While there are any, a thread writes: none may be left when a program unloads a library with this code.
+/// Those who record. While there are any, a thread writes: none may be left when a program unloads a library with this
+/// code.
 #[derive(Default)]
 struct Users {
     count: usize,
@@ -272,8 +274,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the writer while a condition holds. A writer without progress has failed, so that a call does not wait for a thread
-    /// that Windows has ended with the process.
+    /// Waits for the writer while a condition holds. A writer without progress has failed, so that a call does not wait
+    /// for a thread that Windows has ended with the process.
     fn wait_while<'a>(
         &self,
         mut queue: MutexGuard<'a, Queue>,
@@ -321,7 +323,8 @@ impl Shared {
                     Ok(())
                 });
                 if let Err(error) = written.and_then(|()| output.checkpoint()) {
-                    // A record beyond a limit is not in the file, which can be completed. A failed file is left as it is.
+                    // A record beyond a limit is not in the file, which can be completed. A failed file is left as it
+                    // is.
                     if error.get_ref().is_some_and(|error| error.is::<WriteError>()) {
                         let _ = output.checkpoint();
                     }

@@ -12,8 +12,8 @@ use super::event::{Allocated, Entry, Event, InstanceKind};
 /// Number of residency sets after which all are forgotten.
 const MAX_SETS: usize = 4096;
 
-/// Number of heaps in residency sets after which all are forgotten. Sets that are written afterwards replace some of those before
-/// them only, so that a reader has more than these.
+/// Number of heaps in residency sets after which all are forgotten. Sets that are written afterwards replace some of
+/// those before them only, so that a reader has more than these.
 const MAX_IDS: usize = MAX_SET_IDS as usize / 4;
 
 /// A session that is being written.

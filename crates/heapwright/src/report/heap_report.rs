@@ -21,7 +21,8 @@ pub struct HeapReport {
     pub segment_group: SegmentGroup,
     /// The resources that the heap may hold.
     pub kind: HeapContents,
-    /// The algorithm that divides the heap: `default`, `slab`, ...; `committed` for the implicit heap of a buffer that others are within.
+    /// The algorithm that divides the heap: `default`, `slab`, ...; `committed` for the implicit heap of a buffer that
+    /// others are within.
     pub algorithm: String,
     /// Size in bytes.
     pub size: ByteSize,

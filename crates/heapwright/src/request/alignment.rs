@@ -15,8 +15,8 @@ bitflags! {
     /// rule.
     ///
     /// Rules about offsets *within* a buffer (512 bytes for texture data, 4 KiB for counters of unordered access views)
-    /// are not rules about its address and are not included. Typed and structured views by elements have no address rule:
-    /// the alignment that the device reports covers the needs of the hardware.
+    /// are not rules about its address and are not included. Typed and structured views by elements have no address
+    /// rule: the alignment that the device reports covers the needs of the hardware.
     ///
     /// ```
     /// use heapwright::BufferUses;
@@ -52,8 +52,8 @@ bitflags! {
         const OPACITY_MICROMAP = 1 << 10;
         /// Bitstreams and histograms of video queues: 256 bytes.
         const VIDEO = 1 << 11;
-        /// Views by byte offsets ([`DeviceCaps::byte_offset_views`](crate::DeviceCaps::byte_offset_views)), of any format
-        /// and structure: 16 bytes.
+        /// Views by byte offsets ([`DeviceCaps::byte_offset_views`](crate::DeviceCaps::byte_offset_views)), of any
+        /// format and structure: 16 bytes.
         const BYTE_OFFSET_VIEW = 1 << 12;
     }
 }
@@ -69,7 +69,8 @@ pub(crate) const fn d3d12_alignment(constant: i32) -> Alignment {
 /// Constant buffer views begin and end at multiples of this.
 const CONSTANT_BUFFER: Alignment = d3d12_alignment(D3D12_CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT);
 
-/// The largest alignment that a view by a byte offset needs: of 128-bit texels, and of structures of 16 bytes and their multiples.
+/// The largest alignment that a view by a byte offset needs: of 128-bit texels, and of structures of 16 bytes and their
+/// multiples.
 pub(crate) const BYTE_OFFSET_VIEW: Alignment = d3d12_alignment(16);
 
 /// The address rules. CLAS and video have no constant in the bindings.

@@ -1,7 +1,8 @@
-//! The rules of resource descriptions that hold on every device, so that none is called for a description that is never valid.
+//! The rules of resource descriptions that hold on every device, so that none is called for a description that is never
+//! valid.
 //!
-//! They are D3D12's limits (`D3D12_REQ_*`) and the rules of `D3D12_RESOURCE_DESC` and `D3D12_RESOURCE_FLAGS`. Which formats, sample
-//! counts and layouts there are is the device's to say (`format_support`).
+//! They are D3D12's limits (`D3D12_REQ_*`) and the rules of `D3D12_RESOURCE_DESC` and `D3D12_RESOURCE_FLAGS`. Which
+//! formats, sample counts and layouts there are is the device's to say (`format_support`).
 
 use heapwright_d3d12::*;
 

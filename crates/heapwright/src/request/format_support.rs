@@ -5,7 +5,8 @@ use heapwright_d3d12::*;
 use crate::Error;
 use crate::caps::check_feature;
 
-/// Checks that a device supports the format of a texture, if it is one that devices may lack: of video, palettes or single bits.
+/// Checks that a device supports the format of a texture, if it is one that devices may lack: of video, palettes or
+/// single bits.
 ///
 /// # Errors
 ///
@@ -47,7 +48,8 @@ fn format_support(device: &ID3D12Device, format: DXGI_FORMAT) -> Option<D3D12_FE
     check_feature(device, D3D12_FEATURE_FORMAT_SUPPORT, &mut support).is_ok().then_some(support)
 }
 
-/// Checks whether the format, the samples or the layout of a texture explain that the device has refused its description.
+/// Checks whether the format, the samples or the layout of a texture explain that the device has refused its
+/// description.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! The heaps that a resource may be in: those that a device grants for a heap type, those of its class, and those that its initial
-//! state fits.
+//! The heaps that a resource may be in: those that a device grants for a heap type, those of its class, and those that
+//! its initial state fits.
 
 use heapwright_d3d12::*;
 
@@ -52,8 +52,8 @@ impl HeapFamilies {
     /// Creates the families for `device`, whose capabilities are `caps`. One call of the device
     /// (`GetCustomHeapProperties`).
     ///
-    /// Without cache-coherent UMA, `allow_unified_memory` is ignored with a warning. `separates_groups` says whether a residency manager
-    /// has two segment groups on UMA.
+    /// Without cache-coherent UMA, `allow_unified_memory` is ignored with a warning. `separates_groups` says whether a
+    /// residency manager has two segment groups on UMA.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ impl HeapFamilies {
         Some(GrantedHeaps { heap_type, segment_group, ..self.granted(family) })
     }
 
-    /// Returns the segment group that heaps are charged to, which are counted as those of a heap type. Where a residency manager separates
-    /// the groups on UMA, it is the one of a discrete GPU.
+    /// Returns the segment group that heaps are charged to, which are counted as those of a heap type. Where a
+    /// residency manager separates the groups on UMA, it is the one of a discrete GPU.
     pub(crate) fn segment_group(&self, family: HeapFamily, counted_as: HeapType) -> SegmentGroup {
         if self.separates_groups {
             return HeapFamily::Type(counted_as).segment_group(Architecture::Discrete);
@@ -278,8 +278,8 @@ impl ResourceClass {
     }
 }
 
-/// Returns the flags that say which resources an implicit heap is for. `GetHeapProperties` does not return them, and on resource heap
-/// tier 1 no heap can be created without.
+/// Returns the flags that say which resources an implicit heap is for. `GetHeapProperties` does not return them, and on
+/// resource heap tier 1 no heap can be created without.
 pub(crate) fn implicit_heap_flags(resource: &D3D12_RESOURCE_DESC) -> D3D12_HEAP_FLAGS {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
     match resource.Dimension {

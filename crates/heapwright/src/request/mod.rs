@@ -1,5 +1,5 @@
-//! The requirements of a resource, and the heaps that it may be placed in. Nothing here is locked, and only `requirements_query` and
-//! `format_support` call the device.
+//! The requirements of a resource, and the heaps that it may be placed in. Nothing here is locked, and only
+//! `requirements_query` and `format_support` call the device.
 //!
 //! | file | contents |
 //! |---|---|

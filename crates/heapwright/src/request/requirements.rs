@@ -81,13 +81,15 @@ fn effective(
     Ok((desc, uses))
 }
 
-/// Returns the requirements of a resource on a device with `caps`, or `None` if the device finds the description invalid.
+/// Returns the requirements of a resource on a device with `caps`, or `None` if the device finds the description
+/// invalid.
 ///
 /// `ask` is `GetResourceAllocationInfo` for one description; it returns `None` if the device finds it invalid. It is
 /// called
 ///
 /// * not at all for a well-formed buffer without tight alignment,
-/// * twice for a placed texture without tight alignment that may be small but is not, if the device has small textures of its kind,
+/// * twice for a placed texture without tight alignment that may be small but is not, if the device has small textures
+///   of its kind,
 /// * once for everything else.
 ///
 /// A committed texture without tight alignment is never created as a small one: its heap is a multiple of 64 KiB, or 4

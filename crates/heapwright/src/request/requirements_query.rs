@@ -1,4 +1,5 @@
-//! Queries of the device for the sizes of resources, and a cache of its results for buffers, so that each description is queried once.
+//! Queries of the device for the sizes of resources, and a cache of its results for buffers, so that each description
+//! is queried once.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,8 +69,9 @@ impl RequirementsQuery {
     ///
     /// # Errors
     ///
-    /// Those of [`requirements`]; those of a description that the device refuses, with the reason as far as it is known; unsupported if the device lacks the interface for castable formats
-    /// (`ID3D12Device12`) or for sampler feedback regions (`ID3D12Device8`).
+    /// Those of [`requirements`]; those of a description that the device refuses, with the reason as far as it is
+    /// known; unsupported if the device lacks the interface for castable formats (`ID3D12Device12`) or for sampler
+    /// feedback regions (`ID3D12Device8`).
     #[inline]
     pub(crate) fn requirements(
         &self,
@@ -208,8 +210,8 @@ impl RequirementsQuery {
         let count = u32::try_from(formats.len())
             .map_err(|_| Error::invalid_argument("castable formats", "the count exceeds 2^32 - 1"))?;
         let (list, mut info) = (formats.as_ptr(), D3D12_RESOURCE_ALLOCATION_INFO::default());
-        // SAFETY: the device is a live COM object; the result, the description, the count and the list, which has as many
-        // formats as are counted, outlive the call.
+        // SAFETY: the device is a live COM object; the result, the description, the count and the list, which has as
+        // many formats as are counted, outlive the call.
         unsafe { device.GetResourceAllocationInfo4(&mut info, 0, 1, &desc, &count, &list, ptr::null_mut()) };
         Ok(read_allocation_info(info))
     }

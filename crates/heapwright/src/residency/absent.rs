@@ -1,5 +1,5 @@
-//! What the allocator knows of residency in a build without that feature: no manager and no managed heap exists, so that nothing which
-//! would ask one is compiled.
+//! What the allocator knows of residency in a build without that feature: no manager and no managed heap exists, so
+//! that nothing which would ask one is compiled.
 
 use heapwright_d3d12::{D3D12_RESIDENCY_PRIORITY, ID3D12Device, ID3D12Pageable, ID3D12Resource};
 

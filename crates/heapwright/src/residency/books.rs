@@ -155,8 +155,8 @@ impl Books {
         self.lock().planner.set_level(id, level).map_err(heap_error)
     }
 
-    /// Queries the operating system for budgets and usage. The pager must be locked, so that nothing is paged meanwhile;
-    /// `paged` is the value that the paging fence has reached.
+    /// Queries the operating system for budgets and usage. The pager must be locked, so that nothing is paged
+    /// meanwhile; `paged` is the value that the paging fence has reached.
     pub(super) fn refresh(&self, paged: FenceValue) {
         let before = self.before_query(paged);
         self.is_report_applied.store(true, Ordering::Relaxed);
@@ -205,9 +205,9 @@ impl Books {
 
     /// Applies the usage that the operating system has reported: bytes that are not the manager's are external.
     ///
-    /// Other threads create and release heaps during the query. Whether the report includes these is not known, so external
-    /// usage is not changed by more than the report proves. Nor is it known whether the report includes heaps that are being
-    /// paged in.
+    /// Other threads create and release heaps during the query. Whether the report includes these is not known, so
+    /// external usage is not changed by more than the report proves. Nor is it known whether the report includes heaps
+    /// that are being paged in.
     fn apply_report(&self, groups: &[SegmentGroup], before: &BeforeQuery) {
         // First apply what was found to be the manager's since the last report, which includes it.
         let mut state = self.lock_updated();

@@ -1,7 +1,8 @@
-//! The claim of a residency heap on its object: no other residency heap manages the object meanwhile, and the next one knows
-//! whether it was left resident.
+//! The claim of a residency heap on its object: no other residency heap manages the object meanwhile, and the next one
+//! knows whether it was left resident.
 //!
-//! Both are noted in the object's private data, which every manager of the process sees, also those of another copy of this library.
+//! Both are noted in the object's private data, which every manager of the process sees, also those of another copy of
+//! this library.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -46,11 +47,13 @@ impl HeldObject {
         Self { object, claim: Claim::None }
     }
 
-    /// Claims an object for a residency heap, and returns its status. `created_resident` is how D3D12 created it, if that is known.
+    /// Claims an object for a residency heap, and returns its status. `created_resident` is how D3D12 created it, if
+    /// that is known.
     ///
     /// # Errors
     ///
-    /// Invalid argument if another residency heap manages the object; the error of the object if it takes no private data.
+    /// Invalid argument if another residency heap manages the object; the error of the object if it takes no private
+    /// data.
     pub(super) fn claimed(
         object: PagedObject,
         created_resident: Option<bool>,

@@ -24,9 +24,10 @@ bitflags! {
         /// heaps that were not used since the one before, regardless of the budget. One that requests bytes evicts this
         /// many bytes of idle heaps.
         const ALLOW_BACKGROUND_BUDGET_UPDATES = 0x1;
-        /// On UMA, still separates the segment groups, each with its budget: heaps are in the group in which they would be on a discrete
-        /// GPU, so UPLOAD and READBACK are non-local. The operating system counts all memory as local there, so the non-local group is
-        /// unbounded unless the manager's description has a budget for it; a warning says so. On other architectures it has no effect.
+        /// On UMA, still separates the segment groups, each with its budget: heaps are in the group in which they would
+        /// be on a discrete GPU, so UPLOAD and READBACK are non-local. The operating system counts all memory as local
+        /// there, so the non-local group is unbounded unless the manager's description has a budget for it; a warning
+        /// says so. On other architectures it has no effect.
         const NEVER_USE_UNIFIED_MEMORY = 0x2;
         /// Fails with out of memory where usage would otherwise exceed the budget.
         const ALWAYS_IN_BUDGET = 0x4;
@@ -70,8 +71,8 @@ impl GroupBudgets {
     }
 }
 
-/// The budget of a segment group, set with [`ResidencyManager::set_budget`](crate::residency::ResidencyManager::set_budget) while the
-/// manager is in use.
+/// The budget of a segment group, set with
+/// [`ResidencyManager::set_budget`](crate::residency::ResidencyManager::set_budget) while the manager is in use.
 ///
 /// The reservation of the group is subtracted from it, as from the budget of the description.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -79,11 +80,11 @@ pub enum ResidencyBudget {
     /// The budget that the manager's description determines.
     #[default]
     AsDescribed,
-    /// A number of bytes in place of what the description determines. The operating system's budget is not exceeded, unless the
-    /// description has a [`budget_override`](ResidencyManagerDesc::budget_override).
+    /// A number of bytes in place of what the description determines. The operating system's budget is not exceeded,
+    /// unless the description has a [`budget_override`](ResidencyManagerDesc::budget_override).
     Bytes(ByteSize),
-    /// A fraction, 0 to 1, of the budget that the description determines. It follows the changes of the operating system's budget. An
-    /// unbounded group stays unbounded, except with 0.
+    /// A fraction, 0 to 1, of the budget that the description determines. It follows the changes of the operating
+    /// system's budget. An unbounded group stays unbounded, except with 0.
     Share(f64),
 }
 
@@ -107,11 +108,11 @@ pub struct ResidencyManagerDesc {
     pub flags: ResidencyManagerFlags,
     /// The events to record.
     pub record_options: RecordOptions,
-    /// Maximum fraction of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95. Ignored with a warning if
-    /// `max_budget` is set.
+    /// Maximum fraction of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95.
+    /// Ignored with a warning if `max_budget` is set.
     pub max_pct_of_video_memory_to_budget: Option<f64>,
-    /// Maximum fraction of the operating system's budget that may be reserved, 0 to 1; `None` is 0.5. (GPGMM calls it a minimum; its code
-    /// makes it a maximum.)
+    /// Maximum fraction of the operating system's budget that may be reserved, 0 to 1; `None` is 0.5. (GPGMM calls it a
+    /// minimum; its code makes it a maximum.)
     pub min_pct_of_budget_to_reserve: Option<f64>,
     /// Maximum usage of each segment group, in bytes, in addition to the usage of the process when the manager is
     /// created. Zero is no limit other than the budget. Mutually exclusive with `budget_override`.
@@ -121,14 +122,15 @@ pub struct ResidencyManagerDesc {
     pub evict_size: ByteSize,
     /// Initial value of the manager's fences.
     pub initial_fence_value: FenceValue,
-    /// Budgets, less the reservations, that replace the operating system's. Usage is still the operating system's. Without an adapter, either this or `max_budget` is required.
+    /// Budgets, less the reservations, that replace the operating system's. Usage is still the operating system's.
+    /// Without an adapter, either this or `max_budget` is required.
     pub budget_override: Option<GroupBudgets>,
     /// Number of submissions after which the operating system is queried again; zero is 1, and 32 with
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES).
     ///
     /// External usage, the process's usage apart from the manager's heaps, may be out of date by this interval; budgets
-    /// too, if there are no notifications. A segment group without resident heaps is queried only every 32 submissions. A
-    /// query is a kernel call on Windows. With
+    /// too, if there are no notifications. A segment group without resident heaps is queried only every 32 submissions.
+    /// A query is a kernel call on Windows. With
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) the thread makes it.
     pub refresh_interval: u64,
     /// Policy that selects the heaps that are evicted first.
@@ -137,8 +139,8 @@ pub struct ResidencyManagerDesc {
     /// budget (or, with [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2
     /// seconds. Time in which the whole process stands still does not count.
     ///
-    /// It is also how long the thread waits in all for submissions that others made after its first wait, whatever progress
-    /// they make, since they may never stop using the memory.
+    /// It is also how long the thread waits in all for submissions that others made after its first wait, whatever
+    /// progress they make, since they may never stop using the memory.
     ///
     /// Windows resets a GPU that makes no progress for 2 seconds. A queue that makes none for longer therefore waits
     /// for work that is not submitted yet, perhaps by the waiting thread.
@@ -232,15 +234,16 @@ pub struct ResidencyManagerStats {
     pub paging_operations: u64,
     /// Number of times that a thread waited for the GPU so that heaps could be evicted.
     pub cpu_stalls: u64,
-    /// Number of submissions for which heaps were paged in although usage then exceeded the budget of their segment group,
-    /// since nothing more could be evicted. A submission that is executed in several parts counts once for each such part.
-    /// One whose heaps are all resident adds nothing and does not count, even while usage is above the budget.
+    /// Number of submissions for which heaps were paged in although usage then exceeded the budget of their segment
+    /// group, since nothing more could be evicted. A submission that is executed in several parts counts once for each
+    /// such part. One whose heaps are all resident adds nothing and does not count, even while usage is above the
+    /// budget.
     pub submissions_over_budget: u64,
-    /// Number of objects that the device refused to evict, which are placed resources, or were evicted by other code. They are
-    /// locked from then on.
+    /// Number of objects that the device refused to evict, which are placed resources, or were evicted by other code.
+    /// They are locked from then on.
     pub refused_evictions: u64,
-    /// Number of times that the operating system was queried for budgets and usage. A segment group without resident heaps
-    /// is queried only every 32 submissions.
+    /// Number of times that the operating system was queried for budgets and usage. A segment group without resident
+    /// heaps is queried only every 32 submissions.
     pub budget_refreshes: u64,
 }
 
@@ -276,12 +279,12 @@ impl ResidencyManagerStats {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResidencyHeapDesc {
-    /// Segment group of the memory, for objects whose D3D12 interface does not report it: required for descriptor heaps and query heaps
-    /// on a discrete GPU. That of a heap or a committed resource follows from its heap properties, and all memory is local on UMA; another one
-    /// given here is logged and ignored.
+    /// Segment group of the memory, for objects whose D3D12 interface does not report it: required for descriptor heaps
+    /// and query heaps on a discrete GPU. That of a heap or a committed resource follows from its heap properties, and
+    /// all memory is local on UMA; another one given here is logged and ignored.
     pub segment_group: Option<SegmentGroup>,
-    /// Size of the object in bytes; zero takes the object's own. A larger value is accepted (driver overhead); a smaller one is an error.
-    /// Required for query heaps.
+    /// Size of the object in bytes; zero takes the object's own. A larger value is accepted (driver overhead); a
+    /// smaller one is an error. Required for query heaps.
     pub size: ByteSize,
     /// Alignment of the object in bytes, for information only. `None` takes the object's own.
     pub alignment: Option<Alignment>,

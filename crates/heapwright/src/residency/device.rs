@@ -1,5 +1,5 @@
-//! The device of a residency manager, the calls that the manager makes, and the objects that it pages: their sizes and segment groups,
-//! and why any thread may page them.
+//! The device of a residency manager, the calls that the manager makes, and the objects that it pages: their sizes and
+//! segment groups, and why any thread may page them.
 
 use heapwright_core::{Alignment, ByteSize, FenceValue};
 use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
@@ -186,10 +186,10 @@ impl ManagedDevice {
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the reason: an object of another device, a reserved resource, an object that is never paged,
-    /// a size that is less than the object's, or a size or segment group that is required and not given. A *placed* resource
-    /// cannot be recognized (its heap properties and flags are those of a committed one of the same heap type), so it is
-    /// taken for committed here; D3D12 refuses it when it is first paged.
+    /// Invalid argument, with the reason: an object of another device, a reserved resource, an object that is never
+    /// paged, a size that is less than the object's, or a size or segment group that is required and not given. A
+    /// *placed* resource cannot be recognized (its heap properties and flags are those of a committed one of the same
+    /// heap type), so it is taken for committed here; D3D12 refuses it when it is first paged.
     pub(super) fn inspect(
         &self,
         pageable: &ID3D12Pageable,
@@ -257,8 +257,8 @@ impl ManagedDevice {
         let family =
             found.memory.map(|(properties, _)| HeapFamily::try_from_d3d12(&properties)).transpose()?;
         if self.separates_groups() {
-            // An application that separates the groups on UMA may decide which object belongs to which. The others are where they would
-            // be on a discrete GPU.
+            // An application that separates the groups on UMA may decide which object belongs to which. The others are
+            // where they would be on a discrete GPU.
             let found = family.map(|(family, _)| HeapFamily::Type(family.nearest_heap_type()));
             let found = found.map(|family| family.segment_group(Architecture::Discrete));
             return Ok(desc.segment_group.or(found).unwrap_or(SegmentGroup::Local));
@@ -298,7 +298,8 @@ impl ManagedDevice {
         unsafe { self.device.Evict(objects) }
     }
 
-    /// Makes objects resident and then signals `value` on a fence. A device without `ID3D12Device3` does both before the call returns.
+    /// Makes objects resident and then signals `value` on a fence. A device without `ID3D12Device3` does both before
+    /// the call returns.
     ///
     /// # Errors
     ///

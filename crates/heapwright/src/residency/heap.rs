@@ -26,11 +26,11 @@ use crate::{DeviceCaps, Error, SegmentGroup};
 /// must have finished with the object when its last reference is released.
 ///
 /// If there are other references, dropping it leaves the object resident and with D3D12's usual priority. One that the
-/// manager has evicted is made resident again, beyond the budget if need be, and the calling thread waits for that, but not
-/// for the GPU; release the other references first to spare this. Two objects stay evicted: one that D3D12 created so
-/// (CREATE_NOT_RESIDENT), if the manager has not made it resident; and one for which the device has no memory, or, with
-/// [`ALWAYS_IN_BUDGET`](super::ResidencyManagerFlags::ALWAYS_IN_BUDGET), the budget does not suffice: then a warning is
-/// logged. A manager that manages the object again knows how it was left.
+/// manager has evicted is made resident again, beyond the budget if need be, and the calling thread waits for that, but
+/// not for the GPU; release the other references first to spare this. Two objects stay evicted: one that D3D12 created
+/// so (CREATE_NOT_RESIDENT), if the manager has not made it resident; and one for which the device has no memory, or,
+/// with [`ALWAYS_IN_BUDGET`](super::ResidencyManagerFlags::ALWAYS_IN_BUDGET), the budget does not suffice: then a
+/// warning is logged. A manager that manages the object again knows how it was left.
 ///
 /// What the users of an allocator's heap set on it (locks, priority, name) ends with the last allocation in it and the
 /// last reference to it.
@@ -92,8 +92,8 @@ impl ResidencyHeap {
         adopt_unmanaged(&ResidencyHeapDesc::default(), pageable, false)
     }
 
-    /// Creates a residency heap without a manager for an object that `create` creates. The description is checked first, so that
-    /// nothing is created for one that is never valid.
+    /// Creates a residency heap without a manager for an object that `create` creates. The description is checked
+    /// first, so that nothing is created for one that is never valid.
     ///
     /// # Errors
     ///
@@ -221,8 +221,8 @@ impl ResidencyHeap {
         self.users.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one user less. Without users, the heap loses the locks, the priority and the name that they set, so that those who get
-    /// the memory next find it as new.
+    /// Counts one user less. Without users, the heap loses the locks, the priority and the name that they set, so that
+    /// those who get the memory next find it as new.
     #[inline]
     pub(crate) fn remove_user(&self) {
         if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -251,7 +251,8 @@ impl ResidencyHeap {
         }
     }
 
-    /// Sets the priority, one of D3D12's five levels, for the manager and, if the device has `ID3D12Device1`, for D3D12.
+    /// Sets the priority, one of D3D12's five levels, for the manager and, if the device has `ID3D12Device1`, for
+    /// D3D12.
     ///
     /// # Errors
     ///
@@ -303,7 +304,8 @@ impl ResidencyHeap {
     fn name_object(&self, name: &str) {
         if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
             let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();
-            // SAFETY: a live COM object, and a terminated string that outlives the call. Whether it takes the name changes nothing.
+            // SAFETY: a live COM object, and a terminated string that outlives the call. Whether it takes the name
+            // changes nothing.
             let _ = unsafe { object.SetName(PCWSTR(wide.as_ptr())) };
         }
     }

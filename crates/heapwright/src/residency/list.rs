@@ -23,9 +23,9 @@ use crate::recording::{RecordedObject, Recording};
 ///
 /// # Threads
 ///
-/// `Send` and `Sync`; one thread records at a time, and any number of threads execute. A list that is [open](Self::open)
-/// cannot be executed or opened again until it is closed, nor recorded while a call that executes it reads it: that is an error,
-/// and never waits.
+/// `Send` and `Sync`; one thread records at a time, and any number of threads execute. A list that is
+/// [open](Self::open) cannot be executed or opened again until it is closed, nor recorded while a call that executes it
+/// reads it: that is an error, and never waits.
 ///
 /// ```
 /// use heapwright::residency::ResidencyList;
@@ -93,8 +93,8 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while the list is already open or being executed, and for a heap of a different manager than the list's
-    /// heaps.
+    /// Invalid argument while the list is already open or being executed, and for a heap of a different manager than
+    /// the list's heaps.
     #[inline]
     pub fn add(&self, heap: &ResidencyHeap) -> Result<(), Error> {
         self.traced_add(heap, || self.recording()?.add(heap))

@@ -124,8 +124,8 @@ impl ResidencyManager {
     ///
     /// # Safety
     ///
-    /// `device` is null or points to an `ID3D12Device`, `adapter` is null or points to an `IDXGIAdapter3`, and both objects are
-    /// alive.
+    /// `device` is null or points to an `ID3D12Device`, `adapter` is null or points to an `IDXGIAdapter3`, and both
+    /// objects are alive.
     #[inline]
     pub unsafe fn from_raw(
         device: *mut c_void,
@@ -150,14 +150,15 @@ impl ResidencyManager {
     /// Manages an existing object: a heap, a committed resource, a descriptor heap or a query heap.
     /// `CreateResidencyHeap`.
     ///
-    /// Until the residency heap is dropped, only the manager may make the object resident or evict it. The manager knows
-    /// whether the object is resident, also if a manager has managed it before: the object notes it in its private data.
-    /// It does not know whether the application itself has made it resident or evicted it:
-    /// see [`set_residency_status`](Self::set_residency_status).
+    /// Until the residency heap is dropped, only the manager may make the object resident or evict it. The manager
+    /// knows whether the object is resident, also if a manager has managed it before: the object notes it in its
+    /// private data. It does not know whether the application itself has made it resident or evicted it: see
+    /// [`set_residency_status`](Self::set_residency_status).
     ///
-    /// A *placed* resource is paged with its heap, which must be managed instead. It is not refused, because D3D12 reports
-    /// nothing that distinguishes it from a committed one. The device refuses to evict it; then a warning is logged, the
-    /// statistics [count](ResidencyManagerStats::refused_evictions) it, and the residency heap is locked from then on.
+    /// A *placed* resource is paged with its heap, which must be managed instead. It is not refused, because D3D12
+    /// reports nothing that distinguishes it from a committed one. The device refuses to evict it; then a warning is
+    /// logged, the statistics [count](ResidencyManagerStats::refused_evictions) it, and the residency heap is locked
+    /// from then on.
     ///
     /// # Errors
     ///
@@ -251,7 +252,8 @@ impl ResidencyManager {
     }
 
     /// Makes the heaps of a list resident before they are used, if that is possible within the budget and without
-    /// waiting. Otherwise does nothing: until the GPU has finished with other heaps, or until they have arrived, they cannot be evicted.
+    /// waiting. Otherwise does nothing: until the GPU has finished with other heaps, or until they have arrived, they
+    /// cannot be evicted.
     ///
     /// The heaps may be evicted again before they are used; [`ResidencyHeap::lock`] prevents that.
     ///
@@ -312,7 +314,8 @@ impl ResidencyManager {
         })
     }
 
-    /// Queries the operating system, and returns budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`.
+    /// Queries the operating system, and returns budget and usage of a segment group as the manager sees them:
+    /// `QueryVideoMemoryInfo`.
     #[must_use]
     #[inline]
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
@@ -352,14 +355,16 @@ impl ResidencyManager {
 
     /// Sets the budget of a segment group, from now on, and evicts idle heaps that exceed it.
     ///
-    /// With a budget of zero, every idle heap is evicted at once, for instance while the application is in the background. Heaps that
-    /// the GPU still uses are evicted with a later submission or [`trim`](Self::trim). What a submission uses is made resident all the
-    /// same, once the GPU has finished with everything else, since the submission exceeds the budget; with
+    /// With a budget of zero, every idle heap is evicted at once, for instance while the application is in the
+    /// background. Heaps that the GPU still uses are evicted with a later submission or [`trim`](Self::trim). What a
+    /// submission uses is made resident all the same, once the GPU has finished with everything else, since the
+    /// submission exceeds the budget; with
     /// [`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET), it fails.
     ///
-    /// Allocators that use the manager have this budget, too: for allocations that must be within it, and for limits that are a share of
-    /// it. [`query_video_memory_info`](Self::query_video_memory_info) returns the budget in force, in bytes, and [`stats`](Self::stats) the
-    /// resident and the evicted bytes of each group. On UMA, where all memory is local, a budget of the non-local group has no effect.
+    /// Allocators that use the manager have this budget, too: for allocations that must be within it, and for limits
+    /// that are a share of it. [`query_video_memory_info`](Self::query_video_memory_info) returns the budget in force,
+    /// in bytes, and [`stats`](Self::stats) the resident and the evicted bytes of each group. On UMA, where all memory
+    /// is local, a budget of the non-local group has no effect.
     ///
     /// ```
     /// # use heapwright::{Error, SegmentGroup, residency::{ResidencyBudget, ResidencyManager}};
@@ -455,7 +460,8 @@ impl ResidencyManager {
         self.pager.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns a number by which handles of the same manager are recognized: no other manager has it while this one exists.
+    /// Returns a number by which handles of the same manager are recognized: no other manager has it while this one
+    /// exists.
     #[must_use]
     #[doc(hidden)]
     #[inline]
@@ -549,7 +555,8 @@ impl ResidencyManager {
         Err(Error::invalid_argument("residency manager", "the manager belongs to another device"))
     }
 
-    /// Returns current usage and budget of a segment group, from cached values (no OS query). O(1), under the lock of the books.
+    /// Returns current usage and budget of a segment group, from cached values (no OS query). O(1), under the lock of
+    /// the books.
     #[inline]
     pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
         let state = self.pager.books.lock_updated();

@@ -30,8 +30,8 @@ pub(super) struct QueueState {
     pub(super) heaps: SubmittedHeaps,
 }
 
-/// The number of submissions from one that reads the queue's fence to the next. The GPU writes the fence, so that reading
-/// it is slow; paging reads it before it decides.
+/// The number of submissions from one that reads the queue's fence to the next. The GPU writes the fence, so that
+/// reading it is slow; paging reads it before it decides.
 const SUBMISSIONS_UNREAD: u64 = 8;
 
 /// The lock of a queue.

@@ -214,8 +214,8 @@ unsafe fn hand_over(
     Ok(())
 }
 
-/// Makes the heaps of a list resident, without a submission, if that is possible without waiting and within the budget. If there is
-/// no room for them yet, does nothing.
+/// Makes the heaps of a list resident, without a submission, if that is possible without waiting and within the budget.
+/// If there is no room for them yet, does nothing.
 #[inline]
 pub(super) fn prefetch(pager: &Pager, list: &ResidencyList) -> Result<(), Error> {
     let heaps = list.read(pager.number, <[_]>::to_vec)?;

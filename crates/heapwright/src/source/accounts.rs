@@ -33,7 +33,8 @@ pub(crate) struct Accounts {
 pub(crate) struct VideoMemory {
     adapter: Option<IDXGIAdapter3>,
     residency: Option<ResidencyManager>,
-    /// Whether the adapter ever reported something about a segment group. Zeros are no report before, and a budget of zero from then on.
+    /// Whether the adapter ever reported something about a segment group. Zeros are no report before, and a budget of
+    /// zero from then on.
     is_counted: [AtomicBool; SegmentGroup::ALL.len()],
 }
 

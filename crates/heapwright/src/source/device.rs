@@ -114,8 +114,8 @@ pub(crate) struct Refused {
     pub(crate) suspects: Option<Suspects>,
 }
 
-/// The field of a resource that the device refuses after it has accepted the description, as far as it can be told, and what is
-/// known about it.
+/// The field of a resource that the device refuses after it has accepted the description, as far as it can be told, and
+/// what is known about it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Suspects {
     field: &'static str,
@@ -182,8 +182,8 @@ impl Refused {
         }
     }
 
-    /// Converts to an error. For a resource, E_INVALIDARG names the fields that can still be wrong after the device accepted the
-    /// description.
+    /// Converts to an error. For a resource, E_INVALIDARG names the fields that can still be wrong after the device
+    /// accepted the description.
     pub(crate) fn into_error(self) -> Error {
         let Self { call, hresult, suspects } = self;
         match suspects {
@@ -212,8 +212,8 @@ impl<'a> Creation<'a> {
     /// Returns the call for a resource in a heap of a type, or `None` if the device lacks its interface.
     ///
     /// Since the release of D3D12 that added `ID3D12Device10`, resources in UPLOAD and READBACK heaps may be created in
-    /// state COMMON, and in UPLOAD heaps in parts of GENERIC_READ. Before, they have a single state for their lifetime, to
-    /// which these states are converted.
+    /// state COMMON, and in UPLOAD heaps in parts of GENERIC_READ. Before, they have a single state for their lifetime,
+    /// to which these states are converted.
     #[inline]
     fn of(
         devices: &'a Devices,
@@ -252,8 +252,8 @@ impl<'a> Creation<'a> {
     }
 }
 
-/// Places a resource with `desc`, which was derived from `resource`, in a heap of the type. If the device refuses and the heap is
-/// evicted, tries again with the heap resident.
+/// Places a resource with `desc`, which was derived from `resource`, in a heap of the type. If the device refuses and
+/// the heap is evicted, tries again with the heap resident.
 ///
 /// D3D12 does not specify whether the heap must be resident, and some devices require it. A shortage and a removed
 /// device are not such refusals.

@@ -15,8 +15,8 @@ use crate::residency::ResidencyHeap;
 
 /// A heap, and its charge. Dropping the last reference releases it to the device, which is timed.
 pub(crate) struct Heap {
-    /// `None` only while it is dropped. The residency heap, if a manager manages the heap, comes second: it releases the last
-    /// reference.
+    /// `None` only while it is dropped. The residency heap, if a manager manages the heap, comes second: it releases
+    /// the last reference.
     parts: Option<(ID3D12Heap, Option<Arc<ResidencyHeap>>)>,
     size: ByteSize,
     timer: Arc<HeapTimer>,
@@ -123,8 +123,8 @@ impl Heap {
         self.parts().1.clone().map(MemoryReference::of_heap)
     }
 
-    /// Returns whether the heap, which is in no engine, may be released to the device. If so, this must be done: its pool no longer
-    /// counts it.
+    /// Returns whether the heap, which is in no engine, may be released to the device. If so, this must be done: its
+    /// pool no longer counts it.
     pub(crate) fn leave_pool(&self) -> bool {
         self.permit.as_ref().is_none_or(HeapPermit::give_up)
     }
@@ -158,7 +158,8 @@ pub(crate) struct PoolHeaps {
 }
 
 impl PoolHeaps {
-    /// Creates the counts of a pool that keeps `least` heaps of its heap size, and has no more than `most` heaps; zero is no limit.
+    /// Creates the counts of a pool that keeps `least` heaps of its heap size, and has no more than `most` heaps; zero
+    /// is no limit.
     pub(crate) fn new(least: u64, most: u64) -> Arc<Self> {
         let [count, regular_count] = Default::default();
         Arc::new(Self { least, most, count, regular_count })
@@ -199,8 +200,8 @@ pub(crate) struct HeapPermit {
 }
 
 impl HeapPermit {
-    /// Gives the permission up, unless the pool would then have fewer heaps of its heap size than its minimum. Returns whether it
-    /// did; the heap, which is in no engine, must then be released to the device.
+    /// Gives the permission up, unless the pool would then have fewer heaps of its heap size than its minimum. Returns
+    /// whether it did; the heap, which is in no engine, must then be released to the device.
     pub(crate) fn give_up(&self) -> bool {
         if self.is_regular {
             let next = |count: u64| (count > self.pool.least).then(|| count - 1);

@@ -26,8 +26,8 @@ pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
     /// Returns the ranges of the unused backing buffers.
     fn unused_buffers(&self) -> Vec<UnusedBuffer>;
 
-    /// Returns the memory of the unused backing buffers in the heaps of certain numbers to these heaps. `keeps_heaps` says whether heaps
-    /// that are empty then stay even if they are not worth keeping.
+    /// Returns the memory of the unused backing buffers in the heaps of certain numbers to these heaps. `keeps_heaps`
+    /// says whether heaps that are empty then stay even if they are not worth keeping.
     fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool);
 
     /// Counts a frame of the allocator that this one is nested in.
@@ -184,8 +184,9 @@ impl HeapSource {
         }
     }
 
-    /// Has other threads wait that release empty memory of this allocator or of one that it is nested with. Otherwise one of them could miss a heap that another takes out of a
-    /// set to release it, or that is empty only once the other has released a backing buffer.
+    /// Has other threads wait that release empty memory of this allocator or of one that it is nested with. Otherwise
+    /// one of them could miss a heap that another takes out of a set to release it, or that is empty only once the
+    /// other has released a backing buffer.
     pub(crate) fn release_alone(&self) -> MutexGuard<'_, ()> {
         self.releasing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -312,8 +313,8 @@ impl HeapSource {
         Ok(Some(BudgetCharge { being_created: Arc::clone(&self.being_created), group, size }))
     }
 
-    /// Creates memory that is charged to budget and limits, after a residency manager, if there is one for it, has made memory
-    /// available. Memory that is created evicted needs no budget.
+    /// Creates memory that is charged to budget and limits, after a residency manager, if there is one for it, has made
+    /// memory available. Memory that is created evicted needs no budget.
     pub(crate) fn make<T>(
         &self,
         new: &NewMemory,
@@ -367,8 +368,8 @@ impl HeapSource {
         }
     }
 
-    /// Checks that new memory is within the budget and its share, if nothing had been reported about the segment group before: a budget of
-    /// zero cannot be told from none until something is counted.
+    /// Checks that new memory is within the budget and its share, if nothing had been reported about the segment group
+    /// before: a budget of zero cannot be told from none until something is counted.
     #[cold]
     fn check_first_report(&self, new: &NewMemory, constraints: Constraints) -> Result<(), Obstacle> {
         if let Some(manager) = &self.residency {
@@ -394,8 +395,8 @@ impl HeapSource {
     }
 }
 
-/// The budget and the limits for more memory of a heap type in a segment group. A request determines them once, and again after it
-/// released memory.
+/// The budget and the limits for more memory of a heap type in a segment group. A request determines them once, and
+/// again after it released memory.
 pub(crate) struct Limits<'a> {
     pub(crate) account: Account,
     flags: D3D12_HEAP_FLAGS,
@@ -449,7 +450,8 @@ impl Limits<'_> {
         self.of_group.check(size, of_group)
     }
 
-    /// Returns the bytes by which `size` more bytes would exceed a limit. The budget counts also where it may be exceeded.
+    /// Returns the bytes by which `size` more bytes would exceed a limit. The budget counts also where it may be
+    /// exceeded.
     pub(crate) fn bytes_over(&self, kind: LimitKind, size: ByteSize) -> ByteSize {
         match kind {
             LimitKind::HeapType => self.of_type.bytes_over(size),
@@ -485,8 +487,8 @@ struct Budget {
 }
 
 impl Budget {
-    /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are released, and others by other
-    /// allocators.
+    /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are
+    /// released, and others by other allocators.
     fn check(&self, size: ByteSize, empty: ByteSize, by_others: ByteSize) -> Result<(), Obstacle> {
         let Some((usage, budget)) = self.hard else { return Ok(()) };
         // A manager can evict empty heaps, so they are not in `usage`.

@@ -139,8 +139,8 @@ impl HeapTimer {
         self.note(size, true, time);
     }
 
-    /// Learns that a call for a heap of `size` bytes took so long, or what a replay tells instead. Nothing is learned after the
-    /// allocator's end, because a recording has nothing of it either.
+    /// Learns that a call for a heap of `size` bytes took so long, or what a replay tells instead. Nothing is learned
+    /// after the allocator's end, because a recording has nothing of it either.
     pub(crate) fn note(&self, size: ByteSize, is_free: bool, measured: Duration) {
         let Some(_owner) = self.owner.get().and_then(Weak::upgrade) else { return };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);

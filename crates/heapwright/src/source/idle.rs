@@ -127,12 +127,12 @@ impl IdleClock {
     }
 }
 
-/// The number of periods after which nothing is left to release if no heap becomes empty: heaps that contain only unused slabs or
-/// buffers leave after up to twice the longest time.
+/// The number of periods after which nothing is left to release if no heap becomes empty: heaps that contain only
+/// unused slabs or buffers leave after up to twice the longest time.
 const LAST_PERIOD: u64 = 2 * MOST_PERIODS + 2;
 
-/// A thread that releases idle memory once in a period. It is started when a heap first becomes empty, sleeps while nothing can be idle,
-/// and ends with its allocator, so that a DLL can be unloaded.
+/// A thread that releases idle memory once in a period. It is started when a heap first becomes empty, sleeps while
+/// nothing can be idle, and ends with its allocator, so that a DLL can be unloaded.
 #[derive(Default)]
 pub(crate) struct IdleThread {
     shared: Arc<Shared>,
@@ -153,8 +153,8 @@ struct State {
 }
 
 impl IdleThread {
-    /// Has the thread call [`release_idle`](Owner::release_idle) of the allocator for as long as that may release something. Returns whether
-    /// it slept.
+    /// Has the thread call [`release_idle`](Owner::release_idle) of the allocator for as long as that may release
+    /// something. Returns whether it slept.
     #[inline]
     pub(crate) fn wake(&self, owner: &Weak<dyn Owner>, tally: &Arc<HeapTally>) -> bool {
         let is_awake = &self.shared.is_awake;

@@ -58,8 +58,9 @@ pub(crate) struct Listed {
 
 /// The labels of the allocations of an allocator. Only allocations with a label have an entry.
 ///
-/// [`add`](Self::add) and [`remove`](Self::remove) are O(1) under a lock and hash nothing: many programs name each allocation, and
-/// reports and defragmentation ask for few. [`get`](Self::get) is O(1) amortized over the calls of `add`.
+/// [`add`](Self::add) and [`remove`](Self::remove) are O(1) under a lock and hash nothing: many programs name each
+/// allocation, and reports and defragmentation ask for few. [`get`](Self::get) is O(1) amortized over the calls of
+/// `add`.
 #[derive(Default)]
 pub(crate) struct Labels {
     table: Mutex<LabelTable>,

@@ -89,8 +89,8 @@ impl OwnHeap {
 
 /// The memory of an allocation as the residency manager knows it, kept alive.
 ///
-/// While one exists, the heap stays in the manager's books and is not released to the device, even after the allocation and its
-/// allocator were dropped. The allocator no longer counts it then.
+/// While one exists, the heap stays in the manager's books and is not released to the device, even after the allocation
+/// and its allocator were dropped. The allocator no longer counts it then.
 #[derive(Debug)]
 pub struct MemoryReference {
     /// Dropped first, so that the last `OwnHeap` finds itself to be the last.
@@ -137,7 +137,8 @@ impl Drop for OwnHeap {
         // Dropped without the lock.
         let _last = {
             let mut known = self.registry.lock();
-            // Under the lock, so that no other thread finds it while it is being dropped, or finds the resource still managed.
+            // Under the lock, so that no other thread finds it while it is being dropped, or finds the resource still
+            // managed.
             let mut last = Arc::into_inner(heap);
             if let Some(last) = &mut last {
                 known.remove(&self.key);

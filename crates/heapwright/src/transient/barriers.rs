@@ -1,9 +1,9 @@
 //! Records a frame's barriers into command lists: legacy ones, or enhanced ones.
 //!
 //! With enhanced barriers, memory that passes from one resource to another within a submission is released by a global
-//! barrier, which waits for all uses of the resources before and flushes them. It needs no barrier of each of them, which
-//! would have to be left out wherever a pass is skipped. Then each texture that takes over memory gets a barrier from an
-//! undefined layout, which waits for the same uses, and discards it if it is to be initialised.
+//! barrier, which waits for all uses of the resources before and flushes them. It needs no barrier of each of them,
+//! which would have to be left out wherever a pass is skipped. Then each texture that takes over memory gets a barrier
+//! from an undefined layout, which waits for the same uses, and discards it if it is to be initialised.
 
 use std::mem::ManuallyDrop;
 
@@ -50,8 +50,8 @@ impl TransientResources {
     ///   `ID3D12CommandQueue`, as they may use the same memory.
     /// * The first use of a resource by its first pass is the declared one: with [`Use::Clear`](super::Use::Clear) or
     ///   [`Use::CopyAll`](super::Use::CopyAll), the pass clears or overwrites the whole resource before anything else.
-    /// * No other code transitions the resources. If a pass has other barriers of them, such as between two dispatches, they
-    ///   are of the frame's [model](Self::barrier_model), or name no resource.
+    /// * No other code transitions the resources. If a pass has other barriers of them, such as between two dispatches,
+    ///   they are of the frame's [model](Self::barrier_model), or name no resource.
     /// * `self` lives until the GPU has finished the frame.
     #[inline]
     pub unsafe fn begin_pass(&self, list: &ID3D12GraphicsCommandList, pass: PassId) -> Result<(), Error> {

@@ -124,8 +124,8 @@ impl TransientFrame {
         self.0.add_resource(Resource { desc, clear_value })
     }
 
-    /// Declares that a pass uses a resource, and in which state. A pass may use a resource in several ways, in the order
-    /// of these calls, but in one state: the resource is in it from `begin_pass` to `end_pass`.
+    /// Declares that a pass uses a resource, and in which state. A pass may use a resource in several ways, in the
+    /// order of these calls, but in one state: the resource is in it from `begin_pass` to `end_pass`.
     ///
     /// # Errors
     ///

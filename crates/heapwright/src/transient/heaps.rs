@@ -27,8 +27,8 @@ use crate::{BufferUses, Error, HeapType, InitialState, Pool, ResourceAllocationD
 
 /// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.
 ///
-/// The heaps are the allocator's: they count towards its limits and budgets, and with a residency manager they are paged
-/// as a whole. On resource heap tier 2, a frame has one heap.
+/// The heaps are the allocator's: they count towards its limits and budgets, and with a residency manager they are
+/// paged as a whole. On resource heap tier 2, a frame has one heap.
 ///
 /// # Threads
 ///
@@ -51,8 +51,8 @@ impl fmt::Debug for TransientHeaps {
     }
 }
 
-/// The planner's steps for a heap, enough to prove the plans of typical frames optimal. A frame that is not proved takes some
-/// ten milliseconds.
+/// The planner's steps for a heap, enough to prove the plans of typical frames optimal. A frame that is not proved
+/// takes some ten milliseconds.
 const STEPS: u64 = 20_000;
 
 /// Alignment of heaps that hold multisampled textures, also of those that are aligned to less.
@@ -88,14 +88,14 @@ impl TransientHeaps {
         Self { barriers: BarrierModel::Legacy, ..self }
     }
 
-    /// Returns the resources of a frame. If the frame equals that of the last call, the result is the same, and nothing is
-    /// planned or created.
+    /// Returns the resources of a frame. If the frame equals that of the last call, the result is the same, and nothing
+    /// is planned or created.
     ///
     /// If the frame changed, resources that it has in common with the last one keep their places where that makes the
     /// heaps no larger. The memory is the same if it is large enough and both frames have one queue of the same kind,
-    /// which is the same `ID3D12CommandQueue`, whose order then separates them. Otherwise, the frame gets new memory, and
-    /// the last one's is freed when the last reference to its resources is dropped: keep that until the GPU has finished
-    /// its frames.
+    /// which is the same `ID3D12CommandQueue`, whose order then separates them. Otherwise, the frame gets new memory,
+    /// and the last one's is freed when the last reference to its resources is dropped: keep that until the GPU has
+    /// finished its frames.
     ///
     /// Cost: O(passes + resources) for a frame that did not change.
     ///
@@ -155,14 +155,16 @@ impl TransientHeaps {
         Ok(Arc::clone(self.last.insert(Arc::new(made))))
     }
 
-    /// Forgets the frame that was prepared last, so that its memory is freed as soon as the program drops its resources.
+    /// Forgets the frame that was prepared last, so that its memory is freed as soon as the program drops its
+    /// resources.
     #[inline]
     pub fn release(&mut self) {
         let last = self.last.take();
         self.allocator.inner().traced("TransientHeaps.Release", String::new, || drop(last));
     }
 
-    /// Returns the planner's description of the resources. Those that the last frame had, too, have their offsets as hints.
+    /// Returns the planner's description of the resources. Those that the last frame had, too, have their offsets as
+    /// hints.
     #[inline]
     fn described(&self, frame: &TransientFrame, requirements: &[ResourceRequirements]) -> Vec<FrameResource> {
         let mut taken = vec![false; self.last.as_ref().map_or(0, |last| last.frame.0.resources().len())];
@@ -215,8 +217,8 @@ impl TransientHeaps {
     }
 }
 
-/// Returns whether resources can be created in layouts, and whether command lists have barriers for them: a layer between
-/// the program and D3D12 may know fewer interfaces than the device.
+/// Returns whether resources can be created in layouts, and whether command lists have barriers for them: a layer
+/// between the program and D3D12 may know fewer interfaces than the device.
 #[inline]
 fn has_enhanced_barriers(heaps: &HeapKinds) -> bool {
     let devices = &heaps.source.devices;

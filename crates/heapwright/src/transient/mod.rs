@@ -10,20 +10,21 @@
 //!
 //! [`begin_pass`](TransientResources::begin_pass) records all that a pass's resources need in front of it: the aliasing
 //! barriers of those that take over memory, their initialisation by `DiscardResource`, and transitions.
-//! [`end_pass`](TransientResources::end_pass) records the transitions that the passes after it rely on. They depend only on
-//! the frame's description, so passes may be recorded in any order and by several threads.
+//! [`end_pass`](TransientResources::end_pass) records the transitions that the passes after it rely on. They depend
+//! only on the frame's description, so passes may be recorded in any order and by several threads.
 //!
 //! The barriers are [enhanced](BarrierModel::Enhanced) ones where the device has them
-//! (`ID3D12GraphicsCommandList7::Barrier`), and legacy ones elsewhere. Enhanced barriers wait for less: a texture begins
-//! each frame with an undefined layout, so no pass has to put it back into a state, and initialisation can be a part of the
-//! barrier that activates it. Commands between the two calls find the resource in the layout of the declared state. For
-//! PIXEL_SHADER_RESOURCE with NON_PIXEL_SHADER_RESOURCE it is a SHADER_RESOURCE layout, for reads of other kinds together a
-//! GENERIC_READ layout, and on copy queues and for textures with simultaneous access always COMMON. The program's own
-//! resources may have barriers of either model; on those of a frame, D3D12 permits a legacy barrier in layout COMMON only.
+//! (`ID3D12GraphicsCommandList7::Barrier`), and legacy ones elsewhere. Enhanced barriers wait for less: a texture
+//! begins each frame with an undefined layout, so no pass has to put it back into a state, and initialisation can be a
+//! part of the barrier that activates it. Commands between the two calls find the resource in the layout of the
+//! declared state. For PIXEL_SHADER_RESOURCE with NON_PIXEL_SHADER_RESOURCE it is a SHADER_RESOURCE layout, for reads
+//! of other kinds together a GENERIC_READ layout, and on copy queues and for textures with simultaneous access always
+//! COMMON. The program's own resources may have barriers of either model; on those of a frame, D3D12 permits a legacy
+//! barrier in layout COMMON only.
 //!
 //! The frame may have passes on several queues. Two resources share memory only if the dependencies between passes let
-//! all uses of one happen before all uses of the other, and the [submissions](TransientResources::submissions) say where
-//! a queue has to wait for another.
+//! all uses of one happen before all uses of the other, and the [submissions](TransientResources::submissions) say
+//! where a queue has to wait for another.
 //!
 //! ```
 //! use heapwright::d3d12::*;
@@ -60,12 +61,12 @@
 //!
 //! `TransientHeaps::prepare` does this when the frame changes:
 //!
-//! 1. `heaps.rs` queries the sizes of the resources, has the frame planned, and gets a range of one of the allocator's heaps for each
-//!    heap of the plan (`heaps/take.rs`), or keeps the last frame's.
-//! 2. `states.rs` goes through the uses of each resource and derives what each pass records. With legacy barriers, every frame leaves each
-//!    resource in the state in which it found it; with enhanced ones, textures begin with an undefined layout. Either way the barriers are
-//!    the same in all frames. `barriers.rs` only looks them up, and writes the same steps in the two models, with the layouts, accesses and
-//!    synchronization scopes of `scopes.rs`.
+//! 1. `heaps.rs` queries the sizes of the resources, has the frame planned, and gets a range of one of the allocator's
+//!    heaps for each heap of the plan (`heaps/take.rs`), or keeps the last frame's.
+//! 2. `states.rs` goes through the uses of each resource and derives what each pass records. With legacy barriers,
+//!    every frame leaves each resource in the state in which it found it; with enhanced ones, textures begin with an
+//!    undefined layout. Either way the barriers are the same in all frames. `barriers.rs` only looks them up, and
+//!    writes the same steps in the two models, with the layouts, accesses and synchronization scopes of `scopes.rs`.
 
 // Every function is `#[inline]`, so that only programs that call it compile it (CONTRIBUTING.md, Style).
 

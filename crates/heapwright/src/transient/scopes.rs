@@ -1,7 +1,8 @@
 //! The synchronization scopes, accesses and texture layouts that correspond to resource states, for enhanced barriers.
 //!
-//! The equivalents are those of DirectX-Specs, D3D12EnhancedBarriers.md, *Compatibility with legacy D3D12_RESOURCE_STATES*,
-//! with two additions: clears of unordered access views and ray tracing have scopes that shading does not include.
+//! The equivalents are those of DirectX-Specs, D3D12EnhancedBarriers.md, *Compatibility with legacy
+//! D3D12_RESOURCE_STATES*, with two additions: clears of unordered access views and ray tracing have scopes that
+//! shading does not include.
 
 use heapwright_core::aliasing::frame::QueueKind;
 use heapwright_d3d12::*;
@@ -205,13 +206,15 @@ pub(super) fn layout_of(
 pub(super) const SHARED_READS: D3D12_BARRIER_LAYOUT =
     D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE;
 
-/// Returns whether a compute queue may find a texture in a state that it does not permit, because the layout is for both.
+/// Returns whether a compute queue may find a texture in a state that it does not permit, because the layout is for
+/// both.
 #[inline]
 pub(super) fn is_read_by_both(resource: &Resource, state: D3D12_RESOURCE_STATES, users: Users) -> bool {
     !resource.is_buffer() && layout_of(resource, state, QueueKind::Compute, users) == SHARED_READS
 }
 
-/// Returns a state without the bits that do not apply to the resource: GENERIC_READ has those of buffers and of textures.
+/// Returns a state without the bits that do not apply to the resource: GENERIC_READ has those of buffers and of
+/// textures.
 #[inline]
 fn relevant(resource: &Resource, state: D3D12_RESOURCE_STATES) -> D3D12_RESOURCE_STATES {
     const OF_BUFFERS: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER

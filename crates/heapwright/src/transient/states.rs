@@ -2,8 +2,9 @@
 //!
 //! With legacy barriers, every frame begins with each resource in its *entry state*, and leaves it there again, so the
 //! barriers are the same in all frames. A render target or depth-stencil texture rests in the state in which it can be
-//! initialised at its next activation. With enhanced barriers, a texture's first use begins with an undefined layout, so it
-//! does not matter in which one the last frame left it; only if its first pass cannot do that, it has an entry state.
+//! initialised at its next activation. With enhanced barriers, a texture's first use begins with an undefined layout,
+//! so it does not matter in which one the last frame left it; only if its first pass cannot do that, it has an entry
+//! state.
 //!
 //! A pass that may be skipped restores the states that it found. Only behind the last use of a texture
 //! whose layout is undefined when a frame begins, it leaves the state as it is.
@@ -110,8 +111,8 @@ struct At {
     may_be_skipped: bool,
 }
 
-/// Derives the barriers of a frame from its plan. `has_shared_reads` says that the device has a layout for all reads of direct
-/// queues that compute queues may use, too.
+/// Derives the barriers of a frame from its plan. `has_shared_reads` says that the device has a layout for all reads of
+/// direct queues that compute queues may use, too.
 #[inline]
 pub(super) fn derive(
     frame: &TransientFrame,
@@ -197,8 +198,8 @@ pub(super) fn derive(
     Ok(states)
 }
 
-/// Gives consecutive reads on direct and compute queues one state where that state has the layout of both: nothing has to
-/// change the layout between them.
+/// Gives consecutive reads on direct and compute queues one state where that state has the layout of both: nothing has
+/// to change the layout between them.
 #[inline]
 fn share_reads(resource: &Resource, uses: &mut [At], users: Users) {
     let is_read = |at: &At| at.queue != QueueKind::Copy && at.state & WRITE_STATES == 0;
@@ -259,8 +260,8 @@ impl Walk<'_> {
         self.model == BarrierModel::Enhanced && is_texture && self.uses.first().is_some_and(can)
     }
 
-    /// Returns the scope of the resource's last use before a pass in its submission and of the transitions behind it, and
-    /// whether one of those may change the layout.
+    /// Returns the scope of the resource's last use before a pass in its submission and of the transitions behind it,
+    /// and whether one of those may change the layout.
     #[inline]
     fn released(&self, states: &FrameStates, pass: usize, submission_of: &[usize]) -> (Scope, bool) {
         let here = |at: &&At| at.pass < pass && at.submission == submission_of[pass];
@@ -417,8 +418,8 @@ impl Walk<'_> {
         Ok(entry)
     }
 
-    /// Returns the entry state, to which the last pass prepares the next frame: what another resource left in the memory is
-    /// not to be transitioned.
+    /// Returns the entry state, to which the last pass prepares the next frame: what another resource left in the
+    /// memory is not to be transitioned.
     #[inline]
     fn entry(
         &self,
@@ -486,8 +487,8 @@ impl Walk<'_> {
         if at.queue == QueueKind::Copy { COMMON } else { at.state }
     }
 
-    /// Returns whether no other pass uses the resource at the same time, so that a transition in the pass is ordered with
-    /// all other uses.
+    /// Returns whether no other pass uses the resource at the same time, so that a transition in the pass is ordered
+    /// with all other uses.
     #[inline]
     fn is_alone(&self, at: &At) -> bool {
         self.uses.iter().all(|other| other.pass == at.pass || self.is_ordered(other, at))

@@ -202,8 +202,8 @@ fn within_budget_binds_one_allocation() {
     invalid(try_buffer(&blind, &within, 1000), "ResourceAllocationDesc::flags");
 }
 
-/// Some adapters report zeros for a segment group that they do not count. A group that they count has a budget of zero then, whether it
-/// was counted before or with the first heap.
+/// Some adapters report zeros for a segment group that they do not count. A group that they count has a budget of zero
+/// then, whether it was counted before or with the first heap.
 #[test]
 fn a_budget_of_zero_permits_nothing() {
     use residency::{ResidencyManagerDesc, ResidencyManagerFlags};

@@ -53,8 +53,8 @@ fn caps_say_what_the_device_says() {
     assert_eq!((old.tight_alignment_tier, old.gpu_upload_heaps), (0, false));
 }
 
-/// Places a buffer and textures of every class, whose ranges may not overlap, and frees them. A simulated GPU's sizes and
-/// alignments are known.
+/// Places a buffer and textures of every class, whose ranges may not overlap, and frees them. A simulated GPU's sizes
+/// and alignments are known.
 fn place_textures(gpu: &impl Opened, simulated: Option<&HostProfile>) {
     let allocator = usual(gpu);
     let depth = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;

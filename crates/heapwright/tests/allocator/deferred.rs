@@ -227,7 +227,8 @@ fn count_queries(fence: &ID3D12Fence, queries: &'static AtomicU64) {
     }
 }
 
-/// Neither an allocation nor a deferred free asks a fence, however many fences and values wait; `collect` asks each once.
+/// Neither an allocation nor a deferred free asks a fence, however many fences and values wait; `collect` asks each
+/// once.
 #[test]
 fn only_collect_queries_the_fences_and_each_of_them_once() {
     let (gpu, allocator) = with_allocator(open("discrete"));
@@ -277,8 +278,8 @@ fn an_allocation_of_another_allocator_is_refused_and_returned() {
     }
 }
 
-/// A committed resource that is only preferred, and that the budget refuses, frees no deferred allocation: the heap in which the resource
-/// itself fits could leave with it.
+/// A committed resource that is only preferred, and that the budget refuses, frees no deferred allocation: the heap in
+/// which the resource itself fits could leave with it.
 #[test]
 fn a_preference_that_is_refused_leaves_what_serves_the_request() {
     let gpu = open("discrete");

@@ -1,5 +1,5 @@
-//! Descriptions that are valid on no device, or that a device does not support: the error has the class and the field, and no call is
-//! made that would be an error of the debug layer.
+//! Descriptions that are valid on no device, or that a device does not support: the error has the class and the field,
+//! and no call is made that would be an error of the debug layer.
 
 use crate::faulty_device::{Call, Faults, inject};
 use crate::gpu::*;

@@ -1,5 +1,5 @@
-//! Heaps that only resources of their own size can use: with every algorithm and policy, no more is held than was in use at once, or with
-//! `SegmentedPool` twice as much.
+//! Heaps that only resources of their own size can use: with every algorithm and policy, no more is held than was in
+//! use at once, or with `SegmentedPool` twice as much.
 
 use std::collections::VecDeque;
 
@@ -47,8 +47,8 @@ impl Sizes {
     }
 }
 
-/// Replaces the resources of a frame by others of new sizes, four in a frame, the oldest before or after the new one is created.
-/// Checks after each step what is held, and returns the sum of that, in MiB.
+/// Replaces the resources of a frame by others of new sizes, four in a frame, the oldest before or after the new one is
+/// created. Checks after each step what is held, and returns the sum of that, in MiB.
 fn run(
     algorithm: SuballocationAlgorithm,
     policy: EmptyHeapPolicy,
@@ -135,8 +135,8 @@ fn no_more_is_held_than_was_in_use_at_once() {
     }
 }
 
-/// Frames of 300 operations, after each of which another number of buffers is live. Returns the sum of what was held after each
-/// operation, in KiB.
+/// Frames of 300 operations, after each of which another number of buffers is live. Returns the sum of what was held
+/// after each operation, in KiB.
 fn held_in_frames(policy: EmptyHeapPolicy, seed: u64) -> u64 {
     let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..Default::default() };
     let allocator = allocator(&open("discrete"), desc);

@@ -149,8 +149,8 @@ fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
     drop(used);
 }
 
-/// GPGMM counts the empty heaps that nested allocators exchange in the `FreeHeapUsage` of each, and releases them from any of them. A
-/// pool's are its own.
+/// GPGMM counts the empty heaps that nested allocators exchange in the `FreeHeapUsage` of each, and releases them from
+/// any of them. A pool's are its own.
 #[test]
 fn each_knows_and_releases_the_empty_heaps_of_the_others() {
     let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;

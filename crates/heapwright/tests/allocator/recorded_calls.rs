@@ -61,8 +61,8 @@ const CALLS: [(&str, usize, usize); 34] = [
     ("ResourceAllocation.SetDebugName", 1, 1),
 ];
 
-/// Makes each call of the API. An allocator without options of its own belongs to the recording of the process, and so does one that is
-/// nested in it.
+/// Makes each call of the API. An allocator without options of its own belongs to the recording of the process, and so
+/// does one that is nested in it.
 fn use_everything(gpu: &impl Opened, options: RecordOptions) {
     let desc = ResidencyManagerDesc { record_options: options.clone(), ..Default::default() };
     let manager = ResidencyManager::new(gpu.device(), gpu.adapter(), desc).expect("a manager");
@@ -230,8 +230,8 @@ fn each_call_is_recorded_by_its_flags() {
         let has = |flag| flags.contains(flag);
         let (objects, calls, timings) =
             (has(RecordFlags::API_OBJECTS), has(RecordFlags::API_CALLS), has(RecordFlags::API_TIMINGS));
-        // The creation of a heap is a call, and how GPGMM's replay creates the object: those of the allocators, of a committed resource,
-        // and of the program.
+        // The creation of a heap is a call, and how GPGMM's replay creates the object: those of the allocators, of a
+        // committed resource, and of the program.
         let heaps = if objects || calls { 5 } else { 0 };
         assert_eq!(count("Heap.CreateResidencyHeap", "i"), heaps, "{flags:?}");
         assert_eq!(count("Heap.CreateResidencyHeap", "X"), if timings { 3 } else { 0 }, "{flags:?}");
@@ -281,7 +281,8 @@ fn check_calls(
     counts
 }
 
-/// Only instances that are created while one that names the file lives, and on its device, belong to the recording of the process.
+/// Only instances that are created while one that names the file lives, and on its device, belong to the recording of
+/// the process.
 #[test]
 fn a_recording_of_the_process_has_the_instances_of_its_device() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -235,7 +235,8 @@ fn a_nested_allocator_is_recorded_whatever_its_parent_records() {
     }
 }
 
-/// Heaps that were prefetched while a recording is made are in no one's way, although no allocation follows that adds them.
+/// Heaps that were prefetched while a recording is made are in no one's way, although no allocation follows that adds
+/// them.
 #[test]
 fn prefetched_heaps_are_released_with_and_without_an_allocation() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! Random programs over allocators, nested allocators, pools and parts of buffers, with frames and time: empty heaps leave
-//! as documented.
+//! Random programs over allocators, nested allocators, pools and parts of buffers, with frames and time: empty heaps
+//! leave as documented.
 
 use std::time::Duration;
 

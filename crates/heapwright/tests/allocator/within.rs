@@ -161,7 +161,8 @@ fn unsound_buffers_are_refused_with_their_field_as_parts_too() {
 fn a_part_is_aligned_to_its_size_unless_less_is_asked_for() {
     let (_gpu, allocator) = with_allocator(any_device());
     let upload = place(HeapType::Upload, WITHIN);
-    // As GPGMM: the size rounded up to a power of two from 4 to 256; always 256 in state GENERIC_READ. Views that begin at bytes need 16.
+    // As GPGMM: the size rounded up to a power of two from 4 to 256; always 256 in state GENERIC_READ. Views that begin
+    // at bytes need 16.
     let most = if allocator.caps().byte_offset_views { 16 } else { 256 };
     for (width, expected) in
         [(1, 4), (2, 4), (3, 4), (4, 4), (5, 8), (16, 16), (100, 128), (255, 256), (256, 256), (5000, 256)]

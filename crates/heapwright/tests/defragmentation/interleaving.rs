@@ -92,7 +92,8 @@ fn bytes_of(key: u64, size: usize) -> Vec<u8> {
 impl Owner {
     fn new(profile: &str, flags: ResourceAllocatorFlags) -> Self {
         let scene = Scene::with(profile, flagged(flags));
-        // Time stands still, so that no thread which releases by time holds the allocator when its last handle is dropped.
+        // Time stands still, so that no thread which releases by time holds the allocator when its last handle is
+        // dropped.
         scene.allocator.on_time(Duration::ZERO);
         let pool =
             PoolDesc { heap_size: Some(ByteSize::from_mib(2)), min_heap_count: 1, ..Default::default() };
@@ -171,7 +172,8 @@ impl Owner {
                 assert!(step.moves.len() <= moves as usize);
                 let sum = step.moves.iter().fold(0, |sum, planned| sum + planned.size().get());
                 assert!(sum <= bytes.get() || step.moves.len() == 1, "{sum} bytes of {bytes}");
-                // Without a number are targets of open moves, and buffers that others are parts of, which are never offered.
+                // Without a number are targets of open moves, and buffers that others are parts of, which are never
+                // offered.
                 let is_open = !self.moves.is_empty();
                 for planned in step.moves {
                     assert!(is_open || planned.user_data() != 0, "{planned:?}");

@@ -111,8 +111,8 @@ macro_rules! count {
     };
 }
 
-/// Replaces a method that creates a committed resource. Its protected session, if it has one, is noted and not passed on, as the
-/// runtime has none.
+/// Replaces a method that creates a committed resource. Its protected session, if it has one, is noted and not passed
+/// on, as the runtime has none.
 macro_rules! create_committed {
     ($methods:ident.$method:ident($session:ident $(, $count:ident, $formats:ident)?)) => {
         $methods.replace(

@@ -53,8 +53,8 @@ pub(crate) fn allocator(gpu: &impl Opened, desc: ResourceAllocatorDesc) -> Resou
     allocator
 }
 
-/// Keeps empty heaps for long, however cheap the device's heaps are. By default a heap is kept by its price, which on other devices
-/// than the simulated GPU is a matter of time.
+/// Keeps empty heaps for long, however cheap the device's heaps are. By default a heap is kept by its price, which on
+/// other devices than the simulated GPU is a matter of time.
 pub(crate) fn keeping_empty_heaps(desc: ResourceAllocatorDesc) -> ResourceAllocatorDesc {
     ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::FewestHitches, ..desc }
 }

@@ -47,8 +47,8 @@ impl Subscriber for Lines {
     fn exit(&self, _span: &Id) {}
 }
 
-/// A second subscriber for as long as the program runs. While there is only one, a thread of another test, which has none,
-/// decides for the whole process that nobody is interested in an event that it is the first to log.
+/// A second subscriber for as long as the program runs. While there is only one, a thread of another test, which has
+/// none, decides for the whole process that nobody is interested in an event that it is the first to log.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Lines::default()));
 
 /// Runs `act` and returns its result and the warnings that this thread logged meanwhile.

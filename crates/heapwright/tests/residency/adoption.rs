@@ -1,4 +1,5 @@
-//! Objects that a manager is given, whoever managed them before, and what it leaves when their residency heap is dropped.
+//! Objects that a manager is given, whoever managed them before, and what it leaves when their residency heap is
+//! dropped.
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
@@ -109,8 +110,8 @@ fn use_once(scene: &Scene, manager: &ResidencyManager, managed: &dyn Managed) {
     scene.assert_alive();
 }
 
-/// Whatever way an object is adopted again after a manager evicted it and its handle was dropped, it is made resident as often as it
-/// is evicted, and a use finds it resident.
+/// Whatever way an object is adopted again after a manager evicted it and its handle was dropped, it is made resident
+/// as often as it is evicted, and a use finds it resident.
 #[test]
 fn an_object_may_be_adopted_again() {
     let scene = Scene::new(budget(8));
@@ -140,7 +141,8 @@ fn an_object_may_be_adopted_again() {
     scene.end(Vec::new());
 }
 
-/// What was created evicted and made resident by a manager is resident for the next one, and one eviction frees its memory.
+/// What was created evicted and made resident by a manager is resident for the next one, and one eviction frees its
+/// memory.
 #[test]
 fn what_was_created_evicted_may_be_adopted_again() {
     let scene = Scene::new(budget(8));
@@ -366,7 +368,8 @@ fn a_refused_adoption_claims_nothing() {
     scene.end(Vec::new());
 }
 
-/// A placed resource looks like a committed one. The device refuses to evict it, which is reported; others are evicted instead.
+/// A placed resource looks like a committed one. The device refuses to evict it, which is reported; others are evicted
+/// instead.
 #[test]
 fn a_placed_resource_stays_and_hinders_nobody() {
     let scene = Scene::new(budget(8));

@@ -200,7 +200,8 @@ fn unified_memory_has_one_budget() {
     }
 }
 
-/// With NEVER_USE_UNIFIED_MEMORY, heaps are counted in the segment group of their description, or that of a discrete GPU.
+/// With NEVER_USE_UNIFIED_MEMORY, heaps are counted in the segment group of their description, or that of a discrete
+/// GPU.
 #[test]
 fn unified_memory_may_be_kept_apart() {
     let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
@@ -251,7 +252,8 @@ fn a_prefetch_waits_for_nothing() {
     scene.finish(things);
 }
 
-/// One prefetch after another, each within the budget: the later ones do nothing until the heaps of the first have arrived.
+/// One prefetch after another, each within the budget: the later ones do nothing until the heaps of the first have
+/// arrived.
 #[test]
 fn prefetches_may_follow_each_other_directly() {
     let front = Front::Newest;

@@ -338,10 +338,11 @@ fn a_heap_that_many_resources_share_is_one_entry() {
     scene.end(things);
 }
 
-/// A heap in constant use is evicted for another rather than that a submission waits for the GPU, which may be blocked by this very thread.
+/// A heap in constant use is evicted for another rather than that a submission waits for the GPU, which may be blocked
+/// by this very thread.
 ///
-/// On the simulated GPU: the budget has room for the two heaps and nothing else. Where all memory is one, as on lavapipe, the
-/// buffers of uploads and readbacks use a part of it.
+/// On the simulated GPU: the budget has room for the two heaps and nothing else. Where all memory is one, as on
+/// lavapipe, the buffers of uploads and readbacks use a part of it.
 #[test]
 fn what_is_needed_soon_is_evicted_rather_than_waited_for() {
     let (max_stall, policy) = (Duration::from_secs(3600), PolicyKind::NextUse);

@@ -7,8 +7,8 @@ use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc};
 
 use crate::scene::{LONG, Scene, Thing, budget, mib, until};
 
-/// What was used once and long ago goes while there is room: one heap of the evict size at a time, at most once in 32 submissions, until
-/// a twentieth of the budget is free.
+/// What was used once and long ago goes while there is room: one heap of the evict size at a time, at most once in 32
+/// submissions, until a twentieth of the budget is free.
 #[test]
 fn what_is_not_used_any_more_goes_ahead_of_need() {
     let policy = PolicyKind::NextUse;
@@ -34,8 +34,8 @@ fn what_is_not_used_any_more_goes_ahead_of_need() {
     scene.end(things);
 }
 
-/// Each of two queues uses a heap that may be evicted afterwards. A submission waits for the queue that finishes first, and not for the one
-/// whose work is older.
+/// Each of two queues uses a heap that may be evicted afterwards. A submission waits for the queue that finishes first,
+/// and not for the one whose work is older.
 #[test]
 fn the_first_of_the_queues_is_waited_for() {
     let scene = Scene::simulated(ResidencyManagerDesc { max_stall: Duration::from_secs(3600), ..budget(2) });

@@ -135,7 +135,8 @@ fn only_who_may_do_things_in_the_background_hears_and_only_where_there_is_someth
     }
 }
 
-/// On the simulated GPU: no Vulkan driver tells programs to trim, so the Vulkan device has no such notifications (E_NOTIMPL).
+/// On the simulated GPU: no Vulkan driver tells programs to trim, so the Vulkan device has no such notifications
+/// (E_NOTIMPL).
 #[test]
 fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
     let scene = Scene::simulated(hearing());

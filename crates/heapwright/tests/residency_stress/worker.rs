@@ -171,8 +171,8 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Empties the lists, whose last submission is done: a list keeps the memory alive that its commands use, although the
-    /// heaps are gone from the books.
+    /// Empties the lists, whose last submission is done: a list keeps the memory alive that its commands use, although
+    /// the heaps are gone from the books.
     fn empty(&mut self) {
         for list in &self.lists {
             // SAFETY: live COM objects; the list is closed, and its commands are done.
@@ -309,8 +309,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns the bytes that were in use at the last submission: its heaps, those of submissions that the GPU had not finished,
-    /// although it may have since, locked heaps, and unmanaged memory.
+    /// Returns the bytes that were in use at the last submission: its heaps, those of submissions that the GPU had not
+    /// finished, although it may have since, locked heaps, and unmanaged memory.
     pub(crate) fn used_at_the_same_time(&self) -> ByteSize {
         let locked = self.own.iter().filter(|buffer| buffer.locks > 0).map(Buffer::used_heap);
         let mut heaps: Vec<UsedHeap> = locked.chain(self.in_use.iter().copied()).collect();

@@ -1,7 +1,7 @@
-//! Follows the state or layout of each resource through the barriers and commands of lists, in the order of recording, which
-//! in these tests is the order of execution. The runtime checks barriers one by one, but not whether they fit together.
-//! Between resources that share memory, the aliasing tracker checks accesses. Barriers count here, too: what changes a layout
-//! behind the last use must have ended before the memory is used again.
+//! Follows the state or layout of each resource through the barriers and commands of lists, in the order of recording,
+//! which in these tests is the order of execution. The runtime checks barriers one by one, but not whether they fit
+//! together. Between resources that share memory, the aliasing tracker checks accesses. Barriers count here, too: what
+//! changes a layout behind the last use must have ended before the memory is used again.
 
 use std::collections::HashMap;
 
@@ -141,8 +141,8 @@ impl Layouts {
         self.is_copy_queue = kind == D3D12_COMMAND_LIST_TYPE_COPY;
     }
 
-    /// Calls `act` with a resource, of which nothing is known from earlier submissions but its layout. What `act` returns is
-    /// a mistake.
+    /// Calls `act` with a resource, of which nothing is known from earlier submissions but its layout. What `act`
+    /// returns is a mistake.
     fn touch(&mut self, resource: usize, act: impl FnOnce(&mut Known) -> Option<String>) {
         let submission = self.submission;
         let Some(known) = self.resources.get_mut(&resource) else { return };

@@ -1,7 +1,7 @@
 //! The commands of a frame's passes, and the contents that they must read.
 //!
-//! Every pass does what it declares: it clears, draws (a clear of a part, and then of all), copies to, or copies from its
-//! resources. Each read is compared with a committed resource that was written in the same way.
+//! Every pass does what it declares: it clears, draws (a clear of a part, and then of all), copies to, or copies from
+//! its resources. Each read is compared with a committed resource that was written in the same way.
 
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;

@@ -92,8 +92,8 @@ fn two_queues_read(model: BarrierModel) {
     }
 }
 
-/// A submission whose only uses of a target may be skipped hands its memory over. The target need not be put back behind
-/// its last use, and where a pass puts it back for the next one, the new owner waits for that.
+/// A submission whose only uses of a target may be skipped hands its memory over. The target need not be put back
+/// behind its last use, and where a pass puts it back for the next one, the new owner waits for that.
 #[test]
 fn memory_is_handed_over_behind_passes_that_may_be_skipped() {
     for (model, count) in MODELS.into_iter().flat_map(|model| [1, 2].map(|count| (model, count))) {

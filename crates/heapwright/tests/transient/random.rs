@@ -78,7 +78,8 @@ fn random_frame(random: &mut fastrand::Rng, program: &mut Program<'_>) -> Vec<Pa
         let id = program.resource(&desc, first_use);
         program.add_use(pass, id, first_use).expect("the queue permits it");
         for &(later, later_queue) in &passes[pass.0 + 1..] {
-            // What a skipped pass would have written is what it wrote in an earlier frame, as such memory is not shared.
+            // What a skipped pass would have written is what it wrote in an earlier frame, as such memory is not
+            // shared.
             let how =
                 if first_use == Use::WriteUnordered && random.u8(..4) == 0 { first_use } else { Use::Read };
             if random.u8(..3) == 0 && (how == Use::Read || kinds[later_queue] != QueueKind::Copy) {

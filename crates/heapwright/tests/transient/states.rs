@@ -66,8 +66,8 @@ fn texture(flags: D3D12_RESOURCE_FLAGS, format: DXGI_FORMAT) -> D3D12_RESOURCE_D
     }
 }
 
-/// A resource that its first pass writes in one way and state, and later passes use in others, each on one of some queues.
-/// Returns the number of texture barriers of a frame.
+/// A resource that its first pass writes in one way and state, and later passes use in others, each on one of some
+/// queues. Returns the number of texture barriers of a frame.
 fn record(
     world: &World,
     desc: &D3D12_RESOURCE_DESC,
@@ -156,8 +156,8 @@ fn every_state_has_barriers_that_the_runtime_accepts() {
     }
 }
 
-/// A direct queue reads depth as depth and in shaders, a compute queue in shaders, in turns. One layout serves both, from the SDK
-/// on that has it.
+/// A direct queue reads depth as depth and in shaders, a compute queue in shaders, in turns. One layout serves both,
+/// from the SDK on that has it.
 #[test]
 fn reads_on_two_queues_share_a_layout_where_the_device_has_it() {
     let depth = texture(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, DXGI_FORMAT_D32_FLOAT);

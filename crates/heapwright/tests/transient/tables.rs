@@ -145,7 +145,8 @@ fn found(violations: &[Violation]) -> Vec<(Rule, Option<usize>, Option<usize>)> 
     violations.iter().map(|found| (found.rule, number(&found.resource), number(&found.other))).collect()
 }
 
-/// Returns whether the violations are those of a resource that is used before it is initialised, or none unless `expected`.
+/// Returns whether the violations are those of a resource that is used before it is initialised, or none unless
+/// `expected`.
 fn is_uninitialised(violations: &[Violation], resource: FrameResourceId, expected: bool) -> bool {
     let initialisation = [Rule::I2, Rule::I3, Rule::I4, Rule::E3];
     violations.is_empty() != expected
@@ -225,8 +226,8 @@ fn each_is_needed(name: &str, model: BarrierModel) {
         expected_in_all += expected.len();
     }
     assert!(expected_in_all > 4, "{name}: {expected_in_all}");
-    // With legacy barriers, what no other resource has overwritten needs no initialisation after the first frame. Behind an
-    // undefined layout, everything does.
+    // With legacy barriers, what no other resource has overwritten needs no initialisation after the first frame.
+    // Behind an undefined layout, everything does.
     let is_lost = |program: &Program<'_>, resource: FrameResourceId| {
         let is_shared = resources
             .plan()
@@ -269,8 +270,8 @@ fn each_is_needed(name: &str, model: BarrierModel) {
     assert_eq!(world.wrong_layouts(), [""; 0], "{name}: nothing that was left out is a layout");
 }
 
-// One test for each table, as they take some seconds and run at the same time. `heapwright plan` has the same test for a frame on
-// two queues, without a device.
+// One test for each table, as they take some seconds and run at the same time. `heapwright plan` has the same test for
+// a frame on two queues, without a device.
 
 #[test]
 fn each_barrier_and_each_initialisation_is_needed_by_o3de_lowend() {

@@ -1,4 +1,5 @@
-//! A device with an aliasing tracker, its queues, and command lists that are watched and from which commands can be left out.
+//! A device with an aliasing tracker, its queues, and command lists that are watched and from which commands can be
+//! left out.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -285,8 +286,8 @@ fn enhanced(
     let (left_out, mut layouts) = (&call.data.left_out, call.data.layouts());
     let mut kept = Vec::new();
     let mut flagged: Vec<Vec<D3D12_TEXTURE_BARRIER>> = Vec::new();
-    // SAFETY: the caller passes that many groups, with as many barriers as they count. The copies of barriers live until
-    // the call, and are made of memory that owns nothing.
+    // SAFETY: the caller passes that many groups, with as many barriers as they count. The copies of barriers live
+    // until the call, and are made of memory that owns nothing.
     unsafe {
         for group in std::slice::from_raw_parts(groups, count as usize) {
             let (mut group, length) = (std::ptr::read(group), group.NumBarriers as usize);

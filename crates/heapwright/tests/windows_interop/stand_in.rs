@@ -18,7 +18,8 @@ pub mod Win32 {
                 #[derive(Debug, Clone, PartialEq, Eq)]
                 pub struct $name(windows_core::IUnknown);
 
-                // SAFETY: one pointer, owned by the IUnknown that it is passed off as; nothing is called through another table.
+                // SAFETY: one pointer, owned by the IUnknown that it is passed off as; nothing is called through
+                // another table.
                 unsafe impl windows_core::Interface for $name {
                     type Vtable = <windows_core::IUnknown as windows_core::Interface>::Vtable;
                     const IID: windows_core::GUID = windows_core::GUID::from_u128($iid);

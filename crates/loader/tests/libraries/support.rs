@@ -18,8 +18,8 @@ pub(crate) fn runtime() -> PathBuf {
 
 /// Loads the runtime's library or one that a test compiled.
 pub(crate) fn open(path: impl AsRef<Path>) -> Result<D3d12, LoadError> {
-    // SAFETY: the libraries of these tests have no initialization routines. Their functions have the types of Direct3D 12 and
-    // DXGI, except for libraries that the loader rejects without calling them.
+    // SAFETY: the libraries of these tests have no initialization routines. Their functions have the types of Direct3D
+    // 12 and DXGI, except for libraries that the loader rejects without calling them.
     unsafe { D3d12::open(path) }
 }
 

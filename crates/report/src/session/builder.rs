@@ -61,8 +61,8 @@ impl HistoryBuilder {
     /// Maximum number of moments, of heaps, and of blocks: 2^22.
     pub const MAX_COUNT: usize = 1 << 22;
 
-    /// Maximum number of uses of heaps by submissions, which bounds the time: 2^31. A residency set that a submission names several times
-    /// counts once.
+    /// Maximum number of uses of heaps by submissions, which bounds the time: 2^31. A residency set that a submission
+    /// names several times counts once.
     pub const MAX_USES: usize = 1 << 31;
 
     /// Creates a builder of an empty history.
@@ -168,7 +168,8 @@ impl HistoryBuilder {
         self.add_moment()
     }
 
-    /// Places an allocation in a heap. `size` is the size of its range, if it is known. A second call moves the allocation.
+    /// Places an allocation in a heap. `size` is the size of its range, if it is known. A second call moves the
+    /// allocation.
     ///
     /// # Errors
     ///
@@ -285,8 +286,8 @@ impl HistoryBuilder {
         Ok(())
     }
 
-    /// Submits command lists that use the heaps of these residency sets. Heaps that were destroyed after the definition of their set
-    /// are references to nothing.
+    /// Submits command lists that use the heaps of these residency sets. Heaps that were destroyed after the definition
+    /// of their set are references to nothing.
     ///
     /// # Errors
     ///

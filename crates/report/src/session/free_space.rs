@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 pub(super) struct FreeSpace {
     /// Size of the heap, in bytes.
     size: u64,
-    /// Start of each segment, and by how many allocations it is covered. Segments reach up to the next one or to the end of the
-    /// heap, and neighbours differ in their number.
+    /// Start of each segment, and by how many allocations it is covered. Segments reach up to the next one or to the
+    /// end of the heap, and neighbours differ in their number.
     segments: BTreeMap<u64, u32>,
     /// Number of free segments, by size.
     free_sizes: BTreeMap<u64, u32>,
@@ -145,7 +145,8 @@ impl FreeBytes {
         u64::try_from(self.free - self.largest).unwrap_or(u64::MAX)
     }
 
-    /// Returns the external fragmentation: those bytes as a fraction of the free bytes, in steps of a hundredth of a percent.
+    /// Returns the external fragmentation: those bytes as a fraction of the free bytes, in steps of a hundredth of a
+    /// percent.
     pub(super) fn fragmentation(self) -> f64 {
         let hundredths = ((self.free - self.largest) * 10_000).checked_div(self.free).unwrap_or(0);
         f64::from(u16::try_from(hundredths).unwrap_or(10_000)) / 1e4

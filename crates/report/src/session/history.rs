@@ -8,8 +8,9 @@ use serde::Serialize;
 
 /// Heaps and allocations of a session with their lifetimes. [`HistoryBuilder`](super::HistoryBuilder) creates it.
 ///
-/// A *moment* is the state after an event: an allocation, a free, a move, a submission, or a change of residency. Moments are numbered from 0.
-/// Lifetimes are half-open ranges of moments, and what lives at the end has the number of moments as its end.
+/// A *moment* is the state after an event: an allocation, a free, a move, a submission, or a change of residency.
+/// Moments are numbered from 0. Lifetimes are half-open ranges of moments, and what lives at the end has the number of
+/// moments as its end.
 #[derive(Clone, Debug, Default)]
 pub struct SessionHistory {
     /// Time of each moment since the start of the recording, in microseconds.

@@ -1,7 +1,8 @@
 //! The memory of an application over time: from the records of a session to an HTML page.
 //!
-//! [`HistoryBuilder`] follows the records of a trace, a capture or a session ([`heapwright_trace::RecordReader`]) and returns a
-//! [`SessionHistory`]: every heap and every allocation with its place and its lifetime. [`write_session_html`] writes its page.
+//! [`HistoryBuilder`] follows the records of a trace, a capture or a session ([`heapwright_trace::RecordReader`]) and
+//! returns a [`SessionHistory`]: every heap and every allocation with its place and its lifetime.
+//! [`write_session_html`] writes its page.
 //!
 //! * `builder`: from records to a history.
 //! * `budget`: usage and budget of the segment groups.

@@ -72,7 +72,8 @@ pub fn history_of(report: &AllocatorReport) -> SessionHistory {
     }
 }
 
-/// Returns a block for each live allocation: those in heaps, by heap and offset, followed by committed and imported resources.
+/// Returns a block for each live allocation: those in heaps, by heap and offset, followed by committed and imported
+/// resources.
 fn blocks(report: &AllocatorReport) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (index, heap) in (0..).zip(&report.heaps) {

@@ -37,7 +37,8 @@ const SCRIPT: &str = concat!(
     include_str!("page/main.js"),
 );
 
-/// SHA-256 hash of the script in base64. The page's Content-Security-Policy allows only this script, and no external resources.
+/// SHA-256 hash of the script in base64. The page's Content-Security-Policy allows only this script, and no external
+/// resources.
 const SCRIPT_HASH: &str = "AQ12268XRcUG/v3BVgsS/M96vrh6pbz1wyXAIxKdVt8=";
 
 /// Name and origin of a session, for the heading of its page.

@@ -1,4 +1,5 @@
-//! A strict HTML parser for the pages: elements are closed in order, attributes are quoted, and text contains no markup.
+//! A strict HTML parser for the pages: elements are closed in order, attributes are quoted, and text contains no
+//! markup.
 
 use std::collections::BTreeSet;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::resource::{ResourceId, TrackedResource};
 
-/// The resources in the order of their last changes, so that what is repeated (the same dispatch, again and again) concerns only
-/// those that changed in between.
+/// The resources in the order of their last changes, so that what is repeated (the same dispatch, again and again)
+/// concerns only those that changed in between.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Whether anything is repeated. Until then, changes are not noted.
@@ -67,8 +67,8 @@ impl BufferAddresses {
         self.buffers.remove(&(class(size), start, id));
     }
 
-    /// Returns buffers among which are all that contain an address; of the others, at most those that end up to their own size
-    /// before it. O(log buffers + returned).
+    /// Returns buffers among which are all that contain an address; of the others, at most those that end up to their
+    /// own size before it. O(log buffers + returned).
     pub(super) fn near(&self, address: u64) -> impl Iterator<Item = ResourceId> {
         let classes = (0..u64::BITS).filter(|class| self.classes & (1 << class) != 0);
         classes.flat_map(move |class| {

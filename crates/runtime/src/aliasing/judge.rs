@@ -322,8 +322,8 @@ impl Judge {
         }
     }
 
-    /// Records a violation, once per submission: of a resource, if there is one, with another one; in units of it, and the
-    /// rule that explains it.
+    /// Records a violation, once per submission: of a resource, if there is one, with another one; in units of it, and
+    /// the rule that explains it.
     pub(super) fn say(
         &mut self,
         submission: &mut Submission,

@@ -29,10 +29,13 @@
 //! * `tracker`: the interface to the rest of the runtime; `note`: what lists record for it.
 //! * `judge`: the state of all resources; `handover`: transfer of memory; `usage`: reads, writes and discards;
 //!   `skipped`, `skipped_views`: possible writes of draws and dispatches; `barriers`; `call_overlaps`: resources of one
-//!   call of `Barrier` that overlap; `mapping`: tile mappings; `changes`: what changed since a dispatch that is repeated.
+//!   call of `Barrier` that overlap; `mapping`: tile mappings; `changes`: what changed since a dispatch that is
+//!   repeated.
 //! * `shape`, `granularity`, `memory`: the layout of resources in memory. `content`, `coverage`, `state`: their state.
-//! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`: ordering by barriers; `clock`: ordering by fences.
-//! * `laws`: the laws that the judge enforces, each of which tests can disable; `prohibitions`: the tables of what violates them.
+//! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`:
+//!   ordering by barriers; `clock`: ordering by fences.
+//! * `laws`: the laws that the judge enforces, each of which tests can disable; `prohibitions`: the tables of what
+//!   violates them.
 //! * `rule`, `violation`, `options`: the public types; `interface`: the same over COM.
 //! * `stream`: [`CommandStream`], the same rules for commands without a device.
 //!
@@ -77,19 +80,20 @@
 //! While a device tracks aliasing, `ExecuteCommandLists` gives its queue a question instead of
 //! commands:
 //!
-//! 1. Lists record, along with their commands, the calls that made them, and what is no command: barriers, discards, the loads of
-//!    render passes (`api/command_list/aliasing_notes.rs`), and what draws and dispatches may write (`bindings.rs`). A list has no extra cost
-//!    while the tracker is off.
-//! 2. The queue evaluates the question (`Work::Ask`) when all work before it is done, so the tracker sees the accesses in the order
-//!    in which they happen. Two queues are ordered by the clocks that fences carry (`clock.rs`), and so is the CPU, by the fence
-//!    values that it has seen.
-//! 3. The judge goes through the calls. If the resource was the last to use its memory, one lookup suffices. Otherwise it takes the
-//!    memory over (`handover.rs`): the heap's map of last users (`memory.rs`) names the previous ones; barriers since then
-//!    (`submission.rs`), granules (`granularity.rs`), states and descriptions (`inheritance.rs`) decide who loses what. Then the
-//!    contents (`content.rs`, `coverage.rs`) are read, written or discarded (`usage.rs`). What is a violation stands in tables of laws,
-//!    conditions and findings, one for each occasion (`prohibitions.rs`, `laws.rs`); a law that is not in force leaves its rows out.
-//! 4. The result is the commands, interleaved with writes that overwrite undefined bytes. Violations go to the info queue, outside
-//!    of the lock.
+//! 1. Lists record, along with their commands, the calls that made them, and what is no command: barriers, discards,
+//!    the loads of render passes (`api/command_list/aliasing_notes.rs`), and what draws and dispatches may write
+//!    (`bindings.rs`). A list has no extra cost while the tracker is off.
+//! 2. The queue evaluates the question (`Work::Ask`) when all work before it is done, so the tracker sees the accesses
+//!    in the order in which they happen. Two queues are ordered by the clocks that fences carry (`clock.rs`), and so is
+//!    the CPU, by the fence values that it has seen.
+//! 3. The judge goes through the calls. If the resource was the last to use its memory, one lookup suffices. Otherwise
+//!    it takes the memory over (`handover.rs`): the heap's map of last users (`memory.rs`) names the previous ones;
+//!    barriers since then (`submission.rs`), granules (`granularity.rs`), states and descriptions (`inheritance.rs`)
+//!    decide who loses what. Then the contents (`content.rs`, `coverage.rs`) are read, written or discarded
+//!    (`usage.rs`). What is a violation stands in tables of laws, conditions and findings, one for each occasion
+//!    (`prohibitions.rs`, `laws.rs`); a law that is not in force leaves its rows out.
+//! 4. The result is the commands, interleaved with writes that overwrite undefined bytes. Violations go to the info
+//!    queue, outside of the lock.
 
 mod access;
 #[cfg(debug_assertions)]

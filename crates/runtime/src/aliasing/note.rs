@@ -86,8 +86,8 @@ pub(crate) type ViewedPart = (Weak<DriverResource>, ResourcePart<'static>);
 
 /// Descriptors visible to shaders.
 pub(crate) trait UnorderedViews: Send + Sync {
-    /// Returns the descriptors that changed since the last call, or all that were ever written: their indices, and the parts of
-    /// resources that they refer to if they are unordered access views. O(returned).
+    /// Returns the descriptors that changed since the last call, or all that were ever written: their indices, and the
+    /// parts of resources that they refer to if they are unordered access views. O(returned).
     fn changed_views(&self, all: bool) -> Vec<(u32, Vec<ViewedPart>)>;
 }
 

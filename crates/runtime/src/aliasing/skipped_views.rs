@@ -1,8 +1,8 @@
 //! The unordered access views through which draws and dispatches may write.
 //!
-//! A dispatch may write everything that the descriptors of a heap show, which may be a million views. Most programs dispatch
-//! again and again with the same heap. What a dispatch may have written stays so until the resource changes, so only views of
-//! resources that changed since the heap's last use are visited, and views that are new.
+//! A dispatch may write everything that the descriptors of a heap show, which may be a million views. Most programs
+//! dispatch again and again with the same heap. What a dispatch may have written stays so until the resource changes,
+//! so only views of resources that changed since the heap's last use are visited, and views that are new.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -89,8 +89,8 @@ impl ViewTable {
 }
 
 impl Judge {
-    /// Applies what a draw or dispatch may write through the descriptors of a heap. O(views that are new, or of resources that
-    /// changed since the last call).
+    /// Applies what a draw or dispatch may write through the descriptors of a heap. O(views that are new, or of
+    /// resources that changed since the last call).
     pub(super) fn write_viewed(&mut self, step: &mut Step<'_>, descriptors: &Arc<dyn UnorderedViews>) {
         self.changes.begin();
         let key = Arc::as_ptr(descriptors).cast::<()>().addr();
@@ -125,7 +125,8 @@ impl Judge {
         self.views.tables.insert(key, table);
     }
 
-    /// Applies what a draw or dispatch may write by addresses that the GPU reads. O(resources that changed since the last call).
+    /// Applies what a draw or dispatch may write by addresses that the GPU reads. O(resources that changed since the
+    /// last call).
     pub(super) fn write_anywhere(&mut self, step: &mut Step<'_>) {
         let is_first = self.views.indirect.skipped == 0;
         self.changes.begin();
@@ -159,8 +160,8 @@ impl Judge {
         }
     }
 
-    /// Gives unknown contents of parts of a resource the number of the last draw or dispatch that may have written them, which was
-    /// not visited. The views are about to be forgotten.
+    /// Gives unknown contents of parts of a resource the number of the last draw or dispatch that may have written
+    /// them, which was not visited. The views are about to be forgotten.
     fn number_unknown(&mut self, id: ResourceId, parts: &[ResourcePart<'static>], last: u64) {
         let Some(mut resource) = self.take(id) else { return };
         for part in parts {
@@ -175,8 +176,8 @@ impl Judge {
         self.put_unchanged(resource);
     }
 
-    /// Returns the units of a resource that draws or dispatches may have written after the first `skipped` of them, with their
-    /// contents.
+    /// Returns the units of a resource that draws or dispatches may have written after the first `skipped` of them,
+    /// with their contents.
     pub(super) fn unknown_since(
         &self,
         resource: &TrackedResource,
@@ -198,8 +199,8 @@ impl Judge {
 }
 
 impl TrackedResource {
-    /// Returns those of `units` whose contents say that a draw or dispatch after the first `skipped` of them may have written
-    /// them.
+    /// Returns those of `units` whose contents say that a draw or dispatch after the first `skipped` of them may have
+    /// written them.
     fn unknown_units(&self, units: Range<u32>, skipped: u64) -> Vec<(Range<u32>, Content)> {
         let is_later =
             |content: &Content| matches!(content.cause, Cause::Skipped { number } if number > skipped);

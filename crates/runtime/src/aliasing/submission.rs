@@ -133,8 +133,8 @@ impl Submission {
         }
     }
 
-    /// Records an access to a resource. A barrier has to wait for it, and for earlier accesses of the submission, unless
-    /// this one had to wait for them.
+    /// Records an access to a resource. A barrier has to wait for it, and for earlier accesses of the submission,
+    /// unless this one had to wait for them.
     pub(super) fn touch(&self, resource: &mut TrackedResource, sync: D3D12_BARRIER_SYNC) {
         let has_waited = |last: &Touch| {
             let covers =

@@ -254,8 +254,8 @@ impl UnorderedViews for DescriptorTable {
     }
 }
 
-/// Returns the parts of resources that a descriptor refers to. Of the views that shaders use, only unordered access views are
-/// stored in descriptors.
+/// Returns the parts of resources that a descriptor refers to. Of the views that shaders use, only unordered access
+/// views are stored in descriptors.
 fn viewed(descriptor: Option<&Descriptor>) -> Vec<ViewedPart> {
     let Some(Descriptor::View(view)) = descriptor else { return Vec::new() };
     let parts = ResourcePart::of_view(view, view.plane());

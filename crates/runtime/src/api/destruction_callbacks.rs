@@ -28,13 +28,13 @@ struct Callback {
     id: Option<u32>,
 }
 
-// SAFETY: the data is only passed back to the application's callback. An object may be released on any thread, so whoever
-// registers a callback promises that any thread may call it.
+// SAFETY: the data is only passed back to the application's callback. An object may be released on any thread, so
+// whoever registers a callback promises that any thread may call it.
 unsafe impl Send for Callback {}
 
 impl DestructionCallbacks {
-    /// Implements `RegisterDestructionCallback` and writes the callback's id to `id`, if there is one. A call without it
-    /// takes no number (Windows, by vkd3d-proton's test_destruction_notifier_callback).
+    /// Implements `RegisterDestructionCallback` and writes the callback's id to `id`, if there is one. A call without
+    /// it takes no number (Windows, by vkd3d-proton's test_destruction_notifier_callback).
     ///
     /// # Safety
     ///

@@ -101,8 +101,9 @@ impl Child {
     }
 }
 
-/// Implements `ID3D12Object` and `ID3DDestructionNotifier` for an object with methods `log` and `set_object_name` (an `unsafe fn`, whose pointer is
-/// null or a zero-terminated UTF-16 string) and with [`PrivateData`] at the field path `$($data).+`.
+/// Implements `ID3D12Object` and `ID3DDestructionNotifier` for an object with methods `log` and `set_object_name` (an
+/// `unsafe fn`, whose pointer is null or a zero-terminated UTF-16 string) and with [`PrivateData`] at the field path
+/// `$($data).+`.
 macro_rules! implement_object {
     ($outer:ty, $($data:ident).+) => {
         impl heapwright_d3d12::ID3D12Object_Impl for $outer {
@@ -153,8 +154,8 @@ macro_rules! implement_object {
                 pcallbackid: *mut u32,
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "RegisterDestructionCallback", || {
-                    // SAFETY: by the COM contract, the callback may be called with this data until it is unregistered, and
-                    // pCallbackID is null or points to a writable number.
+                    // SAFETY: by the COM contract, the callback may be called with this data until it is unregistered,
+                    // and pCallbackID is null or points to a writable number.
                     unsafe { self.$($data).+.destruction.register(callbackfn, pdata, pcallbackid.as_mut()) }
                 })
             }

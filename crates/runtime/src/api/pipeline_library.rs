@@ -1,7 +1,7 @@
 //! `ID3D12PipelineLibrary1`: names of pipeline states, which a program keeps for its next run.
 //!
-//! Pipeline states are inert (`super::inert`), so a library stores their names and no code. Loading a state creates one from its
-//! description.
+//! Pipeline states are inert (`super::inert`), so a library stores their names and no code. Loading a state creates one
+//! from its description.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -79,8 +79,8 @@ impl PipelineLibrary {
     ///
     /// # Safety
     ///
-    /// `pipeline_name` is null or a zero-terminated UTF-16 string; `riid` is null or points to a GUID; `ppv` is null or points
-    /// to writable space for one pointer.
+    /// `pipeline_name` is null or a zero-terminated UTF-16 string; `riid` is null or points to a GUID; `ppv` is null or
+    /// points to writable space for one pointer.
     unsafe fn load(
         &self,
         call_name: &'static str,
@@ -169,7 +169,8 @@ impl ID3D12PipelineLibrary_Impl for PipelineLibrary_Impl {
                 ))
                 .with_id(D3D12_MESSAGE_ID_PIPELINELIBRARY_SERIALIZE_NOTENOUGHMEMORY));
             }
-            // SAFETY: by the COM contract, pData has DataSizeInBytes writable bytes, which are enough; the source is ours.
+            // SAFETY: by the COM contract, pData has DataSizeInBytes writable bytes, which are enough; the source is
+            // ours.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), pdata.cast::<u8>(), bytes.len()) };
             Ok(())
         })

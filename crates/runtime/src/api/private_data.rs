@@ -116,7 +116,8 @@ impl PrivateData {
         (!units.is_empty()).then(|| String::from_utf16_lossy(&units))
     }
 
-    /// Implements `GetPrivateData` and reports errors to `log`. Data that was never set is no error: D3D12 has no message for it.
+    /// Implements `GetPrivateData` and reports errors to `log`. Data that was never set is no error: D3D12 has no
+    /// message for it.
     ///
     /// # Safety
     ///

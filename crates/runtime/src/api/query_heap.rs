@@ -16,8 +16,8 @@ use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::{Refusal, allocation_info, heap, under};
 use crate::timestamps::Timestamps;
 
-/// The COM object of a query heap. Only timestamps are measured; the results of all other queries are 0, because nothing is
-/// drawn.
+/// The COM object of a query heap. Only timestamps are measured; the results of all other queries are 0, because
+/// nothing is drawn.
 #[implement(ID3D12QueryHeap, ID3DDestructionNotifier)]
 pub(super) struct QueryHeap {
     child: Child,

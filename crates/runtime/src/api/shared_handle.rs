@@ -11,9 +11,9 @@
 //! released. A name is in use while a handle is open that was created or found with it.
 //!
 //! The operating system does not tell the registry that a handle is closed. What closed handles refer to is released
-//! when the next handle is created, opened or found by name, and when a shared object or a device is released; with more
-//! than 64 handles, when it is their turn to be checked. An object whose handle is never closed lives as long as the
-//! process.
+//! when the next handle is created, opened or found by name, and when a shared object or a device is released; with
+//! more than 64 handles, when it is their turn to be checked. An object whose handle is never closed lives as long as
+//! the process.
 //!
 //! # Shared state
 //!
@@ -56,9 +56,9 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new(
 
 /// The handles of this process.
 ///
-/// What they refer to is released under the registry's lock, so that it is gone when the call that found the handle closed
-/// returns, and also when another thread's call found it closed first. No COM object is released by that, so none of the
-/// calls that take the lock is made.
+/// What they refer to is released under the registry's lock, so that it is gone when the call that found the handle
+/// closed returns, and also when another thread's call found it closed first. No COM object is released by that, so
+/// none of the calls that take the lock is made.
 struct Registry {
     /// By the numeric value of the HANDLE.
     handles: BTreeMap<usize, Handle>,

@@ -5,7 +5,8 @@
 //! foresee (out of memory). Names follow the DDI: *caps*, *create device*, *check resource allocation info*, *create
 //! heap*.
 //!
-//! The driver itself, with its heaps, resources and queues, is the same for all GPUs (`drivers`). GPUs differ in a `Backend`.
+//! The driver itself, with its heaps, resources and queues, is the same for all GPUs (`drivers`). GPUs differ in a
+//! `Backend`.
 //!
 //! * `command`: commands and other work for queues. `umddi`: numbers and structures of the DDI itself.
 
@@ -42,12 +43,12 @@ pub(crate) struct DeviceArgs<'a> {
 }
 
 impl<'a> DeviceArgs<'a> {
-    /// Creates the arguments of a device that reserves ranges (Recreate-at-GPUVA specification): GPU virtual addresses that no
-    /// object gets during the device's life, unless it is created at one of them.
+    /// Creates the arguments of a device that reserves ranges (Recreate-at-GPUVA specification): GPU virtual addresses
+    /// that no object gets during the device's life, unless it is created at one of them.
     ///
-    /// The ranges are as the application recorded them: in any order, not aligned, possibly empty, and possibly overlapping, like
-    /// the range of a placed buffer and that of its heap. A driver reserves enough around each range that the original object
-    /// can be created there again. Ranges beyond the first 2^32 - 1 are not passed on.
+    /// The ranges are as the application recorded them: in any order, not aligned, possibly empty, and possibly
+    /// overlapping, like the range of a placed buffer and that of its heap. A driver reserves enough around each range
+    /// that the original object can be created there again. Ranges beyond the first 2^32 - 1 are not passed on.
     pub(crate) fn new(reserve_ranges: &'a [GpuVirtualAddressRange]) -> Self {
         let arg = D3D12DDIARG_CREATEDEVICE_0109 {
             hRTDevice: null_mut(),
@@ -189,9 +190,9 @@ impl Architecture {
 
 /// The effect of `Evict` on the memory of a heap that the CPU cannot access.
 ///
-/// Memory that the CPU can access (heap types UPLOAD, READBACK and GPU_UPLOAD) stays where it is on a real GPU, as programs
-/// have pointers to it: the heap remains charged to its segment group, and its memory gets the lowest priority. On the
-/// simulated GPU it is freed like all other memory.
+/// Memory that the CPU can access (heap types UPLOAD, READBACK and GPU_UPLOAD) stays where it is on a real GPU, as
+/// programs have pointers to it: the heap remains charged to its segment group, and its memory gets the lowest
+/// priority. On the simulated GPU it is freed like all other memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eviction {
     /// The bytes move to host memory, and the device memory is freed.
@@ -205,8 +206,8 @@ pub enum Eviction {
 pub struct ComputeOnly {
     /// `ComputeOnlyCustomHeapSupported`: heaps of type CUSTOM.
     pub custom_heaps: bool,
-    /// `ComputeOnlyWriteWatchSupported`: heaps with the flag ALLOW_WRITE_WATCH. `GetWriteWatch`, which reads what it watches, is
-    /// Windows' own and not simulated.
+    /// `ComputeOnlyWriteWatchSupported`: heaps with the flag ALLOW_WRITE_WATCH. `GetWriteWatch`, which reads what it
+    /// watches, is Windows' own and not simulated.
     pub write_watch: bool,
 }
 
@@ -221,8 +222,8 @@ pub(crate) struct DriverCaps {
     pub(crate) eviction: Eviction,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 requires separate heaps for buffers and textures, 2 does not.
     pub(crate) resource_heap_tier: u8,
-    /// The driver's tier of tight alignment. [`has_tight_alignment`](Self::has_tight_alignment) returns whether the runtime
-    /// exposes it.
+    /// The driver's tier of tight alignment. [`has_tight_alignment`](Self::has_tight_alignment) returns whether the
+    /// runtime exposes it.
     pub(crate) tight_alignment: D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111,
     /// Whether the CPU sees all of pool L1, the driver's cap of the GPU upload heaps specification. Always true on UMA.
     /// [`has_gpu_upload_heaps`](Self::has_gpu_upload_heaps) returns whether the runtime exposes these heaps.

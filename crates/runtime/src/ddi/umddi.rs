@@ -1,5 +1,5 @@
-//! Numbers and structures of d3d12umddi.h, the header of D3D12's drivers, with the names and the layout that the documents of
-//! tight alignment and Recreate-at-GPUVA define.
+//! Numbers and structures of d3d12umddi.h, the header of D3D12's drivers, with the names and the layout that the
+//! documents of tight alignment and Recreate-at-GPUVA define.
 #![allow(
     non_camel_case_types,
     non_snake_case,
@@ -150,8 +150,8 @@ impl From<&ResourceArgs> for D3D12DDIARG_CREATERESOURCE_0109 {
     }
 }
 
-/// The arguments of device creation: those of DDI 0003, and the ranges to reserve of DDI 0109. Of the handles and callbacks,
-/// which a driver in Rust does not need, only the space is here.
+/// The arguments of device creation: those of DDI 0003, and the ranges to reserve of DDI 0109. Of the handles and
+/// callbacks, which a driver in Rust does not need, only the space is here.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct D3D12DDIARG_CREATEDEVICE_0109 {

@@ -193,11 +193,11 @@ impl MessageLog {
         state.callbacks.push(unsafe { Callback::new(function, context, next, ignores_filters) });
     }
 
-    /// Unregisters a function, and waits until other threads' calls of it have returned. Returns false if no function has the
-    /// cookie.
+    /// Unregisters a function, and waits until other threads' calls of it have returned. Returns false if no function
+    /// has the cookie.
     ///
-    /// A function may unregister itself or another one: a thread that is calling one does not wait, as two that waited for each
-    /// other would never end.
+    /// A function may unregister itself or another one: a thread that is calling one does not wait, as two that waited
+    /// for each other would never end.
     pub(crate) fn unregister(&self, cookie: u32) -> bool {
         let mut state = self.lock();
         let before = state.callbacks.len();

@@ -62,8 +62,8 @@ pub(super) trait Backend: Send + Sync {
     /// Has changes of budgets noticed from now on, although nobody queries them.
     fn watch_budgets(&self) {}
 
-    /// Sets the budget of the process, as demand from other programs would. On a real GPU, it is a limit of the operating
-    /// system's budget.
+    /// Sets the budget of the process, as demand from other programs would. On a real GPU, it is a limit of the
+    /// operating system's budget.
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize);
 
     /// Returns the time that creating and freeing heaps has taken, if it is modelled: on a simulated GPU.
@@ -71,8 +71,8 @@ pub(super) trait Backend: Send + Sync {
         None
     }
 
-    /// Has the loss of the GPU reported to `removal` for as long as that lives, whichever call notices it. A simulated GPU is
-    /// never lost.
+    /// Has the loss of the GPU reported to `removal` for as long as that lives, whichever call notices it. A simulated
+    /// GPU is never lost.
     fn report_loss(&self, _removal: &Arc<dyn RemovalSink>) {}
 }
 
@@ -99,8 +99,8 @@ pub(crate) trait GpuMemory {
         Ok(())
     }
 
-    /// Overwrites `size` bytes with pseudorandom data from a seed and their addresses. Bytes that the GPU cannot access stay
-    /// unchanged.
+    /// Overwrites `size` bytes with pseudorandom data from a seed and their addresses. Bytes that the GPU cannot access
+    /// stay unchanged.
     fn scramble(&mut self, target: u64, size: u64, seed: u64) {
         const PAGE: u64 = 4096;
         let mut done = 0;
@@ -132,8 +132,8 @@ pub(crate) struct Driver {
     residency: Arc<ResidencyLedger>,
 }
 
-/// The driver's part of one device, which reserves addresses until it is dropped (the DDI's `DestroyDevice`). All objects of the
-/// device are dropped before.
+/// The driver's part of one device, which reserves addresses until it is dropped (the DDI's `DestroyDevice`). All
+/// objects of the device are dropped before.
 pub(crate) struct DriverDevice {
     reserved: ReservedAddresses,
 }
@@ -161,8 +161,8 @@ impl Driver {
         self.backend.caps()
     }
 
-    /// Creates a device (the DDI's `CreateDevice`) and reserves the given ranges of GPU virtual addresses until the returned
-    /// value is dropped.
+    /// Creates a device (the DDI's `CreateDevice`) and reserves the given ranges of GPU virtual addresses until the
+    /// returned value is dropped.
     ///
     /// # Errors
     ///
@@ -203,8 +203,8 @@ impl Driver {
         self.backend.segments().get(group).reserve(reservation)
     }
 
-    /// The ledger of the memory resident on the adapter. The runtime records `MakeResident` and `Evict`; the driver records
-    /// what it creates.
+    /// The ledger of the memory resident on the adapter. The runtime records `MakeResident` and `Evict`; the driver
+    /// records what it creates.
     pub(crate) fn residency(&self) -> &Arc<ResidencyLedger> {
         &self.residency
     }
@@ -225,8 +225,8 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// Returns [`DriverError::OutOfAddressSpace`], [`DriverError::CannotCreateAt`] if an address was given, and the errors of
-    /// [`Backend::create_memory`]. Nothing is allocated then.
+    /// Returns [`DriverError::OutOfAddressSpace`], [`DriverError::CannotCreateAt`] if an address was given, and the
+    /// errors of [`Backend::create_memory`]. Nothing is allocated then.
     pub(crate) fn create_heap(
         &self,
         device: &DriverDevice,
@@ -244,7 +244,8 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// Returns [`DriverError::OutOfAddressSpace`], or [`DriverError::CannotCreateAt`] for an address. Nothing is reserved then.
+    /// Returns [`DriverError::OutOfAddressSpace`], or [`DriverError::CannotCreateAt`] for an address. Nothing is
+    /// reserved then.
     pub(crate) fn reserve(
         &self,
         device: &DriverDevice,

@@ -9,8 +9,8 @@ use heapwright_core::ByteSize;
 ///
 /// # Invariants
 ///
-/// `base` is the first of `len` bytes that were readable and writable when the value was created. The application keeps them so
-/// for as long as a heap over them exists (the contract of `OpenExistingHeapFromAddress`).
+/// `base` is the first of `len` bytes that were readable and writable when the value was created. The application keeps
+/// them so for as long as a heap over them exists (the contract of `OpenExistingHeapFromAddress`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExistingPages {
     base: NonNull<u8>,

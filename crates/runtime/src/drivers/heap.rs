@@ -21,7 +21,8 @@ use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
 /// The memory of a heap, and its way to where the GPU can access it, and back.
 ///
-/// A way that fails leaves the memory where it was. One that turns midway, by the beginning of the other, ends where it began.
+/// A way that fails leaves the memory where it was. One that turns midway, by the beginning of the other, ends where it
+/// began.
 pub(super) trait HeapMemory: Send {
     /// Returns what queues need, if the GPU can access the memory.
     fn usable(&self) -> Option<Usable>;
@@ -29,8 +30,8 @@ pub(super) trait HeapMemory: Send {
     /// Returns whether the heap is charged for it: not while it is away.
     fn is_charged(&self) -> bool;
 
-    /// Makes `size` bytes from `offset` on accessible in this process, for as long as the value lives, and returns a pointer to
-    /// the first of them, which is always the same.
+    /// Makes `size` bytes from `offset` on accessible in this process, for as long as the value lives, and returns a
+    /// pointer to the first of them, which is always the same.
     ///
     /// # Errors
     ///
@@ -97,7 +98,8 @@ pub(crate) struct DriverHeap {
     size: ByteSize,
     account: Account,
     paging_time: Duration,
-    /// Of the two locks, this one is taken first. The memory is freed before the charge ends and the addresses are free.
+    /// Of the two locks, this one is taken first. The memory is freed before the charge ends and the addresses are
+    /// free.
     memory: Mutex<Box<dyn HeapMemory>>,
     addresses: AddressRange,
     /// The priority that the application has set, as bits.
@@ -174,7 +176,8 @@ impl DriverHeap {
         heap
     }
 
-    /// Creates a heap without memory, at least 2^36 bytes away from all others of this kind, for code that needs only its address.
+    /// Creates a heap without memory, at least 2^36 bytes away from all others of this kind, for code that needs only
+    /// its address.
     pub(crate) fn apart() -> Arc<Self> {
         static SPACE: LazyLock<Arc<AddressSpace>> =
             LazyLock::new(|| Arc::new(AddressSpace::new(AddressOwners::new(62, 0), KIB_64)));
@@ -205,7 +208,8 @@ impl DriverHeap {
         self.addresses.start()
     }
 
-    /// The size of the heap in bytes, at least the requested one (the DDI's `CheckExistingResourceAllocation` of a heap).
+    /// The size of the heap in bytes, at least the requested one (the DDI's `CheckExistingResourceAllocation` of a
+    /// heap).
     pub(crate) fn size(&self) -> ByteSize {
         self.size
     }
@@ -232,8 +236,8 @@ impl DriverHeap {
 
     /// The segment group that the heap is charged to, or was charged to when it was last resident.
     ///
-    /// The group may change whenever the heap becomes resident: CPU-visible video memory falls back to system memory (GPU upload
-    /// heaps specification).
+    /// The group may change whenever the heap becomes resident: CPU-visible video memory falls back to system memory
+    /// (GPU upload heaps specification).
     pub(crate) fn segment_group(&self) -> SegmentGroup {
         self.residency().group
     }
@@ -244,8 +248,8 @@ impl DriverHeap {
         self.account.size
     }
 
-    /// Makes `size` bytes from `offset` on accessible to the CPU and returns a pointer to the first of them. It stays valid until the
-    /// heap is dropped, and the same byte always has the same address.
+    /// Makes `size` bytes from `offset` on accessible to the CPU and returns a pointer to the first of them. It stays
+    /// valid until the heap is dropped, and the same byte always has the same address.
     ///
     /// # Errors
     ///
@@ -273,14 +277,16 @@ impl DriverHeap {
 
     /// Increments the residency count.
     ///
-    /// If the count was zero, the heap joins a segment group, and the returned work pages it in; memory is allocated when the work
-    /// begins, without the ledger's lock, and GPU accesses to the heap fault until the work has run. If the count was not zero, returns
-    /// `None` if the heap is already paged in, and otherwise work that waits until it is paged in or evicted again, or, if paging in
-    /// failed, tries it again. Work that fails leaves the count to the caller.
+    /// If the count was zero, the heap joins a segment group, and the returned work pages it in; memory is allocated
+    /// when the work begins, without the ledger's lock, and GPU accesses to the heap fault until the work has run. If
+    /// the count was not zero, returns `None` if the heap is already paged in, and otherwise work that waits until it
+    /// is paged in or evicted again, or, if paging in failed, tries it again. Work that fails leaves the count to the
+    /// caller.
     ///
     /// # Errors
     ///
-    /// Returns [`DriverError::OutOfMemory`] if no segment group that the heap may be in has room. The count is unchanged then.
+    /// Returns [`DriverError::OutOfMemory`] if no segment group that the heap may be in has room. The count is
+    /// unchanged then.
     pub(crate) fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         // Without the lock of the memory: paging out may be under way.
         let mut residency = self.residency();
@@ -314,8 +320,8 @@ impl DriverHeap {
         }))
     }
 
-    /// Decrements the residency count. At zero, GPU accesses to the heap fault at once, and it leaves its segment group by the returned
-    /// work, which may wait for the GPU and therefore runs without the ledger's lock.
+    /// Decrements the residency count. At zero, GPU accesses to the heap fault at once, and it leaves its segment group
+    /// by the returned work, which may wait for the GPU and therefore runs without the ledger's lock.
     ///
     /// # Errors
     ///
@@ -337,8 +343,8 @@ impl DriverHeap {
         Ok(Some(work.with_beginning(action(Self::begin_leaving))))
     }
 
-    /// Begins a use by a queue, until [`end_use`](Self::end_use), during which the memory stays. Returns a fault at `address` if the
-    /// heap is not paged in.
+    /// Begins a use by a queue, until [`end_use`](Self::end_use), during which the memory stays. Returns a fault at
+    /// `address` if the heap is not paged in.
     #[cfg_attr(
         not(any(feature = "vulkan", test)),
         expect(dead_code, reason = "the simulated GPU uses heaps in single accesses")
@@ -428,8 +434,8 @@ impl DriverHeap {
         self.left(&**memory, begun)
     }
 
-    /// Ends paging out after [`begin_leaving`](Self::begin_leaving). If the heap became resident again meanwhile, its return waits
-    /// for that, or has done it.
+    /// Ends paging out after [`begin_leaving`](Self::begin_leaving). If the heap became resident again meanwhile, its
+    /// return waits for that, or has done it.
     fn end_leaving(&self) -> Result<(), DriverError> {
         let mut memory = self.memory();
         let ended = memory.end_leaving();

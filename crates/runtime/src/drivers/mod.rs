@@ -2,7 +2,8 @@
 //!
 //! * `driver`: adapters and devices, over a `Backend`: what GPUs differ in; `GpuMemory`: a queue's access to memory.
 //! * `heap`: heaps and their residency, over `HeapMemory`. `paging_work`: what is left to do when a call has counted.
-//! * `free_addresses`, `address_owners`, `address_space`: GPU virtual addresses: free ones, their owners, and what they mean.
+//! * `free_addresses`, `address_owners`, `address_space`: GPU virtual addresses: free ones, their owners, and what they
+//!   mean.
 //! * `segment`: usage of the segment groups, with capacity and budget.
 //! * `resource`, `tiles`, `reserved`: resources, the tiles of reserved ones, and their addresses.
 //! * [`layout`]: the layout of textures.

@@ -1,9 +1,10 @@
 //! Undefined bytes that are noise: written when they are first read.
 //!
-//! A program may make gigabytes undefined with each command (a discard, a dispatch whose unordered access views show all of its
-//! memory), and read a few of these bytes later. A heap therefore notes which of its bytes are noise. A read first
-//! writes the noise that it would find, and a write forgets it. So the noise of a command costs what is read of it, not what it
-//! covers. Memory that the CPU can access is overwritten at once, because the application may read it at any time.
+//! A program may make gigabytes undefined with each command (a discard, a dispatch whose unordered access views show
+//! all of its memory), and read a few of these bytes later. A heap therefore notes which of its bytes are noise. A read
+//! first writes the noise that it would find, and a write forgets it. So the noise of a command costs what is read of
+//! it, not what it covers. Memory that the CPU can access is overwritten at once, because the application may read it
+//! at any time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -97,8 +98,8 @@ impl NoisyMemory {
         self.space.noise().is_used.load(Ordering::Relaxed)
     }
 
-    /// Calls `visit` with each contiguous range of a heap behind `size` bytes from `address` on. Addresses without memory are
-    /// skipped.
+    /// Calls `visit` with each contiguous range of a heap behind `size` bytes from `address` on. Addresses without
+    /// memory are skipped.
     fn for_each_span(&mut self, address: u64, size: u64, mut visit: impl FnMut(&mut Self, u64, Span)) {
         let mut done = 0;
         while done < size {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::ddi::DriverError;
 
-/// The work of paging memory in or out: the action at its beginning, its duration and the action at its end. Both actions may
-/// fail.
+/// The work of paging memory in or out: the action at its beginning, its duration and the action at its end. Both
+/// actions may fail.
 pub(crate) struct PagingWork {
     begin: Option<PagingAction>,
     /// The result of the beginning.
@@ -15,8 +15,8 @@ pub(crate) struct PagingWork {
     complete: PagingAction,
 }
 
-/// Number of works that have begun and are not complete: enough for a GPU to copy all the time, and few enough for memory that is
-/// evicted to be freed meanwhile.
+/// Number of works that have begun and are not complete: enough for a GPU to copy all the time, and few enough for
+/// memory that is evicted to be freed meanwhile.
 const BEGUN_AHEAD: usize = 8;
 
 type PagingAction = Box<dyn FnOnce() -> Result<(), DriverError> + Send>;
@@ -57,8 +57,9 @@ impl PagingWork {
         self.begun
     }
 
-    /// Begins works, a few ahead of the one to be completed, and completes them one after the other, like an engine that began
-    /// at `start`. Returns the time at which it ended, and the first error; the works after it run nevertheless.
+    /// Begins works, a few ahead of the one to be completed, and completes them one after the other, like an engine
+    /// that began at `start`. Returns the time at which it ended, and the first error; the works after it run
+    /// nevertheless.
     ///
     /// The end times are computed from `start`, so a thread that once sleeps too long does not delay the works after
     /// it.

@@ -96,8 +96,8 @@ mod os {
                 Pages::Small => libc::MADV_NOHUGEPAGE,
                 Pages::Huge => libc::MADV_HUGEPAGE,
             };
-            // SAFETY: base and len are the mapping made above; the advice changes no contents. Systems without huge pages may
-            // refuse it.
+            // SAFETY: base and len are the mapping made above; the advice changes no contents. Systems without huge
+            // pages may refuse it.
             unsafe { libc::madvise(base, len, advice) };
         }
         #[cfg(not(target_os = "linux"))]

@@ -1,7 +1,8 @@
 //! Memory of reserved resources.
 //!
-//! A driver executes all accesses to reserved resources itself, and sends them to the heaps by the table. So tiles are mapped at
-//! once, an access to a null tile does what D3D12 says on every device, and paging a heap out and in leaves the tables alone.
+//! A driver executes all accesses to reserved resources itself, and sends them to the heaps by the table. So tiles are
+//! mapped at once, an access to a null tile does what D3D12 says on every device, and paging a heap out and in leaves
+//! the tables alone.
 
 use std::sync::Arc;
 

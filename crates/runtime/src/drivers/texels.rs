@@ -83,7 +83,8 @@ fn unknown() -> PageFault {
     PageFault::new(0, FaultCause::Unmapped)
 }
 
-/// Calls `each` with the place and the length of every run of blocks in a box. `run` returns the length of a run that begins at an x.
+/// Calls `each` with the place and the length of every run of blocks in a box. `run` returns the length of a run that
+/// begins at an x.
 fn each_run<E>(
     [width, height, depth]: [u32; 3],
     run: impl Fn(u32) -> u32,

@@ -99,8 +99,8 @@ impl TileTable {
         self.replace(tile..tile.saturating_add(1), backing.map(to_run));
     }
 
-    /// Maps memory to a range of tiles. Tiles that the heap does not have are unmapped. O(log runs) for each run that is
-    /// replaced.
+    /// Maps memory to a range of tiles. Tiles that the heap does not have are unmapped. O(log runs) for each run that
+    /// is replaced.
     pub(super) fn map(&self, mapping: &TileMapping) {
         let (first, count) = (u64::from(mapping.first), u64::from(mapping.count));
         let (memory, available) = match &mapping.memory {

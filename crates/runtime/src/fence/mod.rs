@@ -83,8 +83,8 @@ impl Fence {
         self.lock().value
     }
 
-    /// Increases or decreases the value, and releases the waiters of all values that are now reached, on this thread and
-    /// outside of the fence's lock. Has no effect once the fence is [lost](Self::lose).
+    /// Increases or decreases the value, and releases the waiters of all values that are now reached, on this thread
+    /// and outside of the fence's lock. Has no effect once the fence is [lost](Self::lose).
     pub(crate) fn set(&self, value: u64) {
         self.change(value, false);
     }

@@ -6,8 +6,8 @@
 //! * [`tile`]: the standard tile shapes of tiled textures; [`swizzle`]: the order of blocks within a tile, where it is
 //!   defined.
 //!
-//! A *block* is the unit in which a format is stored: 4 by 4 texels of a BC format, two texels of formats such as YUY2, one texel of most
-//! others.
+//! A *block* is the unit in which a format is stored: 4 by 4 texels of a BC format, two texels of formats such as YUY2,
+//! one texel of most others.
 
 mod resolver;
 mod support;
@@ -129,8 +129,8 @@ impl FormatProperties {
         self.planes.len() > 1
     }
 
-    /// Returns the typeless format of the family whose formats views of a plane may have, besides the texture's own family; `None` if
-    /// there is none.
+    /// Returns the typeless format of the family whose formats views of a plane may have, besides the texture's own
+    /// family; `None` if there is none.
     ///
     /// The reference of `DXGI_FORMAT` lists them for each format of video. Palettes and 420_OPAQUE have none.
     pub(crate) fn view_family(&self, plane: u32) -> Option<DXGI_FORMAT> {

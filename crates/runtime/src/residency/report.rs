@@ -86,8 +86,8 @@ impl fmt::Display for CountedObject {
 /// Everything that happened to the residency of a GPU's objects since it was opened, as of one moment.
 ///
 /// Objects are counted by their memory (or by their heap of descriptors or queries). It is released with the last
-/// reference to it: a COM object, an object opened from a shared handle, an open shared handle, a resource in a heap, or
-/// pending work of a queue.
+/// reference to it: a COM object, an object opened from a shared handle, an open shared handle, a resource in a heap,
+/// or pending work of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResidencyReport {
     /// Calls of `ID3D12Device::MakeResident`.

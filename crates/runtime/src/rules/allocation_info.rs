@@ -26,8 +26,8 @@ pub(crate) fn of_placed(resource: &Resource, driver: &Driver) -> ResourceAllocat
     driver.check_resource_allocation_info(&args(resource, PLACED_MINIMUM, None))
 }
 
-/// Describes a resource to the driver. `tight_minimum` becomes the specification's `AlignmentRestriction` unless the description
-/// fixes the alignment.
+/// Describes a resource to the driver. `tight_minimum` becomes the specification's `AlignmentRestriction` unless the
+/// description fixes the alignment.
 pub(crate) fn args(
     resource: &Resource,
     tight_minimum: Alignment,

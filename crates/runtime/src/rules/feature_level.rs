@@ -22,8 +22,8 @@ pub(crate) fn highest(caps: &DriverCaps) -> D3D_FEATURE_LEVEL {
 ///
 /// # Errors
 ///
-/// Returns DXGI_ERROR_UNSUPPORTED for a level that the device does not have, and E_INVALIDARG for a number that is not a
-/// level of D3D12 devices. The levels 9_1 to 10_1 are for Direct3D 11 only; vkd3d-proton's test_create_device records
+/// Returns DXGI_ERROR_UNSUPPORTED for a level that the device does not have, and E_INVALIDARG for a number that is not
+/// a level of D3D12 devices. The levels 9_1 to 10_1 are for Direct3D 11 only; vkd3d-proton's test_create_device records
 /// that Windows refuses them.
 pub(crate) fn check_minimum(level: D3D_FEATURE_LEVEL, caps: &DriverCaps) -> Result<(), Refusal> {
     let highest = highest(caps);

@@ -124,8 +124,8 @@ impl Shape {
         let format = texture.format;
         let blocks = texture.mip_blocks(at.mip, at.plane);
         let row_size = u64::from(blocks.width) * u64::from(format.plane(at.plane).block_bytes);
-        // As on native D3D12, rows of a format with planes are aligned like subresources, so that each plane begins at the
-        // row after those of the one before.
+        // As on native D3D12, rows of a format with planes are aligned like subresources, so that each plane begins at
+        // the row after those of the one before.
         let alignment = if format.is_planar() { PLACEMENT_ALIGNMENT } else { PITCH_ALIGNMENT };
         let pitch = row_size.checked_next_multiple_of(alignment)?;
         let rows = u64::from(blocks.height) * u64::from(blocks.depth);

@@ -13,7 +13,8 @@
 //! * [`feature_level`]: the feature level of a device.
 //! * [`footprints`]: `GetCopyableFootprints`; [`tiling`]: `GetResourceTiling`.
 //! * [`recreate`]: objects at GPU virtual addresses that the application chooses (Recreate-at-GPUVA specification).
-//! * [`texel_box`]: boxes of texels within a subresource; [`tile_regions`]: regions of tiles within a reserved resource.
+//! * [`texel_box`]: boxes of texels within a subresource; [`tile_regions`]: regions of tiles within a reserved
+//!   resource.
 //! * [`operand`]: resources as commands and views see them; [`views`]: the contents of descriptors;
 //!   [`byte_offset_views`]: those of buffers by byte offsets.
 //! * [`commands`]: the commands of lists.

@@ -10,8 +10,9 @@ use super::Refusal;
 use super::resource::Resource;
 use crate::ddi::{DriverCaps, GpuVirtualAddressRange};
 
-/// Checks whether an object may be created at the address from `SetNextAllocationAddress`. `resource` is `None` for a heap;
-/// `heap_has_address` says of a placed resource whether its heap was created at an address, and is true for all others.
+/// Checks whether an object may be created at the address from `SetNextAllocationAddress`. `resource` is `None` for a
+/// heap; `heap_has_address` says of a placed resource whether its heap was created at an address, and is true for all
+/// others.
 pub(crate) fn check(
     address: Option<GpuVirtualAddress>,
     resource: Option<&Resource>,

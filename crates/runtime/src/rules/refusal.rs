@@ -1,5 +1,5 @@
-//! Refusals of calls: the HRESULT that D3D12 returns, D3D12's message id, and a message that names the rule; and remarks on calls
-//! that are not refused.
+//! Refusals of calls: the HRESULT that D3D12 returns, D3D12's message id, and a message that names the rule; and
+//! remarks on calls that are not refused.
 
 use std::borrow::Cow;
 use std::fmt;

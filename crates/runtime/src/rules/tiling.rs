@@ -31,8 +31,8 @@ impl Tiling {
     /// Computes the tiles of a resource. Returns `None` for a texture that has none (several planes) and for more than
     /// 2^32 tiles.
     ///
-    /// For a resource that [`check_reserved`](super::creation::check_reserved) would reject, returns the tiles that it would
-    /// have.
+    /// For a resource that [`check_reserved`](super::creation::check_reserved) would reject, returns the tiles that it
+    /// would have.
     pub(crate) fn new(resource: &Resource) -> Option<Self> {
         match resource.kind() {
             ResourceKind::Buffer { width } => {

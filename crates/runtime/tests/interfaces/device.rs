@@ -144,8 +144,8 @@ fn what_is_not_there_says_so() {
     }
 }
 
-/// Up to SDK 1.619.3 a non-zero alignment beside the tight alignment flag is invalid. Later ones take it as a floor, which Windows
-/// and the runtime check and then ignore. GetDesc is a valid description again.
+/// Up to SDK 1.619.3 a non-zero alignment beside the tight alignment flag is invalid. Later ones take it as a floor,
+/// which Windows and the runtime check and then ignore. GetDesc is a valid description again.
 #[test]
 fn an_alignment_beside_the_tight_flag_is_refused_or_ignored() {
     let desc = D3D12_RESOURCE_DESC { Alignment: 256, ..tight(1000) };
@@ -321,7 +321,8 @@ fn objects_report_their_destruction() {
     }
 }
 
-/// Microsoft's page on the Core 1.0 feature level: buffers alone, and no CUSTOM heaps or write watch unless the device says so.
+/// Microsoft's page on the Core 1.0 feature level: buffers alone, and no CUSTOM heaps or write watch unless the device
+/// says so.
 #[test]
 fn a_compute_only_device_has_buffers_alone() {
     let base = HostProfile::find("compute-only").expect("a profile of that name");

@@ -387,8 +387,8 @@ pub(crate) fn reserve(device: &ID3D12Device14, width: u64) -> ID3D12Resource {
     reserve_as(device, &buffer_desc(width, D3D12_RESOURCE_FLAG_NONE))
 }
 
-/// Maps a region of a reserved resource, without `size` one tile and without `start` all of it, to `ranges`: flags, first tile of
-/// the heap, and count.
+/// Maps a region of a reserved resource, without `size` one tile and without `start` all of it, to `ranges`: flags,
+/// first tile of the heap, and count.
 pub(crate) fn update_tiles(
     queue: &Queue,
     resource: &ID3D12Resource,

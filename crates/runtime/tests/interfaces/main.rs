@@ -1,4 +1,5 @@
-//! The runtime through its COM interfaces. What a check of crates/conformance says about every D3D12 is not repeated here.
+//! The runtime through its COM interfaces. What a check of crates/conformance says about every D3D12 is not repeated
+//! here.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 

@@ -1,4 +1,5 @@
-//! Features of Agility SDKs 1.618 and 1.619: barrier layouts by command list type, and views of buffers by byte offsets.
+//! Features of Agility SDKs 1.618 and 1.619: barrier layouts by command list type, and views of buffers by byte
+//! offsets.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -158,8 +159,8 @@ fn counters_of_byte_offset_views_are_those_of_structures() {
     assert_eq!(viewed.counted(DXGI_FORMAT_UNKNOWN, outside), E_INVALIDARG, "behind the counter's buffer");
 }
 
-/// DirectX-Specs, *D3D12 CPU Timeline Query Resolution*: the CPU resolves the queries of heaps with the flag, and commands those of
-/// others.
+/// DirectX-Specs, *D3D12 CPU Timeline Query Resolution*: the CPU resolves the queries of heaps with the flag, and
+/// commands those of others.
 #[test]
 fn query_heaps_are_resolved_by_the_cpu_or_by_commands() {
     let device: ID3D12Device15 = open("discrete", "619").device.cast().expect("the newest interface");

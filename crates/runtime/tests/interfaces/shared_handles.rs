@@ -349,7 +349,8 @@ fn a_closed_handle_keeps_nothing_alive_after_the_next_call() {
     close(other);
 }
 
-/// Another thread's call may find the handle closed first. It releases what the handle refers to before this thread's call returns.
+/// Another thread's call may find the handle closed first. It releases what the handle refers to before this thread's
+/// call returns.
 #[test]
 fn what_is_released_does_not_depend_on_calls_of_other_threads() {
     let (gpu, device) = open();

@@ -166,8 +166,8 @@ fn memory_that_the_cpu_accesses_stays() {
     }
 }
 
-/// Textures as close to each other as the device permits, of all kinds: each has its own contents, also after their heap was
-/// away.
+/// Textures as close to each other as the device permits, of all kinds: each has its own contents, also after their
+/// heap was away.
 #[test]
 fn textures_next_to_each_other_return_whole() {
     let Some(gpu) = Gpu::open() else { return };

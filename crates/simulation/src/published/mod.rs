@@ -1,5 +1,5 @@
-//! The policies that are simulated: the library's, and D3DX12Residency's rules to compare them with. SIEVE, S3-FIFO and LIRS were
-//! compared, too, until 2026-11-24.
+//! The policies that are simulated: the library's, and D3DX12Residency's rules to compare them with. SIEVE, S3-FIFO and
+//! LIRS were compared, too, until 2026-11-24.
 
 mod aged_lru;
 

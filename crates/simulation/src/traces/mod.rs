@@ -1,7 +1,7 @@
 //! Generated traces of typical programs.
 //!
-//! [`GeneratedTrace::generate`] makes a [`Trace`] from a [`TraceShape`] and a seed: only integers are computed. Its names, such
-//! as `workload:streaming:7`, are accepted by the program wherever it reads a trace to replay.
+//! [`GeneratedTrace::generate`] makes a [`Trace`] from a [`TraceShape`] and a seed: only integers are computed. Its
+//! names, such as `workload:streaming:7`, are accepted by the program wherever it reads a trace to replay.
 //!
 //! # Shapes
 //!
@@ -15,9 +15,9 @@
 //! | `editor` | an image editor: documents with layers and an undo history are opened, edited and closed by a user who thinks | peaks followed by minutes of little use |
 //! | `sequence` | three to five of the above, one after the other, in one process | a process that peaked once |
 //!
-//! Sizes are those of such programs: block-compressed textures of powers of two with their mips in units of 64 KiB, meshes
-//! and constants of any number of bytes, render targets by pixels, tensors by layers. Times are in microseconds of the
-//! simulated program, so that a mean over time differs from a mean over events. About half of the workloads free
+//! Sizes are those of such programs: block-compressed textures of powers of two with their mips in units of 64 KiB,
+//! meshes and constants of any number of bytes, render targets by pixels, tensors by layers. Times are in microseconds
+//! of the simulated program, so that a mean over time differs from a mean over events. About half of the workloads free
 //! everything at the end and idle for ten seconds, as a game that returns to its menu; the others end abruptly.
 
 mod editor;

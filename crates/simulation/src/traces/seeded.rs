@@ -1,8 +1,8 @@
 //! A generated trace: a shape and a seed, its part and its name.
 //!
-//! A policy that is tuned on the programs by which it is judged proves nothing. The seeds are therefore divided: seeds below
-//! [`FIRST_EVALUATION_SEED`] are for development, and the others are only evaluated. The parts differ in more than the seed: in
-//! each shape some parameters have ranges that do not overlap.
+//! A policy that is tuned on the programs by which it is judged proves nothing. The seeds are therefore divided: seeds
+//! below [`FIRST_EVALUATION_SEED`] are for development, and the others are only evaluated. The parts differ in more
+//! than the seed: in each shape some parameters have ranges that do not overlap.
 
 use std::fmt;
 use std::str::FromStr;
@@ -75,7 +75,8 @@ impl GeneratedTrace {
         TraceShape::ALL.iter().flat_map(move |&shape| seeds.clone().map(move |seed| Self { shape, seed }))
     }
 
-    /// Returns the traces with a name: one for a shape and a seed, those of [`of_part`](Self::of_part) for the name of a part.
+    /// Returns the traces with a name: one for a shape and a seed, those of [`of_part`](Self::of_part) for the name of
+    /// a part.
     ///
     /// # Errors
     ///

@@ -4,9 +4,9 @@
 //!   destruction, and begins resident.
 //! - **Submissions** are the recorded ones, on the recorded queues. The GPU works on one until the next is submitted.
 //! - **Frames** are the recorded ones. Without any, each submission is a frame.
-//! - **Budget.** The recorded budget of the local segment group, if the heaps exceed it at some time. Otherwise, the session shows no
-//!   paging, and the budget is [`BUDGET_PERCENT`] of the peak size of the live heaps. The non-local segment group has room for all of
-//!   its heaps.
+//! - **Budget.** The recorded budget of the local segment group, if the heaps exceed it at some time. Otherwise, the
+//!   session shows no paging, and the budget is [`BUDGET_PERCENT`] of the peak size of the live heaps. The non-local
+//!   segment group has room for all of its heaps.
 
 use std::collections::HashMap;
 use std::time::Duration;

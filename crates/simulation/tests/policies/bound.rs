@@ -34,8 +34,8 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
 
-/// In generated workloads of the part that is not developed on, the default pages in less than LRU, and in none 1.6 times as
-/// much.
+/// In generated workloads of the part that is not developed on, the default pages in less than LRU, and in none 1.6
+/// times as much.
 #[test]
 fn the_default_pages_in_less_than_lru() {
     let mut ratios = Vec::new();
@@ -149,13 +149,13 @@ fn an_eviction_waits_for_the_queues_that_use_the_heap() {
     let moved = Duration::from_secs_f64(2.0 * (f64::from(1 << 20) / 24e9 + 20e-6));
     // Whether the slow submissions use the heap, too, their queue, and the expected stalls and time of a frame.
     for (shares, queue, stalls, expected) in [
-        // Heaps are moved while the slow queue works, for which only the limit of three frames waits. Before it does, in the
-        // first frames, the CPU waits for the one before.
+        // Heaps are moved while the slow queue works, for which only the limit of three frames waits. Before it does,
+        // in the first frames, the CPU waits for the one before.
         (false, 1, 3, SLOW),
         // It waits for the other queue, then for the slow one, which has nothing to do while heaps are moved.
         (true, 1, 200, SLOW + moved),
-        // In one queue, one submission follows the other. The slow one of the frame before the last one, which does not use the
-        // heap, is not waited for by itself.
+        // In one queue, one submission follows the other. The slow one of the frame before the last one, which does not
+        // use the heap, is not waited for by itself.
         (false, 0, 100, GPU + SLOW),
     ] {
         let mut workload = Workload::new("queues", 3, 2);
@@ -186,8 +186,8 @@ fn an_eviction_waits_for_the_queues_that_use_the_heap() {
     }
 }
 
-/// The queue of `an_eviction_waits_for_the_queues_that_use_the_heap`, with three frames in flight, and long work of another
-/// queue in every tenth frame, which uses nothing that the first one could wait for.
+/// The queue of `an_eviction_waits_for_the_queues_that_use_the_heap`, with three frames in flight, and long work of
+/// another queue in every tenth frame, which uses nothing that the first one could wait for.
 #[test]
 fn an_eviction_does_not_wait_for_independent_work() {
     const LONG: Duration = Duration::from_millis(100);

@@ -1,4 +1,5 @@
-//! Eviction policies: their contract, textbook implementations, and their results in generated workloads; generated traces.
+//! Eviction policies: their contract, textbook implementations, and their results in generated workloads; generated
+//! traces.
 
 mod bound;
 mod contract;

@@ -264,7 +264,8 @@ impl State {
             }
         };
         let heap = snapshot.resource_heap.and_then(|heap| self.heaps.get(&heap.id_ref.0)?.number);
-        // The offset of allocations with a heap of their own, in which they are at the start, may be the largest integer.
+        // The offset of allocations with a heap of their own, in which they are at the start, may be the largest
+        // integer.
         let offset = snapshot.heap_offset.map(|offset| if offset == u64::MAX { 0 } else { offset });
         if let (Some(heap), Some(offset)) = (heap, offset) {
             self.record(Action::Place { allocation: number, heap, offset });

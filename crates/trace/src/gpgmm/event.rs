@@ -78,7 +78,8 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// Arguments of `CreateResource`. A message with the same name has neither descriptor, and a call that failed has a description.
+/// Arguments of `CreateResource`. A message with the same name has neither descriptor, and a call that failed has a
+/// description.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CreateResource {

@@ -11,8 +11,9 @@ use crate::session::{Action, Allocation, Description, Record, ResourceKind};
 
 /// A writer of captures, for Perfetto, chrome://tracing and GPGMM's capture replay.
 ///
-/// Heaps and allocations are objects with snapshots, calls are instants, and counters are tracks, with the bytes of heaps and of
-/// allocations. What a capture cannot hold is left out: contents, and other settings than those of allocators.
+/// Heaps and allocations are objects with snapshots, calls are instants, and counters are tracks, with the bytes of
+/// heaps and of allocations. What a capture cannot hold is left out: contents, and other settings than those of
+/// allocators.
 #[derive(Debug)]
 pub struct CaptureWriter<W> {
     trace: ChromeTrace<W>,

@@ -1,7 +1,8 @@
 //! Sessions: what an application did with GPU memory, in a compact binary format that is written and read as a stream.
 //!
-//! [`SessionWriter`] writes records, and [`SessionReader`] yields them. Both hold one block in memory, whatever the length of the
-//! file. [`Trace`](crate::Trace) and [`RecordReader`](crate::RecordReader) read sessions, too, and check allocations and frees.
+//! [`SessionWriter`] writes records, and [`SessionReader`] yields them. Both hold one block in memory, whatever the
+//! length of the file. [`Trace`](crate::Trace) and [`RecordReader`](crate::RecordReader) read sessions, too, and check
+//! allocations and frees.
 //!
 //! # Format
 //!
@@ -23,14 +24,15 @@
 //!
 //! The end is a block with length 0 and number 0, after which the file ends. CRC-32 is that of gzip (IEEE 802.3).
 //!
-//! The length of a file that a crash has truncated is arbitrary. Such a file is valid up to its last complete block, and
-//! [`SessionReader::truncated_at`] returns where that ends. Everything else that differs from the format is an error, which names
-//! the offset of the block.
+//! The length of a file that a crash has truncated is arbitrary. Such a file is valid up to its last complete block,
+//! and [`SessionReader::truncated_at`] returns where that ends. Everything else that differs from the format is an
+//! error, which names the offset of the block.
 //!
-//! A record begins with a byte for its action and the time since the previous record in microseconds. Integers are LEB128: 7 bits
-//! in each byte, lowest first, the top bit set in all but the last byte, at most 10 bytes. An id is the difference to the previous
-//! id of the same kind (allocation, heap, set) as a zigzag integer: 0, -1, 1, -2 are 0, 1, 2, 3. Time and ids start from 0 in every
-//! block, so that each block can be read on its own. Time must not decrease, also from one block to the next.
+//! A record begins with a byte for its action and the time since the previous record in microseconds. Integers are
+//! LEB128: 7 bits in each byte, lowest first, the top bit set in all but the last byte, at most 10 bytes. An id is the
+//! difference to the previous id of the same kind (allocation, heap, set) as a zigzag integer: 0, -1, 1, -2 are 0, 1,
+//! 2, 3. Time and ids start from 0 in every block, so that each block can be read on its own. Time must not decrease,
+//! also from one block to the next.
 //!
 //! | byte | action | fields |
 //! |---|---|---|
@@ -72,17 +74,18 @@
 //! | 36 | [`AbandonMove`](Action::AbandonMove) | run id, number of the move |
 //! | 37 | [`EndDefragmentation`](Action::EndDefragmentation) | run id |
 //!
-//! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the value of
-//! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.
-//! Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, lists at most [`MAX_LIST_LEN`] ids, and pools at most [`MAX_OPTIONS`]
-//! options. Ids of pools and of runs are plain integers, as numbers of allocators are. "Or none" stands for a byte, 1 if there is a value and
-//! otherwise 0, in front of the value. What was asked is a number of heap types, at most [`MAX_HEAP_TYPES`], a byte for
-//! each, the uses of a buffer, a byte that is 1 for memory without a resource and otherwise 0, and of such memory the kind of resources
-//! (byte) and the alignment.
+//! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the
+//! value of `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for
+//! textures. Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, lists at most [`MAX_LIST_LEN`] ids, and
+//! pools at most [`MAX_OPTIONS`] options. Ids of pools and of runs are plain integers, as numbers of allocators are.
+//! "Or none" stands for a byte, 1 if there is a value and otherwise 0, in front of the value. What was asked is a
+//! number of heap types, at most [`MAX_HEAP_TYPES`], a byte for each, the uses of a buffer, a byte that is 1 for memory
+//! without a resource and otherwise 0, and of such memory the kind of resources (byte) and the alignment.
 //!
-//! A session has at most [`MAX_EVENTS`] allocations and frees and [`MAX_OTHER_RECORDS`] other records, and at most [`MAX_LIVE`]
-//! allocations, and as many heaps, live at the same time. Names and options have at most [`MAX_TEXT_BYTES`] bytes together, and
-//! residency sets [`MAX_SET_IDS`] ids. A writer refuses records beyond that, as [`RecordReader`](crate::RecordReader) does.
+//! A session has at most [`MAX_EVENTS`] allocations and frees and [`MAX_OTHER_RECORDS`] other records, and at most
+//! [`MAX_LIVE`] allocations, and as many heaps, live at the same time. Names and options have at most
+//! [`MAX_TEXT_BYTES`] bytes together, and residency sets [`MAX_SET_IDS`] ids. A writer refuses records beyond that, as
+//! [`RecordReader`](crate::RecordReader) does.
 //!
 //! # Examples
 //!
@@ -159,6 +162,6 @@ pub const MAX_TEXT_BYTES: u32 = 1 << 26;
 /// Maximum number of ids in all residency sets together, as they are defined at one time: 2^22, or 4,194,304.
 pub const MAX_SET_IDS: u32 = 1 << 22;
 
-/// Maximum number of allocations, and of heaps, that are live at the same time, and of residency sets and allocators: 2^20, or
-/// 1,048,576.
+/// Maximum number of allocations, and of heaps, that are live at the same time, and of residency sets and allocators:
+/// 2^20, or 1,048,576.
 pub const MAX_LIVE: u32 = 1 << 20;

@@ -14,8 +14,8 @@ use crate::source::Source;
 
 /// An iterator over the records of a session, which holds one block in memory.
 ///
-/// The form of every record is checked. That ids name existing objects is not; [`RecordReader`](crate::RecordReader) checks it.
-/// The iterator ends after an error.
+/// The form of every record is checked. That ids name existing objects is not; [`RecordReader`](crate::RecordReader)
+/// checks it. The iterator ends after an error.
 pub struct SessionReader<R> {
     path: PathBuf,
     source: Source<R>,
@@ -76,8 +76,8 @@ impl<R: Read> SessionReader<R> {
         })
     }
 
-    /// Returns the offset of the first incomplete block, in bytes, if the session has no end and all complete blocks have been
-    /// read. The program that wrote it has ended without [`finish`](super::SessionWriter::finish).
+    /// Returns the offset of the first incomplete block, in bytes, if the session has no end and all complete blocks
+    /// have been read. The program that wrote it has ended without [`finish`](super::SessionWriter::finish).
     #[must_use]
     pub fn truncated_at(&self) -> Option<u64> {
         (self.ending == Some(Ending::Truncated)).then_some(self.block_offset)

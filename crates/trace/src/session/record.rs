@@ -97,7 +97,8 @@ pub enum Action {
         /// Name, not empty.
         name: Box<str>,
     },
-    /// The options, allocations, frames and periods that follow belong to this allocator. Without it, there is one allocator.
+    /// The options, allocations, frames and periods that follow belong to this allocator. Without it, there is one
+    /// allocator.
     SelectAllocator {
         /// Number of the allocator.
         allocator: u64,
@@ -158,15 +159,16 @@ pub enum Action {
         /// Whether it is for resources that share heaps.
         is_shared: bool,
     },
-    /// An allocation was requested in another way than its [`Description`] and the type of its heap say. It follows the description.
+    /// An allocation was requested in another way than its [`Description`] and the type of its heap say. It follows the
+    /// description.
     Ask {
         /// Id of the allocation.
         allocation: u64,
         /// What was asked.
         request: Asked,
     },
-    /// A request of the selected allocator failed. It may have released empty heaps. One without a dimension stands for a request with
-    /// arguments that are not valid.
+    /// A request of the selected allocator failed. It may have released empty heaps. One without a dimension stands for
+    /// a request with arguments that are not valid.
     Refuse(Box<Refusal>),
     /// The selected allocator failed to create a custom pool.
     RefusePool {
@@ -180,7 +182,8 @@ pub enum Action {
         /// Id of the pool, if only its heaps are defragmented.
         pool: Option<u64>,
     },
-    /// A defragmentation has planned moves. They are numbered from 0 in each run, in the order in which they were planned.
+    /// A defragmentation has planned moves. They are numbered from 0 in each run, in the order in which they were
+    /// planned.
     StepDefragmentation {
         /// Id of the run.
         run: u64,

@@ -8,8 +8,8 @@ use super::totals::{TooMuch, Totals};
 
 /// The objects to which records may refer.
 ///
-/// Allocations are checked by the rules of traces; here, only their sizes are held. An allocation may be freed after its heap was
-/// destroyed, as captures record both in any order.
+/// Allocations are checked by the rules of traces; here, only their sizes are held. An allocation may be freed after
+/// its heap was destroyed, as captures record both in any order.
 #[derive(Debug, Default)]
 pub(crate) struct References {
     /// Sizes of the live allocations, by id.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::record::HeapType;
 
-/// How an allocation was requested, and how it was placed. The numbers are those of Direct3D 12 and of heapwright's flags.
+/// How an allocation was requested, and how it was placed. The numbers are those of Direct3D 12 and of heapwright's
+/// flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Description {
     /// Id of the allocation.
@@ -46,7 +47,8 @@ pub struct Description {
 /// What a request asked for beyond the fields of a [`Description`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Asked {
-    /// Heap types in order of preference, at most [`MAX_HEAP_TYPES`](super::MAX_HEAP_TYPES); none if they were inferred.
+    /// Heap types in order of preference, at most [`MAX_HEAP_TYPES`](super::MAX_HEAP_TYPES); none if they were
+    /// inferred.
     pub heap_types: Vec<HeapType>,
     /// Uses of a buffer: `BufferUses`.
     pub uses: u32,

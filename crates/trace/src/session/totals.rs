@@ -1,4 +1,5 @@
-//! Bytes of texts and lengths of residency sets, whose sums are limited so that readers need a bounded amount of memory.
+//! Bytes of texts and lengths of residency sets, whose sums are limited so that readers need a bounded amount of
+//! memory.
 
 use std::collections::HashMap;
 

@@ -122,8 +122,8 @@ impl<W: Write> SessionWriter<W> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the record violates the [format](crate::session#format) or exceeds a limit, or if the output fails. A
-    /// record that is refused is not written, and others can be written after it.
+    /// Returns an error if the record violates the [format](crate::session#format) or exceeds a limit, or if the output
+    /// fails. A record that is refused is not written, and others can be written after it.
     pub fn write(&mut self, record: &Record) -> Result<(), WriteError> {
         let &Record { time_us, ref action } = record;
         if time_us < self.time_us {
@@ -201,8 +201,8 @@ impl<W: Write> SessionWriter<W> {
         Ok(self.output)
     }
 
-    /// Writes all records and the end of the session, so that the output is complete if the program ends now. The next record
-    /// replaces the end.
+    /// Writes all records and the end of the session, so that the output is complete if the program ends now. The next
+    /// record replaces the end.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! Reads pickles of data.
 //!
-//! The crate serde-pickle is not used: a copy of a value is deep in it, so that 80 bytes can ask for any amount of memory, and a deep
-//! list overflows the stack when it is dropped. Here copies share their value, and nothing is recursive.
+//! The crate serde-pickle is not used: a copy of a value is deep in it, so that 80 bytes can ask for any amount of
+//! memory, and a deep list overflows the stack when it is dropped. Here copies share their value, and nothing is
+//! recursive.
 
 use std::collections::HashMap;
 use std::io::Read;

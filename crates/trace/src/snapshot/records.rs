@@ -188,8 +188,8 @@ fn of_file(fault: Fault) -> Fault {
 /// Maximum number of GPUs.
 const MAX_DEVICES: usize = 1024;
 
-/// Returns the segments, by address, and the allocations that existed before the first entry: what is freed without having been
-/// allocated, and what exists at the end.
+/// Returns the segments, by address, and the allocations that existed before the first entry: what is freed without
+/// having been allocated, and what exists at the end.
 fn before(entries: &[Entry], segments: &[Segment], frees: EntryAction) -> (BTreeMap<u64, u64>, Vec<Block>) {
     let (mut allocated, mut live, mut created) = (HashSet::new(), HashSet::new(), HashSet::new());
     let (mut heaps, mut blocks) = (BTreeMap::new(), Vec::new());

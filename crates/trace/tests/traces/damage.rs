@@ -175,7 +175,8 @@ fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     vec(mutation(b"{}[]\",:\\0x1 eE-.\0\xff", 400), 1..5)
 }
 
-/// Reads bytes in any format. An error is one line with the file, and with a position unless the file is of another kind.
+/// Reads bytes in any format. An error is one line with the file, and with a position unless the file is of another
+/// kind.
 fn check(bytes: &[u8]) {
     if let Err(error) = Trace::from_reader("d", bytes) {
         let message = error.to_string();

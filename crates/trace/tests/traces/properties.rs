@@ -100,7 +100,8 @@ fn style() -> impl Strategy<Value = Style> {
         .prop_map(|(line_end, ends_last_line, gzip)| Style { line_end, ends_last_line, gzip })
 }
 
-/// Reads the bytes with `Trace` and `RecordReader`, which must agree, and checks that an error is one line with the file.
+/// Reads the bytes with `Trace` and `RecordReader`, which must agree, and checks that an error is one line with the
+/// file.
 fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
     let whole = Trace::from_reader("p.csv", bytes);
     let streamed = RecordReader::new("p.csv", bytes).and_then(Iterator::collect::<Result<Vec<_>, _>>);

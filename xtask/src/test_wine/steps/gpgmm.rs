@@ -12,8 +12,8 @@ use crate::command;
 
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Compiles the programs of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI, and runs them
-/// on a device: "system", or the runtime's.
+/// Compiles the programs of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI,
+/// and runs them on a device: "system", or the runtime's.
 pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, String> {
     let folder = place.folder.join("gpgmm");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -165,8 +165,8 @@ fn tests(place: &Place<'_>) -> Counts {
     counts
 }
 
-/// Runs the library's integration tests on Wine's Direct3D 12. Only tests that log this device are counted; the others use the
-/// simulated GPU and ran in [`tests`]. With `--short`, those that took no device there are not run again.
+/// Runs the library's integration tests on Wine's Direct3D 12. Only tests that log this device are counted; the others
+/// use the simulated GPU and ran in [`tests`]. With `--short`, those that took no device there are not run again.
 fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     let gaps = KnownGaps::read(&place.known_gaps("tests.txt"))?;
     let log = place.folder.join("ran.log");
@@ -220,8 +220,8 @@ pub(super) fn remove(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Returns the environment variable for the number of submissions of the residency stress test, which is reduced because the
-/// full test runs on Linux.
+/// Returns the environment variable for the number of submissions of the residency stress test, which is reduced
+/// because the full test runs on Linux.
 fn stress(submissions: u32) -> (&'static str, String) {
     ("HEAPWRIGHT_STRESS_SUBMISSIONS", submissions.to_string())
 }

@@ -16,8 +16,8 @@ pub(super) fn c(place: &Place<'_>) -> Result<Counts, String> {
     run(place, "x86_64-w64-mingw32-gcc", &options, "program.c")
 }
 
-/// Runs the C++ programs, which use Debian's package of the official headers: one uses memory, the other contains startup code
-/// of applications.
+/// Runs the C++ programs, which use Debian's package of the official headers: one uses memory, the other contains
+/// startup code of applications.
 pub(super) fn cpp(place: &Place<'_>) -> Result<Counts, String> {
     let options = [
         "-std=c++17",
@@ -38,7 +38,8 @@ pub(super) fn cpp(place: &Place<'_>) -> Result<Counts, String> {
     Ok(Counts { passed, ..Counts::default() })
 }
 
-/// Compiles a program of crates/runtime-cdylib/tests and runs it with the DLL's path. Its output has the number of checks.
+/// Compiles a program of crates/runtime-cdylib/tests and runs it with the DLL's path. Its output has the number of
+/// checks.
 fn run(place: &Place<'_>, compiler: &str, options: &[&str], source: &str) -> Result<Counts, String> {
     let program = place.folder.join(source).with_added_extension("exe");
     let mut command = Command::new(compiler);

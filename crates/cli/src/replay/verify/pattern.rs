@@ -13,8 +13,8 @@ pub(super) const SAMPLING: u64 = 8;
 /// Number of bytes at each of the three places.
 const WINDOW: u64 = 32;
 
-/// Returns whether the buffer with this id is in the sample. The decision uses a hash of the id, so the sample is the same
-/// in every run and independent of patterns in the order of ids.
+/// Returns whether the buffer with this id is in the sample. The decision uses a hash of the id, so the sample is the
+/// same in every run and independent of patterns in the order of ids.
 pub(super) fn is_sampled(id: u64) -> bool {
     mix(id).is_multiple_of(SAMPLING)
 }

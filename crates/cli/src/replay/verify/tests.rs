@@ -53,7 +53,8 @@ fn ids() -> (u64, u64, u64) {
     (sampled.next().unwrap(), sampled.next().unwrap(), plain)
 }
 
-/// Returns a trace that allocates 512 bytes each for `first` (line 2) and `second` (line 3) and frees them (lines 4 and 5).
+/// Returns a trace that allocates 512 bytes each for `first` (line 2) and `second` (line 3) and frees them (lines 4 and
+/// 5).
 fn trace(first: u64, second: u64) -> Trace {
     let csv = format!(
         "time_us,event,id,size_bytes\n\

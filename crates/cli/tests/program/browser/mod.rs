@@ -50,7 +50,8 @@ fn ready(browser: &Browser) -> u64 {
     }
 }
 
-/// Returns what the page shows at its moment: texts, and the pixels of the charts, of the overview and of the first map.
+/// Returns what the page shows at its moment: texts, and the pixels of the charts, of the overview and of the first
+/// map.
 fn shown(browser: &Browser) -> Value {
     // The heaps are drawn in the next frame.
     browser.run_async(
@@ -260,8 +261,8 @@ fn the_page_follows_its_session() {
     assert_eq!(browser.errors(), [Value::Null; 0]);
 }
 
-/// A million events, 10,000 heaps and 100,000 live allocations have a page, which finds the allocations of a moment without visiting
-/// others. The times are printed for people; they do not decide.
+/// A million events, 10,000 heaps and 100,000 live allocations have a page, which finds the allocations of a moment
+/// without visiting others. The times are printed for people; they do not decide.
 #[test]
 #[ignore = "needs chromium-driver"]
 #[expect(clippy::print_stderr, reason = "the figures are wanted")]
@@ -332,7 +333,8 @@ fn choose(browser: &Browser, list: &str, value: &str) {
     ));
 }
 
-/// Where is the memory, what grew between two moments, what is left at the end, why is it there, and is the budget exceeded?
+/// Where is the memory, what grew between two moments, what is left at the end, why is it there, and is the budget
+/// exceeded?
 #[test]
 #[ignore = "needs chromium-driver"]
 fn the_page_answers_questions() {

@@ -207,8 +207,8 @@ fn closes(scene: &Scene<'_>, barrier: &Enhanced<'_>) -> Result<Answer<()>, Stop>
     scene.close(|list| scene.enhanced(list, &[*barrier]))
 }
 
-/// Writes a render target, deactivates it in the layout `leaves`, activates an overlapping one by another call, writes it and
-/// reads it.
+/// Writes a render target, deactivates it in the layout `leaves`, activates an overlapping one by another call, writes
+/// it and reads it.
 fn succession(scene: &Scene<'_>, leaves: D3D12_BARRIER_LAYOUT, discards: bool) -> Verdict {
     let (one, other) = scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
     scene.wipe()?;

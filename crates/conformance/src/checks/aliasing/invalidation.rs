@@ -194,8 +194,8 @@ fn two_mips(scene: &Scene<'_>) -> Result<(ID3D12Resource, [D3D12_CPU_DESCRIPTOR_
     Ok((texture, [view, second]))
 }
 
-/// Sets up the example of document ALIAS: clears the second of two slices, of 100 tiles each, of a render target, leaves it in
-/// COMMON, and writes a byte in each granule of a buffer over some of its tiles.
+/// Sets up the example of document ALIAS: clears the second of two slices, of 100 tiles each, of a render target,
+/// leaves it in COMMON, and writes a byte in each granule of a buffer over some of its tiles.
 fn example(scene: &Scene<'_>, (first_tile, tile_count): (u64, u64)) -> Result<ID3D12Resource, Stop> {
     let desc = tiled(with_slices(target(rgba(1280, 1280)), 2));
     let heap = scene.heap(300, ALL)?;

@@ -1,9 +1,10 @@
 //! Aliasing: resources that share memory, the validity of their contents, and the barriers between their uses.
 //!
-//! There is one file for each section of rules: [`granularity`] (G), [`invalidation`] (I), [`barriers`] (B), [`inheritance`]
-//! (H) and [`enhanced`] barriers (E). The ids of the checks contain the number of their rule. The checks follow the rules and
-//! compare the bytes that must survive, so they run on any device. The effect of most violations cannot be observed from outside
-//! the device: the tests of heapwright-runtime violate each rule under its tracker of aliasing.
+//! There is one file for each section of rules: [`granularity`] (G), [`invalidation`] (I), [`barriers`] (B),
+//! [`inheritance`] (H) and [`enhanced`] barriers (E). The ids of the checks contain the number of their rule. The
+//! checks follow the rules and compare the bytes that must survive, so they run on any device. The effect of most
+//! violations cannot be observed from outside the device: the tests of heapwright-runtime violate each rule under its
+//! tracker of aliasing.
 
 pub(super) mod barriers;
 pub(super) mod enhanced;

@@ -20,8 +20,8 @@ const VIDEO: &[Need] = &[Need::Textures, Need::Footprints, Need::VideoFormats];
 const TIGHT: &[Need] = &[Need::TightAlignment];
 const TIGHT_TEXTURES: &[Need] = &[Need::TightAlignment, Need::Textures, Need::Footprints];
 
-/// Defines the tables of checks: a row is the kind's name, its needs and its description. Those of the second part cannot be copied
-/// to buffers on all queues.
+/// Defines the tables of checks: a row is the kind's name, its needs and its description. Those of the second part
+/// cannot be copied to buffers on all queues.
 macro_rules! kinds {
     ($($name:literal, $needs:ident, $desc:expr;)* cleared: $($cleared:literal, $cleared_needs:ident, $cleared_desc:expr;)*) => {
         kinds!(@all $($name, $needs, $desc;)* $($cleared, $cleared_needs, $cleared_desc;)*);

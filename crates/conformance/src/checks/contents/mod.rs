@@ -1,4 +1,5 @@
-//! Contents of each kind of resource: where it is placed, what copies and paging leave of it, and what its twin inherits.
+//! Contents of each kind of resource: where it is placed, what copies and paging leave of it, and what its twin
+//! inherits.
 //!
 //! * `kinds`: the kinds of resources, and the table of checks that each of them has.
 //! * `stage`: bytes on their way to resources and back.

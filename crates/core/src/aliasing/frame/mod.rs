@@ -108,8 +108,8 @@ pub struct FrameResource {
     pub kind: ResourceKind,
     /// How long the contents are needed.
     pub retention: Retention,
-    /// Granularity at which the resource conflicts with others: size and offset are rounded up to it. 64 KiB for buffers
-    /// and most textures, 4 KiB for small textures, 4 MiB or 64 KiB for multisampled ones.
+    /// Granularity at which the resource conflicts with others: size and offset are rounded up to it. 64 KiB for
+    /// buffers and most textures, 4 KiB for small textures, 4 MiB or 64 KiB for multisampled ones.
     pub granularity: Alignment,
     /// Offset that the resource must have.
     pub fixed_offset: Option<HeapOffset>,
@@ -262,8 +262,8 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not permit
-    /// the use.
+    /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not
+    /// permit the use.
     #[inline]
     pub fn add_use(&mut self, pass: PassId, resource: FrameResourceId, how: Use) -> Result<(), FrameError> {
         self.add_use_in(pass, resource, how, ())
@@ -355,13 +355,13 @@ impl<R: OfKind, S> Frame<R, S> {
         FrameResourceId(self.resources.len() - 1)
     }
 
-    /// Declares that a pass uses a resource in a state. A pass may use a resource in several ways, in the order of these
-    /// calls.
+    /// Declares that a pass uses a resource in a state. A pass may use a resource in several ways, in the order of
+    /// these calls.
     ///
     /// # Errors
     ///
-    /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not permit
-    /// the use.
+    /// Returns an error if the pass or the resource is not of this frame, or if the resource or the queue does not
+    /// permit the use.
     #[inline]
     pub fn add_use_in(
         &mut self,

@@ -1,5 +1,5 @@
-//! Which pass happens before which, which passes are executed together, where queues wait for each other, and the first uses of a
-//! resource, and why some resources never alias.
+//! Which pass happens before which, which passes are executed together, where queues wait for each other, and the first
+//! uses of a resource, and why some resources never alias.
 
 use std::collections::BTreeSet;
 
@@ -150,8 +150,8 @@ pub enum Initialisation {
     Copy,
 }
 
-/// State in which a resource is left when its last pass is done, so that it can be initialised without a transition at its
-/// next activation.
+/// State in which a resource is left when its last pass is done, so that it can be initialised without a transition at
+/// its next activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RestingState {
     /// RENDER_TARGET.
@@ -218,7 +218,8 @@ impl ResourceUses {
     }
 }
 
-/// Returns what the first use of a resource owes, and the state that it needs for it, or `None` if the queue cannot do it.
+/// Returns what the first use of a resource owes, and the state that it needs for it, or `None` if the queue cannot do
+/// it.
 ///
 /// Render targets and depth-stencil textures must be cleared, discarded or copied to as a whole after each activation.
 /// Other resources become valid where they are written.

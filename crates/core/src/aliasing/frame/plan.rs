@@ -58,8 +58,8 @@ pub struct HeapPlan {
     pub lower_bound: ByteSize,
     /// Whether the height is proved to be the lowest.
     pub proved: bool,
-    /// Largest sum of the sizes of resources that live at the same time; the instant is a pass, if the passes have a total
-    /// order.
+    /// Largest sum of the sizes of resources that live at the same time; the instant is a pass, if the passes have a
+    /// total order.
     pub load: Load,
     /// Number of steps that the planner took.
     pub steps: u64,
@@ -100,18 +100,19 @@ pub struct Activation {
     pub pass: PassId,
     /// The queue of the pass, which also initialises the resource.
     pub queue: QueueId,
-    /// The resources that used its memory before, by range. Empty if no other resource shares the memory. Behind a buffer,
-    /// of which only a part may have been used, and a resource whose only pass may be skipped, the ones before it are
-    /// listed, too.
+    /// The resources that used its memory before, by range. Empty if no other resource shares the memory. Behind a
+    /// buffer, of which only a part may have been used, and a resource whose only pass may be skipped, the ones before
+    /// it are listed, too.
     pub predecessors: Vec<Predecessor>,
-    /// The predecessors that the same submission used before, ascending: others are ordered by the end of their submissions.
-    /// Each is `pResourceBefore` of a legacy aliasing barrier. With enhanced barriers, one in front of the activation waits for
-    /// the last use of each and flushes it: a barrier of each to NO_ACCESS, or a global one.
+    /// The predecessors that the same submission used before, ascending: others are ordered by the end of their
+    /// submissions. Each is `pResourceBefore` of a legacy aliasing barrier. With enhanced barriers, one in front of the
+    /// activation waits for the last use of each and flushes it: a barrier of each to NO_ACCESS, or a global one.
     pub after: Vec<FrameResourceId>,
-    /// Whether the enhanced barrier that activates the resource (AccessBefore is NO_ACCESS, and for textures LayoutBefore is
-    /// UNDEFINED) has the flag DISCARD, which then is the initialisation that is owed. It must not be in the same group as a
-    /// barrier of `after`, because barriers of a group are not ordered. If one of those flushes writes, the flag is not
-    /// permitted, and the initialisation is a `DiscardResource` of its own. False with legacy barriers.
+    /// Whether the enhanced barrier that activates the resource (AccessBefore is NO_ACCESS, and for textures
+    /// LayoutBefore is UNDEFINED) has the flag DISCARD, which then is the initialisation that is owed. It must not be
+    /// in the same group as a barrier of `after`, because barriers of a group are not ordered. If one of those flushes
+    /// writes, the flag is not permitted, and the initialisation is a `DiscardResource` of its own. False with legacy
+    /// barriers.
     pub discards: bool,
     /// The initialisation that is owed after the barrier and before any other use. [`Clear`](Initialisation::Clear) and
     /// [`Copy`](Initialisation::Copy) are what the pass does anyway, and must be its first use of the resource.
@@ -131,8 +132,8 @@ pub struct FramePlan {
     pub placements: Vec<Placement>,
     /// Activations, in the order of their passes. Resources that never alias have none.
     pub activations: Vec<Activation>,
-    /// What the first use of each resource owes whose contents are undefined before, and the state that it needs for that, in
-    /// the order in which they were added. Those that share memory have it in their activation.
+    /// What the first use of each resource owes whose contents are undefined before, and the state that it needs for
+    /// that, in the order in which they were added. Those that share memory have it in their activation.
     pub initialisations: Vec<(Initialisation, RestingState)>,
     /// Resources that share no memory, with the reason.
     pub not_aliased: Vec<(FrameResourceId, NotAliased)>,
@@ -181,8 +182,8 @@ impl Frame {
         Ok(packing.plan(options.barriers))
     }
 
-    /// Chooses the offsets of the resources, the first step of [`plan`](Self::plan). `stop` is called with the index of the
-    /// heap that is being packed, and ends the search for it when it returns true.
+    /// Chooses the offsets of the resources, the first step of [`plan`](Self::plan). `stop` is called with the index of
+    /// the heap that is being packed, and ends the search for it when it returns true.
     ///
     /// # Errors
     ///
@@ -363,8 +364,8 @@ impl Frame {
         }
     }
 
-    /// Returns whether the last of these passes that uses a resource may write it. Behind passes that may be skipped, it may
-    /// be one before them.
+    /// Returns whether the last of these passes that uses a resource may write it. Behind passes that may be skipped,
+    /// it may be one before them.
     #[inline]
     fn may_write_last(&self, resource: FrameResourceId, uses: &ResourceUses, passes: &[PassId]) -> bool {
         for pass in uses.passes.iter().rev().filter(|pass| passes.contains(pass)) {

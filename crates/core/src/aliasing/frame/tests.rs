@@ -302,8 +302,8 @@ fn reaches(frame: &Frame, first: PassId, second: PassId) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
 
-    /// The plan is replayed granule by granule: whoever shares a granule is ordered, and the predecessors of an activation
-    /// are the last users of its granules.
+    /// The plan is replayed granule by granule: whoever shares a granule is ordered, and the predecessors of an
+    /// activation are the last users of its granules.
     #[test]
     fn plans_of_random_frames_hold(
         passes in proptest::collection::vec(

@@ -5,8 +5,8 @@
 //! other and leave nothing out, so no packing is visited twice. A section can be asked as soon as no buffer could move
 //! below one of the answers; of those sections, the one with the fewest answers is taken.
 //!
-//! Buffers that no chain of conflicts connects any more are searched apart: if one part is infeasible, the search returns
-//! to the step that separated it, without trying other packings of the other parts.
+//! Buffers that no chain of conflicts connects any more are searched apart: if one part is infeasible, the search
+//! returns to the step that separated it, without trying other packings of the other parts.
 //!
 //! Search times have a heavy tail, so the caller runs many short searches that differ in their [`Strategy`].
 
@@ -319,8 +319,9 @@ pub(super) struct Problem {
 /// Problems with larger tables are not searched.
 const MAX_TABLE: usize = 6_000_000;
 
-/// Maximum product of the numbers of buffers and sections of a problem that is searched. A step takes time in proportion to it,
-/// and a packing has a step for each buffer: with ten times as many, 10,000 random buffers had no packing after ten seconds.
+/// Maximum product of the numbers of buffers and sections of a problem that is searched. A step takes time in
+/// proportion to it, and a packing has a step for each buffer: with ten times as many, 10,000 random buffers had no
+/// packing after ten seconds.
 const MAX_CELLS: usize = 4_000_000;
 
 impl Problem {

@@ -384,8 +384,8 @@ impl<'a> State<'a> {
         best.map(index)
     }
 
-    /// Returns whether a packing with this buffer at `floor` is another one with two buffers exchanged: equal buffers, or
-    /// buffers of the same sections on top of each other.
+    /// Returns whether a packing with this buffer at `floor` is another one with two buffers exchanged: equal buffers,
+    /// or buffers of the same sections on top of each other.
     #[inline]
     fn is_mirrored(&self, buffer: usize, floor: u64, ranks: &[u64], found: &[u32]) -> bool {
         let problem = self.problem;

@@ -9,7 +9,8 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 
 /// A stack of empty heaps for each size: the heap added last is taken first, and the one added first leaves first.
 ///
-/// Heaps have few distinct sizes: a call is O(log n) for n of them, and O(n) where it adds or removes one. Totals are O(1).
+/// Heaps have few distinct sizes: a call is O(log n) for n of them, and O(n) where it adds or removes one. Totals are
+/// O(1).
 #[derive(Clone)]
 pub(crate) struct EmptyHeaps<H> {
     /// The stacks, in ascending order of heap size. No stack is empty.

@@ -27,9 +27,9 @@ use crate::sync::{Mutex, lock};
 ///
 /// # Cost
 ///
-/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1) with the default algorithm, and O(log n)
-/// with the others, where n is the number of heaps or of distinct sizes, whichever is larger. A request that needs another heap of
-/// slabs by size is O(n) for n full heaps of its block size.
+/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1) with the default algorithm, and O(log n) with the
+/// others, where n is the number of heaps or of distinct sizes, whichever is larger. A request that needs another heap
+/// of slabs by size is O(n) for n full heaps of its block size.
 ///
 /// ```
 /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest};
@@ -136,8 +136,8 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Returns whether [`allocate`](Self::allocate) would place the request. Places nothing. With the default algorithm, see
-    /// [`SharedHeapSet::has_room`]; with the others, O(log n) for n heaps or n distinct sizes.
+    /// Returns whether [`allocate`](Self::allocate) would place the request. Places nothing. With the default
+    /// algorithm, see [`SharedHeapSet::has_room`]; with the others, O(log n) for n heaps or n distinct sizes.
     ///
     /// # Errors
     ///
@@ -162,8 +162,8 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes: release them before it is
-    /// created. See [`SharedHeapSet::make_way`].
+    /// Removes the empty heaps that are not kept in addition to a new one of `heap_size` bytes: release them before it
+    /// is created. See [`SharedHeapSet::make_way`].
     pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
         match &self.0 {
             Inner::Default(set) => set.make_way(heap_size, elsewhere),
@@ -187,7 +187,8 @@ impl<H: Clone> HeapEngine<H> {
 
     /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can.
     ///
-    /// The heap may have another size than [`new_heap_size`](Self::new_heap_size) returned, as long as the request fits.
+    /// The heap may have another size than [`new_heap_size`](Self::new_heap_size) returned, as long as the request
+    /// fits.
     ///
     /// # Errors
     ///
@@ -250,7 +251,8 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Calls a function with each empty heap, and collects the results. O(n) for n empty heaps, under the lock of the heaps.
+    /// Calls a function with each empty heap, and collects the results. O(n) for n empty heaps, under the lock of the
+    /// heaps.
     pub fn map_empty<T>(&self, mut of: impl FnMut(&H) -> T) -> Vec<T> {
         match &self.0 {
             Inner::Default(set) => set.map_empty(of),
@@ -262,9 +264,9 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Calls a function with each heap in which nothing would be left if slabs without used slots returned their memory and the allocations
-    /// `unused`, which are in no slab, were freed, and collects the results. Heaps that are empty already are left out. See
-    /// [`SharedHeapSet::vacated`].
+    /// Calls a function with each heap in which nothing would be left if slabs without used slots returned their memory
+    /// and the allocations `unused`, which are in no slab, were freed, and collects the results. Heaps that are empty
+    /// already are left out. See [`SharedHeapSet::vacated`].
     pub fn map_vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<T> {
         match &self.0 {
             Inner::Default(set) => {
@@ -297,8 +299,8 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Removes heaps that are not worth keeping, because of operations and heaps of this engine and of those that share its
-    /// tally. See [`SharedHeapSet::pass_operations`].
+    /// Removes heaps that are not worth keeping, because of operations and heaps of this engine and of those that share
+    /// its tally. See [`SharedHeapSet::pass_operations`].
     pub fn pass_operations(&self) -> Vec<H> {
         match &self.0 {
             Inner::Default(set) => set.pass_operations(),

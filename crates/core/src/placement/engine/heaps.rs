@@ -19,11 +19,11 @@ use crate::suballoc::{AuditError, OrderedSet, Stamp, SuballocError, Suballocatio
 /// Heaps shared by the requests of one group, found by their largest free range. With slabs, a group is a
 /// block size; the other algorithms have one group.
 ///
-/// A request is placed in the heap in use with the smallest sufficient free range, among equals the one with
-/// the lowest number; then in an empty heap, then in a new one. A heap whose last request is freed is kept as the retention says.
+/// A request is placed in the heap in use with the smallest sufficient free range, among equals the one with the lowest
+/// number; then in an empty heap, then in a new one. A heap whose last request is freed is kept as the retention says.
 ///
-/// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator. The first and the last empty heap of a size cost O(n) for n
-/// sizes of empty heaps.
+/// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator. The first and the last empty heap of a
+/// size cost O(n) for n sizes of empty heaps.
 #[derive(Clone)]
 pub(super) struct Heaps<H> {
     rule: PlacementRule,
@@ -131,8 +131,8 @@ impl<H: Clone> Heaps<H> {
         })
     }
 
-    /// Frees an allocation, and returns heaps that are not worth keeping. As a rule, only a heap that becomes empty lets others
-    /// leave, so that a free is O(log n).
+    /// Frees an allocation, and returns heaps that are not worth keeping. As a rule, only a heap that becomes empty
+    /// lets others leave, so that a free is O(log n).
     pub(super) fn free(&mut self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
         let number = id.heap();
         let heap = self.heaps.get_mut(number).ok_or(PlacementError::UnknownHeap)?;
@@ -165,7 +165,8 @@ impl<H: Clone> Heaps<H> {
         self.times.retention.keeping == HeapRetention::UNTIL_NEXT_FREE.keeping
     }
 
-    /// Returns whether heaps stay here when they become empty. Otherwise only those are here that the owner inserted, which stay.
+    /// Returns whether heaps stay here when they become empty. Otherwise only those are here that the owner inserted,
+    /// which stay.
     fn keeps_heaps(&self) -> bool {
         self.times.retention != HeapRetention::NONE
     }
@@ -189,8 +190,8 @@ impl<H: Clone> Heaps<H> {
         self.empty.take_idle(most, |size, since| operation >= times.expiry(class_of(size), since))
     }
 
-    /// Counts a frame, and removes heaps that have been empty for too many; at most a 16th of them, so that no frame pays for
-    /// all.
+    /// Counts a frame, and removes heaps that have been empty for too many; at most a 16th of them, so that no frame
+    /// pays for all.
     pub(super) fn pass_frame(&mut self) -> Vec<H> {
         if !self.keeps_heaps() {
             return Vec::new();

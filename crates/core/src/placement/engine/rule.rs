@@ -39,8 +39,8 @@ pub enum PlacementRule {
 }
 
 impl PlacementRule {
-    /// Returns the buddy system with heaps of `preferred` bytes: at least the granularity, rounded up to a power of two, and
-    /// at most `maximum`, rounded down to one.
+    /// Returns the buddy system with heaps of `preferred` bytes: at least the granularity, rounded up to a power of
+    /// two, and at most `maximum`, rounded down to one.
     #[must_use]
     pub fn buddy_system(preferred: ByteSize, maximum: ByteSize, granularity: Alignment) -> Self {
         let wanted = preferred.get().max(granularity.get()).checked_next_power_of_two().unwrap_or(1 << 63);

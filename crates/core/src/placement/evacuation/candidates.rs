@@ -108,7 +108,8 @@ impl Candidates {
         }
     }
 
-    /// Returns whether the free bytes of the other open heaps are at least the heap's live bytes, with slack 9/8 of them. O(heaps).
+    /// Returns whether the free bytes of the other open heaps are at least the heap's live bytes, with slack 9/8 of
+    /// them. O(heaps).
     #[inline]
     pub(super) fn have_room_for(&self, heap: OccupiedHeap, with_slack: bool) -> bool {
         let others = self

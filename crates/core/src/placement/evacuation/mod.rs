@@ -9,9 +9,9 @@
 //!    90 %  heap 1  (nearly full: never)                    heap 7 may go
 //! ```
 //!
-//! The unit is a heap, because only whole heaps can be released: the heap that frees the most bytes per byte
-//! moved is first. Its live allocations move to free ranges of the other heaps in use, to which slabs first
-//! return their free slots. If these have no room for the rest, other thin heaps of the same class join it, and the run asks for one new
+//! The unit is a heap, because only whole heaps can be released: the heap that frees the most bytes per byte moved is
+//! first. Its live allocations move to free ranges of the other heaps in use, to which slabs first return their free
+//! slots. If these have no room for the rest, other thin heaps of the same class join it, and the run asks for one new
 //! heap of exactly the size of the rest of all of them, if that frees enough.
 //!
 //! # Host memory

@@ -47,9 +47,9 @@ const ROUNDS: u32 = 8;
 ///
 /// # Cost
 ///
-/// A step is bounded by its budget and by `time_left`, which is called after every move, every 64
-/// entries read, and every 8 slabs. In between it does at most O(heaps), once for each heap that it begins to empty. Each
-/// allocation moves at most once for each heap that it was in.
+/// A step is bounded by its budget and by `time_left`, which is called after every move, every 64 entries read, and
+/// every 8 slabs. In between it does at most O(heaps), once for each heap that it begins to empty. Each allocation
+/// moves at most once for each heap that it was in.
 ///
 /// # Locking
 ///
@@ -170,8 +170,8 @@ where
         self
     }
 
-    /// Empties heaps even if the free bytes of the others are exactly enough. By default they must be an eighth more, because free
-    /// ranges may not fit, and moves are then made in vain. For sets whose owner supplies no heaps.
+    /// Empties heaps even if the free bytes of the others are exactly enough. By default they must be an eighth more,
+    /// because free ranges may not fit, and moves are then made in vain. For sets whose owner supplies no heaps.
     #[must_use]
     pub const fn without_slack(mut self) -> Self {
         self.needs_slack = false;

@@ -45,8 +45,8 @@ pub(super) fn alignment_of(range: HeapRange, size: u64) -> Alignment {
 /// Heaps that are being emptied together, and the items for which no move is planned yet.
 pub(super) struct Unit {
     pub(super) heaps: Vec<ClosedHeap>,
-    /// The items by the logarithm of their alignment, the largest of which moves first. Placed in this order in a new heap they
-    /// leave no gaps, because sizes are rounded up to the alignment.
+    /// The items by the logarithm of their alignment, the largest of which moves first. Placed in this order in a new
+    /// heap they leave no gaps, because sizes are rounded up to the alignment.
     queues: [Vec<Item>; ALIGNMENTS],
     /// The number of queues from the first to the last that has items.
     used_queues: usize,

@@ -35,8 +35,8 @@ const CANDIDATES: usize = 256;
 impl<H> HeapSet<H> {
     /// Finds the place of a request like [`find`](Self::find), which it is for shared heaps.
     ///
-    /// At the lowest offset, the cost is a comparison for each of at most 256 heaps, and O(n) for n ranges in those that may
-    /// have room. Of its own is an empty heap that is not too large. O(1).
+    /// At the lowest offset, the cost is a comparison for each of at most 256 heaps, and O(n) for n ranges in those
+    /// that may have room. Of its own is an empty heap that is not too large. O(1).
     ///
     /// # Errors
     ///
@@ -77,11 +77,11 @@ impl<H> HeapSet<H> {
         Some(FoundRange { heap: slot, class: HeapUse::Shared, free, size })
     }
 
-    /// Finds a place in any heap that holds the request, in an empty one last, or returns `None` if there is none. Use it when no heap
-    /// can be created. O(n) for n free ranges of at least the request's size.
+    /// Finds a place in any heap that holds the request, in an empty one last, or returns `None` if there is none. Use
+    /// it when no heap can be created. O(n) for n free ranges of at least the request's size.
     ///
-    /// Excluded are heaps that are being emptied and those of requests with a heap of their own; for such a request, all
-    /// heaps that are not empty.
+    /// Excluded are heaps that are being emptied and those of requests with a heap of their own; for such a request,
+    /// all heaps that are not empty.
     ///
     /// # Errors
     ///
@@ -116,7 +116,8 @@ impl<H> HeapSet<H> {
         Some(FoundRange { heap: id.heap, class: HeapUse::Shared, free, size })
     }
 
-    /// Returns a size that no free range of a shared heap in use exceeds, and at most twice that of the largest one. O(1).
+    /// Returns a size that no free range of a shared heap in use exceeds, and at most twice that of the largest one.
+    /// O(1).
     pub(crate) fn largest_free_at_most(&self) -> ByteSize {
         let largest = self.occupied[HeapUse::Shared.index()].largest();
         ByteSize::new(largest.map_or(0, |heap| self.table.key(heap).saturating_mul(2)))
@@ -143,7 +144,8 @@ impl<H> HeapSet<H> {
         found.and_then(|found| self.place(found)).ok_or(PlacementError::TooLarge { requested: size })
     }
 
-    /// Returns the size of the new heap for a request of `size` bytes: its own has its size, rounded up to the granularity.
+    /// Returns the size of the new heap for a request of `size` bytes: its own has its size, rounded up to the
+    /// granularity.
     ///
     /// # Errors
     ///
@@ -196,7 +198,8 @@ impl<H> HeapSet<H> {
         Some((size, self.remove(slot)))
     }
 
-    /// See [`SharedHeapSet::vacated`](crate::placement::SharedHeapSet::vacated). `unused` are live allocations, each once.
+    /// See [`SharedHeapSet::vacated`](crate::placement::SharedHeapSet::vacated). `unused` are live allocations, each
+    /// once.
     pub(crate) fn vacated<T>(
         &self,
         mut unused: Vec<PlacementId>,

@@ -156,8 +156,8 @@ impl<H> HeapSet<H> {
         self.idle.lists.iter().flat_map(of_list).collect()
     }
 
-    /// Removes a heap that has been empty for longest among those of its class, if `is_over` says so of the times, the class and
-    /// the moment since when it is empty.
+    /// Removes a heap that has been empty for longest among those of its class, if `is_over` says so of the times, the
+    /// class and the moment since when it is empty.
     fn take_longest_idle(&mut self, mut is_over: impl FnMut(&IdleTimes, usize, Moment) -> bool) -> Option<H> {
         let mut left = self.idle.occupied;
         while left != 0 {

@@ -108,8 +108,8 @@ fn divided<H>(whole: PlacementId, heaps: &mut HeapSet<H>, slots: CutSlots) -> Ve
 }
 
 impl<H: Clone> Lane<H> {
-    /// Releases to the heaps the slots that became free in slabs of which some were cut off before. Returns whether there were any. O(1) for each
-    /// slab with free slots, and for each such slot.
+    /// Releases to the heaps the slots that became free in slabs of which some were cut off before. Returns whether
+    /// there were any. O(1) for each slab with free slots, and for each such slot.
     #[cold]
     pub(crate) fn give_up_slots_of_cut(&mut self, heaps: &mut HeapSet<H>) -> bool {
         let is_cut = |slabs: &SlabTable<SlabMemory<H>>, number: u32| {
@@ -139,8 +139,8 @@ impl<H: Clone> Lane<H> {
         }
     }
 
-    /// Releases the free slots of a slab with used slots to the heaps, unless its heap is closed. Returns `None` if there
-    /// were none. O(slots).
+    /// Releases the free slots of a slab with used slots to the heaps, unless its heap is closed. Returns `None` if
+    /// there were none. O(slots).
     pub(crate) fn cut_free_slots(&mut self, number: u32, heaps: &mut HeapSet<H>) -> Option<()> {
         let slabs = self.slabs.as_mut()?;
         slabs.parent(number).filter(|memory| heaps.may_divide(memory.first_id(), MAX_SLOTS))?;

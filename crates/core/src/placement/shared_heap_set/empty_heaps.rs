@@ -68,8 +68,8 @@ impl<H: Clone> SharedHeapSet<H> {
         mapped
     }
 
-    /// Frees an allocation that is in no slab, and keeps its heap even if that is empty then. Heaps that are not worth keeping leave with
-    /// [`pass_operations`](Self::pass_operations). O(1).
+    /// Frees an allocation that is in no slab, and keeps its heap even if that is empty then. Heaps that are not worth
+    /// keeping leave with [`pass_operations`](Self::pass_operations). O(1).
     ///
     /// # Errors
     ///
@@ -78,9 +78,9 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).free_and_keep(id.0)
     }
 
-    /// Returns what the heaps would be if slabs without used slots returned their memory and the allocations `unused`, which are in no
-    /// slab, were freed. Heaps that would not change are left out. `of` is called with the owner's handle of each. O(n log n) for n slabs
-    /// without used slots and `unused` allocations, and O(lanes).
+    /// Returns what the heaps would be if slabs without used slots returned their memory and the allocations `unused`,
+    /// which are in no slab, were freed. Heaps that would not change are left out. `of` is called with the owner's
+    /// handle of each. O(n log n) for n slabs without used slots and `unused` allocations, and O(lanes).
     pub fn vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<VacatedHeap<T>> {
         let mut ids: Vec<_> = unused.iter().map(|id| id.0).collect();
         self.used_lanes().for_each(|lane| ids.extend(lock(&lane.0).unused()));
@@ -96,20 +96,20 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).find_empty_fitting(at_least, at_most).is_some()
     }
 
-    /// Removes the heaps that are not worth keeping, because of operations and heaps of this set and of those that share
-    /// its tally: a call that frees releases only heaps of its own set. Slabs without used slots return their memory to
-    /// the heaps. O(1) per heap and slab, and O(lanes).
+    /// Removes the heaps that are not worth keeping, because of operations and heaps of this set and of those that
+    /// share its tally: a call that frees releases only heaps of its own set. Slabs without used slots return their
+    /// memory to the heaps. O(1) per heap and slab, and O(lanes).
     pub fn pass_operations(&self) -> Vec<H> {
         self.give_up_unused_slabs();
         let mut heaps = lock(&self.heaps.0);
         std::iter::from_fn(|| heaps.take_expired()).collect()
     }
 
-    /// Counts a frame, and removes heaps that have been empty for [`HeapRetention::frames`]. Slabs without used slots return
-    /// their memory to the heaps once in half of these frames.
+    /// Counts a frame, and removes heaps that have been empty for [`HeapRetention::frames`]. Slabs without used slots
+    /// return their memory to the heaps once in half of these frames.
     ///
-    /// At most a 16th of the empty heaps leave with each frame, so that no frame pays for all of them. O(1) per heap and
-    /// slab, and then O(lanes).
+    /// At most a 16th of the empty heaps leave with each frame, so that no frame pays for all of them. O(1) per heap
+    /// and slab, and then O(lanes).
     ///
     /// [`HeapRetention::frames`]: crate::placement::HeapRetention::frames
     pub fn pass_frame(&self) -> Vec<H> {
@@ -122,9 +122,9 @@ impl<H: Clone> SharedHeapSet<H> {
         removed
     }
 
-    /// Counts a period, and removes heaps that were empty during [`HeapRetention::periods`] whole ones, by default during
-    /// the whole time since the call before the last one. Slabs without used slots return their memory to the heaps. O(1)
-    /// per heap and slab, and O(lanes).
+    /// Counts a period, and removes heaps that were empty during [`HeapRetention::periods`] whole ones, by default
+    /// during the whole time since the call before the last one. Slabs without used slots return their memory to the
+    /// heaps. O(1) per heap and slab, and O(lanes).
     ///
     /// The set has no clock. This is for owners that do not tell of [frames](Self::pass_frame), and whose calls
     /// may be so few that counting them would keep empty heaps for ever.
@@ -143,8 +143,8 @@ impl<H: Clone> SharedHeapSet<H> {
         }
     }
 
-    /// Reopens the heaps that are being emptied, whose run then leaves them alone. Returns whether there were any. O(1) if
-    /// there is none, and O(slabs + heaps) otherwise.
+    /// Reopens the heaps that are being emptied, whose run then leaves them alone. Returns whether there were any. O(1)
+    /// if there is none, and O(slabs + heaps) otherwise.
     pub fn reopen_closed(&self) -> bool {
         if !lock(&self.heaps.0).has_closed() {
             return false;

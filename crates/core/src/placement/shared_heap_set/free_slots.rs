@@ -16,9 +16,10 @@ struct Found {
 }
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// Places a request after free slots of slabs were released to the heaps: those of unused slabs and of slabs that were divided before, and
-    /// then of those slabs alone that make room for it. O(n) for n slabs with free slots, and O(1) for requests that are much larger than
-    /// these slabs and all free ranges. Allocations stay where they are, and closed heaps are left alone.
+    /// Places a request after free slots of slabs were released to the heaps: those of unused slabs and of slabs that
+    /// were divided before, and then of those slabs alone that make room for it. O(n) for n slabs with free slots, and
+    /// O(1) for requests that are much larger than these slabs and all free ranges. Allocations stay where they are,
+    /// and closed heaps are left alone.
     ///
     /// # Locking
     ///
@@ -58,14 +59,15 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 }
 
-/// Returns whether free slots may be part of a free range of `size` bytes. Each slab has a used slot, which bounds the range; so those at both
-/// ends are part of it, and what is between them is free already.
+/// Returns whether free slots may be part of a free range of `size` bytes. Each slab has a used slot, which bounds the
+/// range; so those at both ends are part of it, and what is between them is free already.
 fn may_make_room<H: Clone>(lanes: &[MutexGuard<'_, Lane<H>>], heaps: &HeapSet<H>, size: ByteSize) -> bool {
     let slab = lanes.iter().map(|lane| lane.largest_with_free_slots()).max().unwrap_or(0);
     slab > 0 && size <= heaps.largest_free_at_most().saturating_add(ByteSize::new(2 * slab))
 }
 
-/// Finds slabs of which none was divided, at most three that follow one another, whose free slots make room for a request.
+/// Finds slabs of which none was divided, at most three that follow one another, whose free slots make room for a
+/// request.
 fn find<H: Clone>(
     lanes: &[MutexGuard<'_, Lane<H>>],
     heaps: &HeapSet<H>,
@@ -105,8 +107,8 @@ fn find<H: Clone>(
     None
 }
 
-/// Returns the bytes of the free range beside a slab and of the free slots of the slab beyond it that are next to them, and that slab if it has such
-/// slots.
+/// Returns the bytes of the free range beside a slab and of the free slots of the slab beyond it that are next to them,
+/// and that slab if it has such slots.
 fn room_beside<H: Clone>(
     lanes: &[MutexGuard<'_, Lane<H>>],
     beside: &Beside,

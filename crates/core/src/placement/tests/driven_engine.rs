@@ -88,8 +88,8 @@ impl DrivenEngine {
         self.engine.new_heap_size(request).map(Some)
     }
 
-    /// Places a request in existing heaps or, if `makes_heap`, in a new one. Returns the size of the heap that it needs, if it
-    /// needs one, and the place.
+    /// Places a request in existing heaps or, if `makes_heap`, in a new one. Returns the size of the heap that it
+    /// needs, if it needs one, and the place.
     pub(crate) fn try_allocate(
         &mut self,
         request: &PlacementRequest,

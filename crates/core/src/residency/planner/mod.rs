@@ -256,8 +256,8 @@ impl ResidencyPlanner {
         self.time = time;
     }
 
-    /// Returns the moment at which policies are called: that of the last submission, because other queues may submit while a
-    /// caller waits or pages. A cancelled submission has no moment, but policies may know it.
+    /// Returns the moment at which policies are called: that of the last submission, because other queues may submit
+    /// while a caller waits or pages. A cancelled submission has no moment, but policies may know it.
     fn now(&mut self) -> Moment {
         self.known = self.known.max(self.clock);
         Moment { submission: self.known, time: self.time }

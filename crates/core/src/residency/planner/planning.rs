@@ -185,8 +185,8 @@ impl ResidencyPlanner {
         found
     }
 
-    /// Lists the events after the first of which a heap may be evicted that policies named in vain. Returns whether there are
-    /// any.
+    /// Lists the events after the first of which a heap may be evicted that policies named in vain. Returns whether
+    /// there are any.
     fn waits(&self, request: &PlanRequest<'_>, plan: &mut Plan) -> bool {
         let own = request.submission.map_or(0, |submission| submission.number);
         plan.awaited.extend(self.in_flight.noted(&plan.ends, own));

@@ -36,7 +36,8 @@ impl HeapSlot {
 pub struct Moment {
     /// The number of submissions before, on all queues. Never decreases.
     pub submission: u64,
-    /// The time since a start of the caller's choice. Never decreases. No policy of this crate counts it, so it may stand still.
+    /// The time since a start of the caller's choice. Never decreases. No policy of this crate counts it, so it may
+    /// stand still.
     pub time: std::time::Duration,
 }
 
@@ -77,11 +78,11 @@ pub trait EvictionPolicy: Send {
     }
 
     /// Returns whether the policy may learn of uses late: just before the next call of another method. They come in the
-    /// order of the submissions, except that one call may stand for regular uses of a heap, at the time of the last of them
-    /// ([`touch_regularly`](Self::touch_regularly)). The default is `false`: each use is passed at once.
+    /// order of the submissions, except that one call may stand for regular uses of a heap, at the time of the last of
+    /// them ([`touch_regularly`](Self::touch_regularly)). The default is `false`: each use is passed at once.
     ///
-    /// Must always return the same value. Late calls are given the time of the last submission. A submission whose heaps are
-    /// resident then costs about half.
+    /// Must always return the same value. Late calls are given the time of the last submission. A submission whose
+    /// heaps are resident then costs about half.
     #[inline]
     fn may_learn_late(&self) -> bool {
         false

@@ -31,10 +31,10 @@ use habit::{Habit, Learned, SUBMISSION};
 /// The data of a heap outlive its eviction, until it is [forgotten](EvictionPolicy::forget). They take 48
 /// bytes per heap.
 ///
-/// [`touch`](EvictionPolicy::touch) costs O(1), and [`touch_regularly`](EvictionPolicy::touch_regularly) as much
-/// as the uses from which something is learned, a few dozen at most. [`choose`](EvictionPolicy::choose) costs O((victims + heaps
-/// that cannot be evicted) × classes), where classes are those of intervals and gaps in use, four per octave,
-/// at most 195; plus O(heaps that became late since the last call), once for each time a heap is late.
+/// [`touch`](EvictionPolicy::touch) costs O(1), and [`touch_regularly`](EvictionPolicy::touch_regularly) as much as the
+/// uses from which something is learned, a few dozen at most. [`choose`](EvictionPolicy::choose) costs O((victims +
+/// heaps that cannot be evicted) × classes), where classes are those of intervals and gaps in use, four per octave, at
+/// most 195; plus O(heaps that became late since the last call), once for each time a heap is late.
 ///
 /// [`choose_ahead`](EvictionPolicy::choose_ahead) evicts nothing below a fullness of 0.95, and above it only
 /// heaps that are away for 16 times as long as ever before and for at least 600 submissions.

@@ -162,8 +162,8 @@ fn regular_uses() -> impl Strategy<Value = Vec<Regular>> {
     prop::collection::vec(one, 1..60)
 }
 
-/// Returns the heaps that a policy chooses in turn. The uses of one heap follow each other; with `together`, all that do
-/// not page it in are one call.
+/// Returns the heaps that a policy chooses in turn. The uses of one heap follow each other; with `together`, all that
+/// do not page it in are one call.
 fn chosen(kind: PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot> {
     let mut policy = kind.create();
     let (mut now, mut all_chosen) = (Moment::default(), Vec::new());

@@ -1,5 +1,5 @@
-//! The residency planner and a model of a device that check each other at every step. The fuzz target `residency` uses this
-//! file, too.
+//! The residency planner and a model of a device that check each other at every step. The fuzz target `residency` uses
+//! this file, too.
 //!
 //! Each call is followed by the audit, and by a comparison of the usage of both segment groups with the
 //! model. A plan evicts only heaps that are resident, not locked, not in use, not in transit and not needed,
@@ -134,8 +134,8 @@ impl ShadowedPlanner {
         self.heaps.values().filter(|heap| heap.is_resident && heap.group == group).map(|heap| heap.size).sum()
     }
 
-    /// Returns whether heaps are in use for no longer than the model says. A heap that several queues used stays in use until
-    /// each queue is past the last use by any of them.
+    /// Returns whether heaps are in use for no longer than the model says. A heap that several queues used stays in use
+    /// until each queue is past the last use by any of them.
     fn is_exact(&self) -> bool {
         self.queues.len() == 1 || self.planner.in_flight() == 0
     }
@@ -152,7 +152,8 @@ impl ShadowedPlanner {
         })
     }
 
-    /// Returns whether the end of a submission to the only queue frees a heap that the plan does not need, and none does before.
+    /// Returns whether the end of a submission to the only queue frees a heap that the plan does not need, and none
+    /// does before.
     fn frees_a_heap(&self, value: u64, request: &PlanRequest<'_>) -> bool {
         let first_end = |group, needed: &[ManagedHeapId]| {
             let others = self.heaps.iter().filter(|(id, _)| !needed.contains(id)).map(|(_, heap)| heap);

@@ -56,8 +56,8 @@ const fn free_block(order: u64, start: u64) -> [u64; 3] {
 }
 
 impl Buddy {
-    /// Creates a suballocator for the offsets from zero to `capacity`, 1 to 2^63, all free. Returns `None` if the capacity
-    /// is another.
+    /// Creates a suballocator for the offsets from zero to `capacity`, 1 to 2^63, all free. Returns `None` if the
+    /// capacity is another.
     pub(crate) fn new(capacity: ByteSize) -> Option<Self> {
         let (mut free, mut start) = (OrderedSet::default(), 0);
         for order in (0..u64::from(u64::BITS)).rev().filter(|order| capacity.get() & (1 << order) != 0) {
@@ -73,11 +73,12 @@ impl Buddy {
         })
     }
 
-    /// Allocates `size` bytes at a multiple of `alignment`, or returns `None` if no free block holds them. O(log n), and
-    /// O(n) for an alignment above the size, for n free blocks.
+    /// Allocates `size` bytes at a multiple of `alignment`, or returns `None` if no free block holds them. O(log n),
+    /// and O(n) for an alignment above the size, for n free blocks.
     ///
-    /// The request gets a block of its size rounded up to a power of two: the lowest of the smallest free blocks of at least
-    /// the size and the alignment, halved. If there is none, a smaller free block that happens to be aligned is taken.
+    /// The request gets a block of its size rounded up to a power of two: the lowest of the smallest free blocks of at
+    /// least the size and the alignment, halved. If there is none, a smaller free block that happens to be aligned is
+    /// taken.
     pub(crate) fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<Suballocation> {
         let (mut from, start) = self.find(size, alignment)?;
         self.free.remove(free_block(from, start));
@@ -106,8 +107,8 @@ impl Buddy {
         certain.or_else(smaller).map(|[order, start, _]| (order, start))
     }
 
-    /// Frees a suballocation and returns its range. Its block is joined with its buddy if that is free, and so on up to the
-    /// root. O(log n · log capacity).
+    /// Frees a suballocation and returns its range. Its block is joined with its buddy if that is free, and so on up to
+    /// the root. O(log n · log capacity).
     pub(crate) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let stamp = id.stamp().get();
         let live = self.live.first_from([stamp, 0, 0]).filter(|&[found, ..]| found == stamp);
@@ -150,8 +151,8 @@ impl Buddy {
         self.free.last().map_or(ByteSize::ZERO, |[order, ..]| ByteSize::new(1 << order))
     }
 
-    /// Returns all ranges in address order. A free range is one free block, so two may be neighbours. The bytes by which a
-    /// request was rounded up are padding. O(n log n).
+    /// Returns all ranges in address order. A free range is one free block, so two may be neighbours. The bytes by
+    /// which a request was rounded up are padding. O(n log n).
     pub(crate) fn ranges(&self) -> Vec<RangeUse> {
         let mut ranges = Vec::new();
         for [order, start, _] in self.free.iter() {
@@ -169,8 +170,8 @@ impl Buddy {
         ranges
     }
 
-    /// Checks that the blocks cover the range without overlap, each at a multiple of its size, that no two free blocks are
-    /// buddies, and the sum. O(n log n).
+    /// Checks that the blocks cover the range without overlap, each at a multiple of its size, that no two free blocks
+    /// are buddies, and the sum. O(n log n).
     #[inline]
     pub(crate) fn audit(&self) -> Result<(), AuditError> {
         let fail = |finding: String| Err(AuditError::new(finding));

@@ -13,9 +13,9 @@
 //!
 //! # Data structures
 //!
-//! Each end has a queue of its ranges in the order of their allocation, with 32 bytes and a value for each. A range that is freed
-//! between two live ones stays in the queue until everything older, or everything newer, is freed; the ends of the
-//! queues therefore determine what is free.
+//! Each end has a queue of its ranges in the order of their allocation, with 32 bytes and a value for each. A range
+//! that is freed between two live ones stays in the queue until everything older, or everything newer, is freed; the
+//! ends of the queues therefore determine what is free.
 //!
 //! # Invariants
 //!

@@ -14,7 +14,8 @@
 //!
 //! # Data structures
 //!
-//! - Each range, used or free, has a *node* of 32 bytes and a value if it is used, linked to its neighbours in address order.
+//! - Each range, used or free, has a *node* of 32 bytes and a value if it is used, linked to its neighbours in address
+//!   order.
 //! - Free ranges are also linked into the *bin* of their size, by 8 bytes beside their node: one bin per size below 64
 //!   bytes, then 32 bins per power of two, so that sizes in one bin differ by less than 1/32.
 //! - Two levels of bitmaps mark the bins that are not empty.

@@ -61,8 +61,8 @@ impl<T> Tlsf<T> {
         self.nodes.slots().len() - Nodes::<T>::FIRST
     }
 
-    /// Returns what is beside a live suballocation, below it and above it: the bytes of the free range, and the suballocation
-    /// beyond. O(1).
+    /// Returns what is beside a live suballocation, below it and above it: the bytes of the free range, and the
+    /// suballocation beyond. O(1).
     pub(crate) fn beside(&self, id: SuballocationId) -> Option<[(ByteSize, Option<Suballocation>); 2]> {
         let slots = self.nodes.slots();
         let look = |next: NodeIndex, beyond: NodeIndex| {

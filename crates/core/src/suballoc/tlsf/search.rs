@@ -166,8 +166,8 @@ impl<T> Tlsf<T> {
         self.search(request).or_else(|| everywhere().find_map(|free| request.place(self.nodes.slots(), free)))
     }
 
-    /// Returns where [`FreeRangeChoice::MinOffset`](crate::suballoc::FreeRangeChoice::MinOffset) would place the request.
-    /// O(n) for n ranges.
+    /// Returns where [`FreeRangeChoice::MinOffset`](crate::suballoc::FreeRangeChoice::MinOffset) would place the
+    /// request. O(n) for n ranges.
     pub(crate) fn find_lowest(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
         self.search_lowest(Request::new(size, alignment, self.capacity)?)
     }

@@ -75,7 +75,8 @@ impl ResourceAllocation {
     /// The errors of `map`.
     ///
     /// ```
-    /// use heapwright::{ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// use heapwright::{ByteSize, HeapType, buffer_desc};
+    /// use heapwright::{ResourceAllocation, ResourceAllocationDesc, ResourceAllocator};
     /// # use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
     /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
     /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
@@ -124,7 +125,8 @@ impl ResourceAllocation {
         extras.kept_mapped = KeptMapped::Requested;
         RecordedMapping::unmap(self.recorded_mapping(0).as_ref(), || {
             if self.part().is_none() {
-                // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been written.
+                // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been
+                // written.
                 unsafe { self.resource().Unmap(0, None) };
             }
             drop(self.memory().map(KeptResident::of_locked));
@@ -189,23 +191,24 @@ impl ResourceAllocation {
         mapped.map(|mapping| mapping.recorded(recorded))
     }
 
-    /// Maps a subresource as `ID3D12Resource::Map` does, and returns the address of its first byte. [`map`](Self::map) and
-    /// [`map_texture`](Self::map_texture) check and unmap by themselves; this is for callers that cannot borrow the allocation.
+    /// Maps a subresource as `ID3D12Resource::Map` does, and returns the address of its first byte. [`map`](Self::map)
+    /// and [`map_texture`](Self::map_texture) check and unmap by themselves; this is for callers that cannot borrow the
+    /// allocation.
     ///
-    /// `read_range` is relative to the allocation's first byte, `None` is everything. The address is `None` if `wants_address` is
-    /// `false`, which a texture of opaque layout requires. With a residency manager, the memory is resident until it is unmapped
-    /// as often as it was mapped.
+    /// `read_range` is relative to the allocation's first byte, `None` is everything. The address is `None` if
+    /// `wants_address` is `false`, which a texture of opaque layout requires. With a residency manager, the memory is
+    /// resident until it is unmapped as often as it was mapped.
     ///
     /// # Errors
     ///
-    /// Invalid argument for a heap type without CPU access, and for a part of a resource with a subresource other than zero; out
-    /// of memory if the memory cannot be made resident; otherwise the device's error.
+    /// Invalid argument for a heap type without CPU access, and for a part of a resource with a subresource other than
+    /// zero; out of memory if the memory cannot be made resident; otherwise the device's error.
     ///
     /// # Safety
     ///
-    /// Accesses through the address are the caller's: within the subresource, ordered with the GPU and with each [`Mapping`], and
-    /// before the matching [`unmap_subresource`](Self::unmap_subresource). The allocation is neither moved by a defragmentation nor
-    /// dropped before that.
+    /// Accesses through the address are the caller's: within the subresource, ordered with the GPU and with each
+    /// [`Mapping`], and before the matching [`unmap_subresource`](Self::unmap_subresource). The allocation is neither
+    /// moved by a defragmentation nor dropped before that.
     #[inline]
     pub unsafe fn map_subresource(
         &self,
@@ -241,8 +244,8 @@ impl ResourceAllocation {
         Ok(address.filter(|_| wants_address))
     }
 
-    /// Undoes one [`map_subresource`](Self::map_subresource). `written_range` is relative to the allocation's first byte; `None` is
-    /// everything.
+    /// Undoes one [`map_subresource`](Self::map_subresource). `written_range` is relative to the allocation's first
+    /// byte; `None` is everything.
     ///
     /// # Safety
     ///
@@ -258,8 +261,8 @@ impl ResourceAllocation {
         });
     }
 
-    /// Makes up for `count` calls of [`unmap_subresource`](Self::unmap_subresource) that will not follow, because the resource is
-    /// being released.
+    /// Makes up for `count` calls of [`unmap_subresource`](Self::unmap_subresource) that will not follow, because the
+    /// resource is being released.
     #[doc(hidden)]
     #[inline]
     pub fn release_mappings(&self, count: u32) {
@@ -281,8 +284,8 @@ impl ResourceAllocation {
 }
 
 impl ResourceAllocation {
-    /// Records the contents of a buffer that the CPU can access, for `heapwright recreate`. Does nothing if objects and calls are not both
-    /// [recorded](crate::recording).
+    /// Records the contents of a buffer that the CPU can access, for `heapwright recreate`. Does nothing if objects and
+    /// calls are not both [recorded](crate::recording).
     ///
     /// # Errors
     ///
@@ -300,9 +303,9 @@ impl ResourceAllocation {
         })
     }
 
-    /// Records these bytes as the contents of a buffer from `offset` on, for memory that the CPU cannot access: what was uploaded,
-    /// or what has been read back. `heapwright recreate` uploads them with a copy by the GPU. Does nothing if objects and calls are not
-    /// both [recorded](crate::recording).
+    /// Records these bytes as the contents of a buffer from `offset` on, for memory that the CPU cannot access: what
+    /// was uploaded, or what has been read back. `heapwright recreate` uploads them with a copy by the GPU. Does
+    /// nothing if objects and calls are not both [recorded](crate::recording).
     ///
     /// ```
     /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;

@@ -80,8 +80,8 @@ fn requested(desc: D3D12_RESOURCE_DESC) -> (ResourceDesc<'static>, BufferUses) {
     (ResourceDesc::new(&desc), BufferUses::empty())
 }
 
-/// Returns the decision if the device returns `answers`, in turn, and the descriptions that it was asked about. A refusal of the device is
-/// an error.
+/// Returns the decision if the device returns `answers`, in turn, and the descriptions that it was asked about. A
+/// refusal of the device is an error.
 fn with_answers(
     (resource, uses): &(ResourceDesc<'_>, BufferUses),
     creation: Creation,

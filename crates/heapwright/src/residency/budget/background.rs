@@ -98,8 +98,8 @@ impl Shared {
     /// Registers the event with the adapter.
     #[inline]
     fn register(&self, adapter: &IDXGIAdapter3) -> Option<(IDXGIAdapter3, u32)> {
-        // SAFETY: the adapter is a live COM object. The handle is an event's, which is open until after the registration has ended:
-        // dropping `BackgroundUpdates` ends it, which has a reference to the event.
+        // SAFETY: the adapter is a live COM object. The handle is an event's, which is open until after the
+        // registration has ended: dropping `BackgroundUpdates` ends it, which has a reference to the event.
         let registered =
             unsafe { adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(self.event.handle()) };
         match registered {
@@ -159,7 +159,8 @@ impl Drop for BackgroundUpdates {
     #[inline]
     fn drop(&mut self) {
         if let Some((adapter, cookie)) = self.budget.take() {
-            // SAFETY: the adapter is a live COM object, and the cookie is that of a registration with it that has not ended.
+            // SAFETY: the adapter is a live COM object, and the cookie is that of a registration with it that has not
+            // ended.
             unsafe { adapter.UnregisterVideoMemoryBudgetChangeNotification(cookie) };
         }
         let ended = self.trim.take().map_or(Ok(()), TrimRegistration::end);

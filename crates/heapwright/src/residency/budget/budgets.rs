@@ -179,9 +179,9 @@ impl Budgets {
         ByteSize::new(self.groups[group.index()].reservation.load(Ordering::Relaxed))
     }
 
-    /// Returns the external usage, given that so many bytes of the manager's heaps were resident when the operating system was
-    /// queried, which are only known to be in a range. The start of the result does not exceed its end, also while another thread
-    /// reports usage or sets the reservation. O(1).
+    /// Returns the external usage, given that so many bytes of the manager's heaps were resident when the operating
+    /// system was queried, which are only known to be in a range. The start of the result does not exceed its end, also
+    /// while another thread reports usage or sets the reservation. O(1).
     pub(crate) fn external_within(
         &self,
         group: SegmentGroup,
@@ -232,8 +232,8 @@ impl Budgets {
         }
     }
 
-    /// Returns DXGI's four numbers as the manager sees them, if these bytes of its heaps are resident. They are zero for a group that it
-    /// does not use.
+    /// Returns DXGI's four numbers as the manager sees them, if these bytes of its heaps are resident. They are zero
+    /// for a group that it does not use.
     #[inline]
     pub(crate) fn video_memory_info(&self, group: SegmentGroup, resident: [ByteSize; 2]) -> VideoMemoryInfo {
         if !self.is_in_use(group) {
@@ -260,7 +260,8 @@ impl Budgets {
         }
     }
 
-    /// Returns whether the operating system never reported anything about a segment group, so that its budget is not known.
+    /// Returns whether the operating system never reported anything about a segment group, so that its budget is not
+    /// known.
     #[inline]
     pub(crate) fn is_unreported(&self, group: SegmentGroup) -> bool {
         self.adapter.is_some() && self.is_in_use(group) && !self.lock()[group.index()].is_counted
@@ -292,8 +293,8 @@ impl Budgets {
         Ok(wanted.reservation)
     }
 
-    /// Sets the budget of a group, which was [checked](ResidencyBudget::check), from the last report of the operating system. Where all
-    /// memory is local, the non-local group has none.
+    /// Sets the budget of a group, which was [checked](ResidencyBudget::check), from the last report of the operating
+    /// system. Where all memory is local, the non-local group has none.
     #[inline]
     pub(crate) fn set_budget(&self, group: SegmentGroup, budget: ResidencyBudget) {
         if self.is_in_use(group) {
@@ -330,8 +331,9 @@ impl Budgets {
         self.groups[group.index()].has_heaps.store(has_heaps, Ordering::Relaxed);
     }
 
-    /// Queries the operating system about the segment groups with resident heaps, and returns whether it reports the same
-    /// as before. If not, and if it fails, nothing is applied, and [`refresh`](Self::refresh) must follow, which counts.
+    /// Queries the operating system about the segment groups with resident heaps, and returns whether it reports the
+    /// same as before. If not, and if it fails, nothing is applied, and [`refresh`](Self::refresh) must follow, which
+    /// counts.
     #[inline]
     pub(crate) fn is_unchanged(&self) -> bool {
         let Some(adapter) = &self.adapter else { return true };
@@ -397,8 +399,8 @@ impl Budgets {
     }
 }
 
-/// Queries an adapter about the memory of a segment group. Returns `None` if the operating system does not count it: some
-/// implementations other than Windows' report zeros, always. Once it reported something, zeros are a report, too.
+/// Queries an adapter about the memory of a segment group. Returns `None` if the operating system does not count it:
+/// some implementations other than Windows' report zeros, always. Once it reported something, zeros are a report, too.
 fn report(
     adapter: &IDXGIAdapter3,
     group: SegmentGroup,

@@ -106,7 +106,8 @@ impl TrimRegistration {
                 pContext: inbox.cast_mut().cast(),
                 CallbackCookie: 0,
             };
-            // SAFETY: a live COM object and a structure of this call. The context lives until the registration has ended.
+            // SAFETY: a live COM object and a structure of this call. The context lives until the registration has
+            // ended.
             result = unsafe { device.RegisterTrimNotificationCallback(&raw mut data) };
             if result.is_ok() {
                 return Some(Self { device, cookie: data.CallbackCookie, inbox });

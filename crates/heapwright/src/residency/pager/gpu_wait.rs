@@ -79,8 +79,8 @@ impl Patience {
 }
 
 impl Events {
-    /// Waits until one of the fences has reached its value, which `is_later` work signals or not. Returns `false` if there was
-    /// no `progress` for the limit of the patience, or if that is exhausted.
+    /// Waits until one of the fences has reached its value, which `is_later` work signals or not. Returns `false` if
+    /// there was no `progress` for the limit of the patience, or if that is exhausted.
     pub(super) fn wait_patiently(
         &self,
         fences: &[(ID3D12Fence, FenceValue)],
@@ -96,8 +96,8 @@ impl Events {
         Ok(!later.has_expired(0) && self.wait(fences, Some((later, &|| 0)))?)
     }
 
-    /// Waits until one of the fences has reached its value. Returns `false` if `stall` expires before; without `stall` the
-    /// wait is unbounded.
+    /// Waits until one of the fences has reached its value. Returns `false` if `stall` expires before; without `stall`
+    /// the wait is unbounded.
     pub(super) fn wait(
         &self,
         fences: &[(ID3D12Fence, FenceValue)],
@@ -110,7 +110,8 @@ impl Events {
         let event = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let event = event.or_else(|| Event::new(EventReset::Auto).ok());
         for (event, (fence, value)) in event.iter().flat_map(|event| std::iter::repeat(event).zip(fences)) {
-            // SAFETY: a live COM object; the event is kept as long as the manager, so that its handle is valid when the fence signals it.
+            // SAFETY: a live COM object; the event is kept as long as the manager, so that its handle is valid when the
+            // fence signals it.
             let hresult = unsafe { fence.SetEventOnCompletion(value.get(), event.handle()) };
             if hresult.is_err() {
                 return Err(Error::device("ID3D12Fence::SetEventOnCompletion", hresult));

@@ -29,8 +29,8 @@ use super::recorded::ManagerRecording;
 use crate::adapter::check_adapter;
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
-/// The state of a residency manager. Carries out what the planner of the books decides: evicts, makes resident, and waits
-/// for the GPU.
+/// The state of a residency manager. Carries out what the planner of the books decides: evicts, makes resident, and
+/// waits for the GPU.
 pub(crate) struct Pager {
     /// The number of the manager, unique in the process, from 1.
     pub(super) number: u64,
@@ -181,8 +181,8 @@ impl Pager {
         self.cpu_stalls.load(Ordering::Relaxed)
     }
 
-    /// Evicts the heaps that the plan selected. Returns whether the device refused none of them; those that it refused are not in the
-    /// plan any more.
+    /// Evicts the heaps that the plan selected. Returns whether the device refused none of them; those that it refused
+    /// are not in the plan any more.
     fn evict(&self, current: &mut CurrentPlan) -> Result<bool, Error> {
         if current.to_evict.is_empty() {
             return Ok(true);
@@ -366,8 +366,8 @@ impl Pager {
         }
     }
 
-    /// Checks that a new heap of a segment group is within the budget, if the operating system had not reported anything about the group
-    /// before: a budget of zero cannot be told from none until something is counted.
+    /// Checks that a new heap of a segment group is within the budget, if the operating system had not reported
+    /// anything about the group before: a budget of zero cannot be told from none until something is counted.
     pub(super) fn check_first_report(&self, group: SegmentGroup) -> Result<(), Error> {
         let group = self.books.budgets.effective_group(group);
         if !self.books.budgets.is_unreported(group) {

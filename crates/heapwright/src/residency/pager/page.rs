@@ -152,8 +152,8 @@ impl Pager {
         }
     }
 
-    /// Carries out a request without a submission, and returns the paging fence value to wait for. Waits for the GPU without
-    /// a lock, if the request allows it.
+    /// Carries out a request without a submission, and returns the paging fence value to wait for. Waits for the GPU
+    /// without a lock, if the request allows it.
     pub(in crate::residency) fn page_now(&self, request: PlanRequest<'_>) -> Result<FenceValue, Error> {
         let mut attempts = Attempts::new(self, request);
         loop {
@@ -265,7 +265,8 @@ impl Pager {
     /// Waits for the GPU without a lock. Returns `false` if the patience is exhausted.
     fn wait_for(&self, awaited: &Awaited, patience: &mut Patience) -> Result<bool, Error> {
         self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
-        // Progress of other queues does not count, because they may be busy forever. Paging counts, as a queue waits for it.
+        // Progress of other queues does not count, because they may be busy forever. Paging counts, as a queue waits
+        // for it.
         let progress = || {
             let awaited = awaited.fences.iter().map(|(fence, _)| completed(fence).get());
             awaited.fold(self.paging_completed().get(), u64::wrapping_add)

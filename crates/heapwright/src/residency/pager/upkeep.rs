@@ -1,5 +1,5 @@
-//! Work besides paging for submissions: queries of the operating system, evictions that no submission needs, and pressure
-//! callbacks.
+//! Work besides paging for submissions: queries of the operating system, evictions that no submission needs, and
+//! pressure callbacks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{OnceLock, Weak};
@@ -83,8 +83,8 @@ impl Pager {
         }
     }
 
-    /// Queries the operating system. Returns whether nothing has changed on either side, so that there is nothing to look
-    /// after. This is the usual case.
+    /// Queries the operating system. Returns whether nothing has changed on either side, so that there is nothing to
+    /// look after. This is the usual case.
     #[inline]
     fn is_unchanged(&self) -> bool {
         let is_unchanged = !self.upkeep.has_changed.load(Ordering::Relaxed)
@@ -127,8 +127,8 @@ impl Pager {
         }
     }
 
-    /// Queries the operating system, and evicts idle heaps above the budgets, and those that the policy does not want to
-    /// keep.
+    /// Queries the operating system, and evicts idle heaps above the budgets, and those that the policy does not want
+    /// to keep.
     #[inline]
     pub(in crate::residency) fn trim(&self) {
         self.refresh_and_trim(self.lock());
@@ -141,9 +141,9 @@ impl Pager {
         self.trim();
     }
 
-    /// Like [`trim`](Self::trim), after notifications. Evicts what they request, first: heaps that were not used for a whole
-    /// period, and a number of bytes that includes these. Local memory is evicted first, because notifications do not name
-    /// a segment group.
+    /// Like [`trim`](Self::trim), after notifications. Evicts what they request, first: heaps that were not used for a
+    /// whole period, and a number of bytes that includes these. Local memory is evicted first, because notifications do
+    /// not name a segment group.
     #[inline]
     fn trim_as_requested(&self, request: TrimRequest) {
         let mut current = self.lock();
@@ -208,8 +208,8 @@ impl Pager {
         self.evict_planned(current, |planner, plan| planner.plan_ahead(limit, plan));
     }
 
-    /// Carries out a plan that only evicts. Returns the evicted bytes of each segment group, and whether the device refused none
-    /// of the plan's heaps.
+    /// Carries out a plan that only evicts. Returns the evicted bytes of each segment group, and whether the device
+    /// refused none of the plan's heaps.
     fn evict_planned(
         &self,
         current: &mut CurrentPlan,

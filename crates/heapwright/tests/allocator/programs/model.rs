@@ -1,8 +1,10 @@
-//! A program over an allocator, its nested allocator, their pools, budgets, defragmentation, frames and clocks, beside three promises:
+//! A program over an allocator, its nested allocator, their pools, budgets, defragmentation, frames and clocks, beside
+//! three promises:
 //!
 //! 1. No call fails while memory that is held, or that is allowed, would serve it.
 //! 2. A request that is predicted to fit does, and as predicted.
-//! 3. Memory returns: two seconds after everything is freed, little is held, and after the documented time only the minimum of pools.
+//! 3. Memory returns: two seconds after everything is freed, little is held, and after the documented time only the
+//!    minimum of pools.
 //!
 //! The fuzz target `memory_short` includes this file.
 
@@ -363,8 +365,8 @@ impl Program {
                     if decision == allocation.info().decision {
                         assert_eq!(size, allocation.size(), "{request:?}");
                     } else {
-                        // Memory that the prediction does not count (of unused backing buffers, of what is freed when memory is
-                        // short) permits a placement that is tried earlier.
+                        // Memory that the prediction does not count (of unused backing buffers, of what is freed when
+                        // memory is short) permits a placement that is tried earlier.
                         let became = allocation.info().decision.placement;
                         // A committed resource comes last, or first if it is preferred.
                         let is_preferred = kind == Kind::Preferred && became == Placement::Committed;
@@ -408,7 +410,8 @@ impl Program {
         let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
         let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
         let mut made: Option<ID3D12Resource> = None;
-        // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface that is asked for.
+        // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface that is
+        // asked for.
         let created = unsafe {
             self.gpu.device.CreateCommittedResource(&properties, flags, desc, state, None, &mut made)
         };
@@ -519,8 +522,8 @@ impl Program {
         let shares_pool = in_pool && kind != Kind::Own;
         let least = size.next_multiple_of(UNIT).max(if shares_pool { pool_size } else { 0 });
         let may_release = !self.setup.flags[of].contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE);
-        // The heaps that the pools keep are not released; how many those are of the empty ones is not told here, so a pool with a minimum
-        // has none to release.
+        // The heaps that the pools keep are not released; how many those are of the empty ones is not told here, so a
+        // pool with a minimum has none to release.
         let is_releasable = |of: usize, heap: &HeapReport| {
             may_release && heap.allocations.is_empty() && (heap.pool == 0 || self.setup.pools[of].1 == 0)
         };

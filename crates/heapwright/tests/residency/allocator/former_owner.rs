@@ -1,4 +1,5 @@
-//! What the owners of memory set on it ends with them: the next owner finds it unlocked, with its usual priority and without a name.
+//! What the owners of memory set on it ends with them: the next owner finds it unlocked, with its usual priority and
+//! without a name.
 
 use heapwright::d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright::d3d12::*;

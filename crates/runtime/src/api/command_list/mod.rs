@@ -218,8 +218,8 @@ impl CommandList {
         Ok(())
     }
 
-    /// Runs the body of the recording method `name`, and records the commands that it returns. `Close` returns the error
-    /// of the first refused command.
+    /// Runs the body of the recording method `name`, and records the commands that it returns. `Close` returns the
+    /// error of the first refused command.
     fn record<C: IntoIterator<Item = Command>>(
         &self,
         name: &'static str,

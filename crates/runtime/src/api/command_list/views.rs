@@ -17,8 +17,8 @@ use crate::rules::views::{Descriptor, View};
 /// The rectangles of a clear, as passed by the application.
 pub(super) type Rects = (u32, *const D3D12_RECT);
 
-/// Returns the descriptor heap of a CPU handle, which has the given type, and the view that the handle refers to: `None`
-/// for a null view.
+/// Returns the descriptor heap of a CPU handle, which has the given type, and the view that the handle refers to:
+/// `None` for a null view.
 pub(super) fn find_view(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,

@@ -1,9 +1,9 @@
 //! `OpenExistingHeapFromAddress`: heaps over memory that the application allocated.
 //!
-//! The heap is in system memory, the CPU can access it, and it is that of the whole region that the address begins (reference of
-//! `ID3D12Device3::OpenExistingHeapFromAddress`), or of a part of one (`OpenExistingHeapFromAddress1`). It is shared across
-//! adapters, as on Windows (vkd3d-proton's test_open_heap_from_address), so resources in it need ALLOW_CROSS_ADAPTER. The
-//! application must keep the memory until the heap and all resources in it are released.
+//! The heap is in system memory, the CPU can access it, and it is that of the whole region that the address begins
+//! (reference of `ID3D12Device3::OpenExistingHeapFromAddress`), or of a part of one (`OpenExistingHeapFromAddress1`).
+//! It is shared across adapters, as on Windows (vkd3d-proton's test_open_heap_from_address), so resources in it need
+//! ALLOW_CROSS_ADAPTER. The application must keep the memory until the heap and all resources in it are released.
 
 use std::ffi::c_void;
 
@@ -34,8 +34,8 @@ impl Device_Impl {
     ///
     /// # Safety
     ///
-    /// `riid` is null or points to a GUID; `ppv` is null or points to writable space for one pointer. The memory stays allocated
-    /// until the heap and all resources in it are released.
+    /// `riid` is null or points to a GUID; `ppv` is null or points to writable space for one pointer. The memory stays
+    /// allocated until the heap and all resources in it are released.
     pub(super) unsafe fn open_existing_heap(
         &self,
         name: &'static str,

@@ -102,8 +102,8 @@ impl Device_Impl {
                     ExpandedComputeResourceStates: true.into(),
                     Int64ShaderOps: true.into(),
                 },
-                // Nothing is drawn, so a device has the features of shaders and of the rasterizer that its feature level
-                // requires: logic operations since 11_1, additional formats of typed loads (which FORMAT_SUPPORT
+                // Nothing is drawn, so a device has the features of shaders and of the rasterizer that its feature
+                // level requires: logic operations since 11_1, additional formats of typed loads (which FORMAT_SUPPORT
                 // reports) since 12_0, rasterizer ordered views and conservative rasterization since 12_1.
                 D3D12_FEATURE_D3D12_OPTIONS => D3D12_FEATURE_DATA_D3D12_OPTIONS {
                     OutputMergerLogicOp: caps.compute_only.is_none().into(),

@@ -42,8 +42,8 @@ impl PagingQueue {
 }
 
 impl NextJob<'_> {
-    /// Enqueues paging work. When it is done, the paging thread sets `fence` to `value`. If it fails, the thread removes
-    /// the device, as the call has returned already. Returns the work if it cannot be enqueued.
+    /// Enqueues paging work. When it is done, the paging thread sets `fence` to `value`. If it fails, the thread
+    /// removes the device, as the call has returned already. Returns the work if it cannot be enqueued.
     pub(super) fn enqueue(
         self,
         works: Vec<PagingWork>,

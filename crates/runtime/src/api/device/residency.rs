@@ -28,8 +28,8 @@ const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
 
 /// Converts a priority to a fraction: 0 for MINIMUM, 0.5 for NORMAL, and 1 for MAXIMUM.
 fn fraction(priority: D3D12_RESIDENCY_PRIORITY) -> f32 {
-    // The levels are unsigned numbers, MAXIMUM above the largest signed one. The upper half has the level and 16 bits fit
-    // exactly; the lower half only ranks objects within a level.
+    // The levels are unsigned numbers, MAXIMUM above the largest signed one. The upper half has the level and 16 bits
+    // fit exactly; the lower half only ranks objects within a level.
     let [least, own, most] = [D3D12_RESIDENCY_PRIORITY_MINIMUM, priority, D3D12_RESIDENCY_PRIORITY_MAXIMUM]
         .map(|level| f32::from(u16::try_from(level.cast_unsigned() >> 16).unwrap_or(u16::MAX)));
     ((own - least) / (most - least)).clamp(0.0, 1.0)
@@ -88,7 +88,8 @@ pub(super) unsafe fn read_objects<'a>(
 /// A refusal, and the paging work that reverts what the call has done. It runs when the batch has ended.
 type Reverted = (Refusal, Vec<PagingWork>);
 
-/// Counts and charges all objects, or none of them. Returns the paging work that remains to be done: allocation and copies.
+/// Counts and charges all objects, or none of them. Returns the paging work that remains to be done: allocation and
+/// copies.
 fn count_all(pageables: &[Pageable<'_>]) -> Result<Vec<PagingWork>, Reverted> {
     let mut works = Vec::new();
     for (index, pageable) in pageables.iter().enumerate() {

@@ -93,8 +93,8 @@ fn work_of_an_ended_eviction_does_nothing() {
     }
 }
 
-/// The copies of several heaps are under way at once. One that becomes resident meanwhile returns when its own are done, and is
-/// not taken away again.
+/// The copies of several heaps are under way at once. One that becomes resident meanwhile returns when its own are
+/// done, and is not taken away again.
 #[test]
 fn heaps_leave_together_and_one_returns_before_the_end() {
     for driver in drivers() {
@@ -132,8 +132,8 @@ fn paging_in_is_tried_again_after_a_failure() {
     }
 }
 
-/// `MakeResident` counts with the ledger's lock, for which other calls wait: it does not wait for eviction of the same heap, and
-/// allocates nothing.
+/// `MakeResident` counts with the ledger's lock, for which other calls wait: it does not wait for eviction of the same
+/// heap, and allocates nothing.
 #[test]
 fn counting_waits_for_no_memory() {
     for driver in drivers() {

@@ -187,9 +187,9 @@ impl Backend for HostBackend {
         }
     }
 
-    /// It is 64 KiB, or VidMm's 4 KiB for the heap of a committed resource if the driver can recognize it: since DDI 0111 by an
-    /// alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its flag. A heap over existing
-    /// pages has no others.
+    /// It is 64 KiB, or VidMm's 4 KiB for the heap of a committed resource if the driver can recognize it: since DDI
+    /// 0111 by an alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its
+    /// flag. A heap over existing pages has no others.
     fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
         let version = self.caps.ddi_version;
         let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;

@@ -36,20 +36,21 @@ pub struct HostProfile {
     /// Largest alignment of placed textures with tight alignment. `None` means the same alignment as without it; that
     /// of small textures is then the small one.
     pub tight_texture_alignment: Option<Alignment>,
-    /// Size of the compression data of render targets and depth-stencil textures, in thousandths of the texture's size; at
-    /// most 1,000.
+    /// Size of the compression data of render targets and depth-stencil textures, in thousandths of the texture's size;
+    /// at most 1,000.
     pub texture_padding_per_mille: u32,
     /// Whether the CPU sees all of video memory. On UMA it does in any case.
     pub l1_memory_fully_cpu_accessible: bool,
-    /// DDI version of the driver. Tight alignment and Recreate-at-GPUVA require 0111, GPU upload heaps 0098, views by byte
-    /// offsets 0121.
+    /// DDI version of the driver. Tight alignment and Recreate-at-GPUVA require 0111, GPU upload heaps 0098, views by
+    /// byte offsets 0121.
     pub ddi_version: u32,
     /// Whether the system is in developer mode, which GPU upload heaps and Recreate-at-GPUVA require.
     pub developer_mode: bool,
     /// Whether the device is that of the first D3D12: it has `ID3D12Device` and no numbered interface, returns
     /// E_INVALIDARG for every later feature, and knows none of the later heap and resource flags.
     pub is_first_generation: bool,
-    /// For a compute-only device, of Direct3D 12's Core 1.0 feature level; `None` for a GPU. Such a device has buffers alone.
+    /// For a compute-only device, of Direct3D 12's Core 1.0 feature level; `None` for a GPU. Such a device has buffers
+    /// alone.
     pub compute_only: Option<ComputeOnly>,
     /// Whether the device supports callbacks for trim notifications (`ID3D12Device15`); otherwise it returns E_NOTIMPL.
     pub has_trim_notifications: bool,
@@ -64,8 +65,8 @@ pub struct HostProfile {
     pub non_local: SegmentProfile,
     /// Duration of paging in, in nanoseconds per MiB; 0 for none.
     pub paging_nanos_per_mib: u64,
-    /// Modelled time to create and to free heaps that the CPU cannot map, or that are in video memory. It passes on the GPU's own clock,
-    /// `IHeapwrightHeapClock`, while the calls return at once.
+    /// Modelled time to create and to free heaps that the CPU cannot map, or that are in video memory. It passes on the
+    /// GPU's own clock, `IHeapwrightHeapClock`, while the calls return at once.
     pub video_heap_costs: HeapCosts,
     /// Modelled time to create and to free heaps in system memory that the CPU can map.
     pub system_heap_costs: HeapCosts,
@@ -280,7 +281,8 @@ impl HostProfile {
         &PROFILES[0]
     }
 
-    /// Checks the ranges that the fields document. Opening a GPU does the same, but returns E_INVALIDARG and logs the error.
+    /// Checks the ranges that the fields document. Opening a GPU does the same, but returns E_INVALIDARG and logs the
+    /// error.
     ///
     /// # Errors
     ///

@@ -291,8 +291,8 @@ fn begin(heap: &DriverHeap) -> impl FnOnce() + Send + 'static {
     }
 }
 
-/// Many small heaps take as long as one of their total size: oversleeping does not accumulate. The sum has passed when the works
-/// begin, so that a test that waited for it, or for each of its parts, would not end.
+/// Many small heaps take as long as one of their total size: oversleeping does not accumulate. The sum has passed when
+/// the works begin, so that a test that waited for it, or for each of its parts, would not end.
 #[test]
 fn paging_times_of_a_call_are_added_before_they_are_waited_for() {
     let hour = Duration::from_secs(3600);

@@ -1,7 +1,7 @@
 //! The host memory that this process can still have.
 //!
-//! Linux provides memory when it is first used, and ends a process if there is none then. So who uses much asks before. Other systems
-//! refuse the allocation.
+//! Linux provides memory when it is first used, and ends a process if there is none then. So who uses much asks before.
+//! Other systems refuse the allocation.
 
 #[cfg(any(target_os = "linux", test))]
 use std::path::Path;
@@ -18,7 +18,8 @@ pub(super) fn available_memory() -> Option<u64> {
     None
 }
 
-/// The least of what the machine and each control group (version 2) of this process have available, by the text of the system's files.
+/// The least of what the machine and each control group (version 2) of this process have available, by the text of the
+/// system's files.
 #[cfg(any(target_os = "linux", test))]
 fn available(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let machine = || {

@@ -1,4 +1,5 @@
-//! Small heaps in system memory, as ranges of blocks: a driver allocates system memory in hundreds of microseconds, whatever its size.
+//! Small heaps in system memory, as ranges of blocks: a driver allocates system memory in hundreds of microseconds,
+//! whatever its size.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -54,7 +55,8 @@ impl Kept for Block {
     }
 }
 
-/// The memory of a heap: a range of a block until dropped. It stays when the heap is evicted, and its priority is the block's.
+/// The memory of a heap: a range of a block until dropped. It stays when the heap is evicted, and its priority is the
+/// block's.
 pub(super) struct BlockRange {
     blocks: Arc<Blocks>,
     number: u64,

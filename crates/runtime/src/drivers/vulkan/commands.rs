@@ -59,8 +59,8 @@ pub(super) unsafe fn barrier(
     unsafe { functions.cmd_pipeline_barrier(buffer, from, to, flags, &barriers, &[], &[]) };
 }
 
-/// Command buffers that are executed on one queue, one after the other. The last commands of each signal the next value of a
-/// timeline.
+/// Command buffers that are executed on one queue, one after the other. The last commands of each signal the next value
+/// of a timeline.
 ///
 /// What commands use must stay alive until the timeline has their value.
 pub(super) struct Commands {
@@ -127,8 +127,8 @@ impl Commands {
             unsafe { functions.begin_command_buffer(buffer, &info) }
                 .map_err(self.device.creating("vkBeginCommandBuffer", ByteSize::ZERO))?;
             self.is_recording = true;
-            // Writes of earlier submissions, on whichever queue they were: waiting for them makes them available and no more.
-            // SAFETY: the command buffer is being recorded.
+            // Writes of earlier submissions, on whichever queue they were: waiting for them makes them available and no
+            // more. SAFETY: the command buffer is being recorded.
             unsafe { barrier(functions, buffer, Access::AnyWrite, Access::Transfer) };
         }
         Ok(buffer)
@@ -170,8 +170,9 @@ impl Commands {
         Ok(())
     }
 
-    /// Submits the recorded commands, if there are any, after the work of another queue up to a value of its timeline. Their writes
-    /// will be visible to the CPU. Returns the value of this timeline at which all commands so far are done.
+    /// Submits the recorded commands, if there are any, after the work of another queue up to a value of its timeline.
+    /// Their writes will be visible to the CPU. Returns the value of this timeline at which all commands so far are
+    /// done.
     pub(super) fn submit(&mut self, other: Option<(&Timeline, u64)>) -> Result<u64, DriverError> {
         self.device.check_present()?;
         if !self.is_recording {
@@ -195,8 +196,8 @@ impl Commands {
             .signal_semaphores(&signalled)
             .push_next(&mut timelines);
         let functions = self.device.functions();
-        // SAFETY: the command buffer is being recorded and then complete; the values of the timelines are the next one, and one
-        // that is submitted; the queue is locked during the submission.
+        // SAFETY: the command buffer is being recorded and then complete; the values of the timelines are the next one,
+        // and one that is submitted; the queue is locked during the submission.
         unsafe {
             barrier(functions, *buffer, Access::Transfer, Access::Host);
             functions
@@ -218,7 +219,8 @@ impl Drop for Commands {
     fn drop(&mut self) {
         // If the device is lost, nothing is in execution.
         let _ = self.timeline.wait(self.submitted);
-        // Mesa's queue threads access semaphores for a moment after the work that signals them, or waited for them, is done.
+        // Mesa's queue threads access semaphores for a moment after the work that signals them, or waited for them, is
+        // done.
         self.device.wait_queue_idle(self.queue);
         // SAFETY: nothing is being executed; a null handle is ignored; the pool frees its buffers.
         unsafe { self.device.functions().destroy_command_pool(self.pool, None) };

@@ -12,15 +12,15 @@ use crate::drivers::KIB_64;
 use crate::drivers::free_addresses::{FreeAddresses, Interval};
 use crate::drivers::heap::NORMAL_PRIORITY;
 
-/// Heaps have whole pages of this size on the device. An NVIDIA H200 rounds addresses of buffers of more than 1 MiB down to it, and refuses
-/// addresses in a page that has another kind of buffer, after which its driver may crash.
+/// Heaps have whole pages of this size on the device. An NVIDIA H200 rounds addresses of buffers of more than 1 MiB
+/// down to it, and refuses addresses in a page that has another kind of buffer, after which its driver may crash.
 pub(super) const LARGE_PAGE: Alignment = match Alignment::new(2 << 20) {
     Some(alignment) => alignment,
     None => panic!("not a power of two"),
 };
 
-/// The distance from addresses that the device chooses by itself. On an H200, it gives its own again to whoever comes first, and those
-/// from here on only to who asks for them.
+/// The distance from addresses that the device chooses by itself. On an H200, it gives its own again to whoever comes
+/// first, and those from here on only to who asks for them.
 const DISTANCE: u64 = 1 << 38;
 
 /// The first address is a multiple of this, so that it is the same in each process.
@@ -32,8 +32,8 @@ const FIRST: u64 = 1 << 42;
 /// The number of addresses that each further one has, behind those of the first.
 const FURTHER: u64 = 1 << 39;
 
-/// The parts of the addresses that devices of this process have. They share the addresses, and NVIDIA's driver crashes when two ask for
-/// the same ones.
+/// The parts of the addresses that devices of this process have. They share the addresses, and NVIDIA's driver crashes
+/// when two ask for the same ones.
 static PARTS: Parts = Parts(AtomicU8::new(0));
 
 /// A bit for each part that is taken.
@@ -76,7 +76,8 @@ impl Drop for Part {
 /// The addresses that the driver gives to heaps.
 pub(super) struct DeviceAddresses {
     start: u64,
-    /// Those that a buffer can have on the device and none has, in whole large pages; `None` if buffers cannot have any.
+    /// Those that a buffer can have on the device and none has, in whole large pages; `None` if buffers cannot have
+    /// any.
     free: Option<Mutex<FreeAddresses>>,
     _part: Option<Part>,
 }
@@ -89,8 +90,8 @@ pub(super) struct Claim {
 }
 
 impl DeviceAddresses {
-    /// Finds out whether the device creates buffers at addresses of the driver's choice: whether what it calls the opaque address of
-    /// memory is that of the buffer, at the beginning and at the end of the range.
+    /// Finds out whether the device creates buffers at addresses of the driver's choice: whether what it calls the
+    /// opaque address of memory is that of the buffer, at the beginning and at the end of the range.
     ///
     /// Nine and more devices of a process have no addresses of the driver's choice.
     pub(super) fn find(device: &Arc<LogicalDevice>, memory_type: u32) -> Result<Arc<Self>, DriverError> {

@@ -47,8 +47,8 @@ fn failure() -> Option<vk::Result> {
 }
 
 /// Defines functions that fail in turn and otherwise call the device's, and `replace`, which returns the replacement of
-/// a function by its name. `live` is what a successful call adds to the number of live objects. A function that is `late`
-/// is called before it fails.
+/// a function by its name. `live` is what a successful call adds to the number of live objects. A function that is
+/// `late` is called before it fails.
 macro_rules! replacements {
     ($($function:ident, $name:literal, $pfn:ident, $live:expr, ($($argument:ident: $type:ty),*) -> $result:ty $(, $late:ident)?;)*) => {
         $(
@@ -170,8 +170,8 @@ pub(in crate::drivers) fn or_skip<T>(opened: Result<T, VulkanError>) -> Option<T
     None
 }
 
-/// Opens the first suitable device, whose functions `replace` may replace, given their name; or prints why there is none. It stays open,
-/// as those of the product.
+/// Opens the first suitable device, whose functions `replace` may replace, given their name; or prints why there is
+/// none. It stays open, as those of the product.
 pub(super) fn open_with(
     replace: impl Fn(&CStr, *const c_void) -> *const c_void,
 ) -> Option<Arc<LogicalDevice>> {
@@ -317,14 +317,15 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     returned
 }
 
-/// Returns the device whose calls fail, as if it had never been lost, or prints why there is none. The caller holds [`INJECTING`].
+/// Returns the device whose calls fail, as if it had never been lost, or prints why there is none. The caller holds
+/// [`INJECTING`].
 fn faulty() -> Option<Arc<LogicalDevice>> {
     static FAULTY: OnceLock<Option<Arc<LogicalDevice>>> = OnceLock::new();
     FAULTY.get_or_init(|| open_with(replace)).clone().inspect(|device| device.find_again())
 }
 
-/// Runs the program with each call failing in turn, and `more` calls after it. Returns the number of calls and the codes that
-/// were returned.
+/// Runs the program with each call failing in turn, and `more` calls after it. Returns the number of calls and the
+/// codes that were returned.
 fn fail_each_call(with: vk::Result, more: u32) -> Option<(u32, Vec<HRESULT>)> {
     let _one = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);
     FAILURE.store(with.as_raw(), Ordering::SeqCst);
@@ -365,8 +366,8 @@ fn each_call_may_run_out_of_memory() {
     }
 }
 
-/// What replaces a call that ran out of memory may run out of memory as well: memory without an address, or without what was kept.
-/// The program checks the contents.
+/// What replaces a call that ran out of memory may run out of memory as well: memory without an address, or without
+/// what was kept. The program checks the contents.
 #[test]
 fn calls_in_a_row_may_run_out_of_memory() {
     for more in 1..=3 {
@@ -377,8 +378,8 @@ fn calls_in_a_row_may_run_out_of_memory() {
     }
 }
 
-/// `EnqueueMakeResident` is refused, and changes nothing, if memory cannot be allocated or the GPU's work cannot be submitted:
-/// later, only the removal of the device could report that.
+/// `EnqueueMakeResident` is refused, and changes nothing, if memory cannot be allocated or the GPU's work cannot be
+/// submitted: later, only the removal of the device could report that.
 #[test]
 fn an_enqueued_call_that_cannot_begin_is_refused() {
     let _one = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);

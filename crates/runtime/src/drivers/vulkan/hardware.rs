@@ -152,16 +152,16 @@ pub(super) fn heap_size(memory: &vk::PhysicalDeviceMemoryProperties, heap: usize
     ByteSize::new(heaps(memory).get(heap).map_or(0, |heap| heap.size))
 }
 
-/// Returns the alignment of memory of this process that can be imported for copies by a device that has the extension for that, and
-/// Vulkan 1.1 or later.
+/// Returns the alignment of memory of this process that can be imported for copies by a device that has the extension
+/// for that, and Vulkan 1.1 or later.
 fn import_alignment(instance: &ash::Instance, device: vk::PhysicalDevice) -> Option<u64> {
     use vk::ExternalMemoryFeatureFlags as Features;
     let mut own = vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default();
     let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut own);
     let info = vk::PhysicalDeviceExternalBufferInfo::default().usage(COPIES).handle_type(OWN_MEMORY);
     let mut buffers = vk::ExternalBufferProperties::default();
-    // SAFETY: the physical device belongs to the instance, and has the version and the extension that the functions and structures
-    // belong to (condition of the function).
+    // SAFETY: the physical device belongs to the instance, and has the version and the extension that the functions and
+    // structures belong to (condition of the function).
     unsafe {
         instance.get_physical_device_properties2(device, &mut properties);
         instance.get_physical_device_external_buffer_properties(device, &info, &mut buffers);

@@ -1,8 +1,8 @@
 //! Host memory for the bytes of evicted heaps.
 //!
-//! A driver allocates host memory ten times as slowly as the GPU fills it, on one thread at a time. So the memory is this
-//! process's own, which several threads have the operating system provide in huge pages, and which the driver imports. Where
-//! it does not, it allocates.
+//! A driver allocates host memory ten times as slowly as the GPU fills it, on one thread at a time. So the memory is
+//! this process's own, which several threads have the operating system provide in huge pages, and which the driver
+//! imports. Where it does not, it allocates.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,8 +23,8 @@ use crate::ddi::DriverError;
 use crate::drivers::heap::NORMAL_PRIORITY;
 use crate::drivers::reservation::{Pages, Reservation};
 
-/// Sizes of parts of host memory: powers of two from the first to the second. Memory is reused, and a small number of sizes lets that
-/// of one heap serve another; several threads have the parts of one heap provided.
+/// Sizes of parts of host memory: powers of two from the first to the second. Memory is reused, and a small number of
+/// sizes lets that of one heap serve another; several threads have the parts of one heap provided.
 const SIZES: (u64, u64) = (1 << 20, 16 << 20);
 
 /// Memory without contents that is kept for the next eviction: the fraction of all host memory, and for how long.
@@ -59,7 +59,8 @@ pub(super) struct HostMemory {
     available: fn() -> Option<u64>,
 }
 
-/// Host memory for bytes of an evicted heap. Once dropped, it may serve the next eviction; the GPU must be done with it.
+/// Host memory for bytes of an evicted heap. Once dropped, it may serve the next eviction; the GPU must be done with
+/// it.
 pub(super) struct HostPart {
     /// Present until dropped.
     buffer: Option<HostBuffer>,
@@ -105,8 +106,8 @@ impl HostMemory {
         self.kept.free();
     }
 
-    /// Provides memory for `size` bytes, in parts of any order. Several threads create what is not kept. Too little for all of it is an
-    /// error before any is created.
+    /// Provides memory for `size` bytes, in parts of any order. Several threads create what is not kept. Too little for
+    /// all of it is an error before any is created.
     pub(super) fn provide(&self, size: u64) -> Result<Vec<HostPart>, DriverError> {
         let (mut parts, mut new) = (Vec::new(), Vec::new());
         for size in part_sizes(size) {
@@ -148,8 +149,8 @@ impl HostMemory {
         self.refuses.load(Ordering::Relaxed)
     }
 
-    /// Checks that there is memory for `size` bytes that are to be imported, after what is kept was freed if necessary. Some operating
-    /// systems end a process that uses more than there is.
+    /// Checks that there is memory for `size` bytes that are to be imported, after what is kept was freed if necessary.
+    /// Some operating systems end a process that uses more than there is.
     fn check_available(&self, size: u64) -> Result<(), DriverError> {
         if size == 0 || self.import.is_none() || self.refuses() {
             return Ok(());
@@ -191,7 +192,8 @@ impl HostMemory {
     }
 }
 
-/// Returns the memory type of imported memory and its alignment, if the driver imports: `wanted`, or else any that is coherent.
+/// Returns the memory type of imported memory and its alignment, if the driver imports: `wanted`, or else any that is
+/// coherent.
 fn importable_type(device: &Arc<LogicalDevice>, wanted: u32) -> Option<(u32, u64)> {
     let alignment = device.hardware().import_alignment?;
     let own = OwnPages::new(SIZES.0, alignment)?;
@@ -202,7 +204,8 @@ fn importable_type(device: &Arc<LogicalDevice>, wanted: u32) -> Option<(u32, u64
     Some((memory_type, alignment))
 }
 
-/// Chooses one of the memory types whose bits are set: `wanted`, or else the first that is coherent, as nothing is flushed.
+/// Chooses one of the memory types whose bits are set: `wanted`, or else the first that is coherent, as nothing is
+/// flushed.
 fn choose_type(types: &[vk::MemoryType], bits: u32, wanted: u32) -> Option<u32> {
     let is_set = |index: &u32| bits.checked_shr(*index).unwrap_or(0) & 1 != 0;
     let coherent = (0..)
@@ -248,8 +251,8 @@ impl OwnPages {
         memory_type: u32,
     ) -> Result<Option<HostBuffer>, DriverError> {
         let Some(start) = self.start() else { return Ok(None) };
-        // SAFETY: these bytes are mapped and aligned, the result keeps them until the memory is freed, and nothing else accesses
-        // them.
+        // SAFETY: these bytes are mapped and aligned, the result keeps them until the memory is freed, and nothing else
+        // accesses them.
         let imported = unsafe { Buffer::import(device, start, self.size, memory_type) }?;
         Ok(imported.map(|buffer| HostBuffer { buffer, _own: Some(self) }))
     }

@@ -38,8 +38,8 @@ impl ImageRequirements {
         Self { device: Arc::clone(device), kept: RwLock::default() }
     }
 
-    /// Returns the size and alignment that the device requires of an image for a texture with `texels` bytes of texels, or `None` if
-    /// it has no such image.
+    /// Returns the size and alignment that the device requires of an image for a texture with `texels` bytes of texels,
+    /// or `None` if it has no such image.
     pub(super) fn of_texture(&self, texture: &TextureArgs, texels: ByteSize) -> Option<ResourceAllocation> {
         formats(texture).iter().find_map(|&format| self.of_image(ImageDesc::new(texture, format)?, texels))
     }
@@ -172,8 +172,9 @@ impl ImageDesc {
 
 /// Returns the Vulkan formats of an image for a texture, the best first. The device may not support all of them.
 ///
-/// D3D12 casts textures within their family, so an image can have views of all formats of the family, and one format stands for
-/// them all. R8G8_B8G8 and G8R8_G8B8 have none, as Vulkan's need a sampler that converts them, and neither has XR_BIAS.
+/// D3D12 casts textures within their family, so an image can have views of all formats of the family, and one format
+/// stands for them all. R8G8_B8G8 and G8R8_G8B8 have none, as Vulkan's need a sampler that converts them, and neither
+/// has XR_BIAS.
 fn formats(texture: &TextureArgs) -> &'static [vk::Format] {
     let is_depth = texture.usage.depth_stencil;
     match texture.format.family {

@@ -14,8 +14,8 @@ const VALIDATION: &str = "HEAPWRIGHT_VULKAN_VALIDATION";
 /// The Khronos validation layer.
 const VALIDATION_LAYER: &CStr = c"VK_LAYER_KHRONOS_validation";
 
-/// The process's Vulkan instance. It is never destroyed: the loader unloads a driver with the last instance, and a process cannot load
-/// NVIDIA's more than about thirty times, as each time takes thread-local memory for good.
+/// The process's Vulkan instance. It is never destroyed: the loader unloads a driver with the last instance, and a
+/// process cannot load NVIDIA's more than about thirty times, as each time takes thread-local memory for good.
 static INSTANCE: Mutex<Option<&VulkanInstance>> = Mutex::new(None);
 
 /// A Vulkan instance.
@@ -26,7 +26,8 @@ pub(super) struct VulkanInstance {
 }
 
 impl VulkanInstance {
-    /// Returns the process's instance. The first call, and each one after a failure, loads the system's Vulkan loader and creates it.
+    /// Returns the process's instance. The first call, and each one after a failure, loads the system's Vulkan loader
+    /// and creates it.
     pub(super) fn load() -> Result<&'static Self, VulkanError> {
         let mut of_process = INSTANCE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(instance) = *of_process {
@@ -64,7 +65,8 @@ impl VulkanInstance {
         let instance = Self { functions, _entry: entry };
         if validates {
             let debug = ash::ext::debug_utils::Instance::new(&instance._entry, &instance.functions);
-            // SAFETY: the extension is enabled, and the structure outlives the call. The messenger lives as long as the instance.
+            // SAFETY: the extension is enabled, and the structure outlives the call. The messenger lives as long as the
+            // instance.
             let messenger = unsafe { debug.create_debug_utils_messenger(&messenger_info(), None) };
             if let Err(result) = messenger {
                 // SAFETY: nothing else has used the instance.
@@ -136,8 +138,8 @@ fn report(message: String) {
 
 /// Returns the messages of the Vulkan validation layer since the process began: the first 1,000.
 ///
-/// The layer is on if the environment variable HEAPWRIGHT_VULKAN_VALIDATION is set and neither empty nor 0. Messages are
-/// also logged to `tracing`, as errors.
+/// The layer is on if the environment variable HEAPWRIGHT_VULKAN_VALIDATION is set and neither empty nor 0. Messages
+/// are also logged to `tracing`, as errors.
 #[must_use]
 pub fn validation_messages() -> Vec<String> {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).clone()

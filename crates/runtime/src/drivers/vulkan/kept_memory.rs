@@ -37,7 +37,8 @@ impl<T: Kept> KeptMemory<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the piece of a size that was given back last, so that those that are not needed grow old. O(n) for n pieces.
+    /// Takes the piece of a size that was given back last, so that those that are not needed grow old. O(n) for n
+    /// pieces.
     pub(super) fn take(&self, size: u64) -> Option<T> {
         let mut state = self.state();
         let index = state.pieces.iter().rposition(|(_, piece)| piece.size() == size)?;

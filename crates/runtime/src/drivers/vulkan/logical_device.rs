@@ -20,8 +20,9 @@ use crate::ddi::command::RemovalSink;
 /// The open devices, by their index in the loader's order.
 struct OpenDevices(Mutex<BTreeMap<usize, Arc<LogicalDevice>>>);
 
-/// The devices that the D3D12 devices of the process share. They stay open: vkDestroyDevice of NVIDIA's driver (580) may wait forever if
-/// another thread that used the driver ends at the same time, and a device takes a third of a second to open.
+/// The devices that the D3D12 devices of the process share. They stay open: vkDestroyDevice of NVIDIA's driver (580)
+/// may wait forever if another thread that used the driver ends at the same time, and a device takes a third of a
+/// second to open.
 static OPEN: OpenDevices = OpenDevices(Mutex::new(BTreeMap::new()));
 
 impl OpenDevices {
@@ -117,8 +118,8 @@ impl LogicalDevice {
             names.push(ash::ext::external_memory_host::NAME.as_ptr());
         }
         let info = info.enabled_extension_names(&names);
-        // SAFETY: the physical device belongs to the instance, which lives as long as the process, and has the features and
-        // extensions that are enabled; all structures outlive the call.
+        // SAFETY: the physical device belongs to the instance, which lives as long as the process, and has the features
+        // and extensions that are enabled; all structures outlive the call.
         let functions = unsafe { instance.functions().create_device(hardware.device, &info, None) }
             .map_err(VulkanError::of("vkCreateDevice"))?;
         let functions = replace(&functions);
@@ -213,7 +214,8 @@ impl LogicalDevice {
         }
     }
 
-    /// Returns the memory types, as bits, in which memory of this process can be imported. Returns `None` if there are none.
+    /// Returns the memory types, as bits, in which memory of this process can be imported. Returns `None` if there are
+    /// none.
     pub(super) fn types_to_import(&self, start: NonNull<u8>) -> Option<u32> {
         let mut properties = vk::MemoryHostPointerPropertiesEXT::default();
         let (device, start) = (self.functions.handle(), start.as_ptr().cast());
@@ -227,8 +229,8 @@ impl LogicalDevice {
         self.mapping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a call failed for a reason after which the device's state is unknown, and removes the D3D12 devices if
-    /// this is the first such failure.
+    /// Notes that a call failed for a reason after which the device's state is unknown, and removes the D3D12 devices
+    /// if this is the first such failure.
     pub(super) fn lose(&self, call: &'static str, result: vk::Result) {
         let what = format!("{call} returned {result} ({})", result.as_raw());
         let is_first = {
@@ -290,8 +292,8 @@ impl LogicalDevice {
         wait: impl Fn() -> Result<(), vk::Result>,
     ) -> Result<(), DriverError> {
         let mut waited = wait();
-        // Nothing that the commands use may be freed before they are done, so running out of memory is no reason to give up
-        // at once.
+        // Nothing that the commands use may be freed before they are done, so running out of memory is no reason to
+        // give up at once.
         for _ in 0..RETRIES {
             let (host, device) =
                 (vk::Result::ERROR_OUT_OF_HOST_MEMORY, vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);

@@ -31,8 +31,8 @@ pub(super) const OWN_MEMORY: vk::ExternalMemoryHandleTypeFlags =
 
 /// A buffer with memory of its own, both freed when dropped.
 ///
-/// The memory is dedicated to the buffer, which is many times cheaper on some devices than memory that several buffers could
-/// share.
+/// The memory is dedicated to the buffer, which is many times cheaper on some devices than memory that several buffers
+/// could share.
 pub(super) struct Buffer {
     device: Arc<LogicalDevice>,
     buffer: vk::Buffer,
@@ -104,8 +104,8 @@ impl Buffer {
             flags.flags = Flags::DEVICE_ADDRESS | Flags::DEVICE_ADDRESS_CAPTURE_REPLAY;
             info = info.push_next(&mut flags);
         }
-        // What Vulkan calls the opaque address of memory is the address of its buffer on the devices that are asked for one, which
-        // was found out when the device was opened.
+        // What Vulkan calls the opaque address of memory is the address of its buffer on the devices that are asked for
+        // one, which was found out when the device was opened.
         if let DeviceAddress::At(at) = address {
             opaque.opaque_capture_address = at;
             info = info.push_next(&mut opaque);
@@ -113,8 +113,8 @@ impl Buffer {
         if device.hardware().extensions.memory_priority {
             info = info.push_next(&mut with_priority);
         }
-        // SAFETY: the memory type exists; the size is what the buffer requires; structures outlive the call; features and
-        // extensions are enabled where they are used.
+        // SAFETY: the memory type exists; the size is what the buffer requires; structures outlive the call; features
+        // and extensions are enabled where they are used.
         created.memory = unsafe { device.functions().allocate_memory(&info, None) }.map_err(|result| {
             if result == vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS {
                 return DriverError::OutOfAddressSpace { requested: ByteSize::new(size) };
@@ -124,13 +124,13 @@ impl Buffer {
         created.bind()
     }
 
-    /// Imports memory of this process, for copies. Returns `None` if the driver refuses that. Each error but the loss of the device
-    /// counts as a lack of memory, as the memory can be allocated instead.
+    /// Imports memory of this process, for copies. Returns `None` if the driver refuses that. Each error but the loss
+    /// of the device counts as a lack of memory, as the memory can be allocated instead.
     ///
     /// # Safety
     ///
-    /// The bytes are mapped until the result is dropped, and nothing accesses them that the GPU's work is not ordered with. Start
-    /// and size are multiples of the device's alignment for imports.
+    /// The bytes are mapped until the result is dropped, and nothing accesses them that the GPU's work is not ordered
+    /// with. Start and size are multiples of the device's alignment for imports.
     pub(super) unsafe fn import(
         device: &Arc<LogicalDevice>,
         start: NonNull<u8>,
@@ -195,8 +195,8 @@ impl Buffer {
     }
 
     fn bind(self) -> Result<Self, DriverError> {
-        // SAFETY: buffer and memory are the device's and new; the memory is as large as required and of an allowed type, and
-        // its alignment is that of an allocation's start.
+        // SAFETY: buffer and memory are the device's and new; the memory is as large as required and of an allowed
+        // type, and its alignment is that of an allocation's start.
         let bound = unsafe { self.device.functions().bind_buffer_memory(self.buffer, self.memory, 0) };
         bound.map_err(self.device.creating("vkBindBufferMemory", ByteSize::new(self.size)))?;
         Ok(self)
@@ -272,7 +272,8 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: buffer and memory are the device's, or null; no submission uses them, since each is waited for by an owner.
+        // SAFETY: buffer and memory are the device's, or null; no submission uses them, since each is waited for by an
+        // owner.
         unsafe {
             self.device.functions().destroy_buffer(self.buffer, None);
             self.device.functions().free_memory(self.memory, None);

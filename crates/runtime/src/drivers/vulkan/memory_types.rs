@@ -20,8 +20,8 @@ pub(super) struct MemoryTypes {
 }
 
 impl MemoryTypes {
-    /// Chooses the memory types among those that `usable` has a bit for. Returns `None` if the CPU cannot access any coherent
-    /// memory.
+    /// Chooses the memory types among those that `usable` has a bit for. Returns `None` if the CPU cannot access any
+    /// coherent memory.
     pub(super) fn of(memory: &vk::PhysicalDeviceMemoryProperties, is_uma: bool, usable: u32) -> Option<Self> {
         use vk::MemoryPropertyFlags as Flags;
         let host = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;

@@ -1,26 +1,28 @@
 //! GPUs with a Vulkan driver.
 //!
 //! * `error`: why a device cannot be found or opened.
-//! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and the
-//!   logical device.
-//! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
+//! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and
+//!   the logical device.
+//! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free
+//!   themselves.
 //! * `image_requirements`, `texture_allocation`: the sizes and alignments of textures.
 //! * `device_addresses`: where the device creates buffers at addresses of the driver's choice.
-//! * `paging`: where the bytes of a heap are. `blocks`: small heaps in system memory. `paging_engine`: the GPU's copies of them. `host_memory`: memory for
-//!   those that are evicted. `kept_memory`: that memory between two uses. `available_memory`: what the process can still have.
+//! * `paging`: where the bytes of a heap are. `blocks`: small heaps in system memory. `paging_engine`: the GPU's copies
+//!   of them. `host_memory`: memory for those that are evicted. `kept_memory`: that memory between two uses.
+//!   `available_memory`: what the process can still have.
 //! * `recorder`, `hazards`: queues' access to memory, and its order.
 //! * `budget`: budgets of the operating system.
 //!
-//! A heap is one buffer with memory of its own. Its GPU virtual addresses are the driver's: they are allocated as on the
-//! simulated GPU, and the driver's queues, which execute all accesses, look them up in the same
-//! [page table](super::address_space). So an evicted heap's buffer and memory are destroyed, and its addresses stay its own until
-//! both are created again. Where the device creates buffers at addresses of the driver's choice, the addresses are also those that
-//! the buffer has on the device.
+//! A heap is one buffer with memory of its own. Its GPU virtual addresses are the driver's: they are allocated as on
+//! the simulated GPU, and the driver's queues, which execute all accesses, look them up in the same [page
+//! table](super::address_space). So an evicted heap's buffer and memory are destroyed, and its addresses stay its own
+//! until both are created again. Where the device creates buffers at addresses of the driver's choice, the addresses
+//! are also those that the buffer has on the device.
 //!
-//! Texels are arranged as on the simulated GPU ([`layout`](super::layout)), and commands on them are copies between buffers:
-//! nothing draws, so no texture needs to be a Vulkan image. A texture takes the memory that the device requires of an image,
-//! so that heaps are as large as if it were one. Memory that the CPU has a pointer to stays when its heap is evicted: its priority is
-//! lowered, and the heap stays charged.
+//! Texels are arranged as on the simulated GPU ([`layout`](super::layout)), and commands on them are copies between
+//! buffers: nothing draws, so no texture needs to be a Vulkan image. A texture takes the memory that the device
+//! requires of an image, so that heaps are as large as if it were one. Memory that the CPU has a pointer to stays when
+//! its heap is evicted: its priority is lowered, and the heap stays charged.
 
 mod available_memory;
 mod blocks;

@@ -12,7 +12,8 @@
 //!                                    └─────────────────────┘
 //! ```
 //!
-//! A transition that fails leaves the heap in the state before. When the device is lost, each heap is away without its bytes.
+//! A transition that fails leaves the heap in the state before. When the device is lost, each heap is away without its
+//! bytes.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -50,8 +51,8 @@ impl MemoryArgs {
 ///
 /// # Invariants
 ///
-/// The paging engine uses the buffer and the copies in host memory only until `work` is done. Queues use the buffer only while
-/// the heap is here, and the caller of a transition has waited for them.
+/// The paging engine uses the buffer and the copies in host memory only until `work` is done. Queues use the buffer
+/// only while the heap is here, and the caller of a transition has waited for them.
 pub(super) struct VulkanMemory {
     paging: Paging,
     /// Dropped after the buffer.
@@ -66,7 +67,8 @@ pub(super) struct VulkanMemory {
 enum Paging {
     /// In host memory, or nowhere before the heap is resident for the first time.
     Away(Vec<HostPart>),
-    /// In host memory, from which the GPU is to copy them to the buffer; or zeros to be written there. Nothing else writes to it.
+    /// In host memory, from which the GPU is to copy them to the buffer; or zeros to be written there. Nothing else
+    /// writes to it.
     Arriving(Buffer, Vec<HostPart>),
     /// In device memory.
     Here(Buffer),
@@ -77,7 +79,8 @@ enum Paging {
 }
 
 impl VulkanMemory {
-    /// Creates the memory of a heap: at once if the heap is to be resident or the CPU accesses it, and nowhere yet otherwise.
+    /// Creates the memory of a heap: at once if the heap is to be resident or the CPU accesses it, and nowhere yet
+    /// otherwise.
     pub(super) fn create(
         args: MemoryArgs,
         is_resident: bool,
@@ -197,8 +200,8 @@ impl HeapMemory for VulkanMemory {
         Ok(())
     }
 
-    /// Has the GPU copy the bytes to host memory. Memory that stays gets the lowest priority instead, so that the operating system takes
-    /// it first.
+    /// Has the GPU copy the bytes to host memory. Memory that stays gets the lowest priority instead, so that the
+    /// operating system takes it first.
     fn begin_leaving(&mut self) -> Result<(), DriverError> {
         // A lost device needs no copies, whose allocation may fail for another reason.
         if let Err(lost) = self.engine.check_present() {

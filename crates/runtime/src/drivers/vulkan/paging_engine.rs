@@ -15,8 +15,8 @@ use crate::ddi::DriverError;
 /// Number of command buffers: of heaps that are copied at once.
 const COMMAND_BUFFERS: u32 = 16;
 
-/// The paging engine of a device. Work is done in the order of its submission, on the first queue. What it uses must stay alive until
-/// it is done.
+/// The paging engine of a device. Work is done in the order of its submission, on the first queue. What it uses must
+/// stay alive until it is done.
 pub(super) struct PagingEngine {
     device: Arc<LogicalDevice>,
     commands: Mutex<Commands>,
@@ -59,7 +59,8 @@ impl PagingEngine {
         self.timeline.wait(value)
     }
 
-    /// Creates the memory of a heap, without an address if the device refuses it. If there is too little memory, frees what is kept of it.
+    /// Creates the memory of a heap, without an address if the device refuses it. If there is too little memory, frees
+    /// what is kept of it.
     pub(super) fn create_memory(
         &self,
         size: u64,

@@ -1,4 +1,5 @@
-//! Random evictions and returns among creations, recreations at addresses, releases and reserved ranges, compared with a model.
+//! Random evictions and returns among creations, recreations at addresses, releases and reserved ranges, compared with
+//! a model.
 //!
 //! HEAPWRIGHT_RANDOM_EVICTIONS is the number of evictions and returns, and HEAPWRIGHT_RANDOM_SEED the seed.
 

@@ -4,8 +4,8 @@ use heapwright_core::ByteSize;
 
 use crate::ddi::{ResourceAllocation, ResourceArgs, TextureArgs};
 
-/// Decides the size and alignment of a texture whose texels take `texels` bytes in the driver's layout, from what the device
-/// requires of an image, if it has one.
+/// Decides the size and alignment of a texture whose texels take `texels` bytes in the driver's layout, from what the
+/// device requires of an image, if it has one.
 ///
 /// D3D12 has few alignments. A device that needs more than D3D12's largest for a texture could not bind an image to the
 /// places of that texture, so the texture takes what its texels take.

@@ -9,8 +9,8 @@ use heapwright_core::ByteSize;
 use super::logical_device::LogicalDevice;
 use crate::ddi::DriverError;
 
-/// A timeline semaphore. It is signalled with ascending values, each of which stands for the work up to it: by commands of one
-/// queue, whose signals are in the order of submission, or by work that waits for the value before.
+/// A timeline semaphore. It is signalled with ascending values, each of which stands for the work up to it: by commands
+/// of one queue, whose signals are in the order of submission, or by work that waits for the value before.
 pub(super) struct Timeline {
     device: Arc<LogicalDevice>,
     semaphore: vk::Semaphore,

@@ -175,8 +175,8 @@ pub(crate) fn write_buffer_immediate(
     Ok(commands)
 }
 
-/// Checks `ResolveQueryData` of `size` bytes of results, a multiple of 8: timestamps from an index on, or the results of queries
-/// that measure nothing, which are 0.
+/// Checks `ResolveQueryData` of `size` bytes of results, a multiple of 8: timestamps from an index on, or the results
+/// of queries that measure nothing, which are 0.
 pub(crate) fn resolve_queries(
     target: Operand<'_>,
     offset: u64,

@@ -1,8 +1,8 @@
 //! `BeginRenderPass` and `EndRenderPass`, as far as they concern memory, and the calls allowed between the two.
 //!
-//! Beginning accesses are fills (clears), ending accesses are resolves. Between the two, calls that D3D12 does not allow
-//! there are refused, as are barriers that could order the pass's own writes. The pass keeps the resources that it
-//! renders to alive. Suspending and resuming passes, PRESERVE_LOCAL accesses and passes that bind depth or stencil
+//! Beginning accesses are fills (clears), ending accesses are resolves. Between the two, calls that D3D12 does not
+//! allow there are refused, as are barriers that could order the pass's own writes. The pass keeps the resources that
+//! it renders to alive. Suspending and resuming passes, PRESERVE_LOCAL accesses and passes that bind depth or stencil
 //! read-only are not implemented.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `ResolveSubresource`, `ResolveSubresourceRegion`, and the resolves at the end of a render pass.
 //!
-//! Supports AVERAGE, MIN and MAX for formats whose bit layout the runtime knows, and DECOMPRESS, which copies the samples,
-//! as no texture is compressed. Sampler feedback is not implemented. The states RESOLVE_SOURCE and RESOLVE_DEST are not
-//! tracked here.
+//! Supports AVERAGE, MIN and MAX for formats whose bit layout the runtime knows, and DECOMPRESS, which copies the
+//! samples, as no texture is compressed. Sampler feedback is not implemented. The states RESOLVE_SOURCE and
+//! RESOLVE_DEST are not tracked here.
 
 use heapwright_d3d12::*;
 

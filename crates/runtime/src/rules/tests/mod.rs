@@ -24,7 +24,8 @@ use crate::HostProfile;
 use crate::ddi::{Driver, DriverCaps, ResourceAllocation};
 use crate::drivers::host;
 
-/// A change that invalidates a valid description, the ID of D3D12's message or `NOT_IMPLEMENTED`, and a part of the message.
+/// A change that invalidates a valid description, the ID of D3D12's message or `NOT_IMPLEMENTED`, and a part of the
+/// message.
 type Case<T> = (fn(&mut T), D3D12_MESSAGE_ID, &'static str);
 
 /// Stands for E_NOTIMPL: D3D12 allows it, so its debug layer has no message.

@@ -1,6 +1,6 @@
-//! Programs whose tables, resources or overlaps are so many that tracking must not cost their product. The steps are counted in
-//! `src/aliasing/tests/dispatches.rs` and `src/drivers/noise.rs`; here the programs run as a whole, and their results are
-//! compared.
+//! Programs whose tables, resources or overlaps are so many that tracking must not cost their product. The steps are
+//! counted in `src/aliasing/tests/dispatches.rs` and `src/drivers/noise.rs`; here the programs run as a whole, and
+//! their results are compared.
 
 use heapwright_d3d12::*;
 use heapwright_runtime::aliasing::{AliasingTracking, Rule};
@@ -94,8 +94,8 @@ fn dispatches_with_thousands_of_buffers() {
     assert!(unbound.iter().all(|&byte| byte == 0), "no shader may have written the buffer");
 }
 
-/// Large render targets at every place of a heap, each of which overlaps hundreds of others, become the user of their memory one
-/// after the other.
+/// Large render targets at every place of a heap, each of which overlaps hundreds of others, become the user of their
+/// memory one after the other.
 #[test]
 fn targets_that_overlap_hundreds_of_others() {
     const TARGETS: u64 = 512;

@@ -45,7 +45,8 @@ fn assert_apart(things: &Things) {
     }
 }
 
-/// Three threads allocate, free allocations of any thread, and reopen closed heaps, while one runs evacuations continuously.
+/// Three threads allocate, free allocations of any thread, and reopen closed heaps, while one runs evacuations
+/// continuously.
 #[test]
 fn threads_allocate_and_free_during_a_run() {
     let rounds = if cfg!(miri) { 30_u64 } else { 4000 };

@@ -27,8 +27,8 @@ impl<P> SlabTable<P> {
         u32::try_from(self.parents.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the class of a slab and its live suballocations, or that in one slot, in address order; or `None` if no slab has
-    /// this number. O(slots).
+    /// Returns the class of a slab and its live suballocations, or that in one slot, in address order; or `None` if no
+    /// slab has this number. O(slots).
     pub(crate) fn live_in(
         &self,
         number: u32,

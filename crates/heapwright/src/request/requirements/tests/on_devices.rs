@@ -423,8 +423,8 @@ fn textures_use_small_alignment_where_the_device_allows_it() {
     }
 }
 
-/// Every format in every dimension, with and without multisampling: no small texture is missed, and if the format's blocks
-/// are known, requesting the small alignment is never an error.
+/// Every format in every dimension, with and without multisampling: no small texture is missed, and if the format's
+/// blocks are known, requesting the small alignment is never an error.
 #[test]
 fn known_formats_are_queried_only_if_the_texture_is_small() {
     let (gpu, _) = open("old-ddi", false);

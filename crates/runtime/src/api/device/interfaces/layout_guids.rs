@@ -176,8 +176,8 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
         resource: *mut *mut c_void,
     ) -> HRESULT {
         let name = "ID3D12GuidTextureLayoutDevice::CreateCommittedResource4";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents, and pProtectedSession
-        // is null or a live COM object.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents, and
+        // pProtectedSession is null or a live COM object.
         answer(unsafe {
             let session = ID3D12ProtectedResourceSession::from_raw_borrowed(&session);
             let request = request(read_desc2(desc), layout, clear_value, (riid, resource))
@@ -200,8 +200,8 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
         resource: *mut *mut c_void,
     ) -> HRESULT {
         let name = "ID3D12GuidTextureLayoutDevice::CreatePlacedResource3";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents, and pHeap is null or
-        // a live COM object.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents, and pHeap is null
+        // or a live COM object.
         answer(unsafe {
             let request = request(read_desc2(desc), layout, clear_value, (riid, resource))
                 .castable_to(format_count, formats);

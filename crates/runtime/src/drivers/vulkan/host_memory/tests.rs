@@ -82,7 +82,8 @@ fn replace(name: &CStr, own: *const c_void) -> *const c_void {
     allocate as vk::PFN_vkAllocateMemory as *const c_void
 }
 
-/// Returns the device whose allocations fail, as if it had never been lost. NVIDIA's driver opens about ten devices in a process.
+/// Returns the device whose allocations fail, as if it had never been lost. NVIDIA's driver opens about ten devices in
+/// a process.
 fn device() -> Option<Arc<LogicalDevice>> {
     static DEVICE: OnceLock<Option<Arc<LogicalDevice>>> = OnceLock::new();
     DEVICE.get_or_init(|| open_with(replace)).clone().inspect(|device| device.find_again())
@@ -126,8 +127,8 @@ fn parts_are_provided_once_and_reused() {
     assert_eq!(memory.provide(0).map(|parts| parts.len()), Ok(0));
 }
 
-/// A driver that refuses to import allocates, and is not asked again. If it does not allocate either, it may be for lack of
-/// memory.
+/// A driver that refuses to import allocates, and is not asked again. If it does not allocate either, it may be for
+/// lack of memory.
 #[test]
 fn memory_that_cannot_be_imported_is_allocated() {
     let _one = counting();
@@ -181,7 +182,8 @@ fn contents_survive_in_imported_memory_and_in_the_drivers() {
     }
 }
 
-/// An import is optional: whatever else it fails with, the part is allocated, the device is not lost, and the next part is imported.
+/// An import is optional: whatever else it fails with, the part is allocated, the device is not lost, and the next part
+/// is imported.
 #[test]
 fn an_import_that_fails_is_replaced() {
     let _one = counting();
@@ -214,7 +216,8 @@ fn an_import_that_fails_is_replaced() {
 /// The bytes that the injected query of available memory returns.
 static AVAILABLE: AtomicU64 = AtomicU64::new(0);
 
-/// Too little memory for all parts is an error before any is provided. What is kept makes room, and need not be available.
+/// Too little memory for all parts is an error before any is provided. What is kept makes room, and need not be
+/// available.
 #[test]
 fn too_little_memory_is_an_error() {
     let _one = counting();

@@ -43,8 +43,8 @@ fn bind(
     place: ResourceAllocation,
 ) -> Result<ResourceAllocation, vk::Result> {
     let (functions, offset) = (device.functions(), place.alignment.get());
-    // SAFETY: the device supports the image; the memory is of a type that the image may have, and large enough for it at the
-    // offset, if that is right; nothing is in use when it is freed.
+    // SAFETY: the device supports the image; the memory is of a type that the image may have, and large enough for it
+    // at the offset, if that is right; nothing is in use when it is freed.
     unsafe {
         let created = functions.create_image(&image.info(), None)?;
         let needs = functions.get_image_memory_requirements(created);
@@ -104,7 +104,8 @@ fn images_fit_where_their_textures_are_placed() {
     assert_eq!(messages.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
-/// Textures whose texels the driver or D3D12 arranges have no image, and neither do those that the device cannot create.
+/// Textures whose texels the driver or D3D12 arranges have no image, and neither do those that the device cannot
+/// create.
 #[test]
 fn some_textures_have_no_image() {
     let Some(driver) = or_skip(VulkanBackend::open(0)) else { return };

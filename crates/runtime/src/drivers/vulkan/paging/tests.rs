@@ -24,7 +24,8 @@ fn told() -> Vec<f32> {
     std::mem::take(&mut TOLD.lock().expect("no panics"))
 }
 
-/// `SetResidencyPriority` neither undoes the priority of an evicted heap, before it returns, nor waits while it is being paged.
+/// `SetResidencyPriority` neither undoes the priority of an evicted heap, before it returns, nor waits while it is
+/// being paged.
 #[test]
 fn the_priority_of_an_evicted_heap_is_set_when_it_returns() {
     let Some(mut device) = open_alone_with(|_, real| real) else { return };

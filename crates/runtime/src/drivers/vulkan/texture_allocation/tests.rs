@@ -89,8 +89,8 @@ fn the_device_decides_within_the_rules_of_d3d12() {
 }
 
 proptest! {
-    /// A place of the texture is one of the image, unless D3D12 has no such alignment; and the flag for tight alignment never
-    /// makes anything worse.
+    /// A place of the texture is one of the image, unless D3D12 has no such alignment; and the flag for tight alignment
+    /// never makes anything worse.
     #[test]
     fn places_of_the_texture_are_places_of_the_image(
         desc in any_texture(),

@@ -187,7 +187,8 @@ pub(super) fn knows_layout(list_type: D3D12_COMMAND_LIST_TYPE, layout: D3D12_BAR
     }
 }
 
-/// Returns whether barriers in lists of a type can change textures to a layout. Video lists and layouts are not supported.
+/// Returns whether barriers in lists of a type can change textures to a layout. Video lists and layouts are not
+/// supported.
 pub(crate) fn supports_layout(list_type: D3D12_COMMAND_LIST_TYPE, layout: D3D12_BARRIER_LAYOUT) -> bool {
     let has_barriers =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY];
@@ -234,8 +235,8 @@ pub(in crate::rules) fn allowed_in(layout: D3D12_BARRIER_LAYOUT) -> D3D12_BARRIE
 pub(super) const SIMULTANEOUS: D3D12_BARRIER_ACCESS =
     RENDER_TARGET | UNORDERED | RESOLVE_DEST | RESOLVE_SOURCE;
 
-/// Returns the resource flag that a layout requires, and its name: a layout that allows nothing but accesses that require
-/// a flag requires it as well.
+/// Returns the resource flag that a layout requires, and its name: a layout that allows nothing but accesses that
+/// require a flag requires it as well.
 pub(in crate::rules) fn flag_of(
     layout: D3D12_BARRIER_LAYOUT,
 ) -> Option<(D3D12_RESOURCE_FLAGS, &'static str)> {

@@ -52,7 +52,8 @@ fn small_and_buffer(scene: &Scene, buffer_offset: u64, desc: &D3D12_RESOURCE_DES
     });
 }
 
-/// Writes a texture of two tiles, then the first byte of a buffer over its first tile, then reads texels of the texture.
+/// Writes a texture of two tiles, then the first byte of a buffer over its first tile, then reads texels of the
+/// texture.
 fn one_byte(scene: &Scene, rect: Rect) {
     let desc = tiled(rgba(256, 128));
     let (texture, bytes) = scene.pair(ALL, (&desc, COPY_DEST), (&buffer(GRANULE), COMMON));

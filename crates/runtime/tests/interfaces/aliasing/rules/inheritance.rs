@@ -220,8 +220,8 @@ fn two_states(scene: &Scene) -> ID3D12Resource {
     other
 }
 
-/// Creates two identical tiled render targets with hidden memory in a shared heap. Writes the first, then a third render
-/// target over the hidden memory, and reads the second.
+/// Creates two identical tiled render targets with hidden memory in a shared heap. Writes the first, then a third
+/// render target over the hidden memory, and reads the second.
 fn hidden_memory(scene: &Scene) {
     let desc = tiled(target(rgba(512, 512)));
     let size = scene.size_of(&desc);

@@ -23,7 +23,8 @@ pub(super) const ROWS: &[Row] = &[
         scene.refuses(&[("I-2", "H-1")])
     }),
     refused("i-1-use-in-another-state-invalidates", "I-1", |scene| {
-        // Both have the bytes, as long as both are in COMMON. Then one is read in another state, and nothing is written.
+        // Both have the bytes, as long as both are in COMMON. Then one is read in another state, and nothing is
+        // written.
         let (one, other) = scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COMMON));
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -325,8 +326,8 @@ fn buffer_over_the_second_half(scene: &Scene, desc: &D3D12_RESOURCE_DESC, betwee
     });
 }
 
-/// Sets up the example of document ALIAS: clears one of the two slices, of 100 tiles each, of a render target, leaves it in
-/// COMMON, and writes a byte in each granule of a buffer over some of its tiles.
+/// Sets up the example of document ALIAS: clears one of the two slices, of 100 tiles each, of a render target, leaves
+/// it in COMMON, and writes a byte in each granule of a buffer over some of its tiles.
 fn example(
     scene: &Scene,
     has_tiles: bool,

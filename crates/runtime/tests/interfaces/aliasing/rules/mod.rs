@@ -1,10 +1,12 @@
 //! Each rule of aliasing from both sides, on the runtime's tracker, and wrong trackers that the rows detect.
 //!
 //! A row is a few commands and what the tracker reports for them. Most commands that follow a rule are checks of area
-//! `aliasing` of the conformance suite, which compare bytes on any device; here the tracker must report nothing for them.
+//! `aliasing` of the conformance suite, which compare bytes on any device; here the tracker must report nothing for
+//! them.
 //!
-//! There is a file for each section of rules: [`granularity`] (G), [`invalidation`] (I), [`barriers`] (B), [`inheritance`]
-//! (H) and [`enhanced`] barriers (E); [`interface`] is `IHeapwrightAliasing` itself. [`wrong`] are the wrong devices.
+//! There is a file for each section of rules: [`granularity`] (G), [`invalidation`] (I), [`barriers`] (B),
+//! [`inheritance`] (H) and [`enhanced`] barriers (E); [`interface`] is `IHeapwrightAliasing` itself. [`wrong`] are the
+//! wrong devices.
 
 mod barriers;
 mod calls;
@@ -44,7 +46,8 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     .flatten()
 }
 
-/// Returns the name of a check of area `aliasing`, the rule at the beginning of its name, and whether the check follows it.
+/// Returns the name of a check of area `aliasing`, the rule at the beginning of its name, and whether the check follows
+/// it.
 fn shown_by(check: &'static Check) -> Option<(&'static str, String, bool)> {
     let name = check.id.strip_prefix("aliasing/")?;
     let (section, rest) = name.split_once('-')?;
@@ -162,8 +165,8 @@ fn each_law_of_aliasing_is_forgotten_by_some_device() {
     assert!(kept.is_empty(), "{kept:?}");
 }
 
-/// The sections and the rules in each. G-1 to G-6 are rules of creation and B-10 is one of render passes: other checks and tests
-/// show them.
+/// The sections and the rules in each. G-1 to G-6 are rules of creation and B-10 is one of render passes: other checks
+/// and tests show them.
 const SECTIONS: [(&str, RangeInclusive<u32>); 5] =
     [("G", 7..=10), ("I", 1..=14), ("B", 1..=9), ("H", 1..=9), ("E", 1..=9)];
 

@@ -435,7 +435,8 @@ impl Scene {
         gpu::bytes(&self.back).fill(0);
     }
 
-    /// Compares the texels that `read` copied with those that `write` copied. Returns the numbers of equal and of all bytes.
+    /// Compares the texels that `read` copied with those that `write` copied. Returns the numbers of equal and of all
+    /// bytes.
     pub(crate) fn kept(&self, texture: &ID3D12Resource, subresource: u32) -> (usize, usize) {
         let footprint = self.footprint(texture, subresource);
         let pitch = usize::try_from(footprint.placed.Footprint.RowPitch).expect("small");
