@@ -249,6 +249,6 @@ is the most that was held in a frame beyond 1.05 of what was live in it. Memory 
 keeps for later (`EmptyHeapPolicy`).
 
 Tiles copy nothing, and at the peak they hold at most 1.03 of what is live. The aim of 1.05 and a heap in every frame holds for the
-virtual texture, and for the diffusion model with heaps of 1 or 2 MiB that are not kept. It does not hold for the caches: a conversation
-that ends leaves tiles free in heaps that others still use, until later conversations take them.
+virtual texture. The diffusion model is some heaps beyond it in its worst frame, with heaps of 1 or 2 MiB that are not kept. It does not
+hold for the caches: a conversation that ends leaves tiles free in heaps that others still use, until later conversations take them.
 ";
