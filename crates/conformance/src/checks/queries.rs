@@ -5,7 +5,7 @@ use heapwright_d3d12::trim::ID3D12Device15;
 use heapwright_d3d12::*;
 
 use crate::answer::{Stop, require, require_eq};
-use crate::check::{Check, check};
+use crate::check::{Check, check, validation};
 use crate::com::commands;
 use crate::context::Context;
 use crate::desc::DIRECT;
@@ -18,13 +18,13 @@ const TIMESTAMPS: D3D12_QUERY_HEAP_DESC =
 const CPU: D3D12_QUERY_HEAP_FLAGS = D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE;
 
 pub(super) const CHECKS: &[Check] = &[
-    check("queries/cpu-resolve-flags", QUERIES, &[], |ctx| {
+    validation("queries/cpu-resolve-flags", QUERIES, &[], |ctx| {
         let device = newest(ctx)?;
         commands::create_query_heap1(&device, &TIMESTAMPS, D3D12_QUERY_HEAP_FLAG_NONE).taken("no flag")?;
         commands::create_query_heap1(&device, &TIMESTAMPS, CPU).taken("CPU_RESOLVE")?;
         commands::create_query_heap1(&device, &TIMESTAMPS, CPU | 0x40).refused("an undefined flag")
     }),
-    check("queries/cpu-resolve-needs-the-flag", QUERIES, &[], |ctx| {
+    validation("queries/cpu-resolve-needs-the-flag", QUERIES, &[], |ctx| {
         let device = newest(ctx)?;
         let heap = commands::create_query_heap1(&device, &TIMESTAMPS, D3D12_QUERY_HEAP_FLAG_NONE);
         let heap = heap.ok("a heap that commands resolve")?;
