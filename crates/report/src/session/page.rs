@@ -39,7 +39,7 @@ const SCRIPT: &str = concat!(
 
 /// SHA-256 hash of the script in base64. The page's Content-Security-Policy allows only this script, and no external
 /// resources.
-const SCRIPT_HASH: &str = "AQ12268XRcUG/v3BVgsS/M96vrh6pbz1wyXAIxKdVt8=";
+const SCRIPT_HASH: &str = "iYTFYlr8pZgUGHZiV7y/4rLkdXLgUg2saYWLnbSg9kw=";
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]
