@@ -114,12 +114,12 @@ impl StreamingTexture {
             if mip < standard {
                 let extent = [tiling.WidthInTiles, tiling.HeightInTiles.into(), tiling.DepthInTiles.into()];
                 let first = tiling.StartTileIndexInOverallResource;
-                let count = extent.into_iter().product();
+                let count = extent.into_iter().fold(1, u32::saturating_mul);
                 return Segment { subresource, first, count, extent, is_packed: false };
             }
             // The packed mips of a slice are one part.
             let count = packed.NumTilesForPackedMips / slices;
-            let first = packed.StartTileIndexInOverallResource + slice * count;
+            let first = packed.StartTileIndexInOverallResource.saturating_add(slice.saturating_mul(count));
             let subresource = slice * mip_levels + standard;
             Segment { subresource, first, count, extent: [count, 1, 1], is_packed: true }
         };
@@ -128,8 +128,11 @@ impl StreamingTexture {
         segments.retain(|segment| segment.count > 0);
         segments.sort_unstable_by_key(|segment| segment.first);
         segments.dedup_by_key(|segment| segment.first);
-        if segments.iter().map(|segment| u64::from(segment.count)).sum::<u64>() != u64::from(total) {
-            // It would be mapped wrongly.
+        // With gaps, it would be mapped wrongly.
+        let end = segments
+            .iter()
+            .try_fold(0, |end: u32, segment| end.checked_add(segment.count).filter(|_| segment.first == end));
+        if end != Some(total) {
             let what =
                 format!("{total} tiles, which the device reports and its subresources do not add up to");
             return Err(Error::unsupported(what));

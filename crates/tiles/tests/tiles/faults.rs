@@ -210,3 +210,46 @@ fn the_device_is_removed() {
     drop(buffer);
     assert_eq!((pool.stats().used, pool.stats().heap_count), (ByteSize::ZERO, 0));
 }
+
+/// A device that reports tiles which no resource can have gets an error.
+#[test]
+fn tiles_that_do_not_add_up_are_refused() {
+    type Lie = fn(&mut u32, &mut D3D12_PACKED_MIP_INFO);
+    let lies: [Lie; 4] = [
+        |total, _| *total += 1,
+        |_, packed| packed.NumTilesForPackedMips = u32::MAX,
+        |_, packed| packed.StartTileIndexInOverallResource = u32::MAX,
+        |total, packed| {
+            // With a gap.
+            *total += 1;
+            packed.StartTileIndexInOverallResource += 1;
+        },
+    ];
+    for (number, lie) in lies.into_iter().enumerate() {
+        let gpu = open("discrete");
+        // The device may outlive the test.
+        let lie: &'static Lie = Box::leak(Box::new(lie));
+        let newest: ID3D12Device14 = gpu.device.cast().expect("simulated GPUs have the newest interface");
+        // SAFETY: this is the newest interface, and only the test's thread uses the device so far.
+        unsafe {
+            intercept(&newest, lie, |methods| {
+                methods.of::<ID3D12Device>().replace(
+                    method!(GetResourceTiling),
+                    |call, (resource, total, packed, shape, count, first, parts)| {
+                        let ask = call.original.GetResourceTiling;
+                        ask(call.this, resource, total, packed, shape, count, first, parts);
+                        if let (Some(total), Some(packed)) = (total.as_mut(), packed.as_mut()) {
+                            (call.data)(total, packed);
+                        }
+                    },
+                );
+            });
+        }
+        let allocator = allocator(&gpu);
+        let pool =
+            TilePool::new(&allocator, pool_desc(ResourceKind::Any, ByteSize::from_mib(1))).expect("tiles");
+        let made = StreamingTexture::new(&pool, &texture_of(1024, 11), D3D12_RESOURCE_STATE_COMMON, None);
+        let error = made.expect_err("the texture has no such tiles");
+        assert!(error.is_unsupported() && error.to_string().contains("do not add up"), "{number}: {error}");
+    }
+}
