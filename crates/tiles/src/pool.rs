@@ -39,7 +39,7 @@ pub struct TilePool {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What a pool holds.
+/// The heaps and tiles of a pool, at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TilePoolStats {
@@ -53,7 +53,7 @@ pub struct TilePoolStats {
     pub waiting: ByteSize,
 }
 
-/// What the handles of a pool share.
+/// The state that the handles of a pool share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) allocator: ResourceAllocator,
@@ -224,16 +224,23 @@ impl Shared {
         Ok(memory)
     }
 
-    /// Frees garbage when its fences are reached: now, or in a later `collect`.
+    /// Frees garbage when its fences are reached: now, or in a later `collect`. O(its tiles).
     pub(crate) fn retire(&self, garbage: Garbage) {
-        self.lock().waiting.push(garbage);
-        self.collect();
-        self.release_empty();
+        if garbage.is_free() {
+            self.free(vec![garbage]);
+            self.release_empty();
+        } else {
+            self.lock().waiting.push(garbage);
+        }
     }
 
     fn collect(&self) -> u64 {
-        let mut garbage: Vec<Garbage> =
-            self.lock().waiting.extract_if(.., |garbage| garbage.is_free()).collect();
+        let garbage = self.lock().waiting.extract_if(.., |garbage| garbage.is_free()).collect();
+        self.free(garbage)
+    }
+
+    /// Frees garbage whose fences are reached, and returns the number of tiles.
+    fn free(&self, mut garbage: Vec<Garbage>) -> u64 {
         // Outside of the lock, and before anything else may have their tiles.
         garbage.iter_mut().for_each(|garbage| drop(garbage.resource.take()));
         let free = &mut self.lock().free;
