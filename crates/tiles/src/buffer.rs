@@ -42,7 +42,7 @@ struct Plain {
     allocator: ResourceAllocator,
     desc: D3D12_RESOURCE_DESC,
     current: ResourceAllocation,
-    /// What replaces it in the next update.
+    /// The buffer that replaces it in the next update.
     next: Option<ResourceAllocation>,
     /// The end of what is committed.
     end: u64,

@@ -8,7 +8,7 @@ use crate::free_tiles::Tile;
 /// A fence, and the value that it has to reach.
 pub(crate) type FencePoint = (ID3D12Fence, FenceValue);
 
-/// What becomes free when fences have reached values.
+/// Tiles and a resource that become free when fences have reached values.
 #[derive(Debug)]
 pub(crate) struct Garbage {
     pub(crate) tiles: Vec<Tile>,

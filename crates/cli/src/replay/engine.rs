@@ -174,7 +174,7 @@ struct Replay<'a> {
     verifier: Option<Verifier<'a>>,
 }
 
-/// What an allocation has become.
+/// A live allocation of the replay.
 enum Made {
     Resource(ResourceAllocation),
     Memory(MemoryAllocation),

@@ -10,7 +10,7 @@ use heapwright::{MemoryAllocation, Placement, ResourceAllocation};
 use super::objects::heap_size;
 use super::recorded::{RecordedPlace, RecordedTrace};
 
-/// What a finding ends with.
+/// The end of each finding: when a replay is exact.
 const REASONS: &str = "a replay is exact on the same device, of a program that allocates with one thread, without a residency manager, \
                        deferred frees and refusals of the device (docs/formats.md)";
 

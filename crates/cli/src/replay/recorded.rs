@@ -1,4 +1,5 @@
-//! What a file records beyond its trace: settings, requests, pools, frames, defragmentations, and where everything was.
+//! The contents of a file beyond its trace: settings, requests, pools, frames, defragmentations, and the place of every
+//! allocation.
 
 use std::collections::BTreeMap;
 use std::path::Path;

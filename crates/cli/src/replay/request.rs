@@ -21,7 +21,7 @@ pub(super) struct Request {
     pub(super) initial_state: D3D12_RESOURCE_STATES,
 }
 
-/// What is requested.
+/// The kind of object that a request creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestKind {
     Resource,
@@ -42,7 +42,8 @@ impl Request {
         Self { kind: RequestKind::Resource, allocation, resource, initial_state }
     }
 
-    /// What was described and asked, in heaps of the granted type if nothing else was asked.
+    /// Creates the request of a record. Without a record of the heap types that were asked for, it asks for the type that was
+    /// granted.
     pub(super) fn new(
         description: &Description,
         asked: Option<&Asked>,

@@ -239,7 +239,7 @@ fn replay_changed(file: &Path, change: impl Fn(&Action) -> Option<Action>) -> St
     first.replace(&format!("error: {}", other.to_str().unwrap()), "FILE")
 }
 
-/// What a replay must repeat is compared, so that no difference is passed over.
+/// The replay compares each value that it must repeat, and reports the first that differs.
 #[test]
 fn a_replay_that_differs_says_so() {
     let folder = Folder::new();

@@ -88,7 +88,7 @@ pub(crate) fn record_to(file: &Path) -> RecordOptions {
     RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() }
 }
 
-/// What a program does.
+/// The set of calls that a random program makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
     /// Allocators that are nested and dropped, pools of all kinds, and prefetching.
