@@ -42,8 +42,8 @@ impl Request {
         Self { kind: RequestKind::Resource, allocation, resource, initial_state }
     }
 
-    /// Creates the request of a record. Without a record of the heap types that were asked for, it asks for the type that was
-    /// granted.
+    /// Creates the request of a record. Without a record of the heap types that were asked for, it asks for the type
+    /// that was granted.
     pub(super) fn new(
         description: &Description,
         asked: Option<&Asked>,
