@@ -132,7 +132,7 @@ impl Judge {
         }
         let is_idle = |id: Option<ResourceId>| {
             let resource = id.and_then(|id| self.resource(id));
-            resource.is_some_and(|resource| resource.touch_in(step.submission.epoch).is_none())
+            resource.is_some_and(|resource| !resource.is_touched_in(step.submission.epoch))
         };
         let barrier = AliasingBarrier {
             is_simple: self.options.is_simple,

@@ -12,7 +12,7 @@ use super::inherited_contents::{bytes_as_one, inherit_bytes, is_all_or_nothing, 
 use super::judge::Judge;
 use super::laws::AliasingLaws;
 use super::prohibitions::{FirstUse, INACTIVE, Succession, UNORDERED};
-use super::resource::{HeapId, ResourceId, TrackedResource};
+use super::resource::{HeapId, Home, ResourceId, Touch, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
 use crate::fence::clock::CPU;
@@ -189,8 +189,9 @@ impl Judge {
             let Some(mut other) = self.take(conflict.user) else { continue };
             let is_there = conflict.is_there;
             let outcome = self.receive(&other, resource, taken, conflict, &mut undefined);
-            if checked.insert(other.id) {
-                self.check_order(submission, resource, &other, &outcome, reason);
+            // A reserved resource is accessed tile by tile.
+            if checked.insert(other.id) || matches!(other.home, Home::Reserved(_)) {
+                self.check_order(submission, resource, (&other, taken.heap, conflict), &outcome, reason);
             }
             if is_there && !self.is_harmless(reason) {
                 self.lose(&mut other, resource.id, conflict, &taken.bytes, &outcome);
@@ -203,15 +204,20 @@ impl Judge {
                 let count = |user, by| counts.push((user, by));
                 heap.memory.set(taken.bytes.clone(), resource.id, taken.offset, count);
             }
-            for (user, by) in counts {
-                if user == resource.id {
-                    resource.use_count += by;
-                } else if let Some(other) = self.resource_mut(user) {
-                    other.use_count += by;
-                }
-            }
+            self.count(resource, counts);
         }
         undefined
+    }
+
+    /// Adds changes of the number of ranges that resources are the last users of. `resource` is taken out.
+    pub(super) fn count(&mut self, resource: &mut TrackedResource, counts: Vec<(ResourceId, i64)>) {
+        for (user, by) in counts {
+            if user == resource.id {
+                resource.use_count += by;
+            } else if let Some(other) = self.resource_mut(user) {
+                other.use_count += by;
+            }
+        }
     }
 
     /// Determines the contents that a resource finds in memory that another one used.
@@ -329,12 +335,13 @@ impl Judge {
         resource.content.get(unit).cloned()
     }
 
-    /// Checks that barriers and fences order the last accesses of the other resource before this one.
+    /// Checks that barriers and fences order the last accesses of the other resource to the memory before this one:
+    /// those through tiles that were mapped there, and those through what is still there.
     fn check_order(
         &mut self,
         submission: &mut Submission,
         resource: &TrackedResource,
-        other: &TrackedResource,
+        (other, heap, conflict): (&TrackedResource, HeapId, &Conflict),
         outcome: &Outcome,
         reason: Reason,
     ) {
@@ -344,14 +351,19 @@ impl Judge {
         let now = submission.epoch;
         let is_transition = reason == Reason::Transition;
         let is_inherited = matches!(outcome, Outcome::Inherited);
-        for touch in other.touches.iter().filter(|touch| touch.epoch.agent != CPU) {
+        let size = conflict.bytes.end - conflict.bytes.start;
+        let here = Some(conflict.offset..conflict.offset + size).filter(|_| conflict.is_there);
+        let left = self.heap_of(heap).map_or(&[][..], |heap| heap.memory.left(conflict.bytes.start));
+        let touches = here.iter().flat_map(|bytes| other.touches_of(bytes)).chain(left.iter().copied());
+        let touches: Vec<Touch> = touches.filter(|touch| touch.epoch.agent != CPU).collect();
+        for touch in touches {
             let mut after = Succession { is_concurrent: false, broken: None, is_transition, is_inherited };
             if touch.epoch.agent != now.agent {
                 after.is_concurrent = !self.clock(now.agent).has_seen(touch.epoch);
             } else if touch.epoch == now {
-                after.broken = submission.check_order(other.id, *touch, resource.id, self.options.laws);
+                after.broken = submission.check_order(other.id, touch, resource.id, self.options.laws);
             } else if !self.has(AliasingLaws::SUBMISSIONS_ARE_ORDERED) {
-                let last = super::resource::Touch { step: 0, ..*touch };
+                let last = Touch { step: 0, ..touch };
                 after.broken = submission.check_order(other.id, last, resource.id, self.options.laws);
             }
             if is_inherited && !self.has(AliasingLaws::INHERITANCE_NEEDS_BARRIER) {

@@ -62,6 +62,7 @@ impl Judge {
         let heap = home.and_then(|home| self.heap_of(home.heap));
         let zeroed = heap.is_none_or(|heap| heap.is_zeroed);
         let Some(mut resource) = self.take(id) else { return };
+        self.leave(&mut resource, tiles.clone());
         if let Home::Reserved(homes) = &mut resource.home {
             homes.set(tiles.clone(), &home);
             // Unmapped tiles read as zero and overlap no resource.
@@ -77,6 +78,21 @@ impl Judge {
             self.admit(home.heap, &resource);
         }
         self.put(resource);
+    }
+
+    /// Records the accesses through tiles that are about to be mapped elsewhere at the memory that they leave.
+    fn leave(&mut self, resource: &mut TrackedResource, tiles: Range<u32>) {
+        let mut counts = Vec::new();
+        for (run, touches) in resource.touches.iter(tiles.clone()).filter(|(_, touches)| !touches.is_empty())
+        {
+            for (heap, bytes, _) in resource.memory_of_places(&run) {
+                if let Some(heap) = self.heaps.get_mut(&heap) {
+                    heap.memory.leave(&bytes, resource.id, touches, |user, by| counts.push((user, by)));
+                }
+            }
+        }
+        self.count(resource, counts);
+        resource.touches.set(tiles, &Vec::new());
     }
 }
 

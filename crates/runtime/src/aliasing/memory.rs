@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::granularity::KIB_64;
-use super::resource::ResourceId;
+use super::resource::{ResourceId, Touch};
 
 /// The last users of a heap's bytes, in ranges that do not overlap. Bytes without a user are in no range.
 #[derive(Debug, Default)]
@@ -16,12 +16,21 @@ pub(super) struct HeapMemory {
 }
 
 /// A range and the resource that used it last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Use {
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Use {
     end: u64,
-    pub(super) user: ResourceId,
+    user: ResourceId,
     /// The offset of the range's first byte in the resource. Tiles of a resource may be anywhere in the heap.
-    pub(super) offset: u64,
+    offset: u64,
+    /// The last accesses through tiles of the resource that were mapped here and no longer are.
+    left: Vec<Touch>,
+}
+
+impl Use {
+    /// Returns the same use from byte `at` of the heap on, for a use that begins at `start`.
+    fn from(&self, start: u64, at: u64) -> Self {
+        Self { offset: self.offset + (at - start), ..self.clone() }
+    }
 }
 
 impl HeapMemory {
@@ -51,49 +60,86 @@ impl HeapMemory {
         if range.is_empty() {
             return;
         }
-        self.clear(&range, &mut count);
+        // A resource is not ordered against itself, so its accesses through other tiles still count.
+        let left = self.clear(&range, user, &mut count);
         let (mut range, mut offset) = (range, offset);
         // Merge with neighbours that are adjacent in the resource as well.
         if let Some((&start, before)) = self.used.range(..range.start).next_back() {
             if before.end == range.start
                 && before.user == user
+                && before.left == left
                 && before.offset + (before.end - start) == offset
             {
                 (range.start, offset) = (start, before.offset);
                 count(user, -1);
             }
         }
-        if let Some(after) = self.used.get(&range.end).copied() {
-            if after.user == user && after.offset == offset + (range.end - range.start) {
+        if let Some(after) = self.used.get(&range.end) {
+            let is_next = after.user == user && after.offset == offset + (range.end - range.start);
+            if is_next && after.left == left {
+                let end = after.end;
                 self.used.remove(&range.end);
-                range.end = after.end;
+                range.end = end;
                 count(user, -1);
             }
         }
-        self.used.insert(range.start, Use { end: range.end, user, offset });
+        self.used.insert(range.start, Use { end: range.end, user, offset, left });
         count(user, 1);
     }
 
-    /// Removes the users of a range.
-    fn clear(&mut self, range: &Range<u64>, count: &mut impl FnMut(ResourceId, i64)) {
-        if let Some((&start, used)) = self.used.range(..range.start).next_back() {
-            if used.end > range.start {
-                let used = *used;
-                self.used.insert(start, Use { end: range.start, ..used });
-                self.used.insert(range.start, Use { offset: used.offset + (range.start - start), ..used });
+    /// Records the last accesses of `user` through tiles that were mapped to `range`, where it is the last user. Calls
+    /// `count` as [`set`](Self::set).
+    pub(super) fn leave(
+        &mut self,
+        range: &Range<u64>,
+        user: ResourceId,
+        touches: &[Touch],
+        mut count: impl FnMut(ResourceId, i64),
+    ) {
+        for at in [range.start, range.end] {
+            self.split(at, &mut count);
+        }
+        for (_, used) in self.used.range_mut(range.clone()).filter(|(_, used)| used.user == user) {
+            touches.iter().for_each(|touch| touch.replace_in(&mut used.left));
+        }
+    }
+
+    /// Returns the last accesses to a byte through tiles that are no longer mapped to it. O(log uses).
+    pub(super) fn left(&self, at: u64) -> &[Touch] {
+        let used = self.used.range(..=at).next_back().filter(|(_, used)| at < used.end);
+        used.map_or(&[], |(_, used)| &used.left)
+    }
+
+    /// Splits the use of a byte in two, of which the second begins with it.
+    fn split(&mut self, at: u64, count: &mut impl FnMut(ResourceId, i64)) {
+        if let Some((&start, used)) = self.used.range_mut(..at).next_back() {
+            if used.end > at {
+                let rest = used.from(start, at);
+                used.end = at;
                 count(used.user, 1);
+                self.used.insert(at, rest);
             }
         }
-        while let Some((&start, used)) = self.used.range(range.start..range.end).next() {
-            let used = *used;
-            self.used.remove(&start);
+    }
+
+    /// Removes the users of a range. Returns the accesses of `user` that [`leave`](Self::leave) recorded.
+    fn clear(
+        &mut self,
+        range: &Range<u64>,
+        user: ResourceId,
+        count: &mut impl FnMut(ResourceId, i64),
+    ) -> Vec<Touch> {
+        for at in [range.start, range.end] {
+            self.split(at, count);
+        }
+        let mut left = Vec::new();
+        while let Some((&start, used)) = self.used.range(range.clone()).next() {
             count(used.user, -1);
-            if used.end > range.end {
-                let offset = used.offset + (range.end - start);
-                self.used.insert(range.end, Use { offset, ..used });
-                count(used.user, 1);
-            }
+            let own = used.left.iter().filter(|_| used.user == user);
+            own.for_each(|touch| touch.replace_in(&mut left));
+            self.used.remove(&start);
         }
+        left
     }
 
     /// Prepares for a resource with the given granularity.

@@ -53,6 +53,8 @@
 //! * No document defines the effect of tight alignment on aliasing: two tightly aligned buffers conflict by their
 //!   bytes, and by 64 KiB with textures.
 //! * Memory is transferred at the time of a transition: the states before it decide about inheritance.
+//! * Reserved resources are ordered tile by tile: what used the memory of a tile, and not the rest of its resource, has
+//!   to come before another resource's use. A placed resource is ordered as a whole.
 //! * Clears of unordered access views do not initialise render targets; those of render passes do.
 //!
 //! # Draws and dispatches
@@ -73,7 +75,8 @@
 //! `WriteBufferImmediate` names an address and no resource; it counts as a write to the buffer that used the address
 //! last. The CPU may write to mapped memory at any time, so mapped resources count as written. Resources created and
 //! lists recorded while the tracker was off are not judged, nor are other devices that share a heap. Tiles of one
-//! resource that are mapped to the same memory are not distinguished.
+//! resource that are mapped to the same memory are not distinguished. An access that no fence orders with a change of
+//! its tiles' mappings is judged by the mappings that it finds.
 //!
 //! # One submission
 //!

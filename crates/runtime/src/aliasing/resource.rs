@@ -68,6 +68,17 @@ pub(super) struct Touch {
     pub(super) sync: D3D12_BARRIER_SYNC,
 }
 
+impl Touch {
+    /// Makes this the last access of its agent, unless there is a later one.
+    pub(super) fn replace_in(self, touches: &mut Vec<Self>) {
+        match touches.iter_mut().find(|touch| touch.epoch.agent == self.epoch.agent) {
+            Some(touch) if (touch.epoch.number, touch.step) > (self.epoch.number, self.step) => {}
+            Some(touch) => *touch = self,
+            None => touches.push(self),
+        }
+    }
+}
+
 /// The properties that must match for data to be inherited.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Identity {
@@ -96,8 +107,8 @@ pub(super) struct TrackedResource {
     pub(super) state: Runs<BarrierState>,
     /// Whether a barrier ended accesses, by subresource.
     pub(super) no_access: Runs<bool>,
-    /// The last access of each agent that has accessed the resource.
-    pub(super) touches: Vec<Touch>,
+    /// The last access of each agent, by place in a reserved resource. Others are accessed as a whole.
+    pub(super) touches: Runs<Vec<Touch>>,
     /// Whether a barrier has ever activated the resource.
     pub(super) was_activated: bool,
     /// Whether it changed from LayoutBefore UNDEFINED to a layout that may be compressed without being a target.
@@ -140,18 +151,34 @@ impl TrackedResource {
         found
     }
 
-    /// Returns the last access in a submission.
-    pub(super) fn touch_in(&self, epoch: Epoch) -> Option<Touch> {
-        self.touches.iter().copied().find(|touch| touch.epoch == epoch)
+    /// Returns whether the resource was accessed in a submission.
+    pub(super) fn is_touched_in(&self, epoch: Epoch) -> bool {
+        !self.touches.all(0..u32::MAX, |touches| touches.iter().all(|touch| touch.epoch != epoch))
     }
 
-    /// Records an access. `sync` is what a barrier has to wait for, including earlier accesses of the submission.
-    pub(super) fn touch(&mut self, epoch: Epoch, step: u64, sync: D3D12_BARRIER_SYNC) {
+    /// Returns the last accesses to bytes, which are mapped to memory.
+    pub(super) fn touches_of(&self, bytes: &Range<u64>) -> impl Iterator<Item = Touch> {
+        self.touches.iter(self.shape.places_of_bytes(bytes)).flat_map(|(_, touches)| touches.iter().copied())
+    }
+
+    /// Records an access to pieces. `sync` determines what a barrier has to wait for, from the agent's last access.
+    pub(super) fn touch(
+        &mut self,
+        (epoch, step): (Epoch, u64),
+        pieces: &[Piece],
+        sync: impl Fn(Option<Touch>) -> D3D12_BARRIER_SYNC,
+    ) {
         self.last_seen = Some(epoch);
-        let now = Touch { epoch, step, sync };
-        match self.touches.iter_mut().find(|touch| touch.epoch.agent == epoch.agent) {
-            Some(touch) => *touch = now,
-            None => self.touches.push(now),
+        let mut touch = |places| {
+            self.touches.update(places, |touches| {
+                let last = touches.iter().copied().find(|touch| touch.epoch == epoch);
+                Touch { epoch, step, sync: sync(last) }.replace_in(touches);
+            });
+        };
+        if let Home::Reserved(_) = self.home {
+            pieces.iter().for_each(|piece| touch(self.shape.places_of_units(&piece.units)));
+        } else {
+            touch(0..u32::MAX);
         }
     }
 

@@ -8,6 +8,7 @@ use super::laws::AliasingLaws;
 use super::note::{EnhancedBarrier, Subresources};
 use super::resource::{ResourceId, Touch, TrackedResource};
 use super::rule::Rule;
+use super::shape::Piece;
 use super::violation::Place;
 use crate::fence::clock::Epoch;
 
@@ -133,18 +134,20 @@ impl Submission {
         }
     }
 
-    /// Records an access to a resource. A barrier has to wait for it, and for earlier accesses of the submission,
+    /// Records an access to pieces of a resource. A barrier has to wait for it, and for earlier accesses of the submission,
     /// unless this one had to wait for them.
-    pub(super) fn touch(&self, resource: &mut TrackedResource, sync: D3D12_BARRIER_SYNC) {
+    pub(super) fn touch(&self, resource: &mut TrackedResource, pieces: &[Piece], sync: D3D12_BARRIER_SYNC) {
+        let id = resource.id;
         let has_waited = |last: &Touch| {
             let covers =
                 |barrier: &Wait| includes(barrier.before, last.sync) && includes(barrier.after, sync);
-            let own = self.enhanced.releases.get(&resource.id).map_or(&[][..], Vec::as_slice);
+            let own = self.enhanced.releases.get(&id).map_or(&[][..], Vec::as_slice);
             let mut since = later(own, last.step).iter().chain(later(&self.enhanced.global, last.step));
             sync != D3D12_BARRIER_SYNC_NONE && since.any(covers)
         };
-        let earlier = resource.touch_in(self.epoch).filter(|last| !has_waited(last));
-        resource.touch(self.epoch, self.step, sync | earlier.map_or(0, |last| last.sync));
+        resource.touch((self.epoch, self.step), pieces, |last| {
+            sync | last.filter(|last| !has_waited(last)).map_or(0, |last| last.sync)
+        });
     }
 
     /// Returns the rule that is broken unless barriers order an access to `before` in this submission before one to

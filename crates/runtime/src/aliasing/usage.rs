@@ -59,7 +59,7 @@ impl Judge {
                 }
             }
         }
-        step.submission.touch(&mut resource, usage.sync);
+        step.submission.touch(&mut resource, &usage.pieces, usage.sync);
         if !resource.shape.is_stateless() && usage.state != 0 {
             let mut is_promoted = false;
             resource.state.update(usage.subresources.clone(), |state| {
@@ -269,10 +269,10 @@ impl Judge {
                 let places = resource.shape.places_of_units(&piece.units);
                 undefined.extend(self.take_over(step.submission, &mut resource, places, reason));
                 self.check_initialised(step.submission, &resource, &piece);
+                step.submission.touch(&mut resource, &[piece], D3D12_BARRIER_SYNC_RENDER_TARGET);
             }
         }
         self.scramble(step.commands, &resource, &undefined);
-        step.submission.touch(&mut resource, D3D12_BARRIER_SYNC_RENDER_TARGET);
         self.put(resource);
     }
 
@@ -305,6 +305,8 @@ impl Judge {
                     self.take_over(step.submission, &mut resource, places, reason);
                     undefined.push(piece.units.clone());
                     discard_piece(&mut resource, &piece, is_whole);
+                    // A discard has no work of its own to wait for.
+                    step.submission.touch(&mut resource, &[piece], 0);
                 }
             }
         }
@@ -313,8 +315,6 @@ impl Judge {
         if is_whole {
             self.scramble(step.commands, &resource, &undefined);
         }
-        // A discard has no work of its own to wait for.
-        step.submission.touch(&mut resource, 0);
         self.put(resource);
     }
 }

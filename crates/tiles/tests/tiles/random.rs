@@ -6,7 +6,7 @@
 use heapwright::d3d12::*;
 use heapwright::{ByteSize, HeapType, ResourceAllocation, ResourceAllocator, ResourceKind};
 use heapwright_runtime::Instance;
-use heapwright_runtime::aliasing::{Rule, Severity, Violation};
+use heapwright_runtime::aliasing::{Severity, Violation};
 use heapwright_tiles::{GrowingBuffer, StreamingTexture, TileBox, TilePool};
 
 use crate::gpu::*;
@@ -278,10 +278,7 @@ impl World {
         }
         self.used_slots = 0;
         let violations = self.gpu.aliasing_violations();
-        // The tracker knows the last use of a resource as a whole. It takes the other queue's use of tiles that the
-        // resource still has for one of a tile that it lost before, which is rule B-9.
-        let is_error =
-            |violation: &&Violation| violation.severity == Severity::Error && violation.rule != Rule::B9;
+        let is_error = |violation: &&Violation| violation.severity == Severity::Error;
         let errors: Vec<_> = violations.iter().filter(is_error).map(ToString::to_string).collect();
         assert_eq!(errors, Vec::<String>::new());
         self.gpu.clear_aliasing_violations();

@@ -249,6 +249,89 @@ fn a_wait_for_the_initial_fence_value_orders_nothing() {
     assert_eq!(stage.said(2, &read), [(Rule::B9, Some(2), Some(1))]);
 }
 
+/// Returns a buffer of four reserved tiles and one of a single tile, which have no memory yet.
+fn reserved_buffers(stage: &Stage) -> [super::stage::Resource; 2] {
+    [4, 1].map(|tiles| stage.reserve(Kind::buffer(tiles * KIB_64), COMMON))
+}
+
+#[test]
+fn memory_of_a_tile_that_left_is_ordered_after_what_used_it() {
+    use crate::fence::Fence;
+    for (is_waiting, expected) in [(true, vec![]), (false, vec![(Rule::B9, Some(2), Some(1))])] {
+        let (stage, heap) = with_heap(NONE);
+        let [a, b] = reserved_buffers(&stage);
+        stage.map(&a, 0, 4, Some((&heap, 0)));
+        assert_eq!(stage.said(1, &[stage.bytes(&a, 0, 4 * KIB_64, false)]), []);
+        let fence = std::sync::Arc::new(Fence::new(0));
+        stage.signal(1, &fence, 1);
+        // Tile 1 loses its memory, and tile 2 moves.
+        stage.map(&a, 1, 1, None);
+        stage.map(&a, 2, 1, Some((&heap, 7)));
+        if is_waiting {
+            stage.wait(2, &fence, 1);
+        }
+        // The rest of the resource is still in use, with what was tile 1 and 2.
+        assert_eq!(stage.said(1, &[stage.bytes(&a, 0, 4 * KIB_64, false)]), []);
+        for left in [1, 2] {
+            stage.map(&b, 0, 1, Some((&heap, left)));
+            assert_eq!(stage.said(2, &[stage.bytes(&b, 0, KIB_64, false)]), expected, "tile {left}");
+        }
+        stage.map(&b, 0, 1, Some((&heap, 7)));
+        let write = [stage.bytes(&b, 0, KIB_64, false)];
+        assert_eq!(stage.said(2, &write), [(Rule::B9, Some(2), Some(1))], "tile 2 is there");
+    }
+}
+
+#[test]
+fn tiles_are_ordered_by_themselves() {
+    use crate::fence::Fence;
+    let (stage, heap) = with_heap(NONE);
+    let [a, b] = reserved_buffers(&stage);
+    stage.map(&a, 0, 4, Some((&heap, 0)));
+    assert_eq!(stage.said(1, &[stage.bytes(&a, 0, 2 * KIB_64, false)]), []);
+    let fence = std::sync::Arc::new(Fence::new(0));
+    stage.signal(1, &fence, 1);
+    stage.wait(2, &fence, 1);
+    assert_eq!(stage.said(1, &[stage.bytes(&a, KIB_64, 2 * KIB_64, false)]), []);
+    for (tile, expected) in [(0, vec![]), (1, vec![(Rule::B9, Some(2), Some(1))]), (3, vec![])] {
+        stage.map(&b, 0, 1, Some((&heap, tile)));
+        assert_eq!(stage.said(2, &[stage.bytes(&b, 0, KIB_64, false)]), expected, "tile {tile}");
+    }
+    // A placed resource over all of them.
+    let placed = stage.place(&heap, 0, Kind::buffer(4 * KIB_64), COMMON);
+    let said = stage.said(2, &[stage.bytes(&placed, 0, 4 * KIB_64, false)]);
+    assert_eq!(said, [(Rule::B9, Some(3), Some(1))], "tile 2 is in use");
+}
+
+#[test]
+fn barriers_concern_tiles_that_are_there() {
+    let (stage, heap) = with_heap(NONE);
+    let [a, b] = reserved_buffers(&stage);
+    stage.map(&a, 0, 4, Some((&heap, 0)));
+    assert_eq!(stage.said(1, &[stage.bytes(&a, 0, 4 * KIB_64, false)]), []);
+    stage.map(&a, 1, 1, None);
+    for (tile, expected) in [(1, vec![]), (2, vec![(Rule::H9, Some(2), Some(1))])] {
+        stage.map(&b, 0, 1, Some((&heap, tile)));
+        let calls = [stage.bytes(&a, 0, 4 * KIB_64, false), stage.bytes(&b, 0, KIB_64, false)];
+        assert_eq!(stage.said(1, &calls), expected, "tile {tile}");
+    }
+}
+
+#[test]
+fn all_tiles_that_shared_memory_are_ordered() {
+    let (stage, heap) = with_heap(NONE);
+    let [a, b] = reserved_buffers(&stage);
+    stage.map(&a, 0, 1, Some((&heap, 0)));
+    stage.map(&a, 1, 1, Some((&heap, 0)));
+    for (agent, tile) in [(1, 0), (2, 1)] {
+        _ = stage.said(agent, &[stage.bytes(&a, tile * KIB_64, KIB_64, false)]);
+        stage.map(&a, u32::try_from(tile).expect("small"), 1, None);
+    }
+    stage.map(&b, 0, 1, Some((&heap, 0)));
+    let write = [stage.bytes(&b, 0, KIB_64, false)];
+    assert_eq!(stage.said(2, &write), [(Rule::B9, Some(2), Some(1))]);
+}
+
 /// Returns a barrier of a buffer, or a global one.
 fn barrier(of: Option<&super::stage::Resource>, sync: [D3D12_BARRIER_SYNC; 2]) -> EnhancedBarrier {
     EnhancedBarrier {
