@@ -6,7 +6,6 @@
 //! | [`units`] | number types: sizes, offsets, ranges, alignments, GPU virtual addresses, fence values |
 //! | [`suballoc`] | suballocators: which ranges of a heap are used and which are free |
 //! | [`residency`] | which heaps are resident: policies and plans |
-//! | [`aliasing`] | planner that packs resources with disjoint lifetimes into the smallest heap |
 //! | [`placement`] | which heap serves a request, how large a new heap is, and when an empty heap is released |
 //!
 //! Everything here is deterministic: the same calls return the same results on any machine. There is no
@@ -14,8 +13,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "aliasing")]
-pub mod aliasing;
 pub mod placement;
 #[cfg(feature = "residency")]
 pub mod residency;

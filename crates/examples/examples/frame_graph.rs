@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use heapwright::d3d12::windows_core::Interface;
 use heapwright::d3d12::*;
-use heapwright::transient::{QueueKind, TransientFrame, TransientHeaps, Use};
 use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+use heapwright_transient::{QueueKind, TransientFrame, TransientHeaps, Use};
 
 use self::device::Argument;
 

@@ -28,23 +28,23 @@
 //! | [`ResourceAllocator`], [`ResourceAllocation`] | resources placed in shared heaps or in heaps of their own, suballocated within a buffer, committed or imported; custom [`Pool`]s, budgets and limits; [`probe`](ResourceAllocator::probe) |
 //! | [`defragmentation`] | empties heaps that are used little, by moves that the application executes |
 //! | [`residency`]: [`ResidencyManager`] | keeps the memory that the GPU uses resident, within the operating system's budgets |
-//! | [`transient`] | resources of a frame that share memory, with their barriers |
 //! | [`report`] | everything that an allocator holds, as plain data |
 //! | [`recording`] | records memory events to a file |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`] | properties of a device and its adapter, as plain values |
-//! | [`suballoc`], [`aliasing`] | the algorithms without a device: suballocators over offsets of your own ([`Tlsf`](suballoc::Tlsf), D3D12MA's virtual block, and [`Linear`](suballoc::Linear) for upload rings), and the planner of aliased memory |
+//! | [`suballoc`] | the algorithms without a device: suballocators over offsets of your own ([`Tlsf`](suballoc::Tlsf), D3D12MA's virtual block, and [`Linear`](suballoc::Linear) for upload rings) |
 //! | [`windows_interop!`], [`on_windows`] | conversions from and to any version of the crate `windows`; Windows, the Agility SDK and the debug layer |
 //! | [`usage_patterns`] | which settings for which resources |
 //! | [`from_d3d12ma`], [`gpgmm`], [gpu-allocator](on_windows#coming-from-gpu-allocator) | the equivalent of each name of another library |
 //!
-//! Reserved resources are in the crate `heapwright-tiles`.
+//! Other crates use the library's public API, and are compiled only by programs that name them: `heapwright-transient`,
+//! resources of a frame that share memory, with their barriers; `heapwright-aliasing`, the planner of aliased memory by
+//! itself; `heapwright-tiles`, reserved resources.
 //!
 //! # Features
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `residency`, on by default | [`residency`] |
-//! | `transient`, on by default | [`transient`] and [`aliasing`] |
 //! | `serde` | [`report`]s and number types implement `Serialize` and `Deserialize` |
 //! | `bytemuck` | [`Mapping`]s read and write slices of plain data |
 //! | `preview` | what previews of the Agility SDK add, which may change in any version: [`LayoutGuid`]s |
@@ -59,7 +59,7 @@
 //!
 //! | operation | why it is safe |
 //! |---|---|
-//! | dropping an allocation, transient resources, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of everything that lists reference, and the allocations of its memory |
+//! | dropping an allocation, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of everything that lists reference, and the allocations of its memory |
 //! | [`Move::complete`](defragmentation::Move::complete), and dropping a [`Move`] | the same promise: either the old range or the new one is freed |
 //! | [`ResidencyManager::trim`](residency::ResidencyManager::trim), [`evict_at_least`](residency::ResidencyManager::evict_at_least), [`manage`](residency::ResidencyManager::manage), [`set_residency_status`](residency::ResidencyManager::set_residency_status), [`ResidencyHeap::unlock`](residency::ResidencyHeap::unlock), creating memory for which other heaps are evicted | the promise covers residency; the manager does not evict heaps that unfinished submissions through it use |
 //! | [`ResourceAllocation::map`], [`Mapping`] | the mapped bytes belong to one mapping and are copied; the caller that executes lists orders them with CPU accesses |
@@ -67,7 +67,6 @@
 //! | interfaces that are passed in, and those that a callback of [`create_heap`](residency::ResidencyManager::create_heap) returns | by its type, an interface is a live COM object; its device and kind are checked |
 //!
 //! Operations whose preconditions cannot be checked are `unsafe fn`s that document them: `execute_command_lists`,
-//! [`begin_pass`](transient::TransientResources::begin_pass) and [`end_pass`](transient::TransientResources::end_pass),
 //! [`ResourceAllocator::import`] (other code may map the resource), `from_raw` (a pointer), and [`windows_interop!`] (a
 //! crate that is named `windows`).
 //!
@@ -83,8 +82,8 @@
 //! are not `Send`: they stay on the thread that created them. No lock is held while the device creates or destroys an
 //! object.
 
-// Some functions have no caller in a build without the features that call them.
-#![cfg_attr(not(all(feature = "residency", feature = "transient")), allow(dead_code, unused_imports))]
+// Some functions have no caller in a build without the feature that calls them.
+#![cfg_attr(not(feature = "residency"), allow(dead_code, unused_imports))]
 
 // rustdoc shows a type's methods in the order of the modules. `allocator` adds a method to `ResidencyList`, so it is
 // not before `residency`.
@@ -115,16 +114,14 @@ pub mod recording;
 pub mod report;
 mod request;
 mod source;
-#[cfg(feature = "transient")]
-pub mod transient;
 #[doc = include_str!("../docs/usage_patterns.md")]
 pub mod usage_patterns {}
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    HeldHeap, Mapping, MemoryAllocation, NotFreed, Pool, Prediction, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator,
-    ResourceAllocatorStats, TexelPitches, TextureMapping,
+    AliasingRequirements, HeldHeap, Mapping, MemoryAllocation, NotFreed, Pool, Prediction,
+    ResourceAllocation, ResourceAllocationDesc, ResourceAllocationInfo, ResourceAllocationSupport,
+    ResourceAllocator, ResourceAllocatorStats, TexelPitches, TextureMapping,
 };
 pub use caps::{AlignmentWithTight, Architecture, DeviceCaps};
 pub use desc::{
@@ -134,8 +131,6 @@ pub use desc::{
 };
 pub use error::Error;
 pub use heaps::PredictedMemory;
-#[cfg(feature = "transient")]
-pub use heapwright_core::aliasing;
 pub use heapwright_core::placement::HeapSetTotals as MemoryTotals;
 pub use heapwright_core::suballoc::FreeRangeChoice;
 pub use heapwright_core::units::ParseByteSizeError;

@@ -42,7 +42,7 @@
 //! that the queue executes later finds them. What was decommitted is free when a fence has reached a value, as with
 //! [`free_after`](heapwright::ResourceAllocator::free_after): the program signals it after the last work that may use
 //! the memory. No tile is mapped twice; tiles that resources share by turns are a plan of
-//! [`transient`](heapwright::transient) instead.
+//! the crate `heapwright-transient` instead.
 //!
 //! # Residency
 //!

@@ -10,7 +10,7 @@ use heapwright::defragmentation::{
     Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationStep,
 };
 use heapwright::residency::{GroupBudgets, ResidencyList, ResidencyManager, ResidencyManagerDesc};
-use heapwright::transient::{QueueKind, TransientFrame, TransientHeaps, Use};
+use heapwright_transient::{QueueKind, TransientFrame, TransientHeaps, Use};
 use heapwright::{
     ByteSize, HeapType, Placement, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocator, buffer_desc,

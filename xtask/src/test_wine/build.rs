@@ -25,6 +25,7 @@ const PACKAGES: &[&str] = &[
     "heapwright-simulation",
     "heapwright-tiles",
     "heapwright-trace",
+    "heapwright-transient",
 ];
 
 /// Artifacts that cargo built.

@@ -139,10 +139,10 @@ impl FromStr for Budget {
 
 const EXAMPLES: &str = "\
 Examples:
-  heapwright plan crates/core/examples/o3de_lowend_1080p.csv
-  heapwright plan --budget 20000steps --tier 1 --json crates/core/examples/o3de_lowend_1080p.csv
-  heapwright plan --capacity 256MiB crates/core/examples/o3de_lowend_1080p.csv
-  heapwright plan --out plan.csv crates/core/examples/o3de_lowend_1080p.csv
+  heapwright plan crates/aliasing/examples/o3de_lowend_1080p.csv
+  heapwright plan --budget 20000steps --tier 1 --json crates/aliasing/examples/o3de_lowend_1080p.csv
+  heapwright plan --capacity 256MiB crates/aliasing/examples/o3de_lowend_1080p.csv
+  heapwright plan --out plan.csv crates/aliasing/examples/o3de_lowend_1080p.csv
   heapwright plan --check plan.csv
   heapwright plan --barriers enhanced --json crates/cli/examples/frame.json";
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use heapwright_core::aliasing::Violated;
-use heapwright_core::aliasing::frame::{
+use heapwright_aliasing::Violated;
+use heapwright_aliasing::frame::{
     BarrierModel, Frame, FrameError, FramePlan, FrameResource, FrameResourceId, Initialisation, NotAliased,
     PassId, QueueId, RestingState, Use,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use heapwright_core::aliasing::frame::{
+use heapwright_aliasing::frame::{
     Frame, FramePlan, FrameResource, PassId, QueueId, QueueKind, ResourceKind, Retention, Use,
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset};

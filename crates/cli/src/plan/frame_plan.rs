@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use heapwright_core::aliasing::SolveOptions;
-use heapwright_core::aliasing::frame::{BarrierModel, Category, FrameError, FramePlan, FramePlanOptions};
+use heapwright_aliasing::SolveOptions;
+use heapwright_aliasing::frame::{BarrierModel, Category, FrameError, FramePlan, FramePlanOptions};
 
 use super::args::{BarriersArg, PlanArgs};
 use super::frame::{FrameText, NamedFrame};

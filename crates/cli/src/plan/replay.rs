@@ -7,7 +7,7 @@ use heapwright::d3d12::{
     D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_RENDER_TARGET,
     D3D12_RESOURCE_STATES,
 };
-use heapwright_core::aliasing::frame::{FramePlan, Initialisation, ResourceKind, Submission, Use};
+use heapwright_aliasing::frame::{FramePlan, Initialisation, ResourceKind, Submission, Use};
 use heapwright_runtime::aliasing::{
     AliasingTracking, CommandStream, Severity, StreamCommand, StreamError, StreamHeap, StreamQueue,
     StreamResource, StreamResourceKind, StreamSignal, Violation,
@@ -158,7 +158,7 @@ fn kind_and_state(kind: ResourceKind) -> (StreamResourceKind, D3D12_RESOURCE_STA
 mod tests {
     use std::path::Path;
 
-    use heapwright_core::aliasing::frame::FramePlanOptions;
+    use heapwright_aliasing::frame::FramePlanOptions;
     use heapwright_runtime::aliasing::Rule;
 
     use super::*;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use csv::{ReaderBuilder, Trim, Writer};
-use heapwright_core::aliasing::{Buffer, Instance, Interval, PackingError, Violated};
+use heapwright_aliasing::{Buffer, Instance, Interval, PackingError, Violated};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::exit::Failed;

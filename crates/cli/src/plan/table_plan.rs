@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use heapwright_core::aliasing::{
+use heapwright_aliasing::{
     Instance, Packing, SolveOptions, aliasing_pairs, check, reduce_aliasing_pairs, solve,
 };
 use heapwright_core::{ByteSize, HeapOffset};

@@ -129,7 +129,7 @@ fn invalid_arguments() {
 /// Arguments that only their command can judge.
 #[test]
 fn arguments_without_effect_or_meaning() {
-    let table = "crates/core/examples/o3de_lowend_1080p.csv";
+    let table = "crates/aliasing/examples/o3de_lowend_1080p.csv";
     let folder = Folder::new();
     let trace = folder.trace("t.csv", "0,alloc,0,16\n");
     let out = folder.path().join("out");

@@ -9,7 +9,7 @@ use crate::support::{self, Folder, heapwright};
 /// MiniMalloc's example of five buffers, which fit into 12.
 const FIVE: &str = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n";
 
-const FRAME: &str = "crates/core/examples/o3de_lowend_1080p.csv";
+const FRAME: &str = "crates/aliasing/examples/o3de_lowend_1080p.csv";
 
 fn json(args: &[&str]) -> Value {
     support::json([&["plan", "--json"], args].concat())

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationDesc, Move};
-use heapwright::transient::{QueueKind, TransientFrame, TransientHeaps, TransientResources, Use};
 use heapwright::{
     Alignment, BufferUses, ByteSize, EmptyHeapPolicy, Error, HeapType, HeapTypePreference, MemoryAllocation,
     Pool, PoolDesc, RecordFlags, RecordOptions, ResourceAllocation, ResourceAllocationDesc,
@@ -14,6 +13,7 @@ use heapwright::{
     SuballocationAlgorithm, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
+use heapwright_transient::{QueueKind, TransientFrame, TransientHeaps, TransientResources, Use};
 
 /// Deterministic pseudo-random numbers.
 pub(crate) struct Numbers(pub(crate) u64);

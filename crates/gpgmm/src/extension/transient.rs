@@ -4,11 +4,11 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright::d3d12::*;
-use heapwright::transient::{
+use heapwright::{ClearValue, Error, ResourceAllocator};
+use heapwright_transient::{
     BarrierModel, FrameResourceId, PassId, QueueId, QueueKind, Submission, TransientFrame, TransientHeaps,
     TransientResources, Use,
 };
-use heapwright::{ClearValue, Error, ResourceAllocator};
 use windows_core::{GUID, HRESULT, Interface};
 
 use crate::call::{self, Failure, array};

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::HeapRetention;
@@ -30,6 +30,8 @@ pub(crate) struct Inner {
     pub(crate) heaps: Arc<HeapKinds>,
     pub(crate) buffers: BufferSets,
     pub(crate) requirements: RequirementsQuery,
+    /// Those without tight alignment, if `requirements` have it and they were asked for.
+    pub(crate) aliasing_requirements: OnceLock<Box<RequirementsQuery>>,
     /// Capabilities of the device, unmodified.
     pub(crate) caps: DeviceCaps,
     pub(crate) vendor_id: Option<u32>,
@@ -128,6 +130,7 @@ impl Inner {
                 ),
                 buffers: BufferSets::new(&source),
                 requirements,
+                aliasing_requirements: OnceLock::new(),
                 caps,
                 vendor_id: adapter.map(|adapter| adapter.vendor_id),
                 decisions: Decisions::default(),

@@ -346,12 +346,22 @@ impl MemoryAllocation {
         offset: HeapOffset,
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<ID3D12Resource, Error> {
+        let resource = resource.into();
+        self.traced(offset, "MemoryAllocation.CreateResource", |range| {
+            place(range.heaps(), range.heap(), range.range(), offset, &resource)
+        })
+    }
+
+    /// Makes a call that creates a resource, which is recorded with its duration.
+    pub(super) fn traced<T>(
+        &self,
+        offset: HeapOffset,
+        name: &'static str,
+        call: impl FnOnce(&PlacedRange) -> T,
+    ) -> T {
         let range = self.range();
         let recording = range.heaps().source.recording.as_deref();
-        let args = || format!("\"Offset\":{}", offset.get());
-        Recording::traced(recording, "MemoryAllocation.CreateResource", args, || {
-            place(range.heaps(), range.heap(), range.range(), offset, &resource.into())
-        })
+        Recording::traced(recording, name, || format!("\"Offset\":{}", offset.get()), || call(range))
     }
 }
 
@@ -363,6 +373,20 @@ pub(crate) fn place(
     offset: HeapOffset,
     resource: &ResourceDesc<'_>,
 ) -> Result<ID3D12Resource, Error> {
+    place_with(heaps, heap, range, offset, resource, |allocator| {
+        allocator.requirements.requirements(resource, BufferUses::empty(), Creation::Placed)
+    })
+}
+
+/// [`place`] with what the resource requires, which is asked for after the description was checked.
+pub(super) fn place_with(
+    heaps: &TypedHeaps,
+    heap: &Heap,
+    range: HeapRange,
+    offset: HeapOffset,
+    resource: &ResourceDesc<'_>,
+    requirements: impl FnOnce(&Inner) -> Result<ResourceRequirements, Error>,
+) -> Result<ID3D12Resource, Error> {
     let source = &heaps.source;
     let Some(allocator) = Inner::of(source) else {
         return Err(Error::invalid_argument("allocator", "all handles of the allocator were dropped"));
@@ -370,7 +394,7 @@ pub(crate) fn place(
     source.devices.check(&allocator.caps, resource, (D3D12_HEAP_FLAG_NONE, ""))?;
     let (family, _) = HeapFamily::try_from_d3d12(&heaps.desc.heap.Properties)?;
     check_initial_state(family, resource.desc.Dimension, resource.initial_state)?;
-    let asked = allocator.requirements.requirements(resource, BufferUses::empty(), Creation::Placed)?;
+    let asked = requirements(&allocator)?;
     let end = ByteSize::new(offset.get()).checked_add(asked.size);
     if end.is_none_or(|end| end > range.size()) {
         let rule = format!("{} at {} exceed the memory, {}", asked.size, offset, range.size());

@@ -23,7 +23,7 @@
 //! | `resource_allocator` | [`ResourceAllocator`]; `inner`: the state that its handles share |
 //! | `request` | [`ResourceAllocationDesc`], its rules, and the placements that it permits |
 //! | `allocation`, `mapping`, `texture_mapping` | the allocation; CPU access to it |
-//! | `memory` | ranges of heaps in which the program places resources itself |
+//! | `memory`, `aliasing` | ranges of heaps in which the program places resources itself; those that share bytes |
 //! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
 //! | `pool`, `import` | custom pools; resources that the application created |
 //! | `unified` | limits of unified memory, and resources that the device does not create in it |
@@ -36,6 +36,7 @@
 mod allocation;
 mod resource_allocator;
 
+mod aliasing;
 mod create;
 mod deferred;
 mod held_heaps;
@@ -52,6 +53,7 @@ mod stats;
 mod texture_mapping;
 mod unified;
 
+pub use self::aliasing::AliasingRequirements;
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo};
 pub use self::deferred::NotFreed;
 pub use self::held_heaps::HeldHeap;
