@@ -216,6 +216,9 @@ impl<W: Write> ChromeTrace<W> {
             // The calls that failed are events of their own.
             | Action::Refuse(_)
             | Action::RefusePool { .. }
+            | Action::Reserve { .. }
+            | Action::MapTiles { .. }
+            | Action::Unreserve { .. }
             | Action::Contents { .. }
             | Action::HeapAddress { .. }
             | Action::SelectAllocator { .. }

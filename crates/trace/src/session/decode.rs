@@ -22,8 +22,7 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
             if size == 0 {
                 return Err(ZERO_SIZE.into());
             }
-            let kind = take_byte(bytes)?;
-            let kind = ResourceKind::from_byte(kind).ok_or_else(|| unknown("resource kind", kind))?;
+            let kind = take_kind(bytes)?;
             let heap_type = take_heap_type(bytes)?;
             let (flags, name) = (take_u32(bytes)?, take_name(bytes)?);
             Action::Allocate(Allocation { id, size, kind, heap_type, flags, name })
@@ -135,6 +134,22 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
         },
         tag::ABANDON_MOVE => Action::AbandonMove { run: take(bytes)?, number: take(bytes)? },
         tag::END_DEFRAGMENTATION => Action::EndDefragmentation { run: take(bytes)? },
+        tag::RESERVE => Action::Reserve {
+            resource: take(bytes)?,
+            tiles: take_u32(bytes)?,
+            kind: take_kind(bytes)?,
+            name: take_name(bytes)?,
+        },
+        tag::MAP_TILES => Action::MapTiles {
+            resource: take(bytes)?,
+            first: take_u32(bytes)?,
+            count: take_u32(bytes)?,
+            memory: match take_bool(bytes)? {
+                true => Some((take_id(bytes, last_allocation)?, take_u32(bytes)?)),
+                false => None,
+            },
+        },
+        tag::UNRESERVE => Action::Unreserve { resource: take(bytes)? },
         value => return Err(unknown("action", value)),
     };
     Ok(Record { time_us, action })
@@ -189,6 +204,11 @@ fn take_memory(bytes: &mut &[u8]) -> Result<BareMemory, Fault> {
 }
 
 /// Removes whether there is a value, and the value.
+fn take_kind(bytes: &mut &[u8]) -> Result<ResourceKind, Fault> {
+    let kind = take_byte(bytes)?;
+    ResourceKind::from_byte(kind).ok_or_else(|| unknown("resource kind", kind))
+}
+
 fn take_optional(bytes: &mut &[u8]) -> Result<Option<u64>, Fault> {
     take_bool(bytes)?.then(|| take(bytes)).transpose()
 }

@@ -53,6 +53,9 @@ pub(super) mod tag {
     pub(in crate::session) const COMPLETE_MOVE: u8 = 35;
     pub(in crate::session) const ABANDON_MOVE: u8 = 36;
     pub(in crate::session) const END_DEFRAGMENTATION: u8 = 37;
+    pub(in crate::session) const RESERVE: u8 = 38;
+    pub(in crate::session) const MAP_TILES: u8 = 39;
+    pub(in crate::session) const UNRESERVE: u8 = 40;
 }
 
 /// Appends a record, whose time is not less than the previous one.
@@ -96,6 +99,9 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         Action::CompleteMove { .. } => tag::COMPLETE_MOVE,
         Action::AbandonMove { .. } => tag::ABANDON_MOVE,
         Action::EndDefragmentation { .. } => tag::END_DEFRAGMENTATION,
+        Action::Reserve { .. } => tag::RESERVE,
+        Action::MapTiles { .. } => tag::MAP_TILES,
+        Action::Unreserve { .. } => tag::UNRESERVE,
     });
     push(bytes, time_us - previous.time_us);
     previous.time_us = *time_us;
@@ -217,6 +223,23 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
             push(bytes, *number);
         }
         Action::EndDefragmentation { run } => push(bytes, *run),
+        Action::Reserve { resource, tiles, kind, name } => {
+            push(bytes, *resource);
+            push(bytes, (*tiles).into());
+            bytes.push(*kind as u8);
+            push_name(bytes, name.as_deref());
+        }
+        Action::MapTiles { resource, first, count, memory } => {
+            push(bytes, *resource);
+            push(bytes, (*first).into());
+            push(bytes, (*count).into());
+            bytes.push(u8::from(memory.is_some()));
+            if let Some((allocation, tile)) = memory {
+                push_id(bytes, last_allocation, *allocation);
+                push(bytes, (*tile).into());
+            }
+        }
+        Action::Unreserve { resource } => push(bytes, *resource),
         Action::DropAllocator | Action::Frame | Action::IdlePeriod => {}
         Action::ReleaseHeaps { bytes: released } => push(bytes, *released),
         Action::MakeResident { heap } | Action::Evict { heap } => push_id(bytes, last_heap, *heap),

@@ -73,11 +73,15 @@
 //! | 35 | [`CompleteMove`](Action::CompleteMove) | run id, number of the move, allocation id |
 //! | 36 | [`AbandonMove`](Action::AbandonMove) | run id, number of the move |
 //! | 37 | [`EndDefragmentation`](Action::EndDefragmentation) | run id |
+//! | 38 | [`Reserve`](Action::Reserve) | resource id, number of tiles, resource kind (byte), name |
+//! | 39 | [`MapTiles`](Action::MapTiles) | resource id, first tile, number of tiles, whether they have memory (byte, 0 or 1), and then the allocation id and the first tile in it |
+//! | 40 | [`Unreserve`](Action::Unreserve) | resource id |
 //!
 //! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the
 //! value of `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for
 //! textures. Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, lists at most [`MAX_LIST_LEN`] ids, and
-//! pools at most [`MAX_OPTIONS`] options. Ids of pools and of runs are plain integers, as numbers of allocators are.
+//! pools at most [`MAX_OPTIONS`] options. Ids of pools, runs and reserved resources are plain integers, as numbers of
+//! allocators are.
 //! "Or none" stands for a byte, 1 if there is a value and otherwise 0, in front of the value. What was asked is a
 //! number of heap types, at most [`MAX_HEAP_TYPES`], a byte for each, the uses of a buffer, a byte that is 1 for memory
 //! without a resource and otherwise 0, and of such memory the kind of resources (byte) and the alignment.
@@ -144,6 +148,9 @@ pub const MAX_CONTENTS_LEN: usize = 256 << 10;
 /// Maximum number of ids in a list.
 pub const MAX_LIST_LEN: usize = 64 << 10;
 
+/// Size of a tile of a reserved resource, in bytes: 64 KiB.
+pub const TILE_SIZE: u64 = 64 << 10;
+
 /// Maximum number of options of a pool.
 pub const MAX_OPTIONS: usize = 64;
 
@@ -162,6 +169,6 @@ pub const MAX_TEXT_BYTES: u32 = 1 << 26;
 /// Maximum number of ids in all residency sets together, as they are defined at one time: 2^22, or 4,194,304.
 pub const MAX_SET_IDS: u32 = 1 << 22;
 
-/// Maximum number of allocations, and of heaps, that are live at the same time, and of residency sets and allocators:
-/// 2^20, or 1,048,576.
+/// Maximum number of allocations, of heaps, and of reserved resources that are live at the same time, and of residency
+/// sets and allocators: 2^20, or 1,048,576.
 pub const MAX_LIVE: u32 = 1 << 20;

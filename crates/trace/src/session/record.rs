@@ -236,6 +236,33 @@ pub enum Action {
         /// Id of the heap.
         heap: u64,
     },
+    /// A reserved resource exists. It has no memory but that of allocations to which its tiles are mapped.
+    Reserve {
+        /// Id of the resource.
+        resource: u64,
+        /// Number of its tiles of 64 KiB.
+        tiles: u32,
+        /// Kind of the resource.
+        kind: ResourceKind,
+        /// Debug name. Empty names are read back as `None`.
+        name: Option<Box<str>>,
+    },
+    /// Consecutive tiles of a reserved resource are mapped, or unmapped.
+    MapTiles {
+        /// Id of the resource.
+        resource: u64,
+        /// First of its tiles.
+        first: u32,
+        /// Number of tiles.
+        count: u32,
+        /// Id of the allocation that has their memory from now on, and the first tile in it; `None` without memory.
+        memory: Option<(u64, u32)>,
+    },
+    /// A reserved resource is destroyed.
+    Unreserve {
+        /// Id of the resource.
+        resource: u64,
+    },
     /// A counter has this value.
     Count {
         /// The counter.

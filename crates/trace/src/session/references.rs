@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::MAX_LIVE;
 use super::record::{Action, Record};
 use super::totals::{TooMuch, Totals};
+use super::{MAX_LIVE, TILE_SIZE};
 
 /// The objects to which records may refer.
 ///
@@ -15,6 +15,8 @@ pub(crate) struct References {
     /// Sizes of the live allocations, by id.
     allocations: HashMap<u64, u64>,
     heaps: HashSet<u64>,
+    /// Numbers of tiles of the reserved resources, by id.
+    reserved: HashMap<u64, u32>,
     /// Also knows the residency sets.
     totals: Totals,
     pools: HashSet<u64>,
@@ -153,6 +155,34 @@ impl References {
                     self.runs.remove(run);
                 }
             }
+            Action::Reserve { resource, tiles, .. } => {
+                if self.reserved.insert(*resource, *tiles).is_some() {
+                    return Err(created_twice("reserved resource", *resource));
+                }
+                check_count("reserved resources", self.reserved.len())?;
+            }
+            Action::MapTiles { resource, first, count, memory } => {
+                let tiles = self.reserved(*resource)?;
+                let end = u64::from(*first) + u64::from(*count);
+                if end > tiles.into() {
+                    return Err(format!(
+                        "tiles of reserved resource {resource} end at {end}, beyond its {tiles}"
+                    ));
+                }
+                if let Some((allocation, tile)) = memory {
+                    let size = self.allocation(*allocation)?;
+                    let end = (u64::from(*tile) + u64::from(*count)) * TILE_SIZE;
+                    if end > size {
+                        return Err(format!(
+                            "tiles in allocation {allocation} end at {end}, beyond its size of {size}"
+                        ));
+                    }
+                }
+            }
+            Action::Unreserve { resource } => {
+                self.reserved(*resource)?;
+                self.reserved.remove(resource);
+            }
             Action::SetOption { .. }
             | Action::RefusePool { .. }
             | Action::HeapTime { .. }
@@ -169,6 +199,12 @@ impl References {
     fn allocation(&self, id: u64) -> Result<u64, String> {
         let size = self.allocations.get(&id).copied();
         expect(size.is_some(), "live allocation", id).map(|()| size.unwrap_or_default())
+    }
+
+    /// Returns the number of tiles of a reserved resource.
+    fn reserved(&self, id: u64) -> Result<u32, String> {
+        let tiles = self.reserved.get(&id).copied();
+        expect(tiles.is_some(), "reserved resource", id).map(|()| tiles.unwrap_or_default())
     }
 
     /// Checks that the selected allocator has not been dropped.

@@ -28,6 +28,7 @@ impl Totals {
         let of_name = |name: &Option<Box<str>>| name.as_ref().map_or(0, |name| name.len());
         let bytes = match action {
             Action::Allocate(allocation) => of_name(&allocation.name),
+            Action::Reserve { name, .. } => of_name(name),
             Action::CreateHeap(heap) => of_name(&heap.name),
             Action::Name { name, .. } => name.len(),
             Action::SetOption { name, value } => name.len() + value.len(),

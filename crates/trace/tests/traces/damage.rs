@@ -146,7 +146,7 @@ fn malformed_records_with_a_right_checksum_are_refused() {
     let fill = "the records do not fill the block exactly";
     for (records, count, expected) in [
         (&[0, 0][..], 1, "unknown action 0"),
-        (&[38, 0], 1, "unknown action 38"),
+        (&[41, 0], 1, "unknown action 41"),
         (&[29, 0, 0, 10], 1, "unknown reason 10"),
         (&[23, 0, 1, 0x41], 1, "a list of options has length 65, which exceeds the limit of 64"),
         (&[23, 0, 1, 2, 0, 0, 0], 1, fill),

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use heapwright_trace::session::{
     Action, Allocation, Asked, BareMemory, Counter, Description, Heap, HeapType, MAX_CONTENTS_LEN,
     MAX_HEAP_TYPES, MAX_NAME_LEN, Placement, PlacementReason, Record, Refusal, ResourceKind, SessionReader,
-    SessionWriter, WriteError,
+    SessionWriter, TILE_SIZE, WriteError,
 };
 use heapwright_trace::{Format, RecordReader, Trace};
 use proptest::collection::vec;
@@ -118,6 +118,7 @@ fn action() -> impl Strategy<Value = Action> {
         ],
         refusal(),
         defragmentation(),
+        tiles(),
     ]
 }
 
@@ -148,6 +149,20 @@ fn refusal() -> impl Strategy<Value = Action> {
             let options = options.into_iter().map(|(name, value)| (name.into(), value.into()));
             Action::RefusePool { options: options.collect() }
         }),
+    ]
+}
+
+fn tiles() -> impl Strategy<Value = Action> {
+    let kind = select(vec![ResourceKind::Unknown, ResourceKind::Buffer, ResourceKind::Texture]);
+    let memory = proptest::option::of((integer(), any::<u32>()));
+    prop_oneof![
+        (integer(), any::<u32>(), kind, ".{1,20}").prop_map(|(resource, tiles, kind, name)| {
+            Action::Reserve { resource, tiles, kind, name: Some(name.into()) }
+        }),
+        (integer(), any::<u32>(), any::<u32>(), memory).prop_map(|(resource, first, count, memory)| {
+            Action::MapTiles { resource, first, count, memory }
+        }),
+        integer().prop_map(|resource| Action::Unreserve { resource }),
     ]
 }
 
@@ -390,6 +405,12 @@ fn records_refer_to_objects_that_exist() {
     let complete = |number| Action::CompleteMove { run: 4, number, allocation: 7 };
     let abandon = |number| Action::AbandonMove { run: 4, number };
     let end = || Action::EndDefragmentation { run: 4 };
+    let reserve = || Action::Reserve { resource: 2, tiles: 4, kind: ResourceKind::Texture, name: None };
+    let map = |first, count, memory| Action::MapTiles { resource: 2, first, count, memory };
+    let in_memory = |tile| Some((7, tile));
+    let unreserve = || Action::Unreserve { resource: 2 };
+    let tiled = || allocate(7, 2 * TILE_SIZE);
+    let no_reserved = Some("there is no reserved resource 2");
     let no_run = Some("there is no live defragmentation 4");
     let no_move = Some("there is no planned move of defragmentation 4");
     let no_pool = Some("there is no live pool 5");
@@ -417,6 +438,16 @@ fn records_refer_to_objects_that_exist() {
         (vec![set(&[1])], no_heap),
         (vec![submit], Some("there is no residency set 3")),
         (vec![Action::Evict { heap: 1 }], no_heap),
+        (vec![reserve(), tiled(), map(0, 4, None), map(3, 1, in_memory(1)), unreserve(), reserve()], None),
+        (vec![reserve(), reserve()], Some("reserved resource 2 is created a second time")),
+        (vec![map(0, 1, None)], no_reserved),
+        (vec![reserve(), unreserve(), unreserve()], no_reserved),
+        (vec![reserve(), map(4, 1, None)], Some("tiles of reserved resource 2 end at 5, beyond its 4")),
+        (vec![reserve(), map(0, 1, in_memory(0))], no_allocation),
+        (
+            vec![reserve(), tiled(), map(0, 2, in_memory(1))],
+            Some("tiles in allocation 7 end at 196608, beyond its size of 131072"),
+        ),
         (vec![Action::MakeResident { heap: 1 }], no_heap),
         (vec![Action::HeapAddress { heap: 1, address: 1, size: 1 }], no_heap),
         (vec![Action::AllocationAddress { allocation: 7, address: 1, size: 1 }], no_allocation),
