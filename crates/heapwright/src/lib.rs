@@ -125,9 +125,9 @@ pub use allocator::{
 };
 pub use caps::{AlignmentWithTight, Architecture, DeviceCaps};
 pub use desc::{
-    ClearValue, EmptyHeapPolicy, HeapLimits, LayoutGuid, PoolDesc, RecordFlags, RecordOptions, RecordScope,
-    ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind,
-    SuballocationAlgorithm, buffer_desc,
+    ClearValue, EmptyHeapPolicy, HeapLimits, InitialState, LayoutGuid, PoolDesc, RecordFlags, RecordOptions,
+    RecordScope, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc,
+    ResourceKind, SuballocationAlgorithm, buffer_desc,
 };
 pub use error::Error;
 pub use heaps::PredictedMemory;
@@ -139,7 +139,6 @@ pub use heapwright_core::{
 };
 pub use heapwright_d3d12 as d3d12;
 pub use request::{
-    BufferUses, HeapType, HeapTypePreference, InitialState, NodeMasks, Placement, PlacementDecision,
-    PlacementReason,
+    BufferUses, HeapType, HeapTypePreference, NodeMasks, Placement, PlacementDecision, PlacementReason,
 };
 pub use source::{AllocationId, MemoryReference};

@@ -11,8 +11,8 @@ use heapwright::d3d12::*;
 use heapwright_aliasing::frame::{BarrierModel, FrameResourceId, PassId, QueueKind};
 use windows_core::Interface;
 
-use super::frame::Resource;
 use super::heaps::TransientResources;
+use super::resource::Resource;
 use super::scopes::{Scope, layout_of};
 use super::states::{Barrier, Before, Handover};
 use heapwright::Error;

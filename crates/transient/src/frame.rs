@@ -1,12 +1,10 @@
 //! The description of a frame.
 
 use heapwright::d3d12::*;
-use heapwright_aliasing::frame::{
-    Frame, FrameError, FrameResourceId, OfKind, PassId, QueueId, QueueKind, ResourceKind, Use,
-};
+use heapwright_aliasing::frame::{Frame, FrameError, FrameResourceId, PassId, QueueId, QueueKind, Use};
 
+use super::resource::{Resource, WRITE_STATES};
 use super::scopes::permits;
-use super::states::WRITE_STATES;
 use heapwright::{ClearValue, Error};
 
 /// Passes on queues, and the resources that they use.
@@ -17,46 +15,6 @@ use heapwright::{ClearValue, Error};
 /// Two frames are equal if they have the same queues, passes and resources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TransientFrame(pub(super) Frame<Resource, D3D12_RESOURCE_STATES>);
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Resource {
-    pub(super) desc: D3D12_RESOURCE_DESC,
-    pub(super) clear_value: Option<ClearValue>,
-}
-
-impl Resource {
-    pub(super) fn is_buffer(&self) -> bool {
-        self.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
-    }
-
-    pub(super) fn is_target(&self) -> bool {
-        let flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
-        self.desc.Flags & flags != 0
-    }
-
-    /// Returns whether the state becomes COMMON at the end of each `ExecuteCommandLists`.
-    pub(super) fn decays(&self) -> bool {
-        self.is_buffer() || self.desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0
-    }
-}
-
-impl OfKind for Resource {
-    fn kind(&self) -> ResourceKind {
-        let has = |flag| self.desc.Flags & flag != 0;
-        let unordered_access = has(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        if self.is_buffer() {
-            ResourceKind::Buffer
-        } else if has(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL) {
-            ResourceKind::DepthStencil
-        } else if has(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET) {
-            ResourceKind::RenderTarget { unordered_access }
-        } else if unordered_access {
-            ResourceKind::UnorderedAccessTexture
-        } else {
-            ResourceKind::Texture
-        }
-    }
-}
 
 impl TransientFrame {
     /// Creates a frame without passes.

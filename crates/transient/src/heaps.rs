@@ -18,7 +18,8 @@ use heapwright_aliasing::frame::{
 };
 use windows_core::Interface;
 
-use super::frame::{Resource, TransientFrame, malformed};
+use super::frame::{TransientFrame, malformed};
+use super::resource::Resource;
 use super::scopes::SHARED_READS;
 use super::states::{FrameStates, PassRecord, derive};
 

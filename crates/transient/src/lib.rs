@@ -71,6 +71,7 @@
 mod barriers;
 mod frame;
 mod heaps;
+mod resource;
 mod scopes;
 mod states;
 

@@ -7,7 +7,7 @@
 use heapwright::d3d12::*;
 use heapwright_aliasing::frame::QueueKind;
 
-use super::frame::Resource;
+use super::resource::Resource;
 
 /// Returns the states that command lists of a queue may use.
 fn permitted(queue: QueueKind) -> D3D12_RESOURCE_STATES {

@@ -15,17 +15,10 @@ use heapwright_aliasing::frame::{
     RestingState,
 };
 
-use super::frame::{Resource, TransientFrame};
+use super::frame::TransientFrame;
+use super::resource::{Resource, WRITE_STATES};
 use super::scopes::{Scope, Users, is_read_by_both, layout_of, permits};
 use heapwright::{Error, InitialState};
-
-/// States in which a resource is written.
-pub(super) const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
-    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
-    | D3D12_RESOURCE_STATE_DEPTH_WRITE
-    | D3D12_RESOURCE_STATE_STREAM_OUT
-    | D3D12_RESOURCE_STATE_COPY_DEST
-    | D3D12_RESOURCE_STATE_RESOLVE_DEST;
 
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 

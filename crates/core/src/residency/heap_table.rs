@@ -4,8 +4,20 @@ use std::error::Error;
 use std::fmt;
 
 use super::policy::HeapSlot;
-use super::unlearned::Run;
 use crate::{ByteSize, FenceValue, SegmentGroup};
+
+/// Uses of a heap at a regular interval, the last one at its last use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    /// The number of submissions from one use to the next; 0 for fewer than two uses.
+    pub(super) interval: u16,
+    pub(super) count: u16,
+}
+
+impl Run {
+    pub(super) const NONE: Self = Self { interval: 0, count: 0 };
+    pub(super) const ONE: Self = Self { interval: 0, count: 1 };
+}
 
 /// Identifies a heap of one planner. An id is never reused for another heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,8 +3,23 @@
 use std::collections::VecDeque;
 
 use super::heap_table::Record;
-use super::plan::WaitFor;
 use crate::FenceValue;
+
+/// An event to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitFor {
+    /// The end of a submission.
+    Submission {
+        /// The queue.
+        queue: QueueSlot,
+        /// The value of the queue's fence.
+        value: FenceValue,
+        /// The number of the submission among all queues.
+        number: u64,
+    },
+    /// A value of the paging fence.
+    Paging(FenceValue),
+}
 
 /// Identifies a queue of a planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

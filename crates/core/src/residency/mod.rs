@@ -19,8 +19,8 @@ mod unlearned;
 pub use heap_table::{
     HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError, PriorityLevel, Status, UnknownHeap,
 };
-pub use in_flight::{QueueSlot, Submission};
-pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, WaitFor};
+pub use in_flight::{QueueSlot, Submission, WaitFor};
+pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork};
 pub use planner::ResidencyPlanner;
 pub use segment_group::{GroupMemory, GroupTotals};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ManagedHeapId;
-use super::in_flight::{QueueSlot, Submission};
+use super::in_flight::{Submission, WaitFor};
 use super::policy::HeapSlot;
 use crate::{ByteSize, FenceValue, SegmentGroup};
 
@@ -71,22 +71,6 @@ pub enum PlanOutcome {
     Wait,
     /// Nothing is changed. The budget does not suffice.
     OverBudget(OverBudget),
-}
-
-/// An event to wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitFor {
-    /// The end of a submission.
-    Submission {
-        /// The queue.
-        queue: QueueSlot,
-        /// The value of the queue's fence.
-        value: FenceValue,
-        /// The number of the submission among all queues.
-        number: u64,
-    },
-    /// A value of the paging fence.
-    Paging(FenceValue),
 }
 
 /// All work that was planned up to a moment: submissions and paging.

@@ -3,22 +3,9 @@
 //! Most heaps are used at regular intervals, so uses are kept as runs: a submission costs a comparison and an
 //! addition per heap, in the record that it changes anyway. No use is lost.
 
-use super::heap_table::Record;
+use super::heap_table::{Record, Run};
 use super::in_flight::UsesBy;
 use super::policy::HeapSlot;
-
-/// Uses of a heap at a regular interval, the last one at its last use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
-    /// The number of submissions from one use to the next; 0 for fewer than two uses.
-    interval: u16,
-    count: u16,
-}
-
-impl Run {
-    pub(super) const NONE: Self = Self { interval: 0, count: 0 };
-    const ONE: Self = Self { interval: 0, count: 1 };
-}
 
 /// Uses of a heap that one call passes to its policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 
 mod allocator;
 mod flags;
+mod initial_state;
 mod layout_guid;
 mod options;
 mod pool;
@@ -19,6 +20,7 @@ pub use self::allocator::{HeapLimits, RecordFlags, RecordOptions, RecordScope, R
 pub use self::flags::{
     EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorFlags, SuballocationAlgorithm,
 };
+pub use self::initial_state::InitialState;
 pub use self::layout_guid::LayoutGuid;
 pub use self::pool::{PoolDesc, ResourceKind};
 pub use self::resource::{ClearValue, ResourceDesc, buffer_desc};

@@ -6,7 +6,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::LayoutGuid;
-use crate::InitialState;
+use super::initial_state::InitialState;
 
 /// The description of a resource, with the parameters of `CreateResource3` of D3D12MA and `ID3D12Device10`, and what
 /// previews add.

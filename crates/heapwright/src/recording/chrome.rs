@@ -10,9 +10,9 @@ use heapwright_trace::chrome::{
 };
 use heapwright_trace::session::{Action, Description};
 
+use super::event::HeapMemory;
 use super::event::{Allocated, Entry, Event, InstanceKind, Settings};
-use super::instance::HeapMemory;
-use super::recorder::thread_name;
+use super::thread_names::thread_name;
 use crate::desc::HEAP_GRANULARITY;
 use crate::{ClearValue, EmptyHeapPolicy, Error, ResourceAllocatorDesc, SuballocationAlgorithm};
 

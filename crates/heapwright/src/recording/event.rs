@@ -1,5 +1,6 @@
 //! Events on their way to the writer.
 
+use heapwright_d3d12::*;
 use heapwright_trace::session::{Action, Asked, Counter, Description, Heap, PlacementReason, ResourceKind};
 
 use crate::ClearValue;
@@ -136,4 +137,13 @@ pub(crate) struct Allocated {
     pub(crate) clear_value: Option<ClearValue>,
     /// The pool from which it was requested.
     pub(crate) pool: Option<u64>,
+}
+
+/// The record of a heap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeapMemory {
+    pub(crate) size: u64,
+    pub(crate) alignment: u64,
+    pub(crate) properties: D3D12_HEAP_PROPERTIES,
+    pub(crate) flags: D3D12_HEAP_FLAGS,
 }

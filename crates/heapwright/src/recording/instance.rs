@@ -10,7 +10,7 @@ use heapwright_trace::session::{Action, Counter, Heap, HeapType, MAX_CONTENTS_LE
 
 use windows_core::{IUnknown, Interface};
 
-use super::event::{Event, InstanceKind, NewHeap, Settings};
+use super::event::{Event, HeapMemory, InstanceKind, NewHeap, Settings};
 use super::recorder::Recorder;
 use super::{chrome, environment};
 use crate::{Error, RecordFlags, RecordOptions, RecordScope};
@@ -306,15 +306,6 @@ impl Drop for Recording {
         }
         self.recorder.remove_user();
     }
-}
-
-/// The record of a heap.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HeapMemory {
-    pub(crate) size: u64,
-    pub(crate) alignment: u64,
-    pub(crate) properties: D3D12_HEAP_PROPERTIES,
-    pub(crate) flags: D3D12_HEAP_FLAGS,
 }
 
 /// A heap in a recording. Dropping it records that the heap is destroyed.

@@ -81,13 +81,14 @@ mod event;
 mod instance;
 mod recorder;
 mod session;
+mod thread_names;
 
 pub(crate) use self::chrome::{
     CREATE_HEAP, CREATE_RESOURCE, allocator_fields, failure_args, name_args, resource_call,
 };
 pub use self::environment::check_environment;
-pub(crate) use self::event::{Allocated, Event, InstanceKind, Settings};
+pub(crate) use self::event::{Allocated, Event, HeapMemory, InstanceKind, Settings};
 pub(crate) use self::instance::{
-    COMPLETE_MOVE, HeapMemory, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedMove,
-    RecordedObject, RecordedPool, RecordedRun, Recording,
+    COMPLETE_MOVE, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedMove, RecordedObject,
+    RecordedPool, RecordedRun, Recording,
 };

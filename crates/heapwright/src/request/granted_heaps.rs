@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 
 use super::heap_family::{HeapFamily, HeapMemory, NodeMasks};
 use super::heap_type::{HeapType, HeapTypePreference};
-use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
+use crate::{Architecture, DeviceCaps, Error, InitialState, SegmentGroup};
 
 /// The heaps that an allocator uses for each heap type on its device.
 ///
@@ -286,25 +286,6 @@ pub(crate) fn implicit_heap_flags(resource: &D3D12_RESOURCE_DESC) -> D3D12_HEAP_
         D3D12_RESOURCE_DIMENSION_BUFFER => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
         _ if resource.Flags & target != 0 => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
         _ => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
-    }
-}
-
-/// The initial state of a resource, or its initial layout for enhanced barriers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum InitialState {
-    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and similar calls. In an UPLOAD or READBACK heap, COMMON or
-    /// a part of GENERIC_READ is converted to GENERIC_READ or COPY_DEST on a device without `ID3D12Device10`, which
-    /// accepts no other state there.
-    State(D3D12_RESOURCE_STATES),
-    /// `D3D12_BARRIER_LAYOUT`, for `CreatePlacedResource2`; needs an `ID3D12Device10` with EnhancedBarriersSupported. A
-    /// buffer has UNDEFINED only.
-    Layout(D3D12_BARRIER_LAYOUT),
-}
-
-impl Default for InitialState {
-    fn default() -> Self {
-        Self::State(D3D12_RESOURCE_STATE_COMMON)
     }
 }
 

@@ -25,7 +25,6 @@ mod standard_tiles;
 pub(crate) use self::alignment::BYTE_OFFSET_VIEW;
 pub use self::alignment::BufferUses;
 pub(crate) use self::description::check_clear_value;
-pub use self::granted_heaps::InitialState;
 pub(crate) use self::granted_heaps::{
     GrantedHeaps, HeapFamilies, ResourceClass, check_gpu_writes, check_initial_state, implicit_heap_flags,
     infer_heap_type,

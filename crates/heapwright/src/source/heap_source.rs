@@ -1,11 +1,9 @@
 //! The source of an allocator's heaps.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
-use std::time::Duration;
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapRetention, HeapTally, SharedPlacementId};
+use heapwright_core::placement::{HeapRetention, HeapTally};
 use heapwright_d3d12::*;
 
 use super::accounts::{Account, Accounts, Charge, Charged, Limited, VideoMemory};
@@ -14,47 +12,13 @@ use super::heap_time::HeapTimers;
 use super::idle::{IdleClock, IdleThread};
 use super::labels::Labels;
 use super::managed::OwnMemory;
+use super::owner::Owner;
 use crate::adapter::check_adapter;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{HoldsMemory, MemorySource, Obstacle, Refusal};
+use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::residency::{ResidencyHeap, ResidencyManager};
 use crate::{DeviceCaps, Error, SegmentGroup};
-
-/// The allocator, as its heaps see it: the only way by which they call what is above them.
-pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
-    /// Returns the ranges of the unused backing buffers.
-    fn unused_buffers(&self) -> Vec<UnusedBuffer>;
-
-    /// Returns the memory of the unused backing buffers in the heaps of certain numbers to these heaps. `keeps_heaps`
-    /// says whether heaps that are empty then stay even if they are not worth keeping.
-    fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool);
-
-    /// Counts a frame of the allocator that this one is nested in.
-    fn pass_frame_of_parent(&self);
-
-    /// Sets the time that was told to the allocator that this one is nested in, and releases idle memory.
-    fn tell_time_of_parent(&self, time: Duration);
-
-    /// Reads the clock, and releases memory that was not used for too long.
-    fn release_idle(&self);
-}
-
-/// The range of a backing buffer without live parts.
-pub(crate) struct UnusedBuffer {
-    /// The number of the heaps that it is in.
-    pub(crate) heaps: u64,
-    /// Whether it is in their engine for resources with a heap of their own.
-    pub(crate) is_in_dedicated: bool,
-    pub(crate) id: SharedPlacementId,
-}
-
-impl UnusedBuffer {
-    /// Returns whether it is in one of the engines of the heaps with a number.
-    pub(crate) fn is_in(&self, heaps: u64, is_in_dedicated: bool) -> bool {
-        (self.heaps, self.is_in_dedicated) == (heaps, is_in_dedicated)
-    }
-}
 
 /// Constraints on the source of memory.
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,7 @@ use heapwright_trace::session::{Action, HeapType as RecordedHeapType};
 use windows_core::Interface;
 
 use super::accounts::Accounts;
-use super::heap_source::Owner;
+use super::owner::Owner;
 use crate::HeapType;
 use crate::recording::Recording;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{HeapTally, lane_of_thread};
 
-use super::heap_source::Owner;
+use super::owner::Owner;
 
 /// The time after which idle memory is looked for. A heap that is kept for two whole periods leaves within a second.
 pub(super) const PERIOD: Duration = Duration::from_millis(PERIOD_MS);

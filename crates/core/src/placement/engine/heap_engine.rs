@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::heaps::Heaps;
+use super::heaps::{Heaps, SizeCacheCounts};
 use super::{EngineDesc, PlacementAlgorithm};
 use crate::ByteSize;
 use crate::placement::idle_times::IdleTimes;
@@ -62,15 +62,6 @@ pub struct HeapEngine<H>(Inner<H>);
 enum Inner<H> {
     Default(SharedHeapSet<H>),
     Locked(PlacementAlgorithm, Mutex<Heaps<H>>),
-}
-
-/// The numbers of requests of known and of new sizes: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SizeCacheCounts {
-    /// The number of requests of a known size.
-    pub hits: u64,
-    /// The number of requests of a size that was new, or had been forgotten.
-    pub misses: u64,
 }
 
 impl<H: Clone> HeapEngine<H> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::heap_table::{HeapTable, InUse};
 use super::ranges::Ranges;
 use super::rule::LARGEST_HEAP;
-use super::{EmptyHeaps, PlacementRule, SizeCacheCounts};
+use super::{EmptyHeaps, PlacementRule};
 use crate::ByteSize;
 use crate::placement::heap_prices::class_of;
 use crate::placement::heap_set::PlacementId;
@@ -15,6 +15,15 @@ use crate::placement::{
     SharedPlacementId,
 };
 use crate::suballoc::{AuditError, OrderedSet, Stamp, SuballocError, Suballocation};
+
+/// The numbers of requests of known and of new sizes: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SizeCacheCounts {
+    /// The number of requests of a known size.
+    pub hits: u64,
+    /// The number of requests of a size that was new, or had been forgotten.
+    pub misses: u64,
+}
 
 /// Heaps shared by the requests of one group, found by their largest free range. With slabs, a group is a
 /// block size; the other algorithms have one group.

@@ -26,6 +26,7 @@ mod tests;
 
 pub use desc::{EngineDesc, PlacementAlgorithm};
 pub(super) use empty_heaps::EmptyHeaps;
-pub use heap_engine::{HeapEngine, SizeCacheCounts};
+pub use heap_engine::HeapEngine;
+pub use heaps::SizeCacheCounts;
 pub use rule::PlacementRule;
 pub use slab_sizing::SlabSizing;

@@ -3,19 +3,10 @@
 use std::ops::Deref;
 
 use super::effects::PlannedMove;
-use super::run::Evacuation;
+use super::run::{Evacuation, Placing};
 use super::unit::Item;
 use crate::placement::{HeapId, SharedHeapSet, SharedPlaced, SharedPlacementId};
 use crate::{Alignment, HeapRange};
-
-/// The result of placing the next item.
-pub(super) enum Placing<H> {
-    Planned(PlannedMove<H>),
-    /// The item was freed meanwhile, or its heap was given up.
-    Skipped,
-    NoRoom,
-    NothingLeft,
-}
 
 impl<S, H> Evacuation<S, H>
 where

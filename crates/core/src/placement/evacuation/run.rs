@@ -6,11 +6,19 @@ use super::candidates::{Candidates, Thinnest};
 use super::effects::{
     CompletedMove, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep, PlannedMove,
 };
-use super::placing::Placing;
 use super::unit::{ClosedHeap, Item, Unit, alignment_of};
 use crate::ByteSize;
 use crate::placement::heap_set::OccupiedHeap;
 use crate::placement::{PlacementError, PlacementId, SharedHeapSet};
+
+/// The result of placing the next item.
+pub(super) enum Placing<H> {
+    Planned(PlannedMove<H>),
+    /// The item was freed meanwhile, or its heap was given up.
+    Skipped,
+    NoRoom,
+    NothingLeft,
+}
 
 /// The number of entries of a lane or of the heaps that are read under one lock, and between two checks of
 /// the time.

@@ -2,7 +2,8 @@
 
 use super::ResidencyPlanner;
 use crate::residency::heap_table::Record;
-use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest, WaitFor};
+use crate::residency::in_flight::WaitFor;
+use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest};
 use crate::residency::policy::{Admission, EvictionPolicy, HeapSlot, Withdrawal, spare_unneeded};
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 use crate::{ByteSize, FenceValue, SegmentGroup};

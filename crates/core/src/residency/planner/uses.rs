@@ -5,9 +5,9 @@
 
 use super::ResidencyPlanner;
 use crate::FenceValue;
+use crate::residency::heap_table::Run;
 use crate::residency::in_flight::{QueueSlot, Submission, UsesBy};
 use crate::residency::policy::{Admission, Moment};
-use crate::residency::unlearned::Run;
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 
 impl ResidencyPlanner {

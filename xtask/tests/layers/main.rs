@@ -1,6 +1,8 @@
 //! Modules use only the modules below them, in the order that ARCHITECTURE.md states, and programs compile only the
 //! modules they use.
 
+mod circles;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,6 +76,14 @@ impl<'ast> Visit<'ast> for CrateNames {
         }
         visit::visit_path(self, path);
     }
+}
+
+/// Returns whether an item is only compiled for tests.
+fn is_of_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let syn::Meta::List(list) = &attribute.meta else { return false };
+        list.path.is_ident("cfg") && list.tokens.to_string().starts_with("test")
+    })
 }
 
 fn parse(file: &Path) -> syn::File {
