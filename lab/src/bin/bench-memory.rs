@@ -51,7 +51,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     for group in Group::ALL {
         let traces = group.traces(&folder)?;
         let rows = traces.iter().map(compare).collect::<Result<_, _>>()?;
-        if group != Group::Generated(Part::Development) {
+        if !group.is_for_tuning() {
             devices.push((group, compare_devices(&traces)?));
         }
         results.push(Results { group, rows });

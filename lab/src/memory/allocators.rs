@@ -35,7 +35,8 @@ pub trait MemoryAllocator: Sized {
     /// Returns the allocator's error.
     fn free(&mut self, buffer: Self::Buffer) -> Result<(), Failed>;
 
-    /// Tells the allocator the time of the trace, before each operation. VMA and gpu-allocator have no use for it.
+    /// Tells the allocator the time of the trace, before each operation and in pauses. VMA and gpu-allocator have no use
+    /// for it.
     fn pass_time(&mut self, _time: Duration) {}
 
     /// Replaces `calls` by the calls that create and free memory since the last time.
@@ -60,6 +61,12 @@ impl fmt::Display for Failed {
 }
 
 impl std::error::Error for Failed {}
+
+/// The time between two looks of an allocator's thread in a pause, at most: a part of its period.
+const TICK_US: u64 = 100_000;
+
+/// So many ticks of a pause are simulated; after that, nothing is left that the thread would release.
+const MOST_TICKS: u64 = 1_400;
 
 /// Frames at 60 Hz that pass after everything was freed, before the held bytes are counted.
 const IDLE_FRAMES: u64 = 300;
@@ -89,8 +96,20 @@ pub fn replay_in<A: MemoryAllocator>(
     let mut calls = Vec::new();
     let mut buffers: Vec<Option<A::Buffer>> = vec![];
     buffers.resize_with(trace.allocation_count(), || None);
+    let mut now_us = 0;
     for event in trace.events() {
-        allocator.pass_time(Duration::from_micros(event.time_us));
+        // What the allocator's thread does by itself happens in the pause, and not in the next operation.
+        let ticks = (event.time_us.saturating_sub(now_us) / TICK_US).min(MOST_TICKS);
+        for time_us in (1..=ticks).map(|tick| now_us + tick * TICK_US).chain([event.time_us]) {
+            allocator.pass_time(Duration::from_micros(time_us));
+            allocator.take_calls(&mut calls);
+            if !calls.is_empty() {
+                for (meter, prices) in meters.iter_mut().zip(prices) {
+                    meter.record_between(time_us, &calls, prices);
+                }
+            }
+        }
+        now_us = event.time_us;
         let slot = &mut buffers[event.allocation.as_usize()];
         let operation = match event.kind {
             EventKind::Alloc => {

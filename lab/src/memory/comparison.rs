@@ -9,6 +9,7 @@ use super::allocators::{Failed, replay};
 use super::meter::Figures;
 use super::ours::{Default, Heapwright, LikeGpgmm};
 use super::peers::{GpuAllocator, Vma};
+use crate::workload::programs;
 use crate::workload::traces::NAMES;
 
 /// An allocator that takes part.
@@ -40,12 +41,25 @@ pub enum Group {
     Recorded,
     /// Generated workloads.
     Generated(Part),
+    /// Programs whose memory comes and goes.
+    Programs(Part),
 }
 
 impl Group {
     /// All groups.
-    pub const ALL: [Self; 3] =
-        [Self::Recorded, Self::Generated(Part::Development), Self::Generated(Part::Evaluation)];
+    pub const ALL: [Self; 5] = [
+        Self::Recorded,
+        Self::Generated(Part::Development),
+        Self::Generated(Part::Evaluation),
+        Self::Programs(Part::Development),
+        Self::Programs(Part::Evaluation),
+    ];
+
+    /// Returns whether constants are chosen with the group, so that its figures say less.
+    #[must_use]
+    pub const fn is_for_tuning(self) -> bool {
+        matches!(self, Self::Generated(Part::Development) | Self::Programs(Part::Development))
+    }
 
     /// Returns the title of the group.
     #[must_use]
@@ -54,6 +68,8 @@ impl Group {
             Self::Recorded => "Recorded traces",
             Self::Generated(Part::Development) => "Generated workloads, development part",
             Self::Generated(Part::Evaluation) => "Generated workloads, evaluation part",
+            Self::Programs(Part::Development) => "Programs whose memory comes and goes, development half",
+            Self::Programs(Part::Evaluation) => "Programs whose memory comes and goes, evaluation half",
         }
     }
 
@@ -71,6 +87,7 @@ impl Group {
             Self::Generated(part) => {
                 Ok(GeneratedTrace::of_part(part).map(GeneratedTrace::generate).collect())
             }
+            Self::Programs(half) => programs::of_half(half),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::allocators::{Failed, MemoryAllocator, replay_in};
 use super::comparison::geometric_mean;
 use super::d3d12ma::D3d12Ma;
 use super::meter::Figures;
-use super::ours::{Default, Heapwright};
+use super::ours::{Configuration, Default, FewestHitches, Heapwright, LeastMemory, SegmentedPool};
 use super::peers::{GpuAllocator, Vma};
 use super::prices::{DEVICES, Prices};
 
@@ -28,7 +28,7 @@ pub struct Means {
 pub struct Outcome {
     /// The name of the device.
     pub device: &'static str,
-    /// Ours first, then those whose decisions do not depend on prices.
+    /// Ours with its defaults first, then with other policies, then those whose decisions do not depend on prices.
     pub rows: Vec<(&'static str, Means)>,
 }
 
@@ -57,6 +57,11 @@ fn replay_all<A: MemoryAllocator>(
     Ok(of_prices.iter().map(|figures| means(figures)).collect())
 }
 
+/// Replays all traces through heapwright, whose decisions depend on prices.
+fn replay_one<C: Configuration>(traces: &[Trace], prices: &Prices) -> Result<Means, Failed> {
+    Ok(replay_all(traces, &[*prices], || Heapwright::<C>::new(prices))?[0])
+}
+
 /// Replays traces on all devices.
 ///
 /// # Errors
@@ -77,8 +82,14 @@ pub fn compare_devices(traces: &[Trace]) -> Result<Vec<Outcome>, Failed> {
         ),
     ];
     let on_device = |(place, (device, prices)): (usize, (&'static str, Prices))| {
-        let ours = replay_all(traces, &[prices], || Heapwright::<Default>::new(&prices))?[0];
-        let mut rows = vec![("heapwright", ours)];
+        let ours = replay_one::<Default>(traces, &prices)?;
+        let of = |name, of: fn(&[Trace], &Prices) -> Result<Means, Failed>| Ok((name, of(traces, &prices)?));
+        let mut rows = vec![
+            ("heapwright", ours),
+            of("heapwright, LeastMemory", replay_one::<LeastMemory>)?,
+            of("heapwright, FewestHitches", replay_one::<FewestHitches>)?,
+            of("heapwright, SegmentedPool", replay_one::<SegmentedPool>)?,
+        ];
         rows.extend(unlearning.iter().map(|(name, means)| (*name, means[place])));
         Ok(Outcome { device, rows })
     };

@@ -41,7 +41,8 @@ pub const HITCH: Duration = Duration::from_micros(250);
 pub struct Figures {
     /// Number of allocations and frees.
     pub operations: u64,
-    /// Modelled time of all operations: the device's calls, and `HeapCosts::PLACED_RESOURCE` for each allocation.
+    /// Modelled time of all operations: the device's calls, also those between operations, and
+    /// `HeapCosts::PLACED_RESOURCE` for each allocation.
     pub time: Duration,
     /// Number of blocks of memory that were created.
     pub created: u64,
@@ -49,6 +50,8 @@ pub struct Figures {
     pub hitches: u64,
     /// Time of the longest operation.
     pub longest: Duration,
+    /// The longest time that the allocator's thread was busy in one go, between operations.
+    pub longest_between: Duration,
     /// Maximum of the held bytes over the maximum of the live bytes.
     pub peak: f64,
     /// Mean of the held bytes after each event over that of the live bytes.
@@ -94,11 +97,7 @@ pub enum Operation {
 impl Meter {
     /// Counts an operation and the calls that the allocator made in it.
     pub fn record(&mut self, time_us: u64, operation: Operation, calls: &[DeviceCall], prices: &Prices) {
-        let passed = u128::from(time_us.saturating_sub(self.last_us));
-        self.last_us = time_us;
-        self.integrals[0] += passed * u128::from(self.live);
-        self.integrals[1] += passed * u128::from(self.held);
-
+        self.pass_until(time_us);
         let placed = match operation {
             Operation::Allocate(bytes) => {
                 self.live += bytes;
@@ -123,6 +122,22 @@ impl Meter {
         self.peak_held = self.peak_held.max(self.held);
         self.sums[0] += u128::from(self.live);
         self.sums[1] += u128::from(self.held);
+    }
+
+    /// Counts the calls that the allocator made by itself at a time between two operations. They take time, but no
+    /// operation's.
+    pub fn record_between(&mut self, time_us: u64, calls: &[DeviceCall], prices: &Prices) {
+        self.pass_until(time_us);
+        let time: Duration = calls.iter().map(|&call| self.hold(call, prices)).sum();
+        self.figures.time += time;
+        self.figures.longest_between = self.figures.longest_between.max(time);
+    }
+
+    fn pass_until(&mut self, time_us: u64) {
+        let passed = u128::from(time_us.saturating_sub(self.last_us));
+        self.last_us = time_us;
+        self.integrals[0] += passed * u128::from(self.live);
+        self.integrals[1] += passed * u128::from(self.held);
     }
 
     /// Counts calls after the last event, when everything is freed. They take no time.
@@ -187,5 +202,25 @@ mod tests {
         // 10 us with 16 MiB, 10 us with 32 MiB and 80 us with 16 MiB.
         assert!((figures.mean_by_time - 64.0 * 100.0 / (16.0 * 90.0 + 32.0 * 10.0)).abs() < 1e-9);
         assert_eq!(figures.held_when_empty, 0);
+    }
+
+    /// What an allocator releases in a pause is no part of the next operation, and is not held until then.
+    #[test]
+    fn calls_between_operations_are_counted_when_they_are_made() {
+        let prices = Prices::on_h200();
+        let mut meter = Meter::default();
+        let [large, small] = [64, 16].map(|mib| Block::shared(ByteSize::from_mib(mib)));
+        let creates = [DeviceCall::Create(large), DeviceCall::Create(small)];
+        meter.record(0, Operation::Allocate(16 * MIB), &creates, &prices);
+        meter.record_between(100, &[DeviceCall::Free(large)], &prices);
+        meter.record_between(200, &[], &prices);
+        let before = meter.figures();
+        meter.record(400, Operation::Free(16 * MIB), &[], &prices);
+        let figures = meter.figures();
+        assert_eq!((figures.operations, figures.hitches, figures.longest), (2, 1, before.longest));
+        let freed = prices.of(large).free;
+        assert_eq!((figures.longest_between, figures.time - before.longest), (freed, freed));
+        // 100 us with 80 MiB, and 300 us with 16 MiB.
+        assert!((figures.mean_by_time - (80.0 * 100.0 + 16.0 * 300.0) / (16.0 * 400.0)).abs() < 1e-9);
     }
 }

@@ -29,6 +29,26 @@ impl Configuration for Default {
     }
 }
 
+/// Defaults with another policy for empty heaps.
+macro_rules! policy {
+    ($name:ident, $policy:expr, $doc:literal) => {
+        #[doc = $doc]
+        pub struct $name;
+        impl Configuration for $name {
+            fn desc() -> ResourceAllocatorDesc {
+                ResourceAllocatorDesc { empty_heap_policy: $policy, ..ResourceAllocatorDesc::default() }
+            }
+        }
+    };
+}
+policy!(LeastMemory, EmptyHeapPolicy::LeastMemory, "The policy that holds the least.");
+policy!(FewestHitches, EmptyHeapPolicy::FewestHitches, "The policy with the fewest hitches.");
+policy!(
+    SegmentedPool,
+    EmptyHeapPolicy::SegmentedPool,
+    "The policy that keeps empty heaps until memory is short."
+);
+
 /// GPGMM's strategy, as in `heapwright replay --compare`.
 pub struct LikeGpgmm;
 impl Configuration for LikeGpgmm {

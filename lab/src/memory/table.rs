@@ -21,8 +21,8 @@ const MEANS_HEADING: &str = "\
 ";
 
 const TRACES_HEADING: &str = "\
-| trace | allocator | time, us/op | hitches | longest, ms | created | peak | mean | mean by time | held when empty, MiB |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| trace | allocator | time, us/op | hitches | longest, ms | between, ms | created | peak | mean | mean by time | held when empty, MiB |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 /// The beginning of a section with lines for each trace.
@@ -129,8 +129,13 @@ fn of_device(group: Group, outcome: &Outcome) -> String {
     outcome.rows.iter().for_each(|(name, means)| line(name, means));
     let ours = outcome.rows[0].1;
     let better = |means: &Means| means.time < ours.time && means.mean < ours.mean && means.peak < ours.peak;
-    let beaten: Vec<&str> =
-        outcome.rows.iter().skip(1).filter(|(_, means)| better(means)).map(|(name, _)| *name).collect();
+    let beaten: Vec<&str> = outcome
+        .rows
+        .iter()
+        .skip(1)
+        .filter(|(name, means)| !name.starts_with("heapwright") && better(means))
+        .map(|(name, _)| *name)
+        .collect();
     let beaten = if beaten.is_empty() { "none".to_owned() } else { beaten.join(", ") };
     let _ = writeln!(text, "\nBetter in time, mean and peak at once: {beaten}.");
     text
@@ -140,12 +145,13 @@ fn of_device(group: Group, outcome: &Outcome) -> String {
 fn lines(row: &Row) -> String {
     let of = |(contender, figures): (&Contender, &Figures)| {
         format!(
-            "| {} | {} | {:.2} | {} | {:.1} | {} | {:.3} | {:.2} | {:.2} | {} |\n",
+            "| {} | {} | {:.2} | {} | {:.1} | {:.1} | {} | {:.3} | {:.2} | {:.2} | {} |\n",
             row.trace,
             contender.name,
             figures.microseconds(),
             figures.hitches,
             figures.longest.as_secs_f64() * 1e3,
+            figures.longest_between.as_secs_f64() * 1e3,
             figures.created,
             figures.peak,
             figures.mean,

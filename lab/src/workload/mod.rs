@@ -4,6 +4,7 @@
 //! since full heaps are its subject.
 
 pub mod full;
+pub mod programs;
 pub mod script;
 pub mod shapes;
 pub mod traces;
