@@ -186,7 +186,7 @@ struct HEAP_LIMITS {
 enum EMPTY_HEAP_POLICY {
     EMPTY_HEAP_POLICY_DEFAULT = 0,         /* while that is cheaper than creating them again */
     EMPTY_HEAP_POLICY_LEAST_MEMORY = 1,    /* for a shorter time, and heaps are smaller */
-    EMPTY_HEAP_POLICY_FEWEST_HITCHES = 2,  /* for a longer time */
+    EMPTY_HEAP_POLICY_FEWEST_HITCHES = 2,  /* until memory is short or they are released, and heaps are larger */
 };
 
 /* Describes an allocator. Zero is the default of each member: heapwright's own, which needs less memory than GPGMM's. */

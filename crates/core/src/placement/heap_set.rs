@@ -30,7 +30,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 ///
 /// A request is placed in a heap in use: of those with the smallest sufficient free ranges, in the one that
 /// has been in use for longest. So heaps that were added for a peak become empty again after it. Otherwise the
-/// request is placed in the smallest sufficient empty heap, or in a new heap.
+/// request is placed in the smallest sufficient empty heap that is not [oversized](MOST_OVERSIZE), or in a new heap.
 ///
 /// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); host memory is O(heaps +
 /// allocations). The set does not lock.
@@ -144,6 +144,10 @@ pub(crate) struct FoundRange {
     free: tlsf::Placement,
     size: ByteSize,
 }
+
+/// An empty heap of more than so many times the size that a new heap for a request would have is not used for it:
+/// otherwise a small request would keep the heap of a peak alive.
+const MOST_OVERSIZE: u64 = 4;
 
 fn check_size(size: ByteSize) -> Result<(), PlacementError> {
     if size.is_zero() { Err(SuballocError::ZeroSize.into()) } else { Ok(()) }
@@ -387,7 +391,7 @@ impl<H> HeapSet<H> {
         if was_empty {
             heap.class = class;
             self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
-            self.use_empty(slot, size);
+            self.use_empty(slot);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
         } else if !links.fit(key_class) {
@@ -453,6 +457,7 @@ impl<H> HeapSet<H> {
                 slot
             }
         };
+        self.note_return(slot);
         self.index_empty(slot);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
@@ -502,7 +507,7 @@ impl<H> HeapSet<H> {
                 self.drained.push(slot);
             } else {
                 self.occupied[class.index()].remove(&mut self.table, slot);
-                self.index_emptied(slot);
+                self.index_empty(slot);
             }
             self.totals.empty_heap_count += 1;
         } else if !self.table.links(slot).fit(key_class) && class != HeapUse::Closed {
@@ -585,7 +590,17 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     fn find_heap(&self, enough: ByteSize) -> Option<Slot> {
         let occupied = self.occupied[HeapUse::Shared.index()].find_oldest(&self.table, enough.get());
-        occupied.or_else(|| self.empty.find(&self.table, enough.get()))
+        occupied.or_else(|| self.find_empty_heap(enough))
+    }
+
+    /// Returns an empty heap of at least `enough` bytes that is worth using for them.
+    fn find_empty_heap(&self, enough: ByteSize) -> Option<Slot> {
+        let slot = self.empty.find(&self.table, enough.get())?;
+        let is_worth_it = self.times.keeps_all()
+            || self.usual_heap_size(enough).is_none_or(|new| {
+                self.table.heap(slot).suballocator.capacity().get() / MOST_OVERSIZE <= new.get()
+            });
+        is_worth_it.then_some(slot)
     }
 
     #[inline(always)]

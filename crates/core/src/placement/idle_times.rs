@@ -75,7 +75,7 @@ impl HeapTally {
 pub(super) struct Moment {
     pub(super) operation: u64,
     frame: u64,
-    period: u64,
+    pub(super) period: u64,
 }
 
 /// The times of a set of heaps, and what decides by them how long its empty heaps are kept.
@@ -144,7 +144,7 @@ impl IdleTimes {
         needed.saturating_add(empty) > self.most_in_use.checked_mul(factor).unwrap_or(ByteSize::MAX)
     }
 
-    fn keeps_all(&self) -> bool {
+    pub(super) fn keeps_all(&self) -> bool {
         self.retention == HeapRetention::FOR_EVER
     }
 
@@ -180,9 +180,16 @@ impl IdleTimes {
         self.frame - since.frame >= u64::from(self.retention.frames)
     }
 
-    /// Returns whether a heap was empty for too many periods.
-    pub(super) fn is_over_periods(&self, since: Moment) -> bool {
-        self.period - since.period >= u64::from(self.retention.periods)
+    /// Returns whether a heap was empty for too many periods: those of the retention, or `at_least` so many.
+    pub(super) fn is_over_periods(&self, since: Moment, at_least: u64) -> bool {
+        self.period - since.period >= u64::from(self.retention.periods).max(at_least)
+    }
+
+    /// Returns for how many periods empty heaps are kept after one is needed that had been empty since a period: twice
+    /// as many, or none if the retention does not expect such a pause again.
+    pub(super) fn kept_after_pause(&self, since: u64) -> u64 {
+        let (pause, most) = (self.period - since, u64::from(self.retention.pauses));
+        if pause <= most { most.min(2 * pause) } else { 0 }
     }
 
     /// Counts a frame.

@@ -28,31 +28,34 @@ use super::heap_prices::size_of_class;
 /// However long heaps are kept, before a new heap is created others leave until no more is held than was in use at once
 /// ([`SharedHeapSet::make_way`](super::SharedHeapSet::make_way)).
 ///
-/// A request that is placed in an empty heap of more than twice the size that a new heap for it would have is not
-/// a use of the heap, unless it stays for as many operations as an empty heap is kept. Otherwise small requests
-/// would keep the heap of a peak alive.
+/// An empty heap of more than four times the size that a new heap for a request would have is not used for it, unless
+/// all heaps are kept. Otherwise small requests would keep the heap of a peak alive.
+///
+/// If a heap is created after one of about its size left because of periods, the pause between the uses was longer than
+/// empty heaps were kept. Then [as many periods](Self::pauses) as the pause had, twice, do not release empty heaps of
+/// about this size, until a pause is so long that all of them left.
 ///
 /// # Choice of defaults
 ///
-/// Chosen on 2026-11-24 by replaying the generated workloads of the development part through a
+/// Chosen on 2026-11-29 by replaying the generated workloads of the development part through a
 /// [`SharedHeapSet`](super::SharedHeapSet) on one thread, on four simulated devices ([`HeapCosts`](super::HeapCosts)):
 /// modelled time of an operation in microseconds, mean held over mean live bytes, and peak held over peak live bytes,
-/// geometric means.
+/// geometric means. Sizes are the default's.
 ///
 /// | rent of a MiB, ns | plain memory | dedicated memory | vkd3d-proton | ten times plain |
 /// |---|---|---|---|---|
-/// | 1 ([`FEWEST_HITCHES`](Self::FEWEST_HITCHES)) | 0.96 / 1.671 / 1.045 | 0.28 / 1.518 / 1.048 | 0.71 / 1.669 / 1.045 | 8.99 / 1.658 / 1.038 |
-/// | 20 | 1.50 / 1.449 / 1.043 | 0.50 / 1.270 / 1.045 | 1.19 / 1.412 / 1.041 | 11.61 / 1.524 / 1.037 |
-/// | 90 (default) | 2.26 / 1.314 / 1.044 | 0.66 / 1.213 / 1.047 | 1.77 / 1.291 / 1.046 | 12.06 / 1.501 / 1.040 |
-/// | 450 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 3.47 / 1.230 / 1.048 | 0.75 / 1.193 / 1.041 | 2.55 / 1.219 / 1.046 | 18.85 / 1.343 / 1.038 |
+/// | 1, at most 40,000 operations | 2.03 / 1.342 / 1.048 | 0.41 / 1.335 / 1.047 | 1.44 / 1.342 / 1.048 | 19.03 / 1.334 / 1.036 |
+/// | 20 | 2.10 / 1.316 / 1.047 | 0.53 / 1.240 / 1.048 | 1.54 / 1.307 / 1.047 | 19.27 / 1.325 / 1.036 |
+/// | 90 (default) | 2.53 / 1.273 / 1.049 | 0.69 / 1.192 / 1.047 | 1.92 / 1.255 / 1.047 | 19.41 / 1.319 / 1.036 |
+/// | 90, pauses are not learned | 3.10 / 1.208 / 1.039 | 0.72 / 1.177 / 1.044 | 2.23 / 1.202 / 1.041 | 27.84 / 1.190 / 1.029 |
+/// | 450 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 3.95 / 1.183 / 1.044 | 0.82 / 1.165 / 1.040 | 2.84 / 1.179 / 1.044 | 28.03 / 1.189 / 1.029 |
 ///
-/// Beside 2,112 fixed settings (fraction, minimum and maximum of sizes, operations, requests with memory of their own),
-/// the default takes at most 1.00 times as long as the fastest for its device that holds no more, on all four devices.
-/// Fixed settings hold the same on each device, whatever that saves: 500 operations 1.35. Fractions of 4 to 16 and
-/// maxima of 32 to 96 MiB are equally good with this retention; 8 MiB is 1.13 to 1.30 times slower, and 256 MiB holds
-/// more. The sizes for which a byte is cheapest (1 MiB on vkd3d-proton) were tried for new heaps, and changed nothing,
-/// since large requests cost the most. `lab/MEMORY.md` has figures for the evaluation part, by which nothing was
-/// chosen.
+/// Fractions of 4 to 16 and maxima of 32 to 96 MiB are equally good with this retention. A minimum that follows from the
+/// prices (the largest heap that costs at most twice as much as the smallest) is 4 MiB or more on all devices but
+/// vkd3d-proton, where it changed less than a tenth of the time. Keeping heaps of each size by the numbers of operations
+/// after which they were needed before changed time and memory by about a twentieth. Keeping heaps for less time that
+/// are large beside what is in use cost more time than it saved memory. `lab/MEMORY.md` has figures for the evaluation
+/// part, by which nothing was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
     /// For how many allocations and frees an empty heap is kept (eight slots of slabs count as one), of this set and of
@@ -64,6 +67,9 @@ pub struct HeapRetention {
     pub frames: u32,
     /// An empty heap is released after so many whole periods. Default 2.
     pub periods: u32,
+    /// The longest pause, in periods, after which empty heaps are expected to be needed again because they were needed
+    /// after an earlier one. Default 150: a minute of periods of 0.4 seconds.
+    pub pauses: u32,
 }
 
 /// The number of operations for which empty heaps are kept.
@@ -103,34 +109,43 @@ impl Keeping {
 
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { keeping: Keeping::Rent { nanos: 90, most: 5_000 }, kept_frames: 2, frames: 120, periods: 2 }
+        Self {
+            keeping: Keeping::Rent { nanos: 90, most: 5_000 },
+            kept_frames: 2,
+            frames: 120,
+            periods: 2,
+            pauses: 150,
+        }
     }
 }
 
 impl HeapRetention {
     /// Releases empty heaps early, also within a frame: little memory is held in vain, and heaps are often created
     /// again.
-    pub const LEAST_MEMORY: Self =
-        Self { keeping: Keeping::Rent { nanos: 450, most: 1_000 }, kept_frames: 0, frames: 30, periods: 2 };
-
-    /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
-    pub const FEWEST_HITCHES: Self = Self {
-        keeping: Keeping::Rent { nanos: 1, most: 40_000 },
-        kept_frames: 2,
-        frames: 3_600,
-        periods: 150,
+    pub const LEAST_MEMORY: Self = Self {
+        keeping: Keeping::Rent { nanos: 450, most: 1_000 },
+        kept_frames: 0,
+        frames: 30,
+        periods: 2,
+        pauses: 0,
     };
 
     /// The retention that keeps no empty heap.
-    pub const NONE: Self = Self { keeping: Keeping::Operations(0), kept_frames: 0, frames: 0, periods: 0 };
+    pub const NONE: Self =
+        Self { keeping: Keeping::Operations(0), kept_frames: 0, frames: 0, periods: 0, pauses: 0 };
 
     /// Keeps a heap that became empty until the next free, as D3D12MA does. For heaps with a tally of their own, so
     /// that only their own operations count.
     pub const UNTIL_NEXT_FREE: Self =
-        Self { keeping: Keeping::Operations(2), kept_frames: 0, frames: 120, periods: u32::MAX };
+        Self { keeping: Keeping::Operations(2), kept_frames: 0, frames: 120, periods: u32::MAX, pauses: 0 };
 
     /// The retention that keeps all empty heaps until they are taken, together with those in use up to twice what was
     /// in use at once.
-    pub const FOR_EVER: Self =
-        Self { keeping: Keeping::Operations(u64::MAX), kept_frames: 0, frames: u32::MAX, periods: u32::MAX };
+    pub const FOR_EVER: Self = Self {
+        keeping: Keeping::Operations(u64::MAX),
+        kept_frames: 0,
+        frames: u32::MAX,
+        periods: u32::MAX,
+        pauses: 0,
+    };
 }

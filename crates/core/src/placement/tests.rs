@@ -90,7 +90,7 @@ fn with_empty_heaps() -> (DrivenEngine, [u32; 3]) {
 #[test]
 fn the_smallest_sufficient_empty_heap_is_reused() {
     let (mut driven, [large, medium, small]) = with_empty_heaps();
-    for (mib, heap) in [(1, small), (10, medium), (10, large)] {
+    for (mib, heap) in [(1, small), (10, medium), (20, large)] {
         assert_eq!(allocate(&mut driven, ByteSize::from_mib(mib)), heap);
     }
     assert_eq!(driven.made, 3);
@@ -159,20 +159,93 @@ fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
 
 #[test]
 fn small_requests_do_not_keep_the_heap_of_a_peak() {
-    for operations in [100, 500] {
-        let mut driven =
-            driven(HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() });
+    for (retention, is_used) in [(HeapRetention::default(), false), (HeapRetention::FOR_EVER, true)] {
+        let mut driven = driven(retention);
         allocate(&mut driven, ByteSize::from_mib(4));
         let peak = allocate(&mut driven, ByteSize::from_mib(60));
         free_last(&mut driven);
         // The first heap is full.
-        assert_eq!(allocate(&mut driven, ByteSize::from_kib(100)), peak);
-        free_last(&mut driven);
-        for _ in 0..operations / 2 {
-            allocate(&mut driven, ByteSize::from_kib(100));
-            free_last(&mut driven);
-        }
-        assert!(!driven.heaps.contains_key(&peak), "{operations}");
+        assert_eq!(allocate(&mut driven, ByteSize::from_kib(100)) == peak, is_used, "{retention:?}");
         driven.check();
     }
+}
+
+/// Lets periods pass, and returns how many heaps left.
+fn pause(driven: &mut DrivenEngine, periods: u32) -> usize {
+    let mut left = 0;
+    for _ in 0..periods {
+        let released = driven.engine.pass_period();
+        driven.gone(released.iter().copied());
+        left += released.len();
+    }
+    left
+}
+
+/// A burst, after which nothing is in use.
+fn burst(driven: &mut DrivenEngine) {
+    allocate(driven, ByteSize::from_mib(40));
+    free_last(driven);
+}
+
+#[test]
+fn a_heap_that_is_needed_after_a_pause_is_kept_in_the_next_one() {
+    let mut driven = driven(HeapRetention::default());
+    burst(&mut driven);
+    assert_eq!(pause(&mut driven, 10), 1);
+    burst(&mut driven);
+    // Up to twice the pause.
+    for periods in [10, 3, 19] {
+        assert_eq!(pause(&mut driven, periods), 0, "{periods}");
+        burst(&mut driven);
+    }
+    assert_eq!(driven.made, 2);
+    assert_eq!(pause(&mut driven, 20), 1);
+    burst(&mut driven);
+    assert_eq!(pause(&mut driven, 39), 0, "a longer pause is learned, too");
+    driven.check();
+}
+
+#[test]
+fn overdue_heaps_leave_by_their_price_and_are_usable_until_then() {
+    let prices = std::sync::Arc::new(HeapPrices::default());
+    for mib in [16, 64] {
+        prices.note_created(ByteSize::from_mib(mib), std::time::Duration::from_micros(25 * mib));
+    }
+    let (sizing, retention) = (HeapSizing::default(), HeapRetention::default());
+    let heaps =
+        SharedHeapSet::with_shared(sizing, retention, ByteSize::ZERO, 1, std::sync::Arc::default(), prices);
+    for (number, mib) in [64, 64, 16, 16, 16, 16, 16].into_iter().enumerate() {
+        heaps.insert(ByteSize::from_mib(mib), number).expect("a sound size");
+    }
+    heaps.count_period();
+    assert_eq!(heaps.take_overdue(), []);
+    heaps.count_period();
+    // The smaller ones cost 0.8 ms, the larger ones 3.2 ms.
+    assert_eq!(heaps.take_overdue(), [2, 3, 4]);
+    let request = PlacementRequest::new(ByteSize::from_mib(10), Alignment::ONE);
+    assert_eq!(heaps.allocate(&request).expect("a sound size").expect("room").heap, 6);
+    assert_eq!(heaps.take_overdue(), [5, 0]);
+    assert_eq!(heaps.take_overdue(), [1]);
+    assert_eq!(heaps.take_overdue(), []);
+    heaps.audit().expect("consistent");
+}
+
+#[test]
+fn pauses_are_expected_again_by_size_and_up_to_a_limit() {
+    let retention = HeapRetention { pauses: 20, ..HeapRetention::default() };
+    for (periods, mib, is_kept) in [(15, 40, true), (15, 8, false), (21, 40, false)] {
+        let mut driven = driven(retention);
+        burst(&mut driven);
+        assert_eq!(pause(&mut driven, periods), 1);
+        allocate(&mut driven, ByteSize::from_mib(mib));
+        free_last(&mut driven);
+        assert_eq!(pause(&mut driven, 15) == 0, is_kept, "{periods}, {mib}");
+        assert_eq!(driven.live.len() + driven.heaps.len(), usize::from(is_kept));
+        assert_eq!(pause(&mut driven, 20), usize::from(is_kept), "never longer");
+    }
+    let mut driven = driven(HeapRetention::LEAST_MEMORY);
+    (0..3).for_each(|_| {
+        burst(&mut driven);
+        assert_eq!(pause(&mut driven, 2), 1, "the least memory expects no pause");
+    });
 }

@@ -45,6 +45,8 @@ pub(crate) struct Inner {
     told_frame: AtomicBool,
     /// The number of operations when idle memory of all kinds was last looked for.
     looked_after: AtomicU64,
+    /// Whether heaps of this allocator, or of those that are nested in it, were empty for too long and are left.
+    is_overdue: AtomicBool,
 }
 
 impl Inner {
@@ -140,6 +142,7 @@ impl Inner {
                 debug_name: Mutex::default(),
                 told_frame: AtomicBool::default(),
                 looked_after: AtomicU64::default(),
+                is_overdue: AtomicBool::default(),
             }
         });
         if let Some(recording) = &inner.heaps.source.recording {
@@ -164,7 +167,7 @@ impl Inner {
     pub(crate) fn pass_frame(&self) {
         self.heaps.insert_prefetched();
         // Before the frame, because a recording has the periods as calls of their own.
-        self.pass_time();
+        self.pass_time(true);
         let recording = self.heaps.source.recording.as_ref();
         if let Some(recording) = recording {
             recording.call(|| Action::Frame);
@@ -184,18 +187,31 @@ impl Inner {
 
     /// Sets the time, and releases memory that was not used for too long.
     pub(crate) fn tell_time(&self, time: Duration) {
-        self.heaps.source.clock.tell(time);
-        self.pass_time();
+        let is_often = self.heaps.source.clock.tell(time);
+        self.pass_time(is_often);
         self.heaps.nested().iter().for_each(|nested| nested.tell_time_of_parent(time));
     }
 
-    /// Reads the clock, and releases memory that was not used for too long, unless frames pass.
-    pub(crate) fn pass_time(&self) {
+    /// Reads the clock, and releases memory that was not used for too long, unless frames pass: in parts only some of
+    /// it, and then some more with each further call. Returns whether there was any. With a recording it is never in
+    /// parts, so that its replay can do the same.
+    pub(crate) fn pass_time(&self, in_parts: bool) -> bool {
+        let in_parts = in_parts && self.heaps.source.recording.is_none();
         let periods = self.heaps.source.clock.take_periods();
-        (0..periods).for_each(|_| self.pass_period());
-        if periods > 0 {
-            self.heaps.nested().iter().for_each(|nested| nested.release_idle());
+        let is_left = self.is_overdue.load(Ordering::Relaxed);
+        let mut is_overdue = false;
+        match periods {
+            0 if is_left && in_parts => is_overdue = self.pass(Passed::PartOfPeriod),
+            _ if in_parts => (0..periods).for_each(|_| is_overdue = self.pass(Passed::BegunPeriod)),
+            _ => (0..periods).for_each(|_| self.pass_period()),
         }
+        if periods > 0 || is_left {
+            for nested in &self.heaps.nested() {
+                is_overdue |= nested.release_idle();
+            }
+            self.is_overdue.store(is_overdue, Ordering::Relaxed);
+        }
+        is_overdue
     }
 
     /// Counts a period of this allocator alone: releases memory that was not used for too many of them.
@@ -220,14 +236,14 @@ impl Inner {
         }
     }
 
-    fn pass(&self, passed: Passed) {
+    fn pass(&self, passed: Passed) -> bool {
         let _alone = self.heaps.source.release_alone();
-        self.pass_alone(passed);
+        self.pass_alone(passed)
     }
 
-    fn pass_alone(&self, passed: Passed) {
+    fn pass_alone(&self, passed: Passed) -> bool {
         self.buffers.all().for_each(|buffers| buffers.pass(passed));
-        self.heaps.pass(passed);
+        self.heaps.pass(passed)
     }
 
     #[inline]
@@ -259,8 +275,8 @@ impl Owner for Inner {
         self.tell_time(time);
     }
 
-    fn release_idle(&self) {
-        self.pass_time();
+    fn release_idle(&self) -> bool {
+        self.pass_time(true)
     }
 }
 

@@ -57,7 +57,7 @@ impl Inner {
     pub(crate) fn prepare_recorded(&self) {
         self.heaps.insert_prefetched();
         // The thread that releases by time would do it at a moment that cannot be repeated.
-        self.pass_time();
+        self.pass_time(false);
     }
 
     fn heaps_created(&self) -> u64 {

@@ -359,7 +359,8 @@ impl BackingBuffers {
         release(match passed {
             Passed::Operations => self.set.pass_operations(),
             Passed::Frame => self.set.pass_frame(),
-            Passed::Period => self.set.pass_period(),
+            Passed::Period | Passed::BegunPeriod => self.set.pass_period(),
+            Passed::PartOfPeriod => return,
         });
     }
 

@@ -33,9 +33,9 @@ pub struct ResourceAllocatorDesc {
     pub empty_heap_policy: EmptyHeapPolicy,
     /// Usual size of a heap that resources share, at least, rounded up to 64 KiB. A heap for requests of which few fit
     /// in the usual size is a multiple of the request: with 4 MiB, a request of 3 MiB gets a heap of 3 MiB. `None` is 4
-    /// MiB, and 256 KiB for UPLOAD and READBACK heaps; see also [`LeastMemory`](EmptyHeapPolicy::LeastMemory). With
-    /// [`Slab`](SuballocationAlgorithm::Slab) and [`BuddySystem`](SuballocationAlgorithm::BuddySystem), `None` is 64
-    /// KiB (4 MiB for multisampled textures), as in GPGMM.
+    /// MiB, and 256 KiB for UPLOAD and READBACK heaps. With [`Slab`](SuballocationAlgorithm::Slab) and
+    /// [`BuddySystem`](SuballocationAlgorithm::BuddySystem), `None` is 64 KiB (4 MiB for multisampled textures), as in
+    /// GPGMM.
     pub preferred_heap_size: Option<ByteSize>,
     /// Maximum size of a heap, at least 64 KiB; a request that needs a larger one is out of memory. `None` is what the
     /// process can address.

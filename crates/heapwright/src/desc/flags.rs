@@ -124,7 +124,7 @@ impl fmt::Display for SuballocationAlgorithm {
 /// parts. With [`ALWAYS_ON_DEMAND`](crate::ResourceAllocatorFlags::ALWAYS_ON_DEMAND), none of them is kept.
 ///
 /// However long they are kept, before a heap is created, empty heaps of its kind or pool are released until with it no
-/// more is held than was in use at once, or with `SegmentedPool` twice as much.
+/// more is held than was in use at once, or with `FewestHitches` and `SegmentedPool` twice as much.
 /// [`NEVER_OVER_ALLOCATE`](crate::ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) prevents that.
 ///
 /// Operations and frames are counted by calls, which then release heaps: allocations and frees count as operations
@@ -142,16 +142,18 @@ pub enum EmptyHeapPolicy {
     /// heap's price, for at most 5,000 operations. So a heap of 64 MiB is kept for about 430 operations where it takes
     /// 2.5 ms, and for 46 where it takes 0.26 ms. As many operations as two frames have do not release it (up to 40
     /// times as many), but 120 frames do, or 0.4 to 0.8 seconds (while ten frames pass in a second, they are counted
-    /// instead). With other algorithms than [`SuballocationAlgorithm::Default`], the sizes of new heaps are theirs.
+    /// instead). Where heaps of a size are needed again after a pause that was too long for that, the next pauses may
+    /// be twice as long, up to a minute. A new heap is a tenth of the memory that was held, and 4 to 64 MiB. With other
+    /// algorithms than [`SuballocationAlgorithm::Default`], the sizes of new heaps are theirs, and pauses are not
+    /// learned.
     #[default]
     Default,
     /// As `Default`, but an empty heap is kept for a fifth of that, at most 1,000 operations, 30 frames, or 0.4 to 0.8
-    /// seconds, and the operations of a frame release it, too. New heaps are a 64th of the memory that was held instead
-    /// of a tenth, and the smallest has 64 KiB. Least memory, more hitches.
+    /// seconds whatever the pauses are, and the operations of a frame release it, too. New heaps are a 32nd of the
+    /// memory that was held instead of a tenth. It holds less than `Default`, and creates more heaps.
     LeastMemory,
-    /// As `Default`, but keeps empty heaps 90 times as long, at most for 40,000 operations, 3,600 frames, or a minute.
-    /// New heaps are an eighth of the memory that was held instead of a tenth, at most 128 MiB instead of 64. Fewest
-    /// hitches, more memory.
+    /// As `SegmentedPool`, but a new heap is a third of the memory that was held instead of a tenth, and at most 128 MiB
+    /// instead of 64. It creates the fewest heaps of all policies.
     FewestHitches,
     /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others.
     /// Without a preferred size, no heap is kept. Custom pools keep empty heaps as with `Default`.

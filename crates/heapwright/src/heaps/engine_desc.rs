@@ -7,18 +7,18 @@ use heapwright_core::{Alignment, ByteSize};
 
 use super::typed_heaps::TypedHeapsDesc;
 use crate::HeapType;
-use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, SuballocationAlgorithm};
+use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, SuballocationAlgorithm};
 use crate::source::HeapSource;
 
 /// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 
-/// The number of new heaps that make up the most bytes that were held, for the least memory: a heap that is only partly
-/// used wastes less than a 64th of the memory, and creating it costs about as much time as a large one.
-const LEAST_MEMORY_FRACTION: u32 = 64;
+/// For the least memory: a heap that is only partly used wastes less than a 32nd of the memory. The minimum is as usual,
+/// because a smaller heap costs as much to create.
+const LEAST_MEMORY_FRACTION: u32 = 32;
 
-/// For the fewest hitches: fewer and larger heaps.
-const FEWEST_HITCHES_FRACTION: u32 = 8;
+/// For the fewest hitches: fewer and larger heaps. Above 128 MiB, creating a single heap is a hitch on every device.
+const FEWEST_HITCHES_FRACTION: u32 = 3;
 const FEWEST_HITCHES_MAXIMUM: ByteSize = ByteSize::from_mib(128);
 
 /// Returns the parameters of the algorithm that divides heaps.
@@ -37,11 +37,9 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
                 HeapType::Upload | HeapType::Readback => HeapSizing::HOST_VISIBLE,
                 HeapType::Default | HeapType::GpuUpload => HeapSizing::DEVICE_LOCAL,
             };
-            let usual = match retention {
-                HeapRetention::LEAST_MEMORY => {
-                    HeapSizing { minimum, fraction: LEAST_MEMORY_FRACTION, ..usual }
-                }
-                HeapRetention::FEWEST_HITCHES => {
+            let usual = match desc.empty_heap_policy {
+                EmptyHeapPolicy::LeastMemory => HeapSizing { fraction: LEAST_MEMORY_FRACTION, ..usual },
+                EmptyHeapPolicy::FewestHitches => {
                     HeapSizing { maximum: FEWEST_HITCHES_MAXIMUM, fraction: FEWEST_HITCHES_FRACTION, ..usual }
                 }
                 _ => usual,

@@ -195,11 +195,15 @@ impl HeapKinds {
 
     /// Releases heaps that are not worth keeping any more, and after a frame or a period those by which the process
     /// exceeds its budget.
-    pub(crate) fn pass(&self, passed: Passed) {
-        self.all().iter().for_each(|heaps| heaps.pass(passed));
-        if passed != Passed::Operations {
+    pub(crate) fn pass(&self, passed: Passed) -> bool {
+        let mut are_any = false;
+        for heaps in &self.all() {
+            are_any |= heaps.pass(passed);
+        }
+        if !matches!(passed, Passed::Operations | Passed::PartOfPeriod) {
             self.return_to_budget();
         }
+        are_any
     }
 
     /// Releases empty heaps by which the process exceeds its budget, because the budget sank, other code took memory,

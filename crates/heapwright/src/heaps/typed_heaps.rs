@@ -86,6 +86,10 @@ pub(crate) enum Passed {
     Frame,
     /// A period of the clock. Heaps that were empty for two of them are released.
     Period,
+    /// A period of the clock, and some of these heaps are released.
+    BegunPeriod,
+    /// Some time of a period, and some more of these heaps are released.
+    PartOfPeriod,
 }
 
 /// Whether a resource shares its heap.
@@ -465,13 +469,18 @@ impl TypedHeaps {
         taken.into_iter().map(|(_, heap)| heap).collect()
     }
 
-    /// Releases heaps that are not worth keeping any more.
-    pub(crate) fn pass(&self, passed: Passed) {
-        self.recycle(match passed {
+    /// Releases heaps that are not worth keeping any more. Returns whether there were any.
+    pub(crate) fn pass(&self, passed: Passed) -> bool {
+        let heaps = match passed {
             Passed::Operations => self.shared.pass_operations(),
             Passed::Frame => self.shared.pass_frame(),
             Passed::Period => self.shared.pass_period(),
-        });
+            Passed::BegunPeriod => self.shared.begin_period(),
+            Passed::PartOfPeriod => self.shared.take_overdue(),
+        };
+        let are_any = !heaps.is_empty();
+        self.recycle(heaps);
+        are_any
     }
 
     /// Returns the totals of the heaps, including empty ones that are held.

@@ -490,8 +490,7 @@ fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
         _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapRetention::NONE,
         EmptyHeapPolicy::Default | EmptyHeapPolicy::FixedPool => HeapRetention::default(),
         EmptyHeapPolicy::LeastMemory => HeapRetention::LEAST_MEMORY,
-        EmptyHeapPolicy::FewestHitches => HeapRetention::FEWEST_HITCHES,
-        EmptyHeapPolicy::SegmentedPool => HeapRetention::FOR_EVER,
+        EmptyHeapPolicy::FewestHitches | EmptyHeapPolicy::SegmentedPool => HeapRetention::FOR_EVER,
         EmptyHeapPolicy::UntilNextFree => HeapRetention::UNTIL_NEXT_FREE,
     }
 }

@@ -13,11 +13,15 @@ use super::owner::Owner;
 pub(super) const PERIOD: Duration = Duration::from_millis(PERIOD_MS);
 const PERIOD_MS: u64 = 400;
 
-/// The largest number of periods that matters: that of `HeapRetention::FEWEST_HITCHES`.
+/// The largest number of periods that matters: that of the longest pause.
 pub(super) const MOST_PERIODS: u64 = 150;
 
 /// Frames that are farther apart than this are too few to be counted instead of time.
 const LONG_FRAME_MS: u64 = 100;
+
+/// The time between two releases of some of the heaps that were empty for too long, so that those of a peak do not leave
+/// at once.
+const PART_OF_PERIOD: Duration = Duration::from_millis(25);
 
 /// Idle memory of all kinds is looked for with every so many creations of a thread.
 const CALLS_PER_LOOK: u32 = 32;
@@ -66,14 +70,16 @@ impl IdleClock {
         }
     }
 
-    /// Sets the time, which the clock no longer does. A time before an earlier one is ignored.
-    pub(crate) fn tell(&self, time: Duration) {
+    /// Sets the time, which the clock no longer does. A time before an earlier one is ignored. Returns whether it is told
+    /// so often that not all that is due has to be done now.
+    pub(crate) fn tell(&self, time: Duration) -> bool {
         let now = milliseconds(time);
         let later = |told| (told == NOT_TOLD || told < now).then_some(now);
         let told = self.told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
         if told == Ok(NOT_TOLD) {
             self.last.store(now, Ordering::Relaxed);
         }
+        told.is_ok_and(|told| now.saturating_sub(told) <= LONG_FRAME_MS)
     }
 
     /// Returns the number of periods that passed, up to those that are enough to release everything. Each is returned
@@ -202,21 +208,22 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end of a period in which the thread is awake. Returns `false` at the end of the thread.
-    fn wait(&self) -> bool {
+    /// Waits for some time in which the thread is awake. Returns `false` at the end of the thread.
+    fn wait(&self, time: Duration) -> bool {
         let sleeps = |state: &mut State| !state.has_ended && !self.is_awake.load(Ordering::SeqCst);
         let state = self.changed.wait_while(self.lock(), sleeps).unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(state, PERIOD, |state| !state.has_ended);
+        let waited = self.changed.wait_timeout_while(state, time, |state| !state.has_ended);
         !waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
     }
 
     fn run(&self, owner: &Weak<dyn Owner>, tally: &HeapTally) {
         let mut quiet_periods = 0;
-        while self.wait() {
+        let mut time = PERIOD;
+        while self.wait(time) {
             // This may become the last handle of the allocator.
             let Some(owner) = owner.upgrade() else { return };
             quiet_periods = if tally.take_became_empty() { 0 } else { quiet_periods + 1 };
-            owner.release_idle();
+            time = if owner.release_idle() { PART_OF_PERIOD } else { PERIOD };
             if quiet_periods > LAST_PERIOD {
                 quiet_periods = 0;
                 self.is_awake.store(false, Ordering::SeqCst);

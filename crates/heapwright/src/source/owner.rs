@@ -22,8 +22,8 @@ pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
     /// Sets the time that was told to the allocator that this one is nested in, and releases idle memory.
     fn tell_time_of_parent(&self, time: Duration);
 
-    /// Reads the clock, and releases memory that was not used for too long.
-    fn release_idle(&self);
+    /// Reads the clock, and releases some of the memory that was not used for too long. Returns whether there was any.
+    fn release_idle(&self) -> bool;
 }
 
 /// The range of a backing buffer without live parts.

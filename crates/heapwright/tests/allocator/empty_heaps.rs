@@ -56,6 +56,30 @@ fn after_a_second_what_is_empty_is_released() {
     allocator.audit().expect("consistent");
 }
 
+/// If the time is told often, a call releases a few heaps, as the thread does.
+#[test]
+fn the_heaps_of_a_peak_are_released_one_after_the_other() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let nested = allocator.create_nested(Default::default()).expect("it can be nested");
+    allocator.on_time(Duration::ZERO);
+    peak(&allocator);
+    peak(&nested);
+    let (mut calls, mut longest) = (0, Duration::ZERO);
+    let taken = || allocator.heap_time().saturating_add(nested.heap_time());
+    let before = taken();
+    for step in 1..400 {
+        let earlier = taken();
+        allocator.on_time(Duration::from_millis(25) * step);
+        let time = taken() - earlier;
+        calls += u32::from(!time.is_zero());
+        longest = longest.max(time);
+    }
+    assert_eq!(allocator.reserved().saturating_add(nested.reserved()), ByteSize::ZERO);
+    let all = taken() - before;
+    assert!(calls > 10 && longest * 8 < all, "{calls} calls of up to {longest:?}, {all:?} in all");
+}
+
 #[test]
 fn until_the_next_free_at_most_one_heap_of_a_kind_is_empty() {
     let gpu = open("discrete");

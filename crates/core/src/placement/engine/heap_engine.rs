@@ -315,6 +315,26 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// Counts a period like [`pass_period`](Self::pass_period). With the default algorithm, removes only as many heaps as
+    /// [`take_overdue`](Self::take_overdue).
+    pub fn begin_period(&self) -> Vec<H> {
+        match &self.0 {
+            Inner::Default(set) => {
+                set.count_period();
+                set.take_overdue()
+            }
+            Inner::Locked(_, locked) => lock(locked).pass_period(),
+        }
+    }
+
+    /// Removes some more of the heaps that were empty for too many periods: see [`SharedHeapSet::take_overdue`].
+    pub fn take_overdue(&self) -> Vec<H> {
+        match &self.0 {
+            Inner::Default(set) => set.take_overdue(),
+            Inner::Locked(..) => Vec::new(),
+        }
+    }
+
     /// Returns the totals of the engine. O(lanes) with the default algorithm, otherwise O(1).
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {

@@ -219,7 +219,7 @@ impl<H: Clone> Heaps<H> {
         }
         self.times.begin_period();
         let times = &self.times;
-        let removed = self.empty.take_idle(u64::MAX, |_, since| times.is_over_periods(since));
+        let removed = self.empty.take_idle(u64::MAX, |_, since| times.is_over_periods(since, 0));
         self.times.end_period(self.held());
         removed
     }

@@ -1,15 +1,14 @@
 //! Empty heaps in the order in which they became empty, and their release.
 
-use super::{HeapSet, IndexedHeaps as _, Slot};
-use crate::ByteSize;
+use super::{HeapSet, Slot};
 use crate::placement::heap_prices::{CLASSES, class_of};
 use crate::placement::idle_times::{IdleTimes, Moment};
 
 const NONE: Slot = Slot::MAX;
 
-/// A heap that was not used keeps its place among the empty ones, unless more than so many have been empty for
-/// longer.
-const FARTHEST: usize = 16;
+/// Heaps that leave together because of periods cost at most so much, but for the last one: about half of it to release
+/// them.
+const SLICE_NANOS: u64 = 2_000_000;
 
 /// The place of a heap among the empty ones, and when it became empty.
 #[derive(Debug, Clone, Copy)]
@@ -17,14 +16,12 @@ pub(super) struct IdleLinks {
     before: Slot,
     after: Slot,
     since: Moment,
-    /// Whether the heap is much larger than what was placed in it when it was last empty.
-    is_oversized: bool,
 }
 
 impl IdleLinks {
     /// The links of a heap that is in no list.
     pub(super) fn none() -> Self {
-        Self { before: NONE, after: NONE, since: Moment::default(), is_oversized: false }
+        Self { before: NONE, after: NONE, since: Moment::default() }
     }
 }
 
@@ -33,6 +30,16 @@ impl IdleLinks {
 struct List {
     longest: Slot,
     latest: Slot,
+    pause: Pause,
+}
+
+/// What is known of the pauses after which heaps of a class are needed again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pause {
+    /// Since which period the heap that left last because of periods had been empty, until one is created.
+    left: Option<u64>,
+    /// The number of periods for which empty heaps are kept, if it is more than that of the retention.
+    kept: u64,
 }
 
 /// The lists of empty heaps.
@@ -47,7 +54,8 @@ pub(super) struct IdleOrder {
 
 impl IdleOrder {
     pub(super) fn new() -> Self {
-        let lists = Box::new([List { longest: NONE, latest: NONE }; CLASSES]);
+        let list = List { longest: NONE, latest: NONE, pause: Pause::default() };
+        let lists = Box::new([list; CLASSES]);
         Self { lists, occupied: 0, next_expiry: 0 }
     }
 }
@@ -63,50 +71,23 @@ impl<H> HeapSet<H> {
         class_of(self.table.heap(slot).suballocator.capacity())
     }
 
-    /// Adds a new heap to the empty ones.
+    /// Notes that a heap is added: for one that left because of periods, if it is of the same class. Empty heaps of the
+    /// class are then kept for twice the pause that was too long for that one.
+    pub(super) fn note_return(&mut self, slot: Slot) {
+        let class = self.class_of_heap(slot);
+        let Pause { left, kept } = &mut self.idle.lists[class].pause;
+        if let Some(since) = left.take() {
+            *kept = self.times.kept_after_pause(since);
+        }
+    }
+
+    /// Adds a heap to the empty ones, as the latest of its class.
     pub(super) fn index_empty(&mut self, slot: Slot) {
         let class = self.class_of_heap(slot);
-        self.link_empty(slot, class, self.idle.lists[class].latest, self.times.now());
-    }
-
-    /// Adds a heap that became empty to the empty ones: as the latest, or if it was not really used, where it was.
-    pub(super) fn index_emptied(&mut self, slot: Slot) {
-        let entry = self.table.entry(slot);
-        let IdleLinks { since, is_oversized, .. } = entry.idle;
-        let class = self.class_of_heap(slot);
-        if !is_oversized || self.times.operation() - self.table.age(slot) >= self.times.kept_operations(class)
-        {
-            return self.index_empty(slot);
-        }
-        let mut before = NONE;
-        for _ in 0..FARTHEST {
-            let next = self.after(class, before);
-            if next == NONE || self.table.entry(next).idle.since.operation > since.operation {
-                break;
-            }
-            before = next;
-        }
-        let next = self.after(class, before);
-        let since = match next {
-            NONE => since,
-            next => {
-                let of_next = self.table.entry(next).idle.since;
-                if of_next.operation < since.operation { of_next } else { since }
-            }
-        };
-        self.link_empty(slot, class, before, since);
-    }
-
-    /// Returns the empty heap of a class after another one, or the first.
-    fn after(&self, class: usize, slot: Slot) -> Slot {
-        if slot == NONE { self.idle.lists[class].longest } else { self.table.entry(slot).idle.after }
-    }
-
-    fn link_empty(&mut self, slot: Slot, class: usize, before: Slot, since: Moment) {
+        let (before, since) = (self.idle.lists[class].latest, self.times.now());
         self.empty.insert(&mut self.table, slot);
         self.times.note_empty();
-        let after = self.after(class, before);
-        self.table.entry_mut(slot).idle = IdleLinks { before, after, since, is_oversized: false };
+        self.table.entry_mut(slot).idle = IdleLinks { before, after: NONE, since };
         self.idle.occupied |= 1 << class;
         let expiry = since.operation.saturating_add(self.times.kept_operations(class));
         self.idle.next_expiry = self.idle.next_expiry.min(expiry);
@@ -114,19 +95,13 @@ impl<H> HeapSet<H> {
             NONE => self.idle.lists[class].longest = slot,
             before => self.table.entry_mut(before).idle.after = slot,
         }
-        match after {
-            NONE => self.idle.lists[class].latest = slot,
-            after => self.table.entry_mut(after).idle.before = slot,
-        }
+        self.idle.lists[class].latest = slot;
     }
 
-    /// Removes a heap from the empty ones, and puts it to use for a request of `size` bytes.
-    pub(super) fn use_empty(&mut self, slot: Slot, size: ByteSize) {
+    /// Removes a heap from the empty ones, and puts it to use.
+    pub(super) fn use_empty(&mut self, slot: Slot) {
         self.unindex_empty(slot);
-        let capacity = self.table.heap(slot).suballocator.capacity();
-        let new = self.usual_heap_size(size).unwrap_or(ByteSize::MAX);
         self.table.indexed[slot as usize].in_use_since = self.times.operation();
-        self.table.entry_mut(slot).idle.is_oversized = capacity > new.saturating_add(new);
     }
 
     /// Removes a heap from the empty ones.
@@ -202,9 +177,52 @@ impl<H> HeapSet<H> {
     /// See [`SharedHeapSet::pass_period`](crate::placement::SharedHeapSet::pass_period).
     pub(crate) fn pass_period(&mut self) -> Vec<H> {
         self.times.begin_period();
-        let is_over = |times: &IdleTimes, _, since| times.is_over_periods(since);
-        let removed = std::iter::from_fn(|| self.take_longest_idle(is_over)).collect();
+        let removed = self.take_overdue(u64::MAX);
         self.times.end_period(self.totals.reserved);
         removed
+    }
+
+    /// Counts a period, and removes nothing.
+    pub(crate) fn count_period(&mut self) {
+        self.times.begin_period();
+        self.times.end_period(self.totals.reserved);
+    }
+
+    /// See [`SharedHeapSet::take_overdue`](crate::placement::SharedHeapSet::take_overdue).
+    pub(crate) fn take_slice(&mut self) -> Vec<H> {
+        self.take_overdue(SLICE_NANOS)
+    }
+
+    /// Removes heaps that were empty for too many periods, until their prices reach `most_nanos`.
+    fn take_overdue(&mut self, most_nanos: u64) -> Vec<H> {
+        let mut nanos = 0_u64;
+        std::iter::from_fn(|| {
+            let (class, heap) = if nanos < most_nanos { self.take_over_periods()? } else { return None };
+            nanos = nanos.saturating_add(self.times.prices.nanos_of(class));
+            Some(heap)
+        })
+        .collect()
+    }
+
+    /// Removes a heap that was empty for too many periods. Returns its class, too.
+    fn take_over_periods(&mut self) -> Option<(usize, H)> {
+        let mut left = self.idle.occupied;
+        while left != 0 {
+            let class = left.trailing_zeros() as usize;
+            let List { longest, pause, .. } = self.idle.lists[class];
+            let since = self.table.entry(longest).idle.since;
+            if self.times.is_over_periods(since, pause.kept) {
+                let removed = self.remove(longest);
+                let List { longest, pause, .. } = &mut self.idle.lists[class];
+                pause.left = Some(since.period);
+                if *longest == NONE {
+                    // The pause is longer than it was expected to be.
+                    pause.kept = 0;
+                }
+                return Some((class, removed));
+            }
+            left &= left - 1;
+        }
+        None
     }
 }

@@ -135,6 +135,20 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).pass_period()
     }
 
+    /// Counts a period like [`pass_period`](Self::pass_period), and leaves the heaps to
+    /// [`take_overdue`](Self::take_overdue).
+    pub fn count_period(&self) {
+        self.give_up_unused_slabs();
+        lock(&self.heaps.0).count_period();
+    }
+
+    /// Removes some of the heaps that [`pass_period`](Self::pass_period) would remove: as many as cost 2 ms to create
+    /// and release, and at least one. Call it until it returns none, with pauses, so that no call releases many heaps.
+    /// Until then, they are as usable as other empty heaps. O(1) per heap.
+    pub fn take_overdue(&self) -> Vec<H> {
+        lock(&self.heaps.0).take_slice()
+    }
+
     /// Returns the memory of slabs without used slots to the heaps. O(lanes), and O(1) per slab.
     pub fn give_up_unused_slabs(&self) {
         for lane in self.used_lanes() {
