@@ -119,7 +119,7 @@ pub mod usage_patterns {}
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    AliasingRequirements, HeldHeap, Mapping, MemoryAllocation, NotFreed, Pool, Prediction,
+    AliasingRequirements, HeldHeap, Mapping, MemoryAllocation, NotFreed, Pool, Prediction, ReservedRecord,
     ResourceAllocation, ResourceAllocationDesc, ResourceAllocationInfo, ResourceAllocationSupport,
     ResourceAllocator, ResourceAllocatorStats, TexelPitches, TextureMapping,
 };

@@ -27,7 +27,7 @@
 //! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
 //! | `pool`, `import` | custom pools; resources that the application created |
 //! | `unified` | limits of unified memory, and resources that the device does not create in it |
-//! | `recorded` | recording of allocations and allocators |
+//! | `recorded`, `reserved` | recording of allocations and allocators; of reserved resources |
 //! | `deferred` | deferred frees |
 //! | `held_heaps` | the heaps that are held, with their D3D12 objects |
 //! | `stats`, `report` | totals, and the number of each decision; a list of everything that is held |
@@ -49,6 +49,7 @@ mod probe;
 mod recorded;
 mod report;
 mod request;
+mod reserved;
 mod stats;
 mod texture_mapping;
 mod unified;
@@ -64,6 +65,7 @@ pub(crate) use self::memory::place;
 pub use self::pool::Pool;
 pub use self::probe::Prediction;
 pub use self::request::ResourceAllocationDesc;
+pub use self::reserved::ReservedRecord;
 pub use self::resource_allocator::{ResourceAllocationSupport, ResourceAllocator};
 pub use self::stats::ResourceAllocatorStats;
 pub use self::texture_mapping::{TexelPitches, TextureMapping};

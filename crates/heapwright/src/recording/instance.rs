@@ -289,6 +289,11 @@ impl Recording {
         Ok(())
     }
 
+    /// Returns the id of a new object.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.recorder.next_id()
+    }
+
     /// Returns a new allocation of this size, which is recorded by the caller.
     pub(crate) fn new_allocation(self: &Arc<Self>, size: u64) -> RecordedAllocation {
         RecordedAllocation { id: self.recorder.next_id(), size, recording: Arc::clone(self), _own_heap: None }

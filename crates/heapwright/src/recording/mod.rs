@@ -27,7 +27,7 @@
 //!
 //! | flag | what is recorded |
 //! |---|---|
-//! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name; in Chrome traces also residency lists, and how each heap was created |
+//! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name, in sessions also the tiles of reserved resources ([`record_reserved`](crate::ResourceAllocator::record_reserved)); in Chrome traces also residency lists, and how each heap was created |
 //! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, defragmentations, requests that failed, dropped allocators, submissions and paging, contents; in Chrome traces each call, also if it failed |
 //! | `API_TIMINGS` | the duration of these calls (Chrome traces only) |
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |

@@ -78,7 +78,7 @@ impl PagedObject {
 }
 
 /// Returns the name that an object has in D3D12, if it has one that is not too long for a message.
-pub(super) fn name_of(object: &ID3D12Object) -> Option<String> {
+pub(crate) fn name_of(object: &ID3D12Object) -> Option<String> {
     const LEN: u32 = 128;
     let (mut units, mut size) = ([0_u16; LEN as usize], LEN * (u16::BITS / 8));
     let units_out = Some(units.as_mut_ptr().cast());
