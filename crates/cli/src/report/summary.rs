@@ -77,7 +77,16 @@ impl fmt::Display for Summary {
             ),
             ("allocations", format::count(sums.allocations)),
         ];
-        for (label, line) in lines {
+        let tiles = (sums.reserved_resources > 0).then(|| {
+            let line = format!(
+                "of {} reserved resources: at most {} mapped; {} at the end",
+                format::count(sums.reserved_resources),
+                format::size(sums.peak_mapped_bytes),
+                format::size(sums.end_mapped_bytes)
+            );
+            ("tiles", line)
+        });
+        for (label, line) in lines.into_iter().chain(tiles) {
             writeln!(f, "  {label:<11} {line}")?;
         }
         for budget in &self.budgets {

@@ -1,9 +1,10 @@
 //! Follows the records of a session.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use heapwright::report::AllocationKind;
-use heapwright_trace::session::{Action, Allocation, Heap, Record, ResourceKind};
+use heapwright_trace::session::{Action, Allocation, Heap, Record, ResourceKind, TILE_SIZE};
 
 use super::budget::GroupCounters;
 use super::free_space::{FreeBytes, FreeSpace};
@@ -27,6 +28,8 @@ pub struct HistoryBuilder {
     used_by: Vec<u32>,
     /// Pools, by id: the index in the history and 1.
     pools: HashMap<u64, u32>,
+    /// Reserved resources, by id.
+    reserved: HashMap<u64, Reserved>,
     /// Residency sets, by id.
     sets: HashMap<u64, ResidencySet>,
     /// Sum of the lengths of the sets of all submissions, of which each counts once in a submission.
@@ -47,6 +50,14 @@ struct ResidencySet {
     heaps: Vec<u32>,
     /// Number of the last submission that named the set, from 1 on.
     submission: u32,
+}
+
+#[derive(Debug)]
+struct Reserved {
+    kind: AllocationKind,
+    name: Box<str>,
+    /// The end and the block of the mapped tiles that begin with each of these.
+    mapped: BTreeMap<u32, (u32, u32)>,
 }
 
 /// Error of a history that is too long: a number exceeds its limit, which bounds the memory for malicious files.
@@ -122,6 +133,22 @@ impl HistoryBuilder {
                 self.change(allocation, |block| block.pool = pool);
                 Ok(())
             }
+            Action::Reserve { resource, kind, name, tiles: _ } => {
+                check_count("reserved resources", self.reserved.len())?;
+                let name = name.clone().unwrap_or_else(|| format!("reserved resource {resource}").into());
+                let reserved = Reserved { kind: kind_of(*kind, 0), name, mapped: BTreeMap::new() };
+                self.reserved.insert(*resource, reserved);
+                self.history.reserved_resource_count += 1;
+                Ok(())
+            }
+            &Action::MapTiles { resource, first, count, memory } => {
+                self.map_tiles(resource, first..first.saturating_add(count), memory)
+            }
+            &Action::Unreserve { resource } => {
+                self.map_tiles(resource, 0..u32::MAX, None)?;
+                self.reserved.remove(&resource);
+                Ok(())
+            }
             // Contents, addresses and options do not change what the page shows.
             _ => Ok(()),
         }
@@ -147,12 +174,7 @@ impl HistoryBuilder {
             offset: 0,
             start: self.next_moment(),
             end: u32::MAX,
-            kind: match kind {
-                ResourceKind::Unknown => AllocationKind::Unknown,
-                ResourceKind::Buffer => AllocationKind::Buffer,
-                ResourceKind::Texture if flags & TARGETS != 0 => AllocationKind::RenderTarget,
-                ResourceKind::Texture => AllocationKind::Texture,
-            },
+            kind: kind_of(kind, flags),
             heap_type,
             pool: 0,
             placement: None,
@@ -228,6 +250,85 @@ impl HistoryBuilder {
             None => self.history.unknown_references += 1,
         }
         self.add_moment()
+    }
+
+    /// Maps tiles of a reserved resource to an allocation, from a tile of it on, or unmaps them. What is mapped is a
+    /// block of its own, and what is not mapped in the allocation counts as free.
+    fn map_tiles(
+        &mut self,
+        resource: u64,
+        tiles: Range<u32>,
+        memory: Option<(u64, u32)>,
+    ) -> Result<(), HistoryError> {
+        let Some(mut reserved) = self.reserved.remove(&resource) else {
+            self.history.unknown_references += 1;
+            return Ok(());
+        };
+        let before = reserved.mapped.range(..tiles.start).next_back();
+        let from = before.map_or(tiles.start, |(&first, _)| first);
+        let lost = reserved.mapped.range(from..tiles.end).filter(|&(_, &(end, _))| end > tiles.start);
+        let lost: Vec<(u32, u32, u32)> = lost.map(|(&first, &(end, index))| (first, end, index)).collect();
+        for (first, end, index) in lost {
+            reserved.mapped.remove(&first);
+            self.end_block(index);
+            self.history.end_mapped -= bytes_of_tiles(end - first);
+            let old = self.history.blocks[index as usize].clone();
+            for kept in [first..tiles.start, tiles.end..end] {
+                if !kept.is_empty() {
+                    let offset = old.offset + bytes_of_tiles(kept.start.saturating_sub(first));
+                    self.add_tiles(resource, &mut reserved, kept, Block { offset, ..old.clone() })?;
+                }
+            }
+        }
+        if let Some((allocation, first)) = memory {
+            match self.allocations.get(&allocation) {
+                Some(&index) => {
+                    let whole = &mut self.history.blocks[index as usize];
+                    let size = std::mem::take(&mut whole.size);
+                    let memory = whole.clone();
+                    if let Some(heap) = memory.heap {
+                        self.change_space(heap, |space| space.give_back(memory.offset, size));
+                    }
+                    let offset = memory.offset.saturating_add(bytes_of_tiles(first));
+                    self.add_tiles(resource, &mut reserved, tiles, Block { offset, ..memory })?;
+                }
+                None => self.history.unknown_references += 1,
+            }
+        }
+        self.reserved.insert(resource, reserved);
+        self.add_moment()
+    }
+
+    /// Adds a block for mapped tiles of a resource, at the place and in the heap of another block.
+    fn add_tiles(
+        &mut self,
+        resource: u64,
+        reserved: &mut Reserved,
+        tiles: Range<u32>,
+        at: Block,
+    ) -> Result<(), HistoryError> {
+        let size = bytes_of_tiles(tiles.end - tiles.start);
+        let (name, start) = (reserved.name.clone(), self.next_moment());
+        let block = Block {
+            id: resource,
+            requested: size,
+            size,
+            start,
+            end: u32::MAX,
+            kind: reserved.kind,
+            reason: None,
+            name,
+            ..at
+        };
+        let (heap, offset) = (block.heap, block.offset);
+        let index = self.add_block(block)?;
+        reserved.mapped.insert(tiles.start, (tiles.end, index));
+        self.history.end_mapped += size;
+        self.history.peak_mapped = self.history.peak_mapped.max(self.history.end_mapped);
+        if let Some(heap) = heap {
+            self.change_space(heap, |space| space.take(offset, size));
+        }
+        Ok(())
     }
 
     /// Creates a heap, which exists from the next moment on.
@@ -374,6 +475,8 @@ impl HistoryBuilder {
         }
         let end = self.next_moment();
         let SessionHistory { blocks, heaps, .. } = &mut self.history;
+        // Memory of which reserved resources have tiles.
+        blocks.retain(|block| block.size > 0);
         blocks.iter_mut().for_each(|block| block.end = block.end.min(end));
         heaps.iter_mut().for_each(|heap| (heap.start, heap.end) = (heap.start.min(end), heap.end.min(end)));
         self.history.end_fragmentation = self.free.fragmentation();
@@ -435,9 +538,22 @@ impl HistoryBuilder {
     }
 }
 
+fn kind_of(kind: ResourceKind, flags: u32) -> AllocationKind {
+    match kind {
+        ResourceKind::Unknown => AllocationKind::Unknown,
+        ResourceKind::Buffer => AllocationKind::Buffer,
+        ResourceKind::Texture if flags & TARGETS != 0 => AllocationKind::RenderTarget,
+        ResourceKind::Texture => AllocationKind::Texture,
+    }
+}
+
 fn check_count(what: &'static str, count: usize) -> Result<(), HistoryError> {
     let limit = HistoryBuilder::MAX_COUNT;
     if count < limit { Ok(()) } else { Err(HistoryError { what, limit }) }
+}
+
+fn bytes_of_tiles(count: u32) -> u64 {
+    u64::from(count) * TILE_SIZE
 }
 
 /// Returns an index of a list whose length `check_count` limits.

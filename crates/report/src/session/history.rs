@@ -35,16 +35,22 @@ pub struct SessionHistory {
     pub has_unified_memory: bool,
     /// Number of allocations.
     pub allocation_count: u64,
+    /// Number of reserved resources. Their mapped tiles are blocks, in place of the allocations that have the memory.
+    pub reserved_resource_count: u64,
+    /// Maximum of the bytes of mapped tiles.
+    pub peak_mapped: u64,
+    /// Bytes of mapped tiles at the end.
+    pub end_mapped: u64,
     /// Number of records about heaps, allocations or residency sets that do not exist, which were ignored.
     pub unknown_references: u64,
     /// Whether any allocation was placed in a heap.
     pub has_placements: bool,
 }
 
-/// An allocation at one place.
+/// An allocation at one place, or tiles of a reserved resource that are mapped to consecutive tiles of a heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Id of the allocation in the session.
+    /// Id of the allocation or reserved resource in the session.
     pub id: u64,
     /// Requested size, in bytes.
     pub requested: u64,
@@ -248,6 +254,12 @@ pub struct SessionSummary {
     pub heaps: u64,
     /// Number of submissions.
     pub submissions: u64,
+    /// Number of reserved resources.
+    pub reserved_resources: u64,
+    /// Maximum of the bytes of their mapped tiles.
+    pub peak_mapped_bytes: u64,
+    /// Bytes of their mapped tiles after the last event.
+    pub end_mapped_bytes: u64,
     /// Maximum of the used bytes, with the sizes of the ranges in heaps.
     pub peak_used_bytes: u64,
     /// Number, from 1, of the first event after which the used bytes are at their maximum; 0 without events.
@@ -342,6 +354,9 @@ impl SessionHistory {
             allocations: self.allocation_count,
             heaps: self.heaps.len() as u64,
             submissions: self.submissions.len() as u64,
+            reserved_resources: self.reserved_resource_count,
+            peak_mapped_bytes: self.peak_mapped,
+            end_mapped_bytes: self.end_mapped,
             peak_used_bytes,
             peak_event: peak.map_or(0, |moment| moment as u64 + 1),
             peak_reserved_bytes: reserved.iter().copied().max().unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use heapwright::report::AllocationKind;
 use heapwright_report::session::{
-    BudgetSummary, GroupName, HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle,
+    Block, BudgetSummary, GroupName, HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle,
     Submission, write_session_html,
 };
 use heapwright_trace::session::{
@@ -72,6 +72,60 @@ fn a_history_has_every_place_and_lifetime() {
         (25, 4, 150, 5)
     );
     assert_eq!((sums.duration_us, sums.heaps, sums.submissions), (80, 2, 1));
+}
+
+/// Memory of which a reserved resource has tiles is shown as these tiles.
+#[test]
+fn mapped_tiles_are_blocks_of_their_resource() {
+    const TILE: u64 = 65536;
+    let reserve = |resource, name: &str| {
+        let kind = ResourceKind::Texture;
+        Action::Reserve { resource, tiles: 9, kind, name: Some(name.into()) }
+    };
+    let map = |resource, first, count, memory| Action::MapTiles { resource, first, count, memory };
+    let actions = [
+        Action::CreateHeap(heap(7, 10 * TILE)),
+        Action::Allocate(allocation(1, 8 * TILE)),
+        Action::Place { allocation: 1, heap: 7, offset: 2 * TILE },
+        reserve(20, "map"),
+        reserve(21, "sky"),
+        map(20, 0, 4, Some((1, 0))),
+        map(21, 5, 1, Some((1, 4))),
+        // The middle goes, and the end moves.
+        map(20, 1, 2, None),
+        map(20, 3, 1, Some((1, 7))),
+        Action::Unreserve { resource: 21 },
+        // What does not exist is counted.
+        map(21, 0, 1, None),
+        map(20, 8, 1, Some((99, 0))),
+    ];
+    let history = history(actions);
+    let in_tiles = |block: &Block| (block.id, block.offset / TILE, block.size / TILE);
+    let blocks = history.blocks.iter().map(|block| (in_tiles(block), block.start, block.end));
+    let blocks: Vec<_> = blocks.collect();
+    let end = u32::try_from(history.times_us.len()).unwrap();
+    assert_eq!(
+        blocks,
+        [
+            ((20, 2, 4), 1, 3),
+            ((21, 6, 1), 2, 5),
+            ((20, 2, 1), 3, end),
+            ((20, 5, 1), 3, 4),
+            ((20, 9, 1), 4, end)
+        ]
+    );
+    assert!(history.blocks.iter().all(|block| block.heap == Some(0)));
+    let names: Vec<&str> = history.blocks.iter().map(|block| &*block.name).collect();
+    assert_eq!(names, ["map", "sky", "map", "map", "map"]);
+    let used: Vec<u64> = history.used().iter().map(|bytes| bytes / TILE).collect();
+    assert_eq!(used[..6], [0, 4, 5, 3, 3, 2]);
+    let sums = history.summary();
+    assert_eq!((sums.reserved_resources, sums.allocations), (2, 1));
+    assert_eq!((sums.peak_mapped_bytes / TILE, sums.end_mapped_bytes / TILE), (5, 2));
+    // Tiles 0 and 7 of the memory are mapped, between two tiles before it.
+    assert_eq!(history.scattered.last(), Some(&(2 * TILE)));
+    assert_eq!(history.unknown_references, 2);
+    page_of("tiles", &history);
 }
 
 /// All sets of the submission together would have 2^32 heaps.
