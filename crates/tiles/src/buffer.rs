@@ -11,7 +11,7 @@ use heapwright::{
 
 use crate::TilePool;
 use crate::pool::TILE_SIZE;
-use crate::reserved::{Reserved, Segment, create};
+use crate::reserved::{Reserved, Segment};
 
 /// A buffer of which only a part has memory: it grows and shrinks at one address.
 ///
@@ -79,7 +79,7 @@ impl GrowingBuffer {
         let max = check_buffer(&shared.allocator, desc)?;
         shared.check_holds(ResourceKind::Buffers)?;
         let count = tiles(0..max.get().div_ceil(TILE_SIZE.get())).end;
-        let resource = create(shared, desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+        let resource = shared.allocator.create_reserved(desc, D3D12_RESOURCE_STATE_COMMON, None)?;
         let row = Segment { subresource: 0, first: 0, count, extent: [count, 1, 1], is_packed: false };
         Ok(Self { max, memory: Memory::Tiles(Reserved::new(shared, resource, vec![row])) })
     }
@@ -195,9 +195,8 @@ impl GrowingBuffer {
         self.check_range(&range)?;
         match &mut self.memory {
             Memory::Tiles(reserved) => {
-                let end =
-                    if range.end == self.max.get() { range.end + TILE_SIZE.get() - 1 } else { range.end };
-                let range = range.start.div_ceil(TILE_SIZE.get())..end / TILE_SIZE.get();
+                let rest = if range.end == self.max.get() { TILE_SIZE.get() - 1 } else { 0 };
+                let range = range.start.div_ceil(TILE_SIZE.get())..(range.end + rest) / TILE_SIZE.get();
                 reserved.decommit(&[tiles(range)]);
                 Ok(())
             }
@@ -269,8 +268,7 @@ impl GrowingBuffer {
 
     fn check_range(&self, range: &Range<u64>) -> Result<(), Error> {
         if range.start > range.end || range.end > self.max.get() {
-            let rule =
-                format!("bytes {} to {} are no range of a buffer of {}", range.start, range.end, self.max);
+            let rule = format!("bytes {range:?} are no range of a buffer of {}", self.max);
             return Err(Error::invalid_argument("range", rule));
         }
         Ok(())
@@ -312,8 +310,7 @@ fn check_buffer(allocator: &ResourceAllocator, desc: &D3D12_RESOURCE_DESC) -> Re
     let (size, addressable) = (ByteSize::new(desc.Width), allocator.caps().max_resource_size());
     let most = addressable.min(ByteSize::new(u64::from(u32::MAX) * TILE_SIZE.get()));
     if size.is_zero() || size > most {
-        let rule =
-            format!("{size} is not between 1 byte and {most}, the most of the device and of this crate");
+        let rule = format!("{size} is not between 1 byte and {most}, the most of the device and the crate");
         return Err(Error::invalid_argument("D3D12_RESOURCE_DESC::Width", rule));
     }
     Ok(size)

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use heapwright::d3d12::*;
 use heapwright::residency::OpenResidencyList;
 use heapwright::{
-    Alignment, ByteSize, Error, HeapType, MemoryAllocation, Pool, PoolDesc, ResourceAllocationDesc,
-    ResourceAllocator, ResourceKind, SuballocationAlgorithm,
+    Alignment, ByteSize, Error, HeapType, MemoryAllocation, Pool, PoolDesc, ReservedRecord,
+    ResourceAllocationDesc, ResourceAllocator, ResourceKind, SuballocationAlgorithm,
 };
 use windows_core::{IUnknown, Interface};
 
-use crate::free_tiles::{FreeTiles, Tile};
+use crate::free_tiles::{FreeTiles, Heaps, Tile};
+use crate::reserved::Run;
 use crate::retired::Garbage;
 
 /// Size of a tile: 64 KiB.
@@ -22,9 +23,10 @@ const DEFAULT_HEAP_SIZE: ByteSize = ByteSize::from_mib(16);
 /// Tiles of 64 KiB, in heaps of an allocator, for reserved resources. Cloning returns another handle to the same pool.
 ///
 /// The heaps are those of a [custom pool](Pool) of the allocator: its limits, budgets, retention of empty heaps,
-/// residency manager, reports and recordings apply to them as to any heap. A heap is created when no tile is free.
-/// Tiles are taken from the fullest heap that has any, and a heap goes back to the allocator when its last tile is
-/// free.
+/// residency manager, reports and recordings apply to them as to any heap. While at
+/// most a 20th of what is used is free, a resource gets tiles of heaps of which it has some, or of a new heap, so that
+/// they are empty when the resource is gone. Otherwise it gets those of the fullest heap that has any. A heap goes back
+/// to the allocator when its last tile is free.
 ///
 /// [`GrowingBuffer`](crate::GrowingBuffer)s and [`StreamingTexture`](crate::StreamingTexture)s keep their pool alive.
 /// Tiles that still wait for a fence when the last of them and the last handle are dropped are leaked, with a warning
@@ -125,7 +127,7 @@ impl TilePool {
     #[must_use]
     pub fn stats(&self) -> TilePoolStats {
         let state = self.shared.lock();
-        let heap_count = state.free.heap_count() as u64;
+        let heap_count = state.free.heap_count();
         let of_tiles = |count| ByteSize::new(count * TILE_SIZE.get());
         TilePoolStats {
             heap_count,
@@ -161,59 +163,51 @@ impl Shared {
         if self.resources == resource || self.resources == ResourceKind::Any {
             return Ok(());
         }
-        let rule = format!(
-            "the heaps of pool \"{}\" hold {:?}, not {resource:?}",
-            self.heaps.name(),
-            self.resources
-        );
+        let (name, held) = (self.heaps.name(), self.resources);
+        let rule = format!("the heaps of pool \"{name}\" hold {held:?}, not {resource:?}");
         Err(Error::invalid_argument("TilePool", rule))
     }
 
     /// Checks that an object belongs to the pool's device.
-    pub(crate) fn check_device(
-        &self,
-        argument: &'static str,
-        object: &ID3D12DeviceChild,
-    ) -> Result<(), Error> {
+    pub(crate) fn check_device(&self, argument: &'static str, it: &ID3D12DeviceChild) -> Result<(), Error> {
         let mut device: Option<IUnknown> = None;
         // SAFETY: the object is a live COM object, and the result is of the interface asked for.
-        unsafe { object.GetDevice(&mut device) }
+        unsafe { it.GetDevice(&mut device) }
             .map_err(|error| Error::device("ID3D12DeviceChild::GetDevice", error.code()))?;
-        let own = self.allocator.device().cast::<IUnknown>();
-        match (device, own) {
-            (Some(device), Ok(own)) if device == own => Ok(()),
-            _ => Err(Error::invalid_argument(argument, "belongs to another device than the pool")),
-        }
+        let is_own = device.is_some() && device == self.allocator.device().cast().ok();
+        let rule = "belongs to another device than the pool";
+        if is_own { Ok(()) } else { Err(Error::invalid_argument(argument, rule)) }
     }
 
-    /// Takes tiles, and creates the heaps that are missing. O(tiles + heaps created), and `CreateHeap` for each that
-    /// the allocator has not kept.
-    pub(crate) fn take(&self, count: usize) -> Result<Vec<Tile>, Error> {
+    /// Takes tiles for a resource that has tiles of some heaps, and creates the heaps that are missing. O(tiles + heaps
+    /// created + heaps that are not full), and `CreateHeap` for each that the allocator has not kept.
+    pub(crate) fn take(&self, count: usize, own: &Heaps) -> Result<Vec<Tile>, Error> {
         let mut taken = Vec::with_capacity(count);
-        self.lock().free.take(count, &mut taken);
-        if taken.len() < count {
-            self.collect();
+        if self.lock().free.take(count, own, true, &mut taken) {
+            return Ok(taken);
         }
-        let mut made = None;
-        let taken = loop {
-            {
-                let free = &mut self.lock().free;
-                made.take().into_iter().for_each(|memory| free.insert(memory));
-                free.take(count, &mut taken);
-            }
-            if taken.len() == count {
-                break Ok(taken);
-            }
-            match self.create_heap() {
-                Ok(memory) => made = Some(memory),
-                Err(error) => {
-                    self.lock().free.give(&taken);
-                    break Err(error);
+        self.collect();
+        let mut has_all = self.lock().free.take(count, own, true, &mut taken);
+        let mut failed = None;
+        while !has_all && failed.is_none() {
+            let made = self.create_heap();
+            let free = &mut self.lock().free;
+            has_all = match made {
+                Ok(memory) => {
+                    let slot = free.insert(memory);
+                    free.take_from(slot, count, &mut taken);
+                    free.take(count, own, true, &mut taken)
                 }
-            }
-        };
+                Err(_) if free.take(count, own, false, &mut taken) => true,
+                Err(error) => {
+                    free.give(&taken);
+                    failed = Some(error);
+                    false
+                }
+            };
+        }
         self.release_empty();
-        taken
+        failed.map_or(Ok(taken), Err)
     }
 
     fn create_heap(&self) -> Result<MemoryAllocation, Error> {
@@ -262,6 +256,14 @@ impl Shared {
         (memory.heap().clone(), u32::try_from(first).expect("heaps of a pool have fewer than 2^32 tiles"))
     }
 
+    /// Records new mappings of a resource.
+    pub(crate) fn record(&self, record: &ReservedRecord, runs: &[Run]) {
+        let state = self.lock();
+        for &Run { first, count, memory: tile, .. } in runs {
+            record.map_tiles(first, count, state.free.memory(tile.heap).map(|memory| (memory, tile.index)));
+        }
+    }
+
     /// Adds heaps to a residency list.
     pub(crate) fn add_heaps(
         &self,
@@ -269,10 +271,8 @@ impl Shared {
         list: &mut OpenResidencyList<'_>,
     ) -> Result<(), Error> {
         let state = self.lock();
-        for heap in slots.filter_map(|slot| state.free.memory(slot)?.memory()) {
-            list.add(heap)?;
-        }
-        Ok(())
+        let mut heaps = slots.filter_map(|slot| state.free.memory(slot)?.memory());
+        heaps.try_for_each(|heap| list.add(heap))
     }
 }
 

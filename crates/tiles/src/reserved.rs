@@ -1,14 +1,13 @@
 //! A reserved resource: the tiles that it has, and the changes of its mappings that no queue knows yet.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use heapwright::d3d12::*;
 use heapwright::residency::OpenResidencyList;
-use heapwright::{ByteSize, Error, FenceValue};
+use heapwright::{ByteSize, Error, FenceValue, ReservedRecord};
 
-use crate::free_tiles::Tile;
+use crate::free_tiles::{Heaps, Tile, counts_by_heap};
 use crate::pool::{Shared, TILE_SIZE};
 use crate::retired::{FencePoint, Garbage};
 
@@ -45,23 +44,23 @@ pub(crate) struct Reserved {
     segments: Vec<Segment>,
     /// The tile of memory behind each tile of the resource, as of all changes. NULL beyond the end.
     tiles: Vec<Tile>,
-    committed: u64,
     /// The tiles that changed since the last update.
     changed: Vec<u32>,
     /// The tiles of memory that are decommitted, but still mapped until the next update.
     unmapped: Vec<Tile>,
     /// The number of tiles in each heap, with those in `unmapped`.
-    heaps: BTreeMap<u32, u32>,
+    heaps: Heaps,
     /// The point of the last update.
     updated: Option<FencePoint>,
+    record: Option<ReservedRecord>,
 }
 
 /// Consecutive tiles of a segment, with consecutive tiles of a heap from `memory` on, or with none.
-struct Run {
+pub(crate) struct Run {
     segment: Segment,
-    first: u32,
-    count: u32,
-    memory: Tile,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) memory: Tile,
 }
 
 impl Run {
@@ -80,23 +79,25 @@ impl Reserved {
             resource,
             segments,
             tiles: Vec::new(),
-            committed: 0,
             changed: Vec::new(),
             unmapped: Vec::new(),
-            heaps: BTreeMap::new(),
+            heaps: Heaps::new(),
             updated: None,
+            record: None,
         }
     }
 
+    /// Returns the size of the tiles that have memory. O(heaps).
     pub(crate) fn committed(&self) -> ByteSize {
-        ByteSize::new(self.committed * TILE_SIZE.get())
+        let mapped: u64 = self.heaps.values().map(|&count| u64::from(count)).sum();
+        ByteSize::new((mapped - self.unmapped.len() as u64) * TILE_SIZE.get())
     }
 
     /// Gives memory to each tile of ranges that has none. O(tiles).
     pub(crate) fn commit(&mut self, ranges: &[Range<u32>]) -> Result<(), Error> {
         let is_missing = |tile: &u32| self.tiles.get(*tile as usize).is_none_or(|memory| memory.is_null());
         let missing: Vec<u32> = ranges.iter().cloned().flatten().filter(is_missing).collect();
-        let taken = self.shared.take(missing.len())?;
+        let taken = self.shared.take(missing.len(), &self.heaps)?;
         let end = ranges.iter().map(|range| range.end as usize).max().unwrap_or(0);
         if end > self.tiles.len() {
             self.tiles.resize(end, Tile::NULL);
@@ -105,10 +106,9 @@ impl Reserved {
             self.tiles[tile as usize] = memory;
             self.changed.push(tile);
         }
-        for tile in &taken {
-            *self.heaps.entry(tile.heap).or_default() += 1;
+        for (heap, count) in counts_by_heap(&taken) {
+            *self.heaps.entry(heap).or_default() += count;
         }
-        self.committed += taken.len() as u64;
         Ok(())
     }
 
@@ -119,7 +119,6 @@ impl Reserved {
             let memory = std::mem::replace(&mut self.tiles[tile as usize], Tile::NULL);
             if !memory.is_null() {
                 self.unmapped.push(memory);
-                self.committed -= 1;
                 self.changed.push(tile);
             }
         }
@@ -142,23 +141,23 @@ impl Reserved {
             return Ok(());
         }
         let runs = self.changed_runs();
-        let (nulls, mapped) = runs.split_at(runs.partition_point(|run| run.memory.is_null()));
-        if mapped.is_empty() {
-            // SAFETY: the caller's promises.
-            unsafe { self.map(queue, None, nulls.iter()) };
+        if self.record.is_none() {
+            let count = self.segments.last().map_or(0, |last| last.first + last.count);
+            self.record = self.shared.allocator.record_reserved(&self.resource, count);
         }
-        for (number, runs) in mapped.chunk_by(|one, next| one.memory.heap == next.memory.heap).enumerate() {
-            // NULL is mapped along with the tiles of any heap.
-            let nulls = if number == 0 { nulls } else { &[] };
-            let heap = self.shared.heap(runs[0].memory.heap);
+        self.record.iter().for_each(|record| self.shared.record(record, &runs));
+        // NULL is mapped along with the tiles of the first heap.
+        for runs in runs.chunk_by(|one, next| one.memory.is_null() || one.memory.heap == next.memory.heap) {
+            let memory = runs[runs.len() - 1].memory;
+            let heap = (!memory.is_null()).then(|| self.shared.heap(memory.heap));
             // SAFETY: the caller's promises. The tiles belong to this resource until the queue has executed a later
             // update.
-            unsafe { self.map(queue, Some(heap), nulls.iter().chain(runs)) };
+            unsafe { self.map(queue, heap, runs) };
         }
         self.updated = Some((fence.clone(), value));
         let tiles = std::mem::take(&mut self.unmapped);
-        for tile in &tiles {
-            self.heaps.entry(tile.heap).and_modify(|count| *count -= 1);
+        for (heap, count) in counts_by_heap(&tiles) {
+            self.heaps.entry(heap).and_modify(|all| *all -= count);
         }
         self.heaps.retain(|_, count| *count > 0);
         if !tiles.is_empty() {
@@ -194,28 +193,22 @@ impl Reserved {
     /// # Safety
     ///
     /// As for [`update`](Self::update).
-    unsafe fn map<'a>(
-        &self,
-        queue: &ID3D12CommandQueue,
-        heap: Option<(ID3D12Heap, u32)>,
-        runs: impl Iterator<Item = &'a Run>,
-    ) {
+    unsafe fn map(&self, queue: &ID3D12CommandQueue, heap: Option<(ID3D12Heap, u32)>, runs: &[Run]) {
         let base = heap.as_ref().map_or(0, |(_, base)| *base);
-        let (mut starts, mut sizes) = (Vec::new(), Vec::new());
-        let (mut flags, mut offsets, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-        for run in runs {
-            let is_null = run.memory.is_null();
-            starts.push(run.segment.coordinate(run.first));
-            sizes.push(D3D12_TILE_REGION_SIZE { NumTiles: run.count, ..Default::default() });
-            flags.push(if is_null { D3D12_TILE_RANGE_FLAG_NULL } else { D3D12_TILE_RANGE_FLAG_NONE });
-            offsets.push(if is_null { 0 } else { base + run.memory.index });
-            counts.push(run.count);
-        }
-        let len = u32::try_from(starts.len()).expect("at most the number of tiles, which has 32 bits");
+        let starts: Vec<_> = runs.iter().map(|run| run.segment.coordinate(run.first)).collect();
+        let size = |run: &Run| D3D12_TILE_REGION_SIZE { NumTiles: run.count, ..Default::default() };
+        let sizes: Vec<_> = runs.iter().map(size).collect();
+        let memory = runs.iter().map(|run| (run.memory.is_null(), run.memory.index));
+        let ranges = memory.map(|(is_null, index)| {
+            if is_null { (D3D12_TILE_RANGE_FLAG_NULL, 0) } else { (D3D12_TILE_RANGE_FLAG_NONE, base + index) }
+        });
+        let (flags, offsets): (Vec<_>, Vec<_>) = ranges.unzip();
+        let counts: Vec<u32> = runs.iter().map(|run| run.count).collect();
+        let len = u32::try_from(runs.len()).expect("at most the number of tiles, which has 32 bits");
         let (starts, sizes) = (Some(starts.as_ptr()), Some(sizes.as_ptr()));
         let (flags, offsets, counts) = (Some(flags.as_ptr()), Some(offsets.as_ptr()), Some(counts.as_ptr()));
-        let (resource, none) = (&self.resource, D3D12_TILE_MAPPING_FLAG_NONE);
-        let heap = heap.as_ref().map(|(heap, _)| heap);
+        let (resource, heap) = (&self.resource, heap.as_ref().map(|(heap, _)| heap));
+        let none = D3D12_TILE_MAPPING_FLAG_NONE;
         // SAFETY: the arrays have `len` elements, and outlive the call; for the rest, the caller's promises.
         unsafe {
             queue.UpdateTileMappings(resource, len, starts, sizes, heap, len, flags, offsets, counts, none);
@@ -232,6 +225,8 @@ impl Reserved {
     }
 
     fn retire(&mut self, until: Option<FencePoint>) {
+        // Before the memory may be freed.
+        self.record = None;
         let mut tiles = std::mem::take(&mut self.tiles);
         tiles.retain(|tile| !tile.is_null());
         tiles.append(&mut self.unmapped);
@@ -245,20 +240,4 @@ impl Drop for Reserved {
         // Queues may still have to execute the last update.
         self.retire(None);
     }
-}
-
-/// Creates a reserved resource without tiles.
-pub(crate) fn create(
-    shared: &Shared,
-    desc: &D3D12_RESOURCE_DESC,
-    state: D3D12_RESOURCE_STATES,
-    clear_value: Option<&D3D12_CLEAR_VALUE>,
-) -> Result<ID3D12Resource, Error> {
-    let mut resource: Option<ID3D12Resource> = None;
-    let clear_value = clear_value.map(std::ptr::from_ref);
-    // SAFETY: the device is a live COM object, and description and clear value outlive the call.
-    let made =
-        unsafe { shared.allocator.device().CreateReservedResource(desc, state, clear_value, &mut resource) };
-    made.map_err(|error| Error::device("ID3D12Device::CreateReservedResource", error.code()))?;
-    resource.ok_or_else(|| Error::device("ID3D12Device::CreateReservedResource", E_FAIL))
 }

@@ -7,7 +7,7 @@ use heapwright::residency::OpenResidencyList;
 use heapwright::{ByteSize, Error, FenceValue, ResourceKind};
 
 use crate::TilePool;
-use crate::reserved::{Reserved, Segment, create};
+use crate::reserved::{Reserved, Segment};
 
 /// A texture of which tiles and mip levels get memory and lose it.
 ///
@@ -63,10 +63,8 @@ impl StreamingTexture {
     ) -> Result<Self, Error> {
         let shared = &pool.shared;
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-            return Err(Error::invalid_argument(
-                "D3D12_RESOURCE_DESC::Dimension",
-                "must be that of a texture",
-            ));
+            let rule = "must be that of a texture";
+            return Err(Error::invalid_argument("D3D12_RESOURCE_DESC::Dimension", rule));
         }
         if desc.SampleDesc.Count > 1 {
             let rule = format!("{} samples; tiles hold textures of one sample", desc.SampleDesc.Count);
@@ -74,9 +72,7 @@ impl StreamingTexture {
         }
         let tier = shared.allocator.caps().tiled_resources_tier;
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D && tier < 3 {
-            let what = format!(
-                "reserved 3D textures on this device (tiled resources tier {tier}, tier 3 is required)"
-            );
+            let what = format!("reserved 3D textures on this device (tiled resources tier {tier}, not 3)");
             return Err(Error::unsupported(what));
         }
         let mut desc = *desc;
@@ -86,7 +82,7 @@ impl StreamingTexture {
         let targets = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
         let is_target = desc.Flags & targets != 0;
         shared.check_holds(if is_target { ResourceKind::RenderTargets } else { ResourceKind::Textures })?;
-        let resource = create(shared, &desc, initial_state, clear_value)?;
+        let resource = shared.allocator.create_reserved(&desc, initial_state, clear_value)?;
         // SAFETY: the resource is a live COM object.
         let desc = unsafe { resource.GetDesc() };
         let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
@@ -96,18 +92,11 @@ impl StreamingTexture {
         let mut tilings = vec![D3D12_SUBRESOURCE_TILING::default(); count as usize];
         let (mut total, mut packed) = (0, D3D12_PACKED_MIP_INFO::default());
         let mut tile_shape = D3D12_TILE_SHAPE::default();
+        let [total_out, count_out] = [&raw mut total, &raw mut count].map(Some);
+        let out = (Some(&raw mut packed), Some(&raw mut tile_shape), tilings.as_mut_ptr());
+        let device = shared.allocator.device();
         // SAFETY: device and resource are live COM objects, and `tilings` has `count` elements.
-        unsafe {
-            shared.allocator.device().GetResourceTiling(
-                &resource,
-                Some(&mut total),
-                Some(&mut packed),
-                Some(&mut tile_shape),
-                Some(&mut count),
-                0,
-                tilings.as_mut_ptr(),
-            );
-        }
+        unsafe { device.GetResourceTiling(&resource, total_out, out.0, out.1, count_out, 0, out.2) };
         let standard = u32::from(packed.NumStandardMips);
         let part = |(subresource, tiling): (u32, &D3D12_SUBRESOURCE_TILING)| {
             let (slice, mip) = (subresource / mip_levels, subresource % mip_levels);
@@ -129,12 +118,9 @@ impl StreamingTexture {
         segments.sort_unstable_by_key(|segment| segment.first);
         segments.dedup_by_key(|segment| segment.first);
         // With gaps, it would be mapped wrongly.
-        let end = segments
-            .iter()
-            .try_fold(0, |end: u32, segment| end.checked_add(segment.count).filter(|_| segment.first == end));
-        if end != Some(total) {
-            let what =
-                format!("{total} tiles, which the device reports and its subresources do not add up to");
+        let after = |end: u32, part: &Segment| end.checked_add(part.count).filter(|_| part.first == end);
+        if segments.iter().try_fold(0, after) != Some(total) {
+            let what = format!("{total} tiles, to which the subresources do not add up,");
             return Err(Error::unsupported(what));
         }
         let reserved = Reserved::new(shared, resource, segments);
@@ -190,8 +176,7 @@ impl StreamingTexture {
     ///
     /// Invalid argument: the box exceeds the subresource, or this is packed.
     pub fn unmap(&mut self, subresource: u32, tiles: TileBox) -> Result<(), Error> {
-        self.reserved.decommit(&self.rows(subresource, tiles)?);
-        Ok(())
+        self.rows(subresource, tiles).map(|rows| self.reserved.decommit(&rows))
     }
 
     /// Maps all tiles of a subresource, as [`map`](Self::map). If it is packed, these are the tiles of all packed mips
@@ -211,8 +196,7 @@ impl StreamingTexture {
     ///
     /// Invalid argument: there is no such subresource.
     pub fn unmap_mip(&mut self, subresource: u32) -> Result<(), Error> {
-        self.reserved.decommit(&[self.all(subresource)?]);
-        Ok(())
+        self.all(subresource).map(|all| self.reserved.decommit(&[all]))
     }
 
     /// Makes the changes since the last update true for the work that `queue` executes after this call, as

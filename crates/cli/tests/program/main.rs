@@ -13,6 +13,7 @@ mod loaded_device;
 mod plan;
 mod readme;
 mod recorded_program;
+mod recorded_tiles;
 mod recorded_traces;
 mod recording;
 mod replay;
