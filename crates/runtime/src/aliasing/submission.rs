@@ -134,8 +134,8 @@ impl Submission {
         }
     }
 
-    /// Records an access to pieces of a resource. A barrier has to wait for it, and for earlier accesses of the submission,
-    /// unless this one had to wait for them.
+    /// Records an access to pieces of a resource. A barrier has to wait for it, and for earlier accesses of the
+    /// submission, unless this one had to wait for them.
     pub(super) fn touch(&self, resource: &mut TrackedResource, pieces: &[Piece], sync: D3D12_BARRIER_SYNC) {
         let id = resource.id;
         let has_waited = |last: &Touch| {
