@@ -11,7 +11,6 @@ use heapwright::{
 use windows_core::{IUnknown, Interface};
 
 use crate::free_tiles::{FreeTiles, Heaps, Tile};
-use crate::reserved::Run;
 use crate::retired::Garbage;
 
 /// Size of a tile: 64 KiB.
@@ -256,10 +255,10 @@ impl Shared {
         (memory.heap().clone(), u32::try_from(first).expect("heaps of a pool have fewer than 2^32 tiles"))
     }
 
-    /// Records new mappings of a resource.
-    pub(crate) fn record(&self, record: &ReservedRecord, runs: &[Run]) {
+    /// Records new mappings of a resource: tiles of it, from a first one on, and the first tile of memory.
+    pub(crate) fn record(&self, record: &ReservedRecord, runs: impl Iterator<Item = (u32, u32, Tile)>) {
         let state = self.lock();
-        for &Run { first, count, memory: tile, .. } in runs {
+        for (first, count, tile) in runs {
             record.map_tiles(first, count, state.free.memory(tile.heap).map(|memory| (memory, tile.index)));
         }
     }

@@ -56,11 +56,11 @@ pub(crate) struct Reserved {
 }
 
 /// Consecutive tiles of a segment, with consecutive tiles of a heap from `memory` on, or with none.
-pub(crate) struct Run {
+struct Run {
     segment: Segment,
-    pub(crate) first: u32,
-    pub(crate) count: u32,
-    pub(crate) memory: Tile,
+    first: u32,
+    count: u32,
+    memory: Tile,
 }
 
 impl Run {
@@ -145,7 +145,9 @@ impl Reserved {
             let count = self.segments.last().map_or(0, |last| last.first + last.count);
             self.record = self.shared.allocator.record_reserved(&self.resource, count);
         }
-        self.record.iter().for_each(|record| self.shared.record(record, &runs));
+        if let Some(record) = &self.record {
+            self.shared.record(record, runs.iter().map(|run| (run.first, run.count, run.memory)));
+        }
         // NULL is mapped along with the tiles of the first heap.
         for runs in runs.chunk_by(|one, next| one.memory.is_null() || one.memory.heap == next.memory.heap) {
             let memory = runs[runs.len() - 1].memory;
