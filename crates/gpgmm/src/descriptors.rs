@@ -158,6 +158,7 @@ pub(crate) fn alignment(field: &str, number: u64) -> Result<Alignment, Failure> 
 }
 
 /// Converts a heap type whose memory is determined by itself.
+#[inline(always)]
 pub(crate) fn heap_type(field: &str, number: D3D12_HEAP_TYPE) -> Result<HeapType, Failure> {
     HeapType::try_from(number).map_err(|error| Failure::at(field, &error))
 }

@@ -20,12 +20,15 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
     fn methods() -> *const c_void;
 
     /// The interfaces, apart from IUnknown.
-    const INTERFACES: &'static [GUID];
+    const INTERFACES: &'static [GUID] = &[];
 
     /// Returns the D3D12 object that is asked for interfaces that this object does not have.
     fn inner_object(&self) -> Option<IUnknown> {
         None
     }
+
+    /// Release.
+    const RELEASE: unsafe extern "system" fn(This) -> u32 = release::<Self>;
 
     /// Whether objects of this kind have a [`registration`](Self::registration).
     const IS_REGISTERED: bool = false;
@@ -71,8 +74,8 @@ pub(crate) type Memory<B> = Box<MaybeUninit<Object<B>>>;
 /// An object as C++ sees it.
 #[repr(C)]
 pub(crate) struct Object<B: Body> {
-    methods: *const c_void,
-    count: AtomicU32,
+    pub(crate) methods: *const c_void,
+    pub(crate) count: AtomicU32,
     pub(crate) body: B,
 }
 
@@ -177,7 +180,7 @@ impl<B: Body> Reference<B> {
 impl<B: Body> Drop for Reference<B> {
     fn drop(&mut self) {
         // SAFETY: the reference is this value's own.
-        unsafe { release::<B>(self.as_raw()) };
+        unsafe { B::RELEASE(self.as_raw()) };
     }
 }
 
@@ -397,7 +400,7 @@ impl<const N: usize> Methods<N> {
     /// Creates the table of a kind of objects from its own methods, each an `unsafe extern "system" fn` whose first
     /// parameter is [`This`], with the other parameters and the result of the header's declaration.
     pub(crate) const fn of<B: Body>(own: [*const (); N]) -> Self {
-        Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: release::<B>, own }
+        Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: B::RELEASE, own }
     }
 
     /// Creates the table of objects that were released, whose memory is kept: no method uses more than it.

@@ -8,8 +8,8 @@ use heapwright::d3d12::resource_desc::downgrade;
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
 use heapwright::{
-    Alignment, Architecture, ByteSize, ClearValue, EmptyHeapPolicy, Error, HeapOffset, HeapType,
-    InitialState, Prediction, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
+    Alignment, Architecture, ByteSize, ClearValue, EmptyHeapPolicy, Error, HeapOffset, InitialState,
+    Prediction, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
     ResourceAllocatorFlags, ResourceDesc, ResourceKind, SegmentGroup,
 };
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
@@ -17,7 +17,7 @@ use windows_core::{GUID, HRESULT, IUnknown, Interface};
 use super::allocation::{Allocation, Contents, Memory, OwnResource};
 use super::defragmentation::{self, Description};
 use super::descriptors::{
-    AllocationDesc, AllocatorDesc, PoolDescription, TIGHT_ALIGNMENT, Wanted, allocator_flag, check_bits,
+    AllocationDesc, AllocatorDesc, PoolDescription, TIGHT_ALIGNMENT, allocator_flag, check_bits,
     memory_alignment, null, receiving, required, store,
 };
 use super::host_memory::{HostMemory, hosted};
@@ -98,8 +98,10 @@ pub(crate) unsafe fn create(
             ResourceAllocator::with_residency(device, adapter.as_ref(), of_library, &manager)?
         }
     };
+    let is_tight = !has(allocator_flag::NOT_TIGHT) && allocator.caps().tight_alignment_tier > 0;
     let (flags, (frame, pools, shards)) = (desc.flags, Default::default());
-    let state = State { allocator, adapter, adapter_desc, options, flags, host, frame, pools, shards };
+    let state =
+        State { allocator, adapter, adapter_desc, options, flags, is_tight, host, frame, pools, shards };
     host.create(AllocatorObject(Arc::new(state)))
 }
 
@@ -178,6 +180,31 @@ impl Receivers {
         let (resource, allocation) = unsafe { (Out::new(resource), receiving(allocation, "ppAllocation")) };
         Ok(Self { allocation: allocation?, iid, resource })
     }
+
+    /// Returns a reference to a resource if the program asks for it.
+    #[inline(always)]
+    fn asked(&self, resource: &ID3D12Resource) -> Option<ID3D12Resource> {
+        (!self.resource.is_null()).then(|| resource.clone())
+    }
+
+    /// Stores an allocation, and its resource if the program asks for it.
+    ///
+    /// # Safety
+    ///
+    /// The IID is null or valid.
+    #[inline(always)]
+    unsafe fn hand_over(
+        self,
+        made: Reference<Allocation>,
+        asked: Option<ID3D12Resource>,
+    ) -> Fallible<HRESULT> {
+        if let Some(resource) = asked {
+            // SAFETY: the caller's promise.
+            unsafe { give(resource, self.iid, self.resource) }?;
+        }
+        self.allocation.set(made.into_raw());
+        Ok(S_OK)
+    }
 }
 
 /// Stores a reference to a resource, of the interface that the program asks for.
@@ -185,18 +212,19 @@ impl Receivers {
 /// # Safety
 ///
 /// The IID is null or valid.
-unsafe fn give(resource: &ID3D12Resource, iid: *const GUID, out: Out) -> Fallible<()> {
+unsafe fn give(resource: ID3D12Resource, iid: *const GUID, out: Out) -> Fallible<()> {
     // SAFETY: the caller's promise.
     if *unsafe { required(iid, "riidResource") }? == ID3D12Resource::IID {
-        out.set(resource.clone().into_raw());
+        out.set(resource.into_raw());
         return Ok(());
     }
     let mut object = std::ptr::null_mut();
     // SAFETY: the resource is alive, and the caller's promise.
-    let asked = unsafe { resource.query(iid, &mut object) };
-    asked
-        .ok()
-        .map_err(|error| Failure::Refused(error.code(), "riidResource is no interface of it".into()))?;
+    let queried = unsafe { resource.query(iid, &mut object) };
+    let refused = |error: windows_core::Error| {
+        Failure::Refused(error.code(), "riidResource is no interface of it".into())
+    };
+    queried.ok().map_err(refused)?;
     out.set(object);
     Ok(())
 }
@@ -211,67 +239,63 @@ unsafe fn give(resource: &ID3D12Resource, iid: *const GUID, out: Out) -> Fallibl
 unsafe fn create_resource(
     AllocatorObject(state): &AllocatorObject,
     desc: *const AllocationDesc,
-    mut resource: ResourceDesc<'_>,
+    resource: &mut ResourceDesc<'_>,
     to: Receivers,
 ) -> Fallible<HRESULT> {
+    let mut wanted = ResourceAllocationDesc::default();
     // SAFETY: the caller's promise.
-    let (desc, checked) = unsafe {
+    let (desc, pool) = unsafe {
         let desc = required(desc, "pAllocDesc")?;
-        (desc, desc.check(state)?)
+        (desc, desc.convert(state, Some(&mut resource.desc), &mut wanted)?)
     };
-    let mut wanted = desc.wanted(state, checked);
-    wanted.place(state, &mut resource.desc);
-    let data = desc.private_data;
-    let object = if wanted.has_explicit_heap && wanted.desc.extra_required_heap_flags != 0 {
-        state.enter(data, in_own_heap(state, &wanted, &resource)?)?
-    } else {
-        // Without `?`, which would move the allocation once more.
-        match state.allocator.create(&wanted.desc, resource) {
-            Ok(made) => {
-                let (size, group) = (made.size().get(), group_of(state, &wanted, made.heap_type()));
-                // The library does not count committed resources with their pool.
-                let pool = wanted.pool.filter(|_| made.heap().is_none());
-                let pool = pool.map(|PoolObject(pool)| Arc::clone(pool));
-                let vacancy = state.vacancy()?;
-                pool.iter().for_each(|pool| pool.count_committed(size, true));
-                let (memory, resource) = (Memory::Resource(made), OwnResource::OfMemory);
-                vacancy.occupy(data, Contents { resource, memory, name: None, pool, size, group })
-            }
-            Err(error) => return Err(failure(error)),
-        }
-    };
-    if !to.resource.is_null() {
-        let contents = object.body().lock();
+    let is_explicit = wanted.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
+    if is_explicit && wanted.extra_required_heap_flags != 0 {
         // SAFETY: the caller's promise.
-        contents.resource().map_or(Ok(()), |resource| unsafe { give(resource, to.iid, to.resource) })?;
+        return unsafe { create_in_own_heap(state, desc.private_data, &wanted, resource, to) };
     }
-    to.allocation.set(object.into_raw());
-    Ok(S_OK)
-}
-
-/// Returns the segment group of an allocation.
-#[inline]
-fn group_of(state: &State, wanted: &Wanted<'_>, heap_type: HeapType) -> SegmentGroup {
-    match wanted.pool {
-        None => state.allocator.caps().segment_group(heap_type),
-        Some(PoolObject(pool)) => pool.pool.segment_group(),
+    // It stays where the library wrote it, until it is moved to its object.
+    let made = state.allocator.create_from(&wanted, resource);
+    match made {
+        Err(error) => Err(failure(error)),
+        Ok(ref allocation) => {
+            // Before others see it, who could move it.
+            let asked = to.asked(allocation.resource());
+            // The library does not count committed resources with their pool.
+            let pool = pool.filter(|_| allocation.heap().is_none()).map(Arc::clone);
+            // SAFETY: it is forgotten where it was read; and the caller's promise.
+            unsafe {
+                let memory = || Memory::Resource(std::ptr::read(allocation));
+                let contents = || Contents::new(memory(), OwnResource::OfMemory, pool);
+                let object = state.enter(desc.private_data, contents)?;
+                std::mem::forget(made);
+                to.hand_over(object, asked)
+            }
+        }
     }
 }
 
 /// Creates a resource in an explicit heap with flags of its own.
-fn in_own_heap(state: &State, wanted: &Wanted<'_>, resource: &ResourceDesc<'_>) -> Fallible<Contents> {
-    let targets = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
-    let kind = match (resource.desc.Dimension, resource.desc.Flags & targets) {
-        (D3D12_RESOURCE_DIMENSION_BUFFER, _) => ResourceKind::Buffers,
-        (_, 0) => ResourceKind::Textures,
-        _ => ResourceKind::RenderTargets,
-    };
-    let usual = ResourceAllocationDesc { heap_type: wanted.desc.heap_type, ..Default::default() };
+///
+/// # Safety
+///
+/// The IID is null or valid.
+#[cold]
+unsafe fn create_in_own_heap(
+    state: &Arc<State>,
+    data: usize,
+    wanted: &ResourceAllocationDesc<'_>,
+    resource: &ResourceDesc<'_>,
+    to: Receivers,
+) -> Fallible<HRESULT> {
+    let usual = ResourceAllocationDesc { heap_type: wanted.heap_type, ..Default::default() };
     let Prediction { size, alignment, .. } = state.allocator.probe(&usual, resource).map_err(failure)?;
-    let made = state.allocator.allocate_memory(&wanted.desc, kind, size, alignment).map_err(failure)?;
-    let placed = OwnResource::Set(Some(made.create_resource(HeapOffset::ZERO, resource)?));
-    let (size, group) = (made.size().get(), group_of(state, wanted, made.heap_type()));
-    Ok(Contents::new(Memory::Range(made), placed, size, group))
+    let made = state.allocator.allocate_memory(wanted, ResourceKind::of(&resource.desc), size, alignment);
+    let made = made.map_err(failure)?;
+    let placed = made.create_resource(HeapOffset::ZERO, resource)?;
+    let asked = to.asked(&placed);
+    let contents = || Contents::new(Memory::Range(made), OwnResource::Set(Some(placed)), None);
+    // SAFETY: the caller's promise.
+    unsafe { to.hand_over(state.enter(data, contents)?, asked) }
 }
 
 /// Creates a resource in the memory of an allocation.
@@ -289,10 +313,11 @@ unsafe fn create_aliasing(
     // SAFETY: the caller's promise.
     unsafe {
         let allocation = recognize::<Allocation>(allocation);
-        let Some(allocation) = allocation.filter(|it| std::ptr::eq(it.state(), &raw const **state)) else {
+        let Some(allocation) = allocation.filter(|it| std::ptr::eq(it.state, &raw const **state)) else {
             return Err(Failure::invalid_argument("pAllocation is null or of another allocator"));
         };
-        give(&allocation.lock().place(HeapOffset::new(offset), resource)?, iid, out)?;
+        let placed = allocation.with(|contents| contents.place(HeapOffset::new(offset), resource))?;
+        give(placed, iid, out)?;
         Ok(S_OK)
     }
 }
@@ -322,20 +347,19 @@ methods!(METHODS, AllocatorObject, "Allocator":
         iid: *const GUID, resource_out: Receive
     ) -> HRESULT {
         let to = Receivers::new(out, iid, resource_out)?;
-        let resource = in_state(required(resource, "pResourceDesc")?, state, clear);
-        create_resource(this, desc, resource, to)
+        let mut resource = in_state(required(resource, "pResourceDesc")?, state, clear);
+        create_resource(this, desc, &mut resource, to)
     }
     method AllocateMemory(
         this, desc: *const AllocationDesc, info: *const D3D12_RESOURCE_ALLOCATION_INFO, out: Receive
     ) -> HRESULT {
         let (state, out) = (&this.0, receiving(out, "ppAllocation")?);
         let (desc, info) = (required(desc, "pAllocDesc")?, required(info, "pAllocInfo")?);
-        let mut wanted = desc.wanted(state, desc.check(state)?);
-        wanted.place_memory();
+        let mut wanted = ResourceAllocationDesc::default();
+        let kind = desc.kind(desc.convert(state, None, &mut wanted)?);
         let (size, alignment) = (ByteSize::new(info.SizeInBytes), memory_alignment(info.Alignment)?);
-        let made = state.allocator.allocate_memory(&wanted.desc, wanted.kind, size, alignment).map_err(failure)?;
-        let (size, group) = (made.size().get(), group_of(state, &wanted, made.heap_type()));
-        let contents = Contents::new(Memory::Range(made), OwnResource::Set(None), size, group);
+        let made = state.allocator.allocate_memory(&wanted, kind, size, alignment).map_err(failure)?;
+        let contents = || Contents::new(Memory::Range(made), OwnResource::Set(None), None);
         out.set(state.enter(desc.private_data, contents)?.into_raw());
         Ok(S_OK)
     }
@@ -362,7 +386,7 @@ methods!(METHODS, AllocatorObject, "Allocator":
         for (group, out) in SegmentGroup::ALL.into_iter().zip([local, non_local]) {
             store(out, || {
                 let (usage, budget) = this.0.usage_and_budget(group);
-                Budget { stats: this.0.statistics_of(group), usage, budget }
+                Budget { stats: Statistics::of(this.0.allocator.totals_in(group)), usage, budget }
             });
         }
     }
@@ -381,8 +405,8 @@ methods!(METHODS, AllocatorObject, "Allocator":
         iid: *const GUID, resource_out: Receive
     ) -> HRESULT {
         let to = Receivers::new(out, iid, resource_out)?;
-        let resource = described(&this.0, 8, resource, InitialState::State(state), clear, NO_FORMATS)?;
-        create_resource(this, desc, resource, to)
+        let mut resource = described(&this.0, 8, resource, InitialState::State(state), clear, NO_FORMATS)?;
+        create_resource(this, desc, &mut resource, to)
     }
     method CreateAliasingResource1(
         this, allocation: *mut c_void, offset: u64, resource: *const Desc1, state: States, clear: *const Clear,
@@ -397,8 +421,8 @@ methods!(METHODS, AllocatorObject, "Allocator":
         formats: u32, list: *const DXGI_FORMAT, out: Receive, iid: *const GUID, resource_out: Receive
     ) -> HRESULT {
         let to = Receivers::new(out, iid, resource_out)?;
-        let resource = described(&this.0, 10, resource, InitialState::Layout(layout), clear, (formats, list))?;
-        create_resource(this, desc, resource, to)
+        let mut resource = described(&this.0, 10, resource, InitialState::Layout(layout), clear, (formats, list))?;
+        create_resource(this, desc, &mut resource, to)
     }
     method CreateAliasingResource2(
         this, allocation: *mut c_void, offset: u64, resource: *const Desc1, layout: Layout, clear: *const Clear,

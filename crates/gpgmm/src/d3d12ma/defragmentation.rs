@@ -14,7 +14,7 @@ use windows_core::HRESULT;
 
 use super::allocation::{Allocation, Contents, Memory, OwnResource, lock};
 use super::descriptors::{check_bits, null, receiving, required, store};
-use super::host_memory::hosted;
+use super::host_memory::{HostMemory, hosted};
 use super::state::{Place, State};
 use super::statistics::count;
 use crate::call::{Failure, Fallible};
@@ -121,22 +121,20 @@ impl Context {
             let step = run.defragmentation.step(self.budget);
             let mut live = HashMap::new();
             if !step.moves.is_empty() {
-                self.state.visit(|object| {
-                    let contents = object.body.lock();
-                    let address = std::ptr::from_ref(object) as usize;
-                    live.extend(contents.id().map(|id| (id, (object.body.place, address, contents.group))));
+                self.state.visit(|place, allocation| {
+                    live.extend(allocation.with(|it| it.id()).map(|id| (id, place)))
                 });
             }
             for planned in step.moves {
-                let (id, size) = (planned.allocation(), planned.size().get());
+                let id = planned.allocation();
                 // Dropped, it is given up: another API's allocation, or one that was released meanwhile.
-                let Some(&(source, address, group)) = live.get(&id) else { continue };
+                let Some(&source) = live.get(&id) else { continue };
                 let planned = Arc::new(Mutex::new(Some(planned)));
                 let memory = Memory::Target(Arc::clone(&planned));
-                let target =
-                    self.state.enter(0, Contents::new(memory, OwnResource::Set(None), size, group))?;
-                let (operation, of_source) = (COPY, address as *mut c_void);
-                run.entries.push(MoveEntry { operation, source: of_source, target: target.as_raw() });
+                let contents = || Contents::new(memory, OwnResource::Set(None), None);
+                let target = self.state.enter(0, contents)?;
+                let (of_source, of_target) = (source.1.as_ptr().cast(), target.as_raw());
+                run.entries.push(MoveEntry { operation: COPY, source: of_source, target: of_target });
                 run.moves.push(Planned { planned, source, id, target });
             }
             // A step whose moves were all given up is followed by another.
@@ -154,17 +152,16 @@ impl Context {
         for (Planned { planned, source, id, target }, entry) in moves.into_iter().zip(entries) {
             let Some(planned) = lock(&planned).take() else { continue };
             // The place may have another allocation, if the program released this one.
-            let is_it = |allocation: &Reference<Allocation>| allocation.body().lock().id() == Some(id);
+            let is_it = |allocation: &Reference<Allocation>| allocation.body().with(|it| it.id()) == Some(id);
             let Some(allocation) = self.state.reference_to(source).filter(is_it) else { continue };
             if entry.operation == COPY {
                 let size = planned.size().get();
-                let new = std::mem::replace(&mut target.body().lock().resource, OwnResource::Set(None));
-                let mut contents = allocation.body().lock();
-                if contents.complete(planned).is_ok() {
-                    let old = std::mem::replace(&mut contents.resource, new);
-                    drop(contents);
-                    // Without the lock.
-                    drop(old);
+                let replace = |contents: &mut Contents, new| std::mem::replace(&mut contents.resource, new);
+                let new = target.body().with(|contents| replace(contents, OwnResource::Set(None)));
+                let complete =
+                    |contents: &mut Contents| contents.complete(planned).map(|()| replace(contents, new));
+                // What it had is dropped without the lock.
+                if allocation.body().with(complete).is_ok() {
                     run.moved = (run.moved.0 + 1, run.moved.1 + size);
                 }
             } else if entry.operation == DESTROY {
@@ -178,7 +175,7 @@ impl Context {
     }
 }
 
-hosted!(Context, METHODS, |this| this.state.host);
+hosted!(Context, METHODS, |this| this.state.host, |_| None);
 
 methods!(METHODS, Context, "DefragmentationContext":
     method BeginPass(this, out: *mut PassInfo) -> HRESULT {

@@ -1,6 +1,7 @@
 //! The header's structures, with its layout, and their conversion to heapwright's.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use heapwright::d3d12::*;
 use heapwright::suballoc::FreeRangeChoice;
@@ -169,6 +170,7 @@ pub(super) fn kind_of(flags: D3D12_HEAP_FLAGS) -> ResourceKind {
 }
 
 /// Returns the heap type of a default pool.
+#[inline(always)]
 fn default_type(state: &State, number: D3D12_HEAP_TYPE) -> Fallible<HeapType> {
     let heap_type = heap_type("ALLOCATION_DESC::HeapType", number)?;
     if heap_type == HeapType::GpuUpload && !state.allocator.caps().gpu_upload_heaps {
@@ -178,131 +180,79 @@ fn default_type(state: &State, number: D3D12_HEAP_TYPE) -> Fallible<HeapType> {
     Ok(heap_type)
 }
 
-/// What an allocation asks for.
-pub(super) struct Wanted<'a> {
-    pub(super) desc: ResourceAllocationDesc<'a>,
-    pub(super) pool: Option<&'a PoolObject>,
-    /// The resources that memory without a resource is for.
-    pub(super) kind: ResourceKind,
-    /// Whether the memory must be a heap that the program sees.
-    pub(super) has_explicit_heap: bool,
-    is_committed: bool,
-}
-
-/// What [`AllocationDesc::check`] finds out.
-pub(super) struct Checked<'a> {
-    pool: Option<&'a PoolObject>,
-    /// `None` with a pool.
-    heap_type: Option<HeapType>,
-    is_committed: bool,
-}
-
 impl AllocationDesc {
-    /// Checks the fields.
+    /// Checks the description, converts it to `desc`, which is a default one, and decides how the resource is placed,
+    /// or memory without one. Returns the pool.
     ///
     /// # Safety
     ///
     /// The pool is null or points to a live object.
     #[inline(always)]
-    pub(super) unsafe fn check(&self, state: &State) -> Fallible<Checked<'_>> {
+    pub(super) unsafe fn convert<'a>(
+        &'a self,
+        state: &State,
+        resource: Option<&mut D3D12_RESOURCE_DESC>,
+        desc: &mut ResourceAllocationDesc<'a>,
+    ) -> Fallible<Option<&'a Arc<PoolState>>> {
         use allocation_flag::*;
         check_bits("ALLOCATION_DESC::Flags", self.flags, ALL)?;
         // SAFETY: the caller's promise.
         let pool = unsafe { optional::<PoolObject>(self.pool, "ALLOCATION_DESC::CustomPool") }?;
-        let is_fixed = pool.is_some_and(|PoolObject(pool)| pool.has_block_size());
-        if self.has(COMMITTED) && is_fixed {
+        let pool = pool.map(|PoolObject(pool)| pool);
+        let has = |flag| self.flags & flag != 0;
+        let (of_pool, is_fixed) = pool.map_or((0, false), |pool| (pool.desc.flags, pool.has_block_size()));
+        if has(COMMITTED) && is_fixed {
             return refuse("ALLOCATION_DESC::Flags", "COMMITTED requires a pool without a BlockSize");
         }
-        let always = state.has(allocator_flag::ALWAYS_COMMITTED)
-            || pool.is_some_and(|PoolObject(pool)| pool.has(pool_flag::ALWAYS_COMMITTED));
-        let is_committed = self.has(COMMITTED) || (always && !is_fixed);
-        if is_committed && self.has(NEVER_ALLOCATE) {
+        let always =
+            state.has(allocator_flag::ALWAYS_COMMITTED) || of_pool & pool_flag::ALWAYS_COMMITTED != 0;
+        let mut is_committed = has(COMMITTED) || (always && !is_fixed);
+        if is_committed && has(NEVER_ALLOCATE) {
             return refuse("ALLOCATION_DESC::Flags", "NEVER_ALLOCATE excludes COMMITTED");
         }
-        let heap_type = match self.heap_type {
-            _ if pool.is_some() => None,
-            D3D12_HEAP_TYPE_DEFAULT => Some(HeapType::Default),
-            D3D12_HEAP_TYPE_UPLOAD => Some(HeapType::Upload),
-            D3D12_HEAP_TYPE_READBACK => Some(HeapType::Readback),
-            other => Some(default_type(state, other)?),
-        };
-        Ok(Checked { pool, heap_type, is_committed })
-    }
-
-    #[inline(always)]
-    fn has(&self, flag: u32) -> bool {
-        self.flags & flag != 0
-    }
-
-    /// Converts the description, which has been checked.
-    #[inline(always)]
-    pub(super) fn wanted<'a>(
-        &self,
-        state: &State,
-        Checked { pool, heap_type, is_committed }: Checked<'a>,
-    ) -> Wanted<'a> {
-        use allocation_flag::*;
-        let mut flags = ResourceAllocationFlags::empty();
+        match pool {
+            Some(pool) => desc.pool = Some(&pool.pool),
+            None => {
+                desc.heap_type = Some(default_type(state, self.heap_type)?.into());
+                desc.extra_required_heap_flags = self.extra_heap_flags & !KINDS;
+            }
+        }
+        desc.strategy = strategy_of(self.flags);
         // Without an adapter that tells budgets, there is none to be within.
-        flags.set(ResourceAllocationFlags::WITHIN_BUDGET, self.has(WITHIN_BUDGET) && state.adapter.is_some());
-        flags.set(ResourceAllocationFlags::UPPER_ADDRESS, self.has(UPPER_ADDRESS));
-        flags.set(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP, self.has(NEVER_ALLOCATE));
-        flags.set(ResourceAllocationFlags::NEVER_FALLBACK, self.has(CAN_ALIAS));
-        let (extra_required_heap_flags, kind) = match pool {
-            Some(PoolObject(pool)) => (D3D12_HEAP_FLAG_NONE, pool.kind),
-            None => (self.extra_heap_flags & !KINDS, kind_of(self.extra_heap_flags)),
-        };
-        let desc = ResourceAllocationDesc {
-            flags,
-            heap_type: heap_type.map(Into::into),
-            extra_required_heap_flags,
-            pool: pool.map(|PoolObject(pool)| &pool.pool),
-            strategy: strategy_of(self.flags),
-            ..Default::default()
-        };
-        Wanted { desc, pool, kind, has_explicit_heap: self.has(CAN_ALIAS), is_committed }
-    }
-}
-
-impl Wanted<'_> {
-    /// Sets how a resource is placed.
-    #[inline(always)]
-    pub(super) fn place(&mut self, state: &State, resource: &mut D3D12_RESOURCE_DESC) {
-        let is_buffer = resource.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-        let of_pool = |PoolObject(pool): &PoolObject| (pool.desc.flags, pool.has_block_size());
-        let (of_pool, has_block_size) = self.pool.map_or((0, false), of_pool);
-        if of_pool & pool_flag::NOT_TIGHT != 0 && is_buffer && resource.Alignment == 0 {
-            resource.Alignment = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into();
-        }
-        let flags = &mut self.desc.flags;
-        let msaa_committed = match self.pool {
-            None => state.has(allocator_flag::MSAA_COMMITTED),
-            Some(_) => of_pool & pool_flag::MSAA_COMMITTED != 0 && !has_block_size,
-        };
-        if self.is_committed || (msaa_committed && resource.SampleDesc.Count > 1 && !self.has_explicit_heap) {
-            // In an explicit heap of its own if others are to share it.
-            *flags |= match self.has_explicit_heap {
-                true => ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
-                false => ResourceAllocationFlags::ALWAYS_COMMITTED,
+        let is_limited = has(WITHIN_BUDGET) && state.adapter.is_some();
+        desc.flags.set(ResourceAllocationFlags::WITHIN_BUDGET, is_limited);
+        desc.flags.set(ResourceAllocationFlags::UPPER_ADDRESS, has(UPPER_ADDRESS));
+        desc.flags.set(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP, has(NEVER_ALLOCATE));
+        desc.flags.set(ResourceAllocationFlags::NEVER_FALLBACK, has(CAN_ALIAS));
+        let has_explicit_heap = has(CAN_ALIAS) || resource.is_none();
+        if let Some(resource) = resource {
+            let is_buffer = resource.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+            let is_tight = state.is_tight && of_pool & pool_flag::NOT_TIGHT == 0;
+            if is_buffer && of_pool & pool_flag::NOT_TIGHT != 0 && resource.Alignment == 0 {
+                resource.Alignment = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into();
+            }
+            let msaa_committed = match pool {
+                None => state.has(allocator_flag::MSAA_COMMITTED),
+                Some(_) => of_pool & pool_flag::MSAA_COMMITTED != 0 && !is_fixed,
             };
-            return;
+            is_committed |= resource.SampleDesc.Count > 1 && msaa_committed && !has_explicit_heap;
+            let is_free = !has_explicit_heap && !is_fixed && !has(MIN_TIME | NEVER_ALLOCATE);
+            let is_small = is_buffer && resource.Width <= SMALL_BUFFER && !is_tight;
+            let prefers = is_small && is_free && !state.has(allocator_flag::PLACE_SMALL_BUFFERS);
+            desc.flags.set(ResourceAllocationFlags::PREFER_COMMITTED, prefers && !is_committed);
         }
-        let is_small = is_buffer && resource.Width <= SMALL_BUFFER;
-        let is_free = !self.has_explicit_heap
-            && !has_block_size
-            && self.desc.strategy != FreeRangeChoice::MinTime
-            && !flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
-        let is_tight = state.is_tight() && of_pool & pool_flag::NOT_TIGHT == 0;
-        if is_small && is_free && !is_tight && !state.has(allocator_flag::PLACE_SMALL_BUFFERS) {
-            *flags |= ResourceAllocationFlags::PREFER_COMMITTED;
-        }
+        // In an explicit heap of its own if others are to share it.
+        let alone = match has_explicit_heap {
+            true => ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            false => ResourceAllocationFlags::ALWAYS_COMMITTED,
+        };
+        desc.flags.set(alone, is_committed);
+        Ok(pool)
     }
 
-    /// Sets how memory without a resource is allocated.
-    pub(super) fn place_memory(&mut self) {
-        if self.is_committed {
-            self.desc.flags |= ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
-        }
+    /// Returns the resources that memory without a resource is for.
+    pub(super) fn kind(&self, pool: Option<&Arc<PoolState>>) -> ResourceKind {
+        pool.map_or_else(|| kind_of(self.extra_heap_flags), |pool| kind_of(pool.desc.heap_flags))
     }
 }
 
@@ -330,7 +280,7 @@ impl PoolDescription {
                 "one of the ALLOW_ONLY flags is required on resource heap tier 1",
             );
         }
-        let is_tight = state.is_tight() && !has(pool_flag::NOT_TIGHT);
+        let is_tight = state.is_tight && !has(pool_flag::NOT_TIGHT);
         let min_alignment = match self.min_alignment {
             0 if is_tight => Alignment::new(TIGHT_ALIGNMENT).unwrap_or(Alignment::ONE),
             number => alignment("POOL_DESC::MinAllocationAlignment", number)?,

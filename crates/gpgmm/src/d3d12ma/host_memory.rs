@@ -3,11 +3,9 @@
 use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use heapwright::d3d12::E_OUTOFMEMORY;
 
-use super::state::State;
 use crate::call::{Failure, Fallible};
 use crate::debug_name::{WideChar, encode};
 use crate::object::{Body, Object, Reference};
@@ -36,17 +34,6 @@ pub(super) struct HostMemory {
 unsafe impl Send for HostMemory {}
 // SAFETY: as above.
 unsafe impl Sync for HostMemory {}
-
-/// A kind of objects in memory of its own source.
-pub(super) trait Hosted: Body {
-    fn host(&self) -> HostMemory;
-
-    /// Returns who keeps the memory after the last release, with the table of methods that the object then has, so that
-    /// a program may release it once more than it may.
-    fn keeper(&self) -> Option<(Arc<State>, *const c_void)> {
-        None
-    }
-}
 
 impl HostMemory {
     /// # Safety
@@ -93,7 +80,7 @@ impl HostMemory {
     }
 
     /// Creates an object.
-    pub(super) fn create<B: Hosted>(self, body: B) -> Fallible<Reference<B>> {
+    pub(super) fn create<B: Body>(self, body: B) -> Fallible<Reference<B>> {
         let memory = self.allocate(Layout::new::<Object<B>>())?;
         // SAFETY: the memory is for an object, which `destroy` frees; the body is written at once.
         unsafe {
@@ -104,58 +91,29 @@ impl HostMemory {
     }
 }
 
-/// Destroys an object that [`create`](HostMemory::create) created.
-///
-/// # Safety
-///
-/// As [`Body::destroy`].
-pub(super) unsafe fn destroy<B: Hosted>(object: NonNull<Object<B>>) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let (host, keeper) = (object.as_ref().body.host(), object.as_ref().body.keeper());
-        object.drop_in_place();
-        match keeper {
-            None => host.free(object.as_ptr().cast()),
-            Some((state, methods)) => {
-                object.cast().write(methods);
-                state.keep(object.cast());
-            }
-        }
-    }
-}
-
-/// Implements [`Body`] and [`Hosted`] for a kind of objects of [`create`](HostMemory::create): with the table of its
-/// methods, its source, and optionally the object that is asked for other interfaces, and its keeper.
+/// Implements [`Body`] for a kind of objects of [`create`](HostMemory::create): with the table of its methods, its
+/// source, and the object that is asked for other interfaces.
 macro_rules! hosted {
-    ($body:ty, $table:ident, $host:expr $(, $inner:expr)? $(; $keeper:expr)?) => {
+    ($body:ty, $table:ident, $host:expr, $inner:expr) => {
         impl crate::object::Body for $body {
             fn methods() -> *const c_void {
                 $table.as_table()
             }
 
-            const INTERFACES: &'static [windows_core::GUID] = &[];
-
-            $(fn inner_object(&self) -> Option<windows_core::IUnknown> {
+            fn inner_object(&self) -> Option<windows_core::IUnknown> {
                 let inner: fn(&Self) -> _ = $inner;
                 inner(self)
-            })?
+            }
 
             unsafe fn destroy(object: std::ptr::NonNull<crate::object::Object<Self>>) {
-                // SAFETY: the caller's promise.
-                unsafe { super::host_memory::destroy(object) };
+                let host: fn(&Self) -> HostMemory = $host;
+                // SAFETY: the caller's promise: the object is alive, and nobody uses it any more.
+                unsafe {
+                    let host = host(&object.as_ref().body);
+                    object.drop_in_place();
+                    host.free(object.as_ptr().cast());
+                }
             }
-        }
-
-        impl super::host_memory::Hosted for $body {
-            fn host(&self) -> super::host_memory::HostMemory {
-                let host: fn(&Self) -> _ = $host;
-                host(self)
-            }
-
-            $(fn keeper(&self) -> Option<(Arc<State>, *const c_void)> {
-                let keeper: fn(&Self) -> _ = $keeper;
-                keeper(self)
-            })?
         }
     };
 }

@@ -140,7 +140,7 @@ fn custom_pools(state: &State, snapshot: &Snapshot) -> Value {
         let of_type = of_type.map(|(index, custom)| {
             let name = lock(&custom.name).as_deref().map(decode_terminated);
             let mut flags = heap_flag_names(custom.desc.heap_flags);
-            if custom.has(pool_flag::LINEAR) {
+            if custom.desc.flags & pool_flag::LINEAR != 0 {
                 flags.push("ALGORITHM_LINEAR".into());
             }
             let is_of = |block: &&Block| block.pool == Some(custom.pool.number());

@@ -1,31 +1,27 @@
 //! Pool.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
-use heapwright::{ByteSize, Pool, ResourceKind};
+use heapwright::{ByteSize, Pool};
 use windows_core::HRESULT;
 
 use super::allocation::lock;
 use super::defragmentation::{self, Description};
-use super::descriptors::{PoolDescription, kind_of, store};
-use super::host_memory::hosted;
+use super::descriptors::{PoolDescription, store};
 use super::state::State;
-use super::statistics::{DetailedStatistics, Snapshot, Statistics, count};
+use super::statistics::{DetailedStatistics, Snapshot, Statistics};
 use crate::call::Fallible;
 use crate::debug_name::{self, WideChar, address_of, encode};
-use crate::object::{Methods, Reference, methods, nothing, refused};
+use crate::object::{Body, Methods, Object, Reference, methods, nothing, refused};
 
 /// What a pool and its allocations share.
 pub(super) struct PoolState {
     pub(super) state: Arc<State>,
     pub(super) pool: Pool,
     pub(super) desc: PoolDescription,
-    pub(super) kind: ResourceKind,
-    /// Number and bytes of its committed resources, which the library does not count with it.
-    committed: [AtomicU64; 2],
     pub(super) name: Mutex<Option<Box<[WideChar]>>>,
 }
 
@@ -33,20 +29,15 @@ impl PoolState {
     /// The size of heaps that are created with a pool that names none.
     pub(super) const USUAL_BLOCK: ByteSize = ByteSize::from_mib(64);
 
-    pub(super) fn has(&self, flag: u32) -> bool {
-        self.desc.flags & flag != 0
-    }
-
     /// Returns whether the program chose the size of the heaps, which then hold all.
     pub(super) fn has_block_size(&self) -> bool {
         self.desc.block_size != 0
     }
 
-    /// Counts a committed resource, or no longer.
-    pub(super) fn count_committed(&self, bytes: u64, is_added: bool) {
-        for (sum, number) in self.committed.iter().zip([1, bytes]) {
-            sum.fetch_add(if is_added { number } else { number.wrapping_neg() }, Ordering::Relaxed);
-        }
+    /// Returns the sum of its blocks.
+    fn sum(&self) -> DetailedStatistics {
+        let number = Some(self.pool.number());
+        Snapshot::of(&self.state, false).sum(|block| block.pool == number)
     }
 }
 
@@ -56,21 +47,44 @@ pub(super) struct PoolObject(pub(super) Arc<PoolState>);
 impl PoolObject {
     /// Creates the object of a pool.
     pub(super) fn create(state: &Arc<State>, pool: Pool, desc: PoolDescription) -> Fallible<Reference<Self>> {
-        let (kind, (committed, name)) = (kind_of(desc.heap_flags), Default::default());
-        let pool = Arc::new(PoolState { state: Arc::clone(state), pool, desc, kind, committed, name });
-        let mut pools = lock(&state.pools);
+        let (state, name) = (Arc::clone(state), Mutex::default());
+        let pool = Arc::new(PoolState { state, pool, desc, name });
+        let mut pools = lock(&pool.state.pools);
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(&pool));
         drop(pools);
-        state.host.create(Self(pool))
+        let host = pool.state.host;
+        host.create(Self(pool))
+    }
+
+    /// Returns whether there are committed resources, which the library does not count with the pool.
+    fn has_committed(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 }
 
-// D3D12MA's pools are released after what is in them.
-hosted!(PoolObject, METHODS, |this| this.0.state.host; |this| {
-    let is_used = this.0.committed[0].load(Ordering::Relaxed) + this.0.pool.totals().allocation_count > 0;
-    is_used.then(|| (Arc::clone(&this.0.state), RELEASED.as_table()))
-});
+impl Body for PoolObject {
+    fn methods() -> *const c_void {
+        METHODS.as_table()
+    }
+
+    unsafe fn destroy(object: NonNull<Object<Self>>) {
+        // SAFETY: the caller's promise: the object is alive, and nobody uses it any more.
+        unsafe {
+            let PoolObject(pool) = &object.as_ref().body;
+            let is_used = object.as_ref().body.has_committed() || pool.pool.totals().allocation_count > 0;
+            let state = Arc::clone(&pool.state);
+            object.drop_in_place();
+            if is_used {
+                // D3D12MA's pools are released after what is in them. A program that releases it again reaches this.
+                object.cast().write(RELEASED.as_table());
+                state.keep(object.cast());
+            } else {
+                state.host.free(object.as_ptr().cast());
+            }
+        }
+    }
+}
 
 static RELEASED: Methods<6> = {
     let none = nothing as *const ();
@@ -80,21 +94,12 @@ static RELEASED: Methods<6> = {
 methods!(METHODS, PoolObject, "Pool":
     getter CopyDesc(this, out: *mut PoolDescription) -> () { out.write(this.0.desc.clone()) }
     getter GetStatistics(this, out: *mut Statistics) -> () {
-        store(out, || {
-            let totals = this.0.pool.totals();
-            let [number, bytes] = this.0.committed.each_ref().map(|sum| sum.load(Ordering::Relaxed));
-            Statistics {
-                block_count: count(totals.heap_count + number),
-                allocation_count: count(totals.allocation_count + number),
-                block_bytes: totals.reserved.get() + bytes,
-                allocation_bytes: totals.used.get() + bytes,
-            }
+        store(out, || match this.has_committed() {
+            true => this.0.sum().stats,
+            false => Statistics::of(this.0.pool.totals()),
         });
     }
-    getter CalculateStatistics(this, out: *mut DetailedStatistics) -> () {
-        let number = Some(this.0.pool.number());
-        store(out, || Snapshot::of(&this.0.state, false).sum(|block| block.pool == number));
-    }
+    getter CalculateStatistics(this, out: *mut DetailedStatistics) -> () { store(out, || this.0.sum()) }
     getter SetName(this, name: *const WideChar) -> () {
         *lock(&this.0.name) = debug_name::text(name).map(|name| encode(&name));
     }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright::d3d12::*;
 use heapwright::{Architecture, ByteSize, ResourceAllocator, SegmentGroup, VideoMemoryInfo};
@@ -16,7 +16,6 @@ use heapwright::{Architecture, ByteSize, ResourceAllocator, SegmentGroup, VideoM
 use super::allocation::{Allocation, Contents, RELEASED, lock};
 use super::host_memory::HostMemory;
 use super::pool::PoolState;
-use super::statistics::{Statistics, count};
 use crate::call::Fallible;
 use crate::object::{Object, Reference};
 
@@ -28,6 +27,8 @@ pub(super) struct State {
     pub(super) options: D3D12_FEATURE_DATA_D3D12_OPTIONS,
     /// `ALLOCATOR_DESC::Flags`.
     pub(super) flags: u32,
+    /// Whether resources have tight alignment by default.
+    pub(super) is_tight: bool,
     pub(super) host: HostMemory,
     pub(super) frame: AtomicU32,
     pub(super) pools: Mutex<Vec<Weak<PoolState>>>,
@@ -36,47 +37,35 @@ pub(super) struct State {
 
 const SHARDS: u32 = 16;
 /// The number of allocations for which memory is allocated at once.
-const CHUNK: u32 = 32;
+const CHUNK: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Shard {
-    slots: Vec<Slot>,
-    vacant: Vec<u32>,
-    chunks: Vec<NonNull<c_void>>,
-    /// Number and bytes of the allocations in each segment group.
-    live: [(u64, u64); SegmentGroup::ALL.len()],
+    /// Memory for [`CHUNK`] objects each. The count is zero where no allocation is.
+    chunks: Vec<NonNull<Object<Allocation>>>,
+    vacant: Vec<NonNull<Object<Allocation>>>,
+    kept: Vec<NonNull<c_void>>,
     /// Keeps the state while allocations are live; and while the allocator is, so that not each of few allocations
     /// changes the count.
     state: Option<Arc<State>>,
     is_orphaned: bool,
 }
 
-/// Memory for an allocation.
-struct Slot {
-    object: NonNull<Object<Allocation>>,
-    is_live: bool,
-}
-
-/// The place of an allocation: shard and slot.
-#[derive(Clone, Copy)]
-pub(super) struct Place(u32, u32);
+/// The shard of an allocation, and the place in its memory, which may have another one later.
+pub(super) type Place = (u32, NonNull<Object<Allocation>>);
 
 // SAFETY: the pointers are to memory that the shard owns, with objects that are `Send`.
 unsafe impl Send for Shard {}
 
 impl State {
-    /// Creates the object of an allocation.
+    /// Creates the object of an allocation, with what `contents` returns.
+    // Within its callers: to move the contents takes longer than all else here.
+    #[inline(always)]
     pub(super) fn enter(
         self: &Arc<Self>,
         data: usize,
-        contents: Contents,
+        contents: impl FnOnce() -> Contents,
     ) -> Fallible<Reference<Allocation>> {
-        Ok(self.vacancy()?.occupy(data, contents))
-    }
-
-    /// Returns memory for an allocation.
-    #[inline(always)]
-    pub(super) fn vacancy(self: &Arc<Self>) -> Fallible<Vacancy<'_>> {
         thread_local! {
             static SHARD: Cell<u32> = const { Cell::new(SHARDS) };
         }
@@ -88,39 +77,48 @@ impl State {
             shard.get() % SHARDS
         });
         let mut shard = lock(&self.shards[number as usize]);
-        let index = match shard.vacant.last() {
-            Some(&index) => index,
+        let vacant = match shard.vacant.pop() {
+            Some(vacant) => vacant,
             None => shard.grow(self.host)?,
         };
-        let object = shard.slots[index as usize].object;
-        Ok(Vacancy { state: self, shard, place: Place(number, index), object })
+        if shard.state.is_none() {
+            shard.state = Some(Arc::clone(self));
+        }
+        // SAFETY: it is memory for an object; the body is written at once.
+        unsafe {
+            let (reference, body) = Reference::at(vacant);
+            Allocation::write(body, (Arc::as_ptr(self), number), data, contents);
+            Ok(reference)
+        }
     }
 
-    /// Destroys the object of an allocation.
+    /// Gives up a reference to an allocation, and returns how many are left.
     ///
     /// # Safety
     ///
-    /// As [`Body::destroy`](crate::object::Body::destroy).
+    /// The object is alive, and the caller has the reference.
     #[inline]
-    pub(super) unsafe fn leave(object: NonNull<Object<Allocation>>) {
+    pub(super) unsafe fn release(object: NonNull<Object<Allocation>>) -> u32 {
         // SAFETY: the object is alive, and with it the state, which its shard keeps until it is unlocked below.
-        let (state, Place(number, index)) =
-            unsafe { (&*object.as_ref().body.state(), object.as_ref().body.place) };
-        let mut shard = lock(&state.shards[number as usize]);
-        shard.slots[index as usize].is_live = false;
-        shard.vacant.push(index);
+        let (state, count) = unsafe { (&*object.as_ref().body.state, &object.as_ref().count) };
+        // SAFETY: as above.
+        let mut shard = lock(&state.shards[unsafe { object.as_ref() }.body.shard as usize]);
+        // References are given up under the lock alone, and without one nobody else adds another.
+        if count.load(Ordering::Relaxed) != 1 {
+            return count.fetch_sub(1, Ordering::Relaxed).wrapping_sub(1);
+        }
+        count.store(0, Ordering::Relaxed);
+        shard.vacant.push(object);
+        let _needless = shard.state_if_needless();
         // SAFETY: nobody uses the object any more; those who visit all take the lock. The contents are not read again.
-        let contents = unsafe {
+        let _contents = unsafe {
             object.cast().write(RELEASED.as_table());
-            (*object.as_ptr()).body.take_contents()
+            object.as_ref().body.contents.get().read()
         };
-        let live = &mut shard.live[contents.group.index()];
-        *live = (live.0 - 1, live.1 - contents.size);
-        let needless = shard.state_if_needless();
-        // Without the lock: the device may be called, and the state may be gone.
+        // The others are dropped without the lock, the contents first: the device may be called, and the state may be
+        // gone.
         drop(shard);
-        drop(contents);
-        drop(needless);
+        0
     }
 
     /// Lets the allocations that are live keep the state, and nothing else.
@@ -135,51 +133,37 @@ impl State {
     }
 
     /// Calls a function with each live allocation. No shard may be locked.
-    pub(super) fn visit(&self, mut visit: impl FnMut(&Object<Allocation>)) {
-        for shard in &self.shards {
+    pub(super) fn visit(&self, mut visit: impl FnMut(Place, &Allocation)) {
+        for (number, shard) in (0..).zip(&self.shards) {
             let shard = lock(shard);
-            for slot in shard.slots.iter().filter(|slot| slot.is_live) {
-                // SAFETY: the object is live, and stays so while the lock is held.
-                visit(unsafe { slot.object.as_ref() });
+            for chunk in &shard.chunks {
+                for slot in 0..CHUNK {
+                    // SAFETY: the chunk has so many. A live object stays so while the lock is held.
+                    unsafe {
+                        let object = chunk.add(slot);
+                        if (*object.as_ptr()).count.load(Ordering::Relaxed) != 0 {
+                            visit((number, object), &object.as_ref().body);
+                        }
+                    }
+                }
             }
         }
     }
 
     /// Returns a reference to the allocation in a place, if one is live.
-    pub(super) fn reference_to(&self, Place(number, index): Place) -> Option<Reference<Allocation>> {
-        let shard = lock(&self.shards[number as usize]);
-        let slot = shard.slots.get(index as usize).filter(|slot| slot.is_live)?;
-        // SAFETY: the object is not freed while the lock is held.
-        unsafe { Reference::add_unless_released(slot.object.cast()) }
-    }
-
-    /// Returns the statistics of a segment group, from the books.
-    pub(super) fn statistics_of(&self, group: SegmentGroup) -> Statistics {
-        let of = |shard: &Mutex<Shard>| lock(shard).live[group.index()];
-        let live = self.shards.iter().map(of).fold((0, 0), |sum, live| (sum.0 + live.0, sum.1 + live.1));
-        let held = self.allocator.held_in(group);
-        Statistics {
-            block_count: count(held.count),
-            allocation_count: count(live.0),
-            block_bytes: held.size.get(),
-            allocation_bytes: live.1,
-        }
+    pub(super) fn reference_to(&self, (shard, object): Place) -> Option<Reference<Allocation>> {
+        let _shard = lock(&self.shards[shard as usize]);
+        // SAFETY: the memory is the shard's, and a live object is not released while the lock is held.
+        unsafe { Reference::add_unless_released(object.cast()) }
     }
 
     /// Keeps memory of the program's source until nothing is left.
     pub(super) fn keep(&self, memory: NonNull<c_void>) {
-        lock(&self.shards[0]).chunks.push(memory);
+        lock(&self.shards[0]).kept.push(memory);
     }
 
     pub(super) fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
-    }
-
-    /// Returns whether resources have tight alignment by default.
-    pub(super) fn is_tight(&self) -> bool {
-        let flags = self.allocator.desc().flags;
-        self.allocator.caps().tight_alignment_tier > 0
-            && !flags.contains(heapwright::ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT)
     }
 
     /// Returns usage and budget of the process in a segment group: the adapter's, or an estimate.
@@ -209,65 +193,46 @@ impl State {
     }
 }
 
-/// Memory for an allocation, in a shard that is locked. Dropped, it stays vacant.
-pub(super) struct Vacancy<'a> {
-    state: &'a Arc<State>,
-    shard: MutexGuard<'a, Shard>,
-    place: Place,
-    object: NonNull<Object<Allocation>>,
-}
-
-impl Vacancy<'_> {
-    /// Creates the object of an allocation.
-    #[inline(always)]
-    pub(super) fn occupy(mut self, data: usize, contents: Contents) -> Reference<Allocation> {
-        let Place(_, index) = self.place;
-        self.shard.vacant.pop();
-        self.shard.slots[index as usize].is_live = true;
-        let live = &mut self.shard.live[contents.group.index()];
-        *live = (live.0 + 1, live.1 + contents.size);
-        if self.shard.state.is_none() {
-            self.shard.state = Some(Arc::clone(self.state));
-        }
-        // SAFETY: the slot was vacant, and is memory for an object; the body is written at once.
-        unsafe {
-            let (reference, body) = Reference::at(self.object);
-            body.write(Allocation::new(Arc::as_ptr(self.state), self.place, contents, data));
-            reference
-        }
-    }
-}
-
 impl Drop for State {
     fn drop(&mut self) {
         for shard in &mut self.shards {
-            for chunk in &shard.get_mut().unwrap_or_else(PoisonError::into_inner).chunks {
-                // SAFETY: it is `grow`'s memory. No allocation is live, because it would keep the state.
-                unsafe { self.host.free(chunk.as_ptr()) };
+            let shard = shard.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let chunks = shard.chunks.iter().map(|chunk| chunk.cast());
+            for memory in chunks.chain(shard.kept.iter().copied()) {
+                // SAFETY: it is from this source. No allocation is live, because it would keep the state.
+                unsafe { self.host.free(memory.as_ptr()) };
             }
         }
     }
 }
 
 impl Shard {
-    /// Adds memory for allocations, and returns the slot of the next one.
+    /// Adds memory for allocations, and returns that for one.
     #[cold]
-    fn grow(&mut self, host: HostMemory) -> Fallible<u32> {
-        let chunk = host.allocate(Layout::new::<[Object<Allocation>; CHUNK as usize]>())?;
-        let first = count(self.slots.len() as u64);
-        for slot in 0..CHUNK {
-            // SAFETY: the chunk has so many.
-            let object = unsafe { chunk.cast::<Object<Allocation>>().add(slot as usize) };
-            self.slots.push(Slot { object, is_live: false });
-        }
-        self.vacant.extend((first..first + CHUNK).rev());
+    fn grow(&mut self, host: HostMemory) -> Fallible<NonNull<Object<Allocation>>> {
+        let chunk = host.allocate(Layout::new::<[Object<Allocation>; CHUNK]>())?.cast();
         self.chunks.push(chunk);
-        Ok(first)
+        // Releasing an allocation never allocates.
+        self.vacant.reserve(self.chunks.len() * CHUNK);
+        for slot in (0..CHUNK).rev() {
+            // SAFETY: the chunk has so many.
+            unsafe {
+                let object = chunk.add(slot);
+                (&raw mut (*object.as_ptr()).count).write(AtomicU32::new(0));
+                self.vacant.push(object);
+            }
+        }
+        self.vacant.pop();
+        Ok(chunk)
     }
 
     /// Takes the reference to the state that is no longer needed, to be dropped without the lock.
+    #[inline]
     fn state_if_needless(&mut self) -> Option<Arc<State>> {
-        let is_empty = self.live.iter().all(|&(number, _)| number == 0);
-        if self.is_orphaned && is_empty { self.state.take() } else { None }
+        if self.is_orphaned && self.vacant.len() == self.chunks.len() * CHUNK {
+            self.state.take()
+        } else {
+            None
+        }
     }
 }

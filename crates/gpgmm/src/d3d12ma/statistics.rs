@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use heapwright::SegmentGroup;
 use heapwright::d3d12::*;
+use heapwright::{MemoryTotals, SegmentGroup};
 use windows_core::Interface;
 
 use super::allocation::Memory;
@@ -45,6 +45,18 @@ pub(super) struct TotalStatistics {
 
 /// DEFAULT, UPLOAD, READBACK, CUSTOM and GPU_UPLOAD, by `D3D12_HEAP_TYPE` less one.
 pub(super) const HEAP_TYPES: usize = 5;
+
+impl Statistics {
+    /// Returns those of what the library counts.
+    pub(super) fn of(totals: MemoryTotals) -> Self {
+        Self {
+            block_count: count(totals.heap_count),
+            allocation_count: count(totals.allocation_count),
+            block_bytes: totals.reserved.get(),
+            allocation_bytes: totals.used.get(),
+        }
+    }
+}
 
 pub(super) fn count(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
@@ -146,29 +158,33 @@ impl Snapshot {
     pub(super) fn of(state: &State, with_details: bool) -> Self {
         // The allocations first: their heaps then exist, unless they are freed meanwhile.
         let (mut in_heaps, mut blocks): (HashMap<usize, Vec<Used>>, _) = (HashMap::new(), Vec::new());
-        state.visit(|object| {
-            let contents = object.body.lock();
-            let (place, size) = (contents.heap(), contents.size);
-            let mut used = Used { offset: place.map_or(0, |(_, offset)| offset), size, ..Default::default() };
-            if with_details {
-                used.name = contents.name.as_deref().map(debug_name::decode_terminated);
-                used.private_data = object.body.private_data.load(Ordering::Relaxed);
-                // SAFETY: the resource is a live COM object.
-                used.resource = contents.resource().map(|resource| unsafe { resource.GetDesc() });
-            }
-            match (place, &contents.memory) {
-                (Some((heap, _)), _) => in_heaps.entry(heap).or_default().push(used),
-                (None, Memory::Resource(committed)) => {
-                    let pool = contents.pool.as_ref();
-                    let heap_type =
-                        pool.map_or(committed.heap_type().to_d3d12(), |pool| pool.desc.properties.Type);
-                    let number = pool.map(|pool| pool.pool.number());
-                    let block = Block::new(size, heap_type, contents.group, number, vec![used]);
-                    blocks.push(Block { is_committed: true, ..block });
+        state.visit(|_, allocation| {
+            allocation.with(|contents| {
+                let (place, size) = (contents.heap(), contents.size());
+                let mut used =
+                    Used { offset: place.map_or(0, |(_, offset)| offset), size, ..Default::default() };
+                if with_details {
+                    used.name = contents.name.as_deref().map(debug_name::decode_terminated);
+                    used.private_data = allocation.private_data.load(Ordering::Relaxed);
+                    // SAFETY: the resource is a live COM object.
+                    used.resource = contents.resource().map(|resource| unsafe { resource.GetDesc() });
                 }
-                // The target of a move that just ended.
-                (None, _) => {}
-            }
+                match (place, &contents.memory) {
+                    (Some((heap, _)), _) => in_heaps.entry(heap).or_default().push(used),
+                    (None, Memory::Resource(committed)) => {
+                        let heap_type = committed.heap_type();
+                        let usual =
+                            (heap_type.to_d3d12(), state.allocator.caps().segment_group(heap_type), None);
+                        let (heap_type, group, pool) = contents.pool.as_ref().map_or(usual, |pool| {
+                            (pool.desc.properties.Type, pool.pool.segment_group(), Some(pool.pool.number()))
+                        });
+                        let block = Block::new(size, heap_type, group, pool, vec![used]);
+                        blocks.push(Block { is_committed: true, ..block });
+                    }
+                    // The target of a move that just ended.
+                    (None, _) => {}
+                }
+            })
         });
         let pools = state.pools();
         for heap in state.allocator.heaps() {

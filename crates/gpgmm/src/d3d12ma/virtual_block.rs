@@ -38,6 +38,7 @@ struct AllocationDesc {
 
 /// `VIRTUAL_ALLOCATION_INFO`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct AllocationInfo {
     offset: u64,
     size: u64,
@@ -69,9 +70,7 @@ enum Algorithm {
 
 struct Live {
     id: SuballocationId,
-    offset: u64,
-    size: u64,
-    private_data: usize,
+    info: AllocationInfo,
 }
 
 /// Creates a block.
@@ -129,11 +128,9 @@ impl Algorithm {
 impl Ranges {
     /// Returns what is in use, as in a heap.
     fn block(&self) -> Block {
-        let used = |&Live { offset, size, private_data, .. }: &Live| Used {
-            offset,
-            size,
-            private_data,
-            ..Default::default()
+        let used = |live: &Live| {
+            let AllocationInfo { offset, size, private_data } = live.info;
+            Used { offset, size, private_data, ..Default::default() }
         };
         let allocations = self.live.values().map(used).collect();
         Block::new(self.size, D3D12_HEAP_TYPE_DEFAULT, SegmentGroup::Local, None, allocations)
@@ -144,15 +141,13 @@ impl Ranges {
     }
 }
 
-hosted!(VirtualBlock, METHODS, |this| this.host);
+hosted!(VirtualBlock, METHODS, |this| this.host, |_| None);
 
 methods!(METHODS, VirtualBlock, "VirtualBlock":
     getter IsEmpty(this) -> i32 { i32::from(lock(&this.ranges).live.is_empty()) }
     getter GetAllocationInfo(this, handle: u64, out: *mut AllocationInfo) -> () {
-        store(out, || match lock(&this.ranges).live.get(&handle) {
-            Some(&Live { offset, size, private_data, .. }) => AllocationInfo { offset, size, private_data },
-            None => AllocationInfo { offset: u64::MAX, size: 0, private_data: 0 },
-        });
+        let none = AllocationInfo { offset: u64::MAX, size: 0, private_data: 0 };
+        store(out, || lock(&this.ranges).live.get(&handle).map_or(none, |live| live.info));
     }
     method Allocate(this, desc: *const AllocationDesc, handle_out: *mut u64, offset_out: *mut u64) -> HRESULT {
         let handle_out = handle_out.as_mut().ok_or_else(|| null("pAllocation"))?;
@@ -163,8 +158,8 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
         let made = ranges.algorithm.allocate(desc)?;
         ranges.last_handle += 1;
         (*handle_out, *offset_out) = (ranges.last_handle, made.range.start().get());
-        let (size, private_data) = (desc.size, desc.private_data);
-        ranges.live.insert(*handle_out, Live { id: made.id, offset: *offset_out, size, private_data });
+        let info = AllocationInfo { offset: *offset_out, size: desc.size, private_data: desc.private_data };
+        ranges.live.insert(*handle_out, Live { id: made.id, info });
         Ok(S_OK)
     }
     getter FreeAllocation(this, handle: u64) -> () {
@@ -185,7 +180,7 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
     }
     getter SetAllocationPrivateData(this, handle: u64, data: usize) -> () {
         if let Some(live) = lock(&this.ranges).live.get_mut(&handle) {
-            live.private_data = data;
+            live.info.private_data = data;
         }
     }
     getter GetStatistics(this, out: *mut Statistics) -> () {

@@ -290,10 +290,12 @@ impl ResourceAllocation {
     /// must not access bytes that a [`Mapping`](crate::Mapping) of this or another allocation covers, and must unmap it
     /// as often as it mapped it.
     #[must_use]
+    #[inline]
     pub fn resource(&self) -> &ID3D12Resource {
         self.resource_if_any().expect("only a MemoryAllocation has none, and does not call this")
     }
 
+    #[inline]
     fn resource_if_any(&self) -> Option<&ID3D12Resource> {
         match &self.memory {
             Memory::Placed { resource, .. } => resource.as_ref(),

@@ -1,11 +1,13 @@
 //! The heaps that are held.
 
 use heapwright_core::ByteSize;
+use heapwright_core::placement::HeapSetTotals;
 use heapwright_d3d12::*;
 
 use super::pool::Pool;
 use super::resource_allocator::ResourceAllocator;
 use crate::SegmentGroup;
+use crate::heaps::sum_of_totals;
 use crate::report::Tally;
 
 /// A heap that an allocator holds, by [`ResourceAllocator::heaps`].
@@ -54,6 +56,25 @@ impl ResourceAllocator {
     pub fn held_in(&self, group: SegmentGroup) -> Tally {
         let held = self.inner().heaps.source.accounts.held_in(group);
         Tally { count: held.count, size: ByteSize::new(held.bytes) }
+    }
+
+    /// Returns the totals of the heaps and committed resources in a segment group; a committed resource counts as a
+    /// heap. O(pools), like [`stats`](Self::stats).
+    #[must_use]
+    #[inline]
+    pub fn totals_in(&self, group: SegmentGroup) -> HeapSetTotals {
+        let heaps = self.inner().heaps.all().into_iter().filter(|heaps| heaps.desc.segment_group == group);
+        let totals = heaps.fold(HeapSetTotals::default(), |sum, heaps| sum_of_totals(&sum, &heaps.totals()));
+        let held = self.held_in(group);
+        let (committed, bytes) =
+            (held.count.saturating_sub(totals.heap_count), held.size.saturating_sub(totals.reserved));
+        HeapSetTotals {
+            used: totals.used.saturating_add(bytes),
+            reserved: held.size,
+            allocation_count: totals.allocation_count + committed,
+            heap_count: held.count,
+            ..totals
+        }
     }
 }
 

@@ -167,6 +167,21 @@ impl ResourceAllocator {
         self.inner.create(allocation, &resource.into())
     }
 
+    /// Creates as [`create`](Self::create) does, from a description that is not copied: it is large.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`create`](Self::create).
+    #[doc(hidden)]
+    #[inline]
+    pub fn create_from(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+    ) -> Result<ResourceAllocation, Error> {
+        self.inner.create(allocation, resource)
+    }
+
     /// Creates a custom pool: heaps that are separate from the allocator's own, for allocations that name the pool.
     ///
     /// ```

@@ -22,6 +22,20 @@ pub enum ResourceKind {
     Any,
 }
 
+impl ResourceKind {
+    /// Returns the kind of a resource, which is not `Any`.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn of(resource: &D3D12_RESOURCE_DESC) -> Self {
+        let targets = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+        match (resource.Dimension, resource.Flags & targets) {
+            (D3D12_RESOURCE_DIMENSION_BUFFER, _) => Self::Buffers,
+            (_, 0) => Self::Textures,
+            _ => Self::RenderTargets,
+        }
+    }
+}
+
 /// The description of a custom pool: heaps of one kind, apart from the allocator's own. D3D12MA's `POOL_DESC`.
 #[derive(Debug, Clone)]
 pub struct PoolDesc {

@@ -135,19 +135,27 @@ impl TryFrom<D3D12_HEAP_TYPE> for HeapType {
     ///
     /// Invalid argument, with the value: CUSTOM, which does not determine the memory by itself, or an unknown heap
     /// type.
+    #[inline]
     fn try_from(heap_type: D3D12_HEAP_TYPE) -> Result<Self, Error> {
-        let field = "D3D12_HEAP_TYPE";
-        match Self::ALL.into_iter().find(|known| known.to_d3d12() == heap_type) {
-            Some(known) => Ok(known),
-            None if heap_type == D3D12_HEAP_TYPE_CUSTOM => Err(Error::invalid_argument(
-                field,
-                format!(
-                    "CUSTOM ({heap_type}) is not allowed without CPUPageProperty and MemoryPoolPreference"
-                ),
-            )),
-            None => Err(Error::invalid_argument(field, format!("unknown heap type {heap_type}"))),
+        match heap_type {
+            D3D12_HEAP_TYPE_DEFAULT => Ok(Self::Default),
+            D3D12_HEAP_TYPE_UPLOAD => Ok(Self::Upload),
+            D3D12_HEAP_TYPE_READBACK => Ok(Self::Readback),
+            D3D12_HEAP_TYPE_GPU_UPLOAD => Ok(Self::GpuUpload),
+            _ => Err(no_heap_type(heap_type)),
         }
     }
+}
+
+#[cold]
+fn no_heap_type(number: D3D12_HEAP_TYPE) -> Error {
+    let rule = match number {
+        D3D12_HEAP_TYPE_CUSTOM => {
+            format!("CUSTOM ({number}) is not allowed without CPUPageProperty and MemoryPoolPreference")
+        }
+        _ => format!("unknown heap type {number}"),
+    };
+    Error::invalid_argument("D3D12_HEAP_TYPE", rule)
 }
 
 /// `D3D12_CPU_PAGE_PROPERTY` of a custom heap.
