@@ -247,8 +247,8 @@ fn profiles_and_options_change_the_settings() {
     }
 }
 
-/// Memory that only grows is held in heaps of which the last one alone has room: at most a 64th of it with the profile
-/// of little memory.
+/// Memory that only grows is held in heaps of which the last one alone has room: at most a 32nd of it with the profile
+/// of little memory, or 4 MiB, since smaller heaps are not cheaper.
 #[test]
 fn the_low_memory_profile_has_a_lower_peak() {
     let folder = Folder::new();
@@ -259,7 +259,8 @@ fn the_low_memory_profile_has_a_lower_peak() {
             json(["replay", "--json", "--profile", profile, &path])["peak_reserved_bytes"].as_u64().unwrap()
         });
         let live = count * 65_536;
-        assert!(low < usual && low <= live + (live / 64).max(65_536), "{low} and {usual} for {live}");
+        assert!(low <= usual && low <= live + (live / 32).max(4 << 20), "{low} and {usual} for {live}");
+        assert!(count < 3000 || low < usual, "{low} and {usual} for {live}");
     }
 }
 
