@@ -49,6 +49,12 @@
 //! The heaps of a pool are heaps of the allocator's residency manager, if it has one. `add_to` adds those behind the
 //! tiles of a resource to the residency list of a command list that uses it.
 //!
+//! # Recordings
+//!
+//! If the allocator [records](heapwright::recording), so do updates: the page of `heapwright report` shows which
+//! resource has which tiles of a heap, under the name that the resource has at its first update. A replay repeats the
+//! heaps of the pool.
+//!
 //! # Safety
 //!
 //! Committing, decommitting and dropping are safe, because the GPU accesses memory only by lists whose execution

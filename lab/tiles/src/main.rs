@@ -5,6 +5,9 @@
 //! before the next.
 #![allow(clippy::print_stdout, reason = "it tells what it wrote")]
 
+mod changes;
+mod memory;
+mod modelled;
 mod workloads;
 
 use std::error::Error;
@@ -36,6 +39,27 @@ struct Figures {
     time: Duration,
     /// The longest frame.
     longest: Duration,
+    /// What is live after the last frame.
+    live_now: u64,
+}
+
+impl Figures {
+    /// Counts a frame that ends with these bytes held. `sizes` are those of the buffers before it.
+    fn count(&mut self, changes: &[Change], sizes: &mut [u64], held: u64) {
+        // What is freed in this frame is live until its end, for all rivals.
+        let in_frame: u64 =
+            changes.iter().filter(|change| change.size == 0).map(|change| sizes[change.buffer]).sum();
+        for change in changes {
+            self.live_now = self.live_now + change.size - sizes[change.buffer];
+            sizes[change.buffer] = change.size;
+        }
+        let needed = self.live_now + in_frame;
+        self.peak = self.peak.max(held);
+        self.peak_live = self.peak_live.max(needed);
+        self.held += held;
+        self.live += needed;
+        self.beyond = self.beyond.max(held as f64 - 1.05 * needed as f64);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -43,6 +67,8 @@ enum Rival {
     /// With heaps of so many MiB.
     Tiles(EmptyHeapPolicy, u64),
     Plain(EmptyHeapPolicy, Option<u64>),
+    /// The model of D3D12MA.
+    D3d12Ma,
 }
 
 /// What a rival has for the buffers of a workload.
@@ -64,6 +90,7 @@ impl Buffers {
         let (empty_heap_policy, block) = match rival {
             Rival::Tiles(policy, _) => (policy, None),
             Rival::Plain(policy, block) => (policy, block),
+            Rival::D3d12Ma => return Err("a model has no device".into()),
         };
         let preferred_heap_size = block.map(ByteSize::new);
         let desc = ResourceAllocatorDesc { empty_heap_policy, preferred_heap_size, ..Default::default() };
@@ -76,21 +103,11 @@ impl Buffers {
                     PoolDesc { resources, heap_size: Some(ByteSize::from_mib(heap)), ..Default::default() };
                 Some(TilePool::new(&allocator, desc)?)
             }
-            Rival::Plain(..) => None,
+            Rival::Plain(..) | Rival::D3d12Ma => None,
         };
         let texture = match &pool {
             Some(pool) if is_texture => {
-                let desc = D3D12_RESOURCE_DESC {
-                    Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-                    Width: 128 * 128,
-                    Height: 128 * 128,
-                    DepthOrArraySize: 1,
-                    MipLevels: 1,
-                    Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-                    SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-                    ..Default::default()
-                };
-                Some(StreamingTexture::new(pool, &desc, D3D12_RESOURCE_STATE_COMMON, None)?)
+                Some(StreamingTexture::new(pool, &texture_desc(), D3D12_RESOURCE_STATE_COMMON, None)?)
             }
             _ => None,
         };
@@ -161,12 +178,28 @@ impl Buffers {
     }
 }
 
+/// Returns the description of a texture of 128 by 128 tiles.
+fn texture_desc() -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: 128 * 128,
+        Height: 128 * 128,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        ..Default::default()
+    }
+}
+
 fn run(rival: Rival, workload: &Workload) -> Answer<Figures> {
+    if rival == Rival::D3d12Ma {
+        return modelled::run(workload);
+    }
     let gpu = Instance::open(HostProfile::default_profile())?;
     let mut buffers = Buffers::new(&gpu, rival, workload)?;
     let mut sizes = vec![0; workload.max_sizes.len()];
     let mut figures = Figures::default();
-    let mut live = 0_u64;
     for changes in &workload.frames {
         buffers.begin_frame()?;
         let start = Instant::now();
@@ -176,27 +209,20 @@ fn run(rival: Rival, workload: &Workload) -> Answer<Figures> {
         }
         let held = buffers.end_frame()?;
         let time = start.elapsed();
-        // What is freed in this frame is live until its end, for all rivals.
-        let in_frame: u64 =
-            changes.iter().filter(|change| change.size == 0).map(|change| sizes[change.buffer]).sum();
-        for change in changes {
-            live = live + change.size - sizes[change.buffer];
-            sizes[change.buffer] = change.size;
-        }
-        let needed = live + in_frame;
         figures.time += time;
         figures.longest = figures.longest.max(time);
-        figures.peak = figures.peak.max(held);
-        figures.peak_live = figures.peak_live.max(needed);
-        figures.held += held;
-        figures.live += needed;
-        figures.beyond = figures.beyond.max(held as f64 - 1.05 * needed as f64);
+        figures.count(changes, &mut sizes, held);
     }
     figures.copied = buffers.copied;
     Ok(figures)
 }
 
 fn main() -> Answer<()> {
+    // For another machine, which does not have the repository.
+    if std::env::args().any(|argument| argument == "--changes") {
+        print!("{}", changes::table()?);
+        return Ok(());
+    }
     let rivals = [
         ("tiles, heaps of 16 MiB", Rival::Tiles(EmptyHeapPolicy::Default, 16)),
         ("tiles, 4 MiB", Rival::Tiles(EmptyHeapPolicy::Default, 4)),
@@ -207,7 +233,11 @@ fn main() -> Answer<()> {
         ("tiles, 1 MiB, UntilNextFree", Rival::Tiles(EmptyHeapPolicy::UntilNextFree, 1)),
         ("plain", Rival::Plain(EmptyHeapPolicy::Default, None)),
         ("plain, LeastMemory", Rival::Plain(EmptyHeapPolicy::LeastMemory, None)),
-        ("plain, D3D12MA's blocks and rule", Rival::Plain(EmptyHeapPolicy::UntilNextFree, Some(64 << 20))),
+        (
+            "plain, blocks of 64 MiB, UntilNextFree",
+            Rival::Plain(EmptyHeapPolicy::UntilNextFree, Some(64 << 20)),
+        ),
+        ("plain, a model of D3D12MA", Rival::D3d12Ma),
     ];
     let mut text = String::from(INTRODUCTION);
     for workload in [kv_caches(), diffusion(), virtual_texture()] {
@@ -231,6 +261,7 @@ fn main() -> Answer<()> {
             )?;
         }
     }
+    text.push_str(&changes::table()?);
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../TILES.md"), &text)?;
     print!("{text}");
     Ok(())
@@ -240,15 +271,15 @@ const INTRODUCTION: &str = "\
 # Tiles beside plain buffers
 
 Written by `cargo lab bench-tiles`, on the simulated GPU. The times are of the machine that it ran on, and include the simulated
-driver's; everything else is the same on every machine. All allocators are heapwright's. *Tiles* are a `TilePool` with heaps of the
-given size; *plain* is `GrowingBuffer::plain`, which doubles and copies. The last rival has D3D12MA's blocks of 64 MiB and its rule for
-empty ones; it is not D3D12MA itself.
+driver's; everything else is the same on every machine. All allocators but the last are heapwright's. *Tiles* are a `TilePool` with heaps of the
+given size; *plain* is `GrowingBuffer::plain`, which doubles and copies. The last rival has the same buffers in memory by D3D12MA's rules,
+as [MEMORY.md](MEMORY.md) models them: blocks that grow to 64 MiB, committed buffers above 32 MiB, one empty block. It calls no device.
 
 *Live* are the bytes that the workload needs in a frame, with those that the frame frees, as the GPU may use them until its end. *Beyond*
 is the most that was held in a frame beyond 1.05 of what was live in it. Memory that is held includes empty heaps that the allocator
 keeps for later (`EmptyHeapPolicy`).
 
-Tiles copy nothing, and at the peak they hold at most 1.03 of what is live. The aim of 1.05 and a heap in every frame holds for the
-virtual texture. The diffusion model is some heaps beyond it in its worst frame, with heaps of 1 or 2 MiB that are not kept. It does not
-hold for the caches: a conversation that ends leaves tiles free in heaps that others still use, until later conversations take them.
+Tiles copy nothing. With heaps of 1 or 2 MiB, of which one empty one is kept (`UntilNextFree`), they hold in every frame of each workload
+at most 1.05 of what is live and a heap. With 4 MiB, the diffusion model is four heaps beyond it when its tensors are small. By default,
+empty heaps stay for as long as that is cheaper than creating them again: so much is held where hundreds of MiB end in a frame.
 ";
