@@ -54,15 +54,15 @@
 //!
 //! # What is not here
 //!
-//! Resources whose contents outlive a frame are created by [`ResourceAllocator`](heapwright::ResourceAllocator). Barriers of
-//! other resources are the program's own.
+//! Resources whose contents outlive a frame are created by [`ResourceAllocator`](heapwright::ResourceAllocator).
+//! Barriers of other resources are the program's own.
 //!
 //! # From a frame to its recording
 //!
 //! `TransientHeaps::prepare` does this when the frame changes:
 //!
-//! 1. `heaps.rs` queries the sizes of the resources, has the frame planned (`heapwright-aliasing`), and allocates memory
-//!    for each heap of the plan, or keeps the last frame's.
+//! 1. `heaps.rs` queries the sizes of the resources, has the frame planned (`heapwright-aliasing`), and allocates
+//!    memory for each heap of the plan, or keeps the last frame's.
 //! 2. `states.rs` goes through the uses of each resource and derives what each pass records. With legacy barriers,
 //!    every frame leaves each resource in the state in which it found it; with enhanced ones, textures begin with an
 //!    undefined layout. Either way the barriers are the same in all frames. `barriers.rs` only looks them up, and

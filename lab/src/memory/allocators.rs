@@ -35,8 +35,8 @@ pub trait MemoryAllocator: Sized {
     /// Returns the allocator's error.
     fn free(&mut self, buffer: Self::Buffer) -> Result<(), Failed>;
 
-    /// Tells the allocator the time of the trace, before each operation and in pauses. VMA and gpu-allocator have no use
-    /// for it.
+    /// Tells the allocator the time of the trace, before each operation and in pauses. VMA and gpu-allocator have no
+    /// use for it.
     fn pass_time(&mut self, _time: Duration) {}
 
     /// Replaces `calls` by the calls that create and free memory since the last time.

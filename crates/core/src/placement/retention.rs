@@ -50,12 +50,12 @@ use super::heap_prices::size_of_class;
 /// | 90, pauses are not learned | 3.10 / 1.208 / 1.039 | 0.72 / 1.177 / 1.044 | 2.23 / 1.202 / 1.041 | 27.84 / 1.190 / 1.029 |
 /// | 450 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 3.95 / 1.183 / 1.044 | 0.82 / 1.165 / 1.040 | 2.84 / 1.179 / 1.044 | 28.03 / 1.189 / 1.029 |
 ///
-/// Fractions of 4 to 16 and maxima of 32 to 96 MiB are equally good with this retention. A minimum that follows from the
-/// prices (the largest heap that costs at most twice as much as the smallest) is 4 MiB or more on all devices but
-/// vkd3d-proton, where it changed less than a tenth of the time. Keeping heaps of each size by the numbers of operations
-/// after which they were needed before changed time and memory by about a twentieth. Keeping heaps for less time that
-/// are large beside what is in use cost more time than it saved memory. `lab/MEMORY.md` has figures for the evaluation
-/// part, by which nothing was chosen.
+/// Fractions of 4 to 16 and maxima of 32 to 96 MiB are equally good with this retention. A minimum that follows from
+/// the prices (the largest heap that costs at most twice as much as the smallest) is 4 MiB or more on all devices but
+/// vkd3d-proton, where it changed less than a tenth of the time. Keeping heaps of each size by the numbers of
+/// operations after which they were needed before changed time and memory by about a twentieth. Keeping heaps for less
+/// time that are large beside what is in use cost more time than it saved memory. `lab/MEMORY.md` has figures for the
+/// evaluation part, by which nothing was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
     /// For how many allocations and frees an empty heap is kept (eight slots of slabs count as one), of this set and of

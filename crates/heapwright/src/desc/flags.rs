@@ -152,8 +152,8 @@ pub enum EmptyHeapPolicy {
     /// seconds whatever the pauses are, and the operations of a frame release it, too. New heaps are a 32nd of the
     /// memory that was held instead of a tenth. It holds less than `Default`, and creates more heaps.
     LeastMemory,
-    /// As `SegmentedPool`, but a new heap is a third of the memory that was held instead of a tenth, and at most 128 MiB
-    /// instead of 64. It creates the fewest heaps of all policies.
+    /// As `SegmentedPool`, but a new heap is a third of the memory that was held instead of a tenth, and at most 128
+    /// MiB instead of 64. It creates the fewest heaps of all policies.
     FewestHitches,
     /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others.
     /// Without a preferred size, no heap is kept. Custom pools keep empty heaps as with `Default`.

@@ -13,8 +13,8 @@ use crate::source::HeapSource;
 /// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 
-/// For the least memory: a heap that is only partly used wastes less than a 32nd of the memory. The minimum is as usual,
-/// because a smaller heap costs as much to create.
+/// For the least memory: a heap that is only partly used wastes less than a 32nd of the memory. The minimum is as
+/// usual, because a smaller heap costs as much to create.
 const LEAST_MEMORY_FRACTION: u32 = 32;
 
 /// For the fewest hitches: fewer and larger heaps. Above 128 MiB, creating a single heap is a hitch on every device.

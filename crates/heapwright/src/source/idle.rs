@@ -19,8 +19,8 @@ pub(super) const MOST_PERIODS: u64 = 150;
 /// Frames that are farther apart than this are too few to be counted instead of time.
 const LONG_FRAME_MS: u64 = 100;
 
-/// The time between two releases of some of the heaps that were empty for too long, so that those of a peak do not leave
-/// at once.
+/// The time between two releases of some of the heaps that were empty for too long, so that those of a peak do not
+/// leave at once.
 const PART_OF_PERIOD: Duration = Duration::from_millis(25);
 
 /// Idle memory of all kinds is looked for with every so many creations of a thread.
@@ -70,8 +70,8 @@ impl IdleClock {
         }
     }
 
-    /// Sets the time, which the clock no longer does. A time before an earlier one is ignored. Returns whether it is told
-    /// so often that not all that is due has to be done now.
+    /// Sets the time, which the clock no longer does. A time before an earlier one is ignored. Returns whether it is
+    /// told so often that not all that is due has to be done now.
     pub(crate) fn tell(&self, time: Duration) -> bool {
         let now = milliseconds(time);
         let later = |told| (told == NOT_TOLD || told < now).then_some(now);

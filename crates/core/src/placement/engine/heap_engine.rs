@@ -315,8 +315,8 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Counts a period like [`pass_period`](Self::pass_period). With the default algorithm, removes only as many heaps as
-    /// [`take_overdue`](Self::take_overdue).
+    /// Counts a period like [`pass_period`](Self::pass_period). With the default algorithm, removes only as many heaps
+    /// as [`take_overdue`](Self::take_overdue).
     pub fn begin_period(&self) -> Vec<H> {
         match &self.0 {
             Inner::Default(set) => {
