@@ -108,7 +108,7 @@ impl Default for DefragmentationBudget {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Defragmentation {
-    allocator: Arc<Inner>,
+    allocator: ResourceAllocator,
     is_of_pool: bool,
     /// One run for each kind of heap.
     runs: Vec<Run>,
@@ -239,7 +239,8 @@ impl Defragmentation {
         }
         let recording = inner.heaps.source.recording.as_ref();
         let recorded = recording.and_then(|it| it.run(desc.pool.and_then(|pool| pool.recorded.as_deref())));
-        Ok(Self { allocator: Arc::clone(inner), is_of_pool, runs, finished: Vec::new(), recorded })
+        let allocator = ResourceAllocator::from_inner(Arc::clone(inner));
+        Ok(Self { allocator, is_of_pool, runs, finished: Vec::new(), recorded })
     }
 
     /// Plans moves within a budget, and releases heaps that are empty.
@@ -276,7 +277,7 @@ impl Defragmentation {
         bytes: ByteSize,
         time_left: &mut dyn FnMut() -> bool,
     ) -> DefragmentationStep {
-        let allocator = Arc::clone(&self.allocator);
+        let allocator = Arc::clone(self.allocator.inner());
         let (mut time_checks, mut ran_out) = (0, false);
         let step = allocator.timed("Defragmentation.Step", || {
             self.plan(moves, bytes, &mut || {
@@ -338,7 +339,7 @@ impl Defragmentation {
         if self.is_of_pool {
             return;
         }
-        for heaps in self.allocator.heaps.own() {
+        for heaps in self.allocator.inner().heaps.own() {
             let is_known = |run: &Run| run.heaps.desc.number == heaps.desc.number;
             if !self.runs.iter().chain(&self.finished).any(is_known) {
                 self.runs.extend(Run::new(heaps));
@@ -405,12 +406,12 @@ impl Defragmentation {
         }
         // Defragmentation neither raises usage above the budget, not even for a while, nor evicts or waits; without
         // this heap it makes do with others.
-        let source = &self.allocator.heaps.source;
+        let source = &self.allocator.inner().heaps.source;
         let own = source.own_constraints();
         if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
             return None;
         }
-        self.allocator.heaps.create_heap(heaps, size, own, &heaps.limits(own)).ok()
+        self.allocator.inner().heaps.create_heap(heaps, size, own, &heaps.limits(own)).ok()
     }
 
     /// Returns the results so far. O(heaps).

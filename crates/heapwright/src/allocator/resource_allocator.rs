@@ -21,6 +21,7 @@ use crate::recording::{CREATE_RESOURCE, name_args};
 use crate::residency::ResidencyManager;
 #[cfg(feature = "residency")]
 use crate::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
+use crate::source::IdleThreadUser;
 use crate::{DeviceCaps, Error, HeapType};
 
 /// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
@@ -37,7 +38,9 @@ use crate::{DeviceCaps, Error, HeapType};
 /// each heap type. Both are held for O(1) bookkeeping, and never while the device creates or destroys an object.
 #[derive(Clone)]
 pub struct ResourceAllocator {
+    // Fields are dropped in order: the handle before what waits for the thread.
     inner: Arc<Inner>,
+    _idle_thread: IdleThreadUser,
 }
 
 // By hand: derived, it would be code for all of the state.
@@ -671,7 +674,8 @@ impl ResourceAllocator {
     }
 
     pub(crate) fn from_inner(inner: Arc<Inner>) -> Self {
-        Self { inner }
+        let _idle_thread = inner.heaps.source.idle_thread.user();
+        Self { inner, _idle_thread }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The clock by which empty heaps are released while the application tells of no frames.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -150,6 +150,10 @@ struct Shared {
     is_awake: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
+    /// Locked by the thread for as long as it has a handle of the allocator.
+    has_handle: Mutex<()>,
+    /// The number of [`IdleThreadUser`]s.
+    users: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -189,16 +193,36 @@ impl IdleThread {
         self.shared.changed.notify_all();
     }
 
-    /// Ends the thread, and waits for its end unless this is the thread.
+    /// Ends the thread, and waits for its end. If this is the thread, the last user waits.
     pub(crate) fn end(&self) {
-        let thread = {
-            let mut state = self.shared.lock();
-            state.has_ended = true;
-            state.thread.take()
-        };
+        self.shared.lock().has_ended = true;
         self.shared.changed.notify_all();
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
-            let _panicked = thread.join();
+        self.shared.join_if_ended();
+    }
+
+    /// Creates a user.
+    pub(crate) fn user(&self) -> IdleThreadUser {
+        self.shared.users.fetch_add(1, Ordering::Relaxed);
+        IdleThreadUser(Arc::clone(&self.shared))
+    }
+}
+
+/// Belongs to a handle of the allocator, and is dropped after it. The thread may have the last handle for a moment: the
+/// last user then waits for it, so that the allocator and its thread are gone when its handles are.
+pub(crate) struct IdleThreadUser(Arc<Shared>);
+
+impl Clone for IdleThreadUser {
+    fn clone(&self) -> Self {
+        self.0.users.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for IdleThreadUser {
+    fn drop(&mut self) {
+        if self.0.users.fetch_sub(1, Ordering::AcqRel) == 1 && !self.0.is_this_thread() {
+            drop(self.0.has_handle.lock().unwrap_or_else(PoisonError::into_inner));
+            self.0.join_if_ended();
         }
     }
 }
@@ -206,6 +230,22 @@ impl IdleThread {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether it is the thread that calls this.
+    fn is_this_thread(&self) -> bool {
+        self.lock().thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id())
+    }
+
+    /// Waits for the end of the thread if it is to end, unless this is the thread.
+    fn join_if_ended(&self) {
+        let mut state = self.lock();
+        let is_other = |thread: &mut JoinHandle<()>| thread.thread().id() != std::thread::current().id();
+        let thread = if state.has_ended { state.thread.take_if(is_other) } else { None };
+        drop(state);
+        if let Some(thread) = thread {
+            let _panicked = thread.join();
+        }
     }
 
     /// Waits for some time in which the thread is awake. Returns `false` at the end of the thread.
@@ -220,7 +260,8 @@ impl Shared {
         let mut quiet_periods = 0;
         let mut time = PERIOD;
         while self.wait(time) {
-            // This may become the last handle of the allocator.
+            // This may become the last handle of the allocator, and is dropped before the lock is released.
+            let _has_handle = self.has_handle.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(owner) = owner.upgrade() else { return };
             quiet_periods = if tally.take_became_empty() { 0 } else { quiet_periods + 1 };
             time = if owner.release_idle() { PART_OF_PERIOD } else { PERIOD };
@@ -231,5 +272,66 @@ impl Shared {
                 self.is_awake.fetch_or(tally.became_empty(), Ordering::SeqCst);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::error::{HeldBytes, HoldsMemory};
+    use crate::source::UnusedBuffer;
+    use crate::{ByteSize, HeapType};
+
+    /// An allocator whose release takes until it is told to go on, and a moment longer.
+    struct Slow {
+        enters: mpsc::Sender<()>,
+        leaves: Mutex<mpsc::Receiver<()>>,
+    }
+
+    impl HoldsMemory for Slow {
+        fn held_in(&self, _: HeapType) -> HeldBytes {
+            HeldBytes { reserved: ByteSize::ZERO, used: ByteSize::ZERO, video_memory: None }
+        }
+    }
+
+    impl Owner for Slow {
+        fn unused_buffers(&self) -> Vec<UnusedBuffer> {
+            Vec::new()
+        }
+
+        fn release_unused_buffers(&self, _: &dyn Fn(u64) -> bool, _: bool) {}
+
+        fn pass_frame_of_parent(&self) {}
+
+        fn tell_time_of_parent(&self, _: Duration) {}
+
+        fn release_idle(&self) -> bool {
+            let _no_receiver = self.enters.send(());
+            let _no_sender = self.leaves.lock().unwrap().recv();
+            std::thread::sleep(Duration::from_millis(20));
+            false
+        }
+    }
+
+    /// Without the wait, the allocator is gone some time after its last handle.
+    #[test]
+    fn the_last_user_waits_for_the_thread_that_has_the_last_handle() {
+        let (enters, entered) = mpsc::channel();
+        let (leave, leaves) = mpsc::channel();
+        let owner: Arc<dyn Owner> = Arc::new(Slow { enters, leaves: Mutex::new(leaves) });
+        let of_thread = Arc::downgrade(&owner);
+        let thread = IdleThread::default();
+        let users = [thread.user(), thread.user()];
+        thread.wake(&of_thread, &Arc::default());
+        entered.recv().unwrap();
+        leave.send(()).unwrap();
+        drop(owner);
+        let [first, last] = users;
+        drop(first);
+        drop(last);
+        assert_eq!(of_thread.strong_count(), 0);
+        thread.end();
     }
 }

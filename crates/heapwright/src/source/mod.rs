@@ -28,6 +28,7 @@ pub(crate) use self::device::{
 };
 pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps};
 pub(crate) use self::heap_source::{Constraints, GivenBack, HeapSource, LimitKind, Limits, NewMemory};
+pub(crate) use self::idle::IdleThreadUser;
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, LabelSlot, Labels, Listed, next_number};
 pub use self::managed::MemoryReference;
