@@ -10,12 +10,12 @@ use heapwright::defragmentation::{
     Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationStep,
 };
 use heapwright::residency::{GroupBudgets, ResidencyList, ResidencyManager, ResidencyManagerDesc};
-use heapwright_transient::{QueueKind, TransientFrame, TransientHeaps, Use};
 use heapwright::{
     ByteSize, HeapType, Placement, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocator, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
+use heapwright_transient::{QueueKind, TransientFrame, TransientHeaps, Use};
 
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 
