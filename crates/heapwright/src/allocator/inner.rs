@@ -199,11 +199,16 @@ impl Inner {
         let in_parts = in_parts && self.heaps.source.recording.is_none();
         let periods = self.heaps.source.clock.take_periods();
         let is_left = self.is_overdue.load(Ordering::Relaxed);
-        let mut is_overdue = false;
-        match periods {
-            0 if is_left && in_parts => is_overdue = self.pass(Passed::PartOfPeriod),
-            _ if in_parts => (0..periods).for_each(|_| is_overdue = self.pass(Passed::BegunPeriod)),
-            _ => (0..periods).for_each(|_| self.pass_period()),
+        let mut is_overdue = is_left;
+        match (periods, in_parts) {
+            (0, true) if is_left => is_overdue = self.pass(Passed::PartOfPeriod),
+            // What is left waits for a call that releases in parts, or for the next period.
+            (0, _) => {}
+            (_, true) => (0..periods).for_each(|_| is_overdue = self.pass(Passed::BegunPeriod)),
+            (_, false) => {
+                (0..periods).for_each(|_| self.pass_period());
+                is_overdue = false;
+            }
         }
         if periods > 0 || is_left {
             for nested in &self.heaps.nested() {

@@ -75,11 +75,11 @@ impl IdleClock {
     pub(crate) fn tell(&self, time: Duration) -> bool {
         let now = milliseconds(time);
         let later = |told| (told == NOT_TOLD || told < now).then_some(now);
-        let told = self.told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
-        if told == Ok(NOT_TOLD) {
+        let (Ok(told) | Err(told)) = self.told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+        if told == NOT_TOLD {
             self.last.store(now, Ordering::Relaxed);
         }
-        told.is_ok_and(|told| now.saturating_sub(told) <= LONG_FRAME_MS)
+        now.saturating_sub(told) <= LONG_FRAME_MS
     }
 
     /// Returns the number of periods that passed, up to those that are enough to release everything. Each is returned

@@ -80,6 +80,28 @@ fn the_heaps_of_a_peak_are_released_one_after_the_other() {
     assert!(calls > 10 && longest * 8 < all, "{calls} calls of up to {longest:?}, {all:?} in all");
 }
 
+/// A time that is told again, or to a nested allocator, too, does not end the release of a peak's heaps.
+#[test]
+fn a_time_that_is_told_twice_is_as_if_told_once() {
+    let steps_with = |times: u32| {
+        let gpu = open("discrete");
+        let allocator = usual(&gpu);
+        let nested = allocator.create_nested(Default::default()).expect("it can be nested");
+        allocator.on_time(Duration::ZERO);
+        peak(&allocator);
+        peak(&nested);
+        let is_released = |step: &u32| {
+            for _ in 0..times {
+                allocator.on_time(Duration::from_millis(25) * *step);
+            }
+            (1..times).for_each(|_| nested.on_time(Duration::from_millis(25) * *step));
+            allocator.reserved().saturating_add(nested.reserved()).is_zero()
+        };
+        (1..1000).find(is_released).expect("they are released")
+    };
+    assert!(steps_with(2) <= steps_with(1));
+}
+
 #[test]
 fn until_the_next_free_at_most_one_heap_of_a_kind_is_empty() {
     let gpu = open("discrete");
