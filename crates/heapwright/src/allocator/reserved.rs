@@ -8,8 +8,7 @@ use heapwright_trace::session::{Action, ResourceKind};
 
 use super::memory::MemoryAllocation;
 use super::resource_allocator::ResourceAllocator;
-use crate::recording::Recording;
-use crate::residency::name_of;
+use crate::recording::{Recording, object_name};
 use crate::{Error, RecordFlags};
 
 /// A reserved resource in a recording, from [`ResourceAllocator::record_reserved`]. Dropping it records that the
@@ -59,7 +58,7 @@ impl ResourceAllocator {
         let is_buffer = unsafe { resource.GetDesc() }.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
         let kind = if is_buffer { ResourceKind::Buffer } else { ResourceKind::Texture };
         let id = recording.next_id();
-        let name = name_of(resource).map(Into::into);
+        let name = object_name(resource).map(Into::into);
         recording.act(Action::Reserve { resource: id, tiles, kind, name });
         Some(ReservedRecord { recording: Arc::clone(recording), id })
     }

@@ -79,6 +79,7 @@ mod chrome;
 mod environment;
 mod event;
 mod instance;
+mod object_name;
 mod recorder;
 mod session;
 mod thread_names;
@@ -92,3 +93,4 @@ pub(crate) use self::instance::{
     COMPLETE_MOVE, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedMove, RecordedObject,
     RecordedPool, RecordedRun, Recording,
 };
+pub(crate) use self::object_name::object_name;

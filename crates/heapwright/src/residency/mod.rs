@@ -75,7 +75,6 @@ pub use self::desc::{
     ResidencyHeapInfo, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
     ResidencyManagerStats,
 };
-pub(crate) use self::device::name_of;
 pub use self::heap::ResidencyHeap;
 pub use self::list::{OpenResidencyList, ResidencyList};
 pub use self::manager::ResidencyManager;

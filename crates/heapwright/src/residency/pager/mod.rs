@@ -23,10 +23,11 @@ use self::upkeep::Upkeep;
 use super::books::{Books, BooksState, heap_error};
 use super::budget::{Budgets, ManagedGroups};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
-use super::device::{ManagedDevice, PagedObjects, completed, create_fence, name_of, next_value};
+use super::device::{ManagedDevice, PagedObjects, completed, create_fence, next_value};
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::recorded::ManagerRecording;
 use crate::adapter::check_adapter;
+use crate::recording::object_name;
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The state of a residency manager. Carries out what the planner of the books decides: evicts, makes resident, and
@@ -222,7 +223,7 @@ impl Pager {
                 let group = heap.group.index();
                 plan.bytes_out[group] = plan.bytes_out[group].saturating_sub(heap.size);
                 tracing::warn!(
-                    name = object.as_ref().and_then(|object| name_of(object)),
+                    name = object.as_ref().and_then(|object| object_name(object)),
                     size = %heap.size,
                     "the device refuses to evict a managed object: {:#}; it stays locked. A placed resource is paged with \
                      its heap, which must be managed instead",
