@@ -204,7 +204,8 @@ mod tests {
         assert_eq!(figures.held_when_empty, 0);
     }
 
-    /// What an allocator releases in a pause is no part of the next operation, and is not held until then.
+    /// The time of heaps that are released in a pause does not count for the next operation, and their memory is held
+    /// only until they are released.
     #[test]
     fn calls_between_operations_are_counted_when_they_are_made() {
         let prices = Prices::on_h200();

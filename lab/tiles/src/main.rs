@@ -39,7 +39,7 @@ struct Figures {
     time: Duration,
     /// The longest frame.
     longest: Duration,
-    /// What is live after the last frame.
+    /// The number of bytes that are live after the last frame.
     live_now: u64,
 }
 

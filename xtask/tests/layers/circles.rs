@@ -17,7 +17,7 @@ type Module = Vec<String>;
 /// The circles of each crate. This list only becomes shorter.
 const KNOWN: &str = include_str!("circles.txt");
 
-/// What a file says about other modules.
+/// The modules and items that a file names.
 #[derive(Default)]
 struct Names {
     /// The paths of its `use` declarations, with the names that they bring in, and whether these are exported.

@@ -56,15 +56,21 @@ fn after_a_second_what_is_empty_is_released() {
     allocator.audit().expect("consistent");
 }
 
-/// If the time is told often, a call releases a few heaps, as the thread does.
-#[test]
-fn the_heaps_of_a_peak_are_released_one_after_the_other() {
+/// Returns an allocator that is told the time and one that is nested in it, whose heaps are empty after a peak.
+fn allocators_after_peaks() -> [ResourceAllocator; 2] {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
     let nested = allocator.create_nested(Default::default()).expect("it can be nested");
     allocator.on_time(Duration::ZERO);
     peak(&allocator);
     peak(&nested);
+    [allocator, nested]
+}
+
+/// If the time is told often, a call releases a few heaps, as the thread does.
+#[test]
+fn the_heaps_of_a_peak_are_released_one_after_the_other() {
+    let [allocator, nested] = allocators_after_peaks();
     let (mut calls, mut longest) = (0, Duration::ZERO);
     let taken = || allocator.heap_time().saturating_add(nested.heap_time());
     let before = taken();
@@ -84,12 +90,7 @@ fn the_heaps_of_a_peak_are_released_one_after_the_other() {
 #[test]
 fn a_time_that_is_told_twice_is_as_if_told_once() {
     let steps_with = |times: u32| {
-        let gpu = open("discrete");
-        let allocator = usual(&gpu);
-        let nested = allocator.create_nested(Default::default()).expect("it can be nested");
-        allocator.on_time(Duration::ZERO);
-        peak(&allocator);
-        peak(&nested);
+        let [allocator, nested] = allocators_after_peaks();
         let is_released = |step: &u32| {
             for _ in 0..times {
                 allocator.on_time(Duration::from_millis(25) * *step);

@@ -33,7 +33,7 @@ struct List {
     pause: Pause,
 }
 
-/// What is known of the pauses after which heaps of a class are needed again.
+/// The learned length of the pauses after which heaps of a class are needed again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
     /// Since which period the heap that left last because of periods had been empty, until one is created.
