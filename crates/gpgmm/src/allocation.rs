@@ -11,9 +11,9 @@ use heapwright::{Error, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 use crate::allocator::Allocator;
-use crate::call::Failure;
 use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
 use crate::descriptors::AllocationInfo;
+use crate::failure::Failure;
 use crate::object::{Body, Memory, Methods, Out, Reference, This, getter, method, returning};
 use crate::residency_heap::Heap;
 

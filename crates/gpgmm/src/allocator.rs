@@ -8,10 +8,11 @@ use heapwright::{ByteSize, ClearValue, Error, ResourceAllocator};
 use windows_core::{GUID, HRESULT, Interface};
 
 use crate::allocation::Allocation;
-use crate::call::{self, Failure};
+use crate::call;
 use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
 use crate::descriptors::{AllocationDesc, AllocatorStats};
 use crate::extension::allocator as extension;
+use crate::failure::Failure;
 use crate::identity::{Registration, Registry};
 use crate::object::{Body, Methods, Out, Reference, This, method};
 

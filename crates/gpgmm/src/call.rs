@@ -1,47 +1,14 @@
 //! The boundary between C++ and Rust: failures and panics become HRESULTs and log lines.
 
 use std::any::Any;
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use heapwright::Error;
 use heapwright::d3d12::hresult::Named;
-use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER, S_FALSE, S_OK};
+use heapwright::d3d12::{E_FAIL, S_FALSE, S_OK};
 use windows_core::HRESULT;
 
+use crate::failure::Failure;
 use crate::log;
-
-/// The result of what may fail within a call.
-pub(crate) type Fallible<T> = Result<T, Failure>;
-
-/// The reason why a call failed.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    Library(Error),
-    /// An HRESULT, and the rule that the call broke.
-    Refused(HRESULT, String),
-}
-
-impl Failure {
-    pub(crate) fn invalid_argument(rule: impl Into<String>) -> Self {
-        Self::Refused(E_INVALIDARG, rule.into())
-    }
-
-    /// Adds where in a structure the library found an error.
-    pub(crate) fn at(place: impl Display, error: &Error) -> Self {
-        Self::Refused(error.hresult(), format!("{place}: {error}"))
-    }
-
-    pub(crate) fn null(parameter: &str) -> Self {
-        Self::Refused(E_POINTER, format!("{parameter} is null"))
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Library(error)
-    }
-}
 
 /// Runs the body of a function that returns an HRESULT.
 #[inline]
@@ -158,6 +125,8 @@ pub(crate) unsafe fn array<'a, T>(
 
 #[cfg(test)]
 mod tests {
+    use heapwright::d3d12::{E_INVALIDARG, E_POINTER};
+
     use super::*;
 
     #[test]

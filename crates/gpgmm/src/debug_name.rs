@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use heapwright::d3d12::{S_FALSE, S_OK};
 use windows_core::{GUID, HRESULT};
 
-use crate::call::Failure;
+use crate::failure::Failure;
 use crate::object::{Body, This, getter, method};
 
 /// `WCHAR`: a UTF-16 code unit on Windows. Elsewhere it is `wchar_t`, as in Microsoft's headers for Linux, which is a

@@ -15,7 +15,7 @@ use heapwright::{
     SuballocationAlgorithm,
 };
 
-use crate::call::Failure;
+use crate::failure::Failure;
 
 /// `RECORD_OPTIONS`.
 #[repr(C)]

@@ -8,10 +8,11 @@ use heapwright::{RecordOptions, RecordScope, ResourceAllocator, ResourceAllocato
 use windows_core::{HRESULT, Interface};
 
 use crate::allocator::Allocator;
-use crate::call::{self, Failure};
+use crate::call;
 use crate::d3d12ma;
 pub use crate::descriptors::{AllocatorDesc, HeapDesc, ManagerDesc, RecordingOptions};
 pub use crate::extension::allocator::ExtendedAllocatorDesc;
+use crate::failure::Failure;
 use crate::log;
 use crate::object::{Body, Out, Reference, optional, parameter};
 use crate::residency_heap::Heap;

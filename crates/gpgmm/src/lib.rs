@@ -34,6 +34,7 @@ mod debug_name;
 mod descriptors;
 pub mod exports;
 mod extension;
+mod failure;
 mod identity;
 mod log;
 mod object;

@@ -8,7 +8,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{fmt, registry, reload};
 
-use crate::call::Failure;
+use crate::failure::Failure;
 
 /// Sets the level of the log.
 type SetLevel = Box<dyn Fn(LevelFilter) + Send + Sync>;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use heapwright::d3d12::{E_INVALIDARG, E_NOINTERFACE, E_POINTER, S_FALSE, S_OK};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
-use crate::call::{self, Failure};
+use crate::call;
+use crate::failure::Failure;
 use crate::identity::Registration;
 
 /// The `this` of a method.

@@ -8,9 +8,9 @@ use heapwright::residency::ResidencyHeap;
 use heapwright::{Error, MemoryReference, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
-use crate::call::Failure;
 use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
 use crate::descriptors::HeapInfo;
+use crate::failure::Failure;
 use crate::identity::{Registration, Registry};
 use crate::object::{Body, Methods, Out, Reference, This, getter, method, returning};
 use crate::residency_manager::Manager;

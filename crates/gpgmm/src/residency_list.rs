@@ -6,7 +6,7 @@ use heapwright::d3d12::*;
 use heapwright::residency::ResidencyList;
 use windows_core::{GUID, HRESULT};
 
-use crate::call::Failure;
+use crate::failure::Failure;
 use crate::object::{Body, Methods, This, method, recognize};
 use crate::residency_heap::Heap;
 

@@ -8,10 +8,11 @@ use heapwright::residency::{ResidencyHeapStatus, ResidencyList, ResidencyManager
 use heapwright::{ByteSize, Error};
 use windows_core::{GUID, HRESULT, Interface};
 
-use crate::call::{self, Failure};
+use crate::call;
 use crate::debug_name::{DebugName, IID_DEBUG_OBJECT, Named, get_debug_name, set_debug_name};
 use crate::descriptors::{ManagerStats, enumerator, segment_group};
 use crate::extension::residency_manager as extension;
+use crate::failure::Failure;
 use crate::identity::{Registration, Registry};
 use crate::object::{Body, Methods, Reference, This, method, parameter, recognize};
 use crate::residency_heap::Heap;

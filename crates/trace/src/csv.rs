@@ -7,13 +7,15 @@ use std::ops::Range;
 use crate::error::Fault;
 use crate::event::EventKind;
 use crate::kind::BYTE_ORDER_MARK;
-use crate::records::too_many_events;
+use crate::rules::too_many_events;
 use crate::source::Source;
 use crate::text::quoted;
-use crate::trace::Trace;
 
 /// The columns of every trace, in the order in which they are written.
 pub(crate) const HEADER: &str = "time_us,event,id,size_bytes";
+
+/// The maximum length of a line, in bytes.
+pub(crate) const MAX_LINE_LEN: usize = 4096;
 
 /// Content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub(crate) struct Rows<R> {
 impl<R: Read> Rows<R> {
     /// Reads the header, after a byte order mark if there is one.
     pub(crate) fn open(source: Source<R>) -> Result<Self, Fault> {
-        let mut lines = Lines::new(source, Trace::MAX_LINE_LEN);
+        let mut lines = Lines::new(source, MAX_LINE_LEN);
         let empty = || format!("the file is empty; expected the header \"{HEADER}\"");
         let header = lines.next_line()?.ok_or_else(empty)?;
         let columns = Columns::of(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header))?;

@@ -11,12 +11,12 @@ use crate::event::{Event, EventKind};
 use crate::gpgmm::Capture;
 use crate::input::Input;
 use crate::kind::FileKind;
-use crate::rules::Rules;
+use crate::rules::{Rules, too_many_events};
 use crate::session::{
-    Action, Allocation, HeapType, MAX_OTHER_RECORDS, Record, References, ResourceKind, SessionReader,
+    Action, Allocation, HeapType, MAX_EVENTS, MAX_OTHER_RECORDS, Record, References, ResourceKind,
+    SessionReader,
 };
 use crate::snapshot::Snapshot;
-use crate::trace::Trace;
 
 /// A format of trace files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,7 +114,7 @@ impl<R: Read> RecordReader<R> {
             records: records.map_err(|fault| TraceError::at(&path, start, fault))?,
             path,
             event_count: 0,
-            max_events: Trace::MAX_EVENTS,
+            max_events: MAX_EVENTS,
             other_count: 0,
             max_others: MAX_OTHER_RECORDS,
             is_done: false,
@@ -227,10 +227,6 @@ impl<R: Read> Iterator for RecordReader<R> {
 }
 
 impl<R: Read> FusedIterator for RecordReader<R> {}
-
-pub(crate) fn too_many_events() -> Fault {
-    format!("the trace exceeds the limit of {} events", Trace::MAX_EVENTS).into()
-}
 
 fn record_of(row: Row) -> Record {
     let Row { time_us, kind, id, size_bytes } = row;

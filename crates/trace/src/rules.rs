@@ -5,7 +5,7 @@ use heapwright_core::ByteSize;
 use crate::error::{Fault, Position};
 use crate::event::{AllocationIndex, Event, EventKind};
 use crate::ids::{IdNames, Ids};
-use crate::trace::Trace;
+use crate::session::{MAX_EVENTS, MAX_LIVE};
 
 /// State of the checks that involve several events.
 pub(crate) struct Rules {
@@ -68,8 +68,8 @@ impl Rules {
         })?;
         self.lifetimes.push(Lifetime { size_bytes, alloc: number, free: 0 });
         self.live_count += 1;
-        if self.live_count > Trace::MAX_LIVE {
-            let limit = Trace::MAX_LIVE;
+        if self.live_count > MAX_LIVE {
+            let limit = MAX_LIVE;
             return Err(format!("the trace exceeds the limit of {limit} live allocations").into());
         }
         let live = self.live_bytes.checked_add(size_bytes);
@@ -115,6 +115,10 @@ impl Rules {
         self.previous_time_us = time_us;
         Ok(())
     }
+}
+
+pub(crate) fn too_many_events() -> Fault {
+    format!("the trace exceeds the limit of {MAX_EVENTS} events").into()
 }
 
 pub(crate) fn time_goes_back(previous: u64, found: u64) -> Fault {

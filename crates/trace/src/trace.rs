@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use heapwright_core::ByteSize;
 
-use crate::csv::{HEADER, ZERO_SIZE};
+use crate::csv::{self, HEADER, ZERO_SIZE};
 use crate::error::{Fault, Location, Position, TraceError};
 use crate::event::{AllocationIndex, Event, EventKind};
 use crate::ids::IdNames;
-use crate::records::{Format, RecordReader, too_many_events};
-use crate::rules::Rules;
+use crate::records::{Format, RecordReader};
+use crate::rules::{Rules, too_many_events};
 use crate::session::{self, Record};
 
 /// A complete trace in memory, whose events have been checked.
@@ -30,7 +30,7 @@ pub struct Trace {
 impl Trace {
     /// Maximum length of a line without its end, in bytes. Three 64-bit numbers and an event need 67; other columns are
     /// skipped.
-    pub const MAX_LINE_LEN: usize = 4096;
+    pub const MAX_LINE_LEN: usize = csv::MAX_LINE_LEN;
 
     /// Maximum number of events: 2^22, or 4,194,304, which is 26 times the longest recorded trace.
     ///

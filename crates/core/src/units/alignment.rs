@@ -71,13 +71,6 @@ impl Default for Alignment {
     }
 }
 
-impl fmt::Display for Alignment {
-    /// Formats the alignment as a size: "64.00 KiB".
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&super::ByteSize::new(self.get()), f)
-    }
-}
-
 impl fmt::Debug for Alignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Alignment({})", self.get())

@@ -191,6 +191,13 @@ impl fmt::Display for ByteSize {
     }
 }
 
+impl fmt::Display for Alignment {
+    /// Formats the alignment as a size: "64.00 KiB".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&ByteSize::new(self.get()), f)
+    }
+}
+
 impl fmt::Debug for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ByteSize({})", self.0)

@@ -15,8 +15,9 @@ use windows_core::{IUnknown, Interface};
 
 use super::pool::PoolState;
 use super::state::State;
-use crate::call::{self, Failure, Fallible};
+use crate::call;
 use crate::debug_name::{self, WideChar, address_of};
+use crate::failure::{Failure, Fallible};
 use crate::object::{Body, Methods, This, methods, nothing};
 use crate::residency_heap::Heap;
 

@@ -26,9 +26,10 @@ use super::pool::PoolObject;
 use super::state::State;
 use super::statistics::{Snapshot, Statistics, TotalStatistics, count};
 use crate::allocator::Allocator;
-use crate::call::{self, Failure, Fallible};
+use crate::call;
 use crate::debug_name::WideChar;
 use crate::descriptors::{refuse, size};
+use crate::failure::{Failure, Fallible};
 use crate::object::{Out, Reference, methods, recognize};
 
 /// The body of an Allocator.

@@ -17,7 +17,7 @@ use super::descriptors::{check_bits, null, receiving, required, store};
 use super::host_memory::{HostMemory, hosted};
 use super::state::{Place, State};
 use super::statistics::count;
-use crate::call::{Failure, Fallible};
+use crate::failure::{Failure, Fallible};
 use crate::object::{Reference, methods};
 
 /// `DEFRAGMENTATION_DESC`.

@@ -14,8 +14,8 @@ use windows_core::Interface;
 pub(super) use super::host_memory::Callbacks;
 use super::pool::{PoolObject, PoolState};
 use super::state::State;
-use crate::call::{Failure, Fallible};
 use crate::descriptors::{alignment, heap_type, refuse, size};
+use crate::failure::{Failure, Fallible};
 use crate::object::{Out, optional};
 
 /// `ALLOCATOR_DESC`.

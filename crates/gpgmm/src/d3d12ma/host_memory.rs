@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 
 use heapwright::d3d12::E_OUTOFMEMORY;
 
-use crate::call::{Failure, Fallible};
 use crate::debug_name::{WideChar, encode};
+use crate::failure::{Failure, Fallible};
 use crate::object::{Body, Object, Reference};
 
 type AllocateFn = unsafe extern "C" fn(usize, usize, *mut c_void) -> *mut c_void;

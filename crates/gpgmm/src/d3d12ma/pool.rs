@@ -13,8 +13,8 @@ use super::defragmentation::{self, Description};
 use super::descriptors::{PoolDescription, store};
 use super::state::State;
 use super::statistics::{DetailedStatistics, Snapshot, Statistics};
-use crate::call::Fallible;
 use crate::debug_name::{self, WideChar, address_of, encode};
+use crate::failure::Fallible;
 use crate::object::{Body, Methods, Object, Reference, methods, nothing, refused};
 
 /// What a pool and its allocations share.

@@ -16,7 +16,7 @@ use heapwright::{Architecture, ByteSize, ResourceAllocator, SegmentGroup, VideoM
 use super::allocation::{Allocation, Contents, RELEASED, lock};
 use super::host_memory::HostMemory;
 use super::pool::PoolState;
-use crate::call::Fallible;
+use crate::failure::Fallible;
 use crate::object::{Object, Reference};
 
 /// What the objects of an allocator share. They are released in any order.

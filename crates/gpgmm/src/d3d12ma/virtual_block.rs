@@ -14,9 +14,9 @@ use super::descriptors::{Callbacks, check_bits, null, required, store, strategy_
 use super::host_memory::{HostMemory, hosted};
 use super::json;
 use super::statistics::{Block, DetailedStatistics, Snapshot, Statistics, Used};
-use crate::call::{Failure, Fallible};
 use crate::debug_name::WideChar;
 use crate::descriptors::alignment;
+use crate::failure::{Failure, Fallible};
 use crate::object::{Reference, methods};
 
 /// `VIRTUAL_BLOCK_DESC`.

@@ -9,8 +9,8 @@ use windows_core::{GUID, HRESULT};
 
 use super::transient::Heaps;
 use crate::allocator::Allocator;
-use crate::call::Failure;
 use crate::descriptors::{AllocatorDesc, enumerator, size};
+use crate::failure::Failure;
 use crate::object::{Body, Methods, Out, Reference, This, getter, method};
 
 pub(crate) const IID_ALLOCATOR: GUID = GUID::from_u128(0x4c6ab0d1_8f27_4e95_a3d4_71b90e5cf50a);

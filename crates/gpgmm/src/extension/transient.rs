@@ -11,8 +11,9 @@ use heapwright_transient::{
 };
 use windows_core::{GUID, HRESULT, Interface};
 
-use crate::call::{self, Failure, array};
+use crate::call::{self, array};
 use crate::descriptors::{enumerator, refuse};
+use crate::failure::Failure;
 use crate::identity::{Registration, Registry};
 use crate::object::{Body, Methods, Out, Reference, This, getter, method, parameter};
 use crate::residency_list::List;

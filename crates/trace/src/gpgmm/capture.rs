@@ -7,13 +7,11 @@ use super::event::{
     AllocationSnapshot, AllocatorSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc,
     HeapSnapshot, Id,
 };
-use super::json::Objects;
+use super::json::{Objects, invalid_json};
 use crate::error::{Fault, Position};
-use crate::session::{Action, Allocation, Heap, HeapType, MAX_LIST_LEN, Record, ResourceKind};
+use crate::session::{Action, Allocation, Heap, HeapType, MAX_LIST_LEN, MAX_LIVE, Record, ResourceKind};
 use crate::source::Source;
 use crate::text::quoted;
-use crate::trace::Trace;
-use crate::visible::Visible;
 
 /// The records of a capture.
 pub(crate) struct Capture<R> {
@@ -120,15 +118,6 @@ impl<R: Read> Capture<R> {
 }
 
 const NOT_GPGMM: &str = "the Chrome trace has no event of GPGMM, whose captures need its recording flags for API objects and API calls";
-
-/// Returns the error as one line of limited length, without line and column, which are relative to the event.
-pub(super) fn invalid_json(error: &serde_json::Error) -> Fault {
-    // The message may quote text of the file, of any length.
-    const MAX_CHARS: usize = 120;
-    let message = error.to_string();
-    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-    format!("invalid JSON: {}", Visible(message).shortened(MAX_CHARS)).into()
-}
 
 impl State {
     /// Adds the records of an event.
@@ -355,7 +344,7 @@ fn of_object(event: &Event<'_>, id: u64, rule: &str) -> Fault {
 
 /// Bounds the memory for malicious captures.
 fn check_count(count: usize) -> Result<(), Fault> {
-    let limit = Trace::MAX_LIVE;
+    let limit = MAX_LIVE;
     if count <= limit as usize {
         Ok(())
     } else {

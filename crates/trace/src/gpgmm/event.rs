@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, from_str};
 
-use super::capture::invalid_json;
+use super::json::invalid_json;
 use crate::error::Fault;
 
 /// Phase, name and arguments of an event. Arguments are parsed for known names only.

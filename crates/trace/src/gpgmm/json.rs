@@ -6,6 +6,7 @@ use crate::error::Fault;
 use crate::kind::BYTE_ORDER_MARK;
 use crate::source::Source;
 use crate::text::quoted;
+use crate::visible::Visible;
 
 /// The objects in the array `traceEvents` of an object, or in an array.
 ///
@@ -261,6 +262,15 @@ impl<R: Read> Objects<R> {
         }
         Ok((self.next < self.end).then(|| self.buffer[self.next]))
     }
+}
+
+/// Returns the error as one line of limited length, without line and column, which are relative to the event.
+pub(super) fn invalid_json(error: &serde_json::Error) -> Fault {
+    // The message may quote text of the file, of any length.
+    const MAX_CHARS: usize = 120;
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+    format!("invalid JSON: {}", Visible(message).shortened(MAX_CHARS)).into()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::trace::Trace;
 use std::io;
 
 use crate::session::SessionWriter;

@@ -2,7 +2,7 @@
 
 use super::record::Action;
 use super::totals::{TooMuch, Totals};
-use super::writer::WriteError;
+use super::write_error::WriteError;
 use super::{MAX_EVENTS, MAX_LIVE, MAX_OTHER_RECORDS};
 
 /// The contents of a session so far.

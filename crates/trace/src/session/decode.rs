@@ -1,7 +1,8 @@
 //! Records from bytes.
 
 use super::encode::{Previous, tag};
-use super::record::{Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind};
+use super::heap_type::HeapType;
+use super::record::{Action, Allocation, Counter, Heap, Record, ResourceKind};
 use super::request::{Asked, BareMemory, Description, Placement, PlacementReason, Refusal};
 use super::varint::{NOT_FILLED, add, take, too_large};
 use super::{MAX_CONTENTS_LEN, MAX_HEAP_TYPES, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};

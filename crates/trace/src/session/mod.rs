@@ -119,6 +119,7 @@ mod counts;
 #[cfg(feature = "read")]
 mod decode;
 mod encode;
+mod heap_type;
 #[cfg(feature = "read")]
 mod reader;
 mod record;
@@ -127,14 +128,17 @@ mod references;
 mod request;
 mod totals;
 mod varint;
+mod write_error;
 mod writer;
 
 pub use block::{MAX_BLOCK_LEN, VERSION};
+pub use heap_type::HeapType;
 #[cfg(feature = "read")]
 pub use reader::SessionReader;
-pub use record::{Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind};
+pub use record::{Action, Allocation, Counter, Heap, Record, ResourceKind};
 pub use request::{Asked, BareMemory, Description, Placement, PlacementReason, Refusal};
-pub use writer::{SessionWriter, WriteError};
+pub use write_error::WriteError;
+pub use writer::SessionWriter;
 
 #[cfg(feature = "read")]
 pub(crate) use {block::MAGIC, references::References};

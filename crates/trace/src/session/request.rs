@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::record::HeapType;
+use super::heap_type::HeapType;
 
 /// How an allocation was requested, and how it was placed. The numbers are those of Direct3D 12 and of heapwright's
 /// flags.

@@ -4,10 +4,14 @@ use std::ops::{Index, IndexMut};
 
 use super::super::branchless::select;
 use super::class::SizeClass;
-use super::table::FIRST_SLABS;
 
 /// The largest number of slots in a slab: one bit of a word for each.
 pub(crate) const MAX_SLOTS: u32 = u64::BITS;
+
+/// The number of slabs before the tables grow for the first time.
+///
+/// Growing copies a table, which makes the slowest operations. With this many slabs, the tables take 12 KiB.
+pub(super) const FIRST_SLABS: usize = 64;
 
 /// The index of a slab in the table. The first indices are the heads of rings, one for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,8 +2,7 @@
 
 use super::super::suballocation::Stamp;
 use super::class::SizeClass;
-use super::slabs::{MAX_SLOTS, SlabIndex, position};
-use super::table::FIRST_SLABS;
+use super::slabs::{FIRST_SLABS, MAX_SLOTS, SlabIndex, position};
 
 /// The requested size minus one in the low 16 bits; above them, the number of suballocations that the slot
 /// had, from one.

@@ -3,12 +3,21 @@
 use super::Tlsf;
 use super::bins::Bin;
 use super::nodes::{Node, NodeIndex};
+use crate::suballoc::AuditError;
 
-/// Returns the first violated invariant. O(n log n) for n ranges, plus some thousand steps for the bins.
-pub(super) fn audit<T>(tlsf: &Tlsf<T>) -> Result<(), String> {
-    audit_ranges(tlsf)?;
-    audit_bins(tlsf)?;
-    tlsf.nodes.audit_vacant()
+impl<T> Tlsf<T> {
+    /// Checks every invariant of the [module page](super). O(n log n) for n ranges; for tests.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AuditError`] with the first violated invariant. It is a defect in this crate; no sequence
+    /// of calls should cause one.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        audit_ranges(self)
+            .and_then(|()| audit_bins(self))
+            .and_then(|()| self.nodes.audit_vacant())
+            .map_err(AuditError::new)
+    }
 }
 
 fn check(holds: bool, finding: impl FnOnce() -> String) -> Result<(), String> {

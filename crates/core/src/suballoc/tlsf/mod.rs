@@ -44,10 +44,11 @@ mod audit;
 mod bins;
 mod nodes;
 mod ranges;
+mod request;
 mod search;
 mod suballocator;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use search::Placement;
+pub(crate) use request::Placement;
 pub use suballocator::Tlsf;

@@ -22,7 +22,7 @@ use std::ops::{Index, IndexMut};
 
 use super::super::SuballocError;
 use super::super::branchless::select;
-use super::super::suballocation::{NoValue, Stamp, SuballocationId};
+use super::super::suballocation::{NoValue, Stamp, Suballocation, SuballocationId};
 
 /// The slot of a node in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -429,6 +429,13 @@ impl<T> Nodes<T> {
             Err(format!("found {found} vacant nodes, recorded {}", self.vacant.count))
         }
     }
+}
+
+/// Creates the public view of a used range.
+#[inline]
+pub(super) fn suballocation(index: NodeIndex, stamp: Stamp, start: u64, size: u64) -> Suballocation {
+    let slot = index.slot().expect("the edge is not a range");
+    Suballocation::new(slot, stamp, start, size)
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::iter::successors;
 
 use super::Tlsf;
-use super::nodes::{Node, NodeIndex, Nodes};
+use super::nodes::{Node, NodeIndex, Nodes, suballocation};
 use crate::ByteSize;
-use crate::suballoc::suballocation::{Stamp, heap_range};
+use crate::suballoc::suballocation::heap_range;
 use crate::suballoc::{RangeUse, SuballocError, Suballocation, SuballocationId};
 
 impl<T> Tlsf<T> {
@@ -117,13 +117,6 @@ impl<T> Tlsf<T> {
         self.allocation_count += 1;
         Ok(suballocation(upper, stamp, start + kept, rest))
     }
-}
-
-/// Creates the public view of a used range.
-#[inline]
-pub(super) fn suballocation(index: NodeIndex, stamp: Stamp, start: u64, size: u64) -> Suballocation {
-    let slot = index.slot().expect("the edge is not a range");
-    Suballocation::new(slot, stamp, start, size)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::iter::successors;
 
 use super::Tlsf;
 use super::bins::Bin;
-use super::nodes::{NodeIndex, Slot};
+use super::nodes::NodeIndex;
+use super::request::{Placement, Request};
 use crate::{Alignment, ByteSize};
 
 /// The number of free ranges that may fit that are examined, after the first two did not fit, before one that
@@ -18,60 +19,6 @@ const LIKELY_CANDIDATES: usize = 16;
 ///
 /// With realistic sizes, more of them found nothing more, and made a refusal slower.
 const LAST_CANDIDATES: usize = 64;
-
-/// A request's size and alignment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    /// The size in bytes, 1 to 2^63.
-    pub(super) size: u64,
-    /// The low bits that must be zero in the start: the alignment minus one, below 2^63.
-    pub(super) alignment_mask: u64,
-}
-
-impl Request {
-    /// Creates a request, or returns `None` if a heap of this capacity can never serve it.
-    pub(super) fn new(size: ByteSize, alignment: Alignment, capacity: u64) -> Option<Self> {
-        let size = size.get();
-        (size > 0 && size <= capacity).then(|| Self { size, alignment_mask: alignment.mask() })
-    }
-
-    /// Returns the size with which a free range fits if it starts or ends at a multiple of the alignment. At
-    /// most 2^64 - 1.
-    #[inline]
-    const fn rounded_size(self) -> u64 {
-        self.certain_size() & !self.alignment_mask
-    }
-
-    /// Returns the size with which a free range fits wherever it starts. At most 2^64 - 1.
-    #[inline]
-    pub(super) const fn certain_size(self) -> u64 {
-        self.size + self.alignment_mask
-    }
-
-    /// Returns the place of the request in the free range, at the first aligned offset, if it fits.
-    #[inline]
-    pub(super) fn place<T>(self, slots: &[Slot<T>], free: NodeIndex) -> Option<Placement> {
-        let node = &slots[free];
-        let start = self.start_in(node.start(), node.size())?;
-        Some(Placement { free, start })
-    }
-
-    /// Returns the start of the request in a free range of this start and size, if it fits.
-    #[inline]
-    pub(super) fn start_in(self, start: u64, size: u64) -> Option<u64> {
-        let padding = start.wrapping_neg() & self.alignment_mask;
-        // The operands are at most 2^63 - 1 and 2^63.
-        (padding + self.size <= size).then(|| start + padding)
-    }
-}
-
-/// The place of a request: a free range, and an offset in it. Found by a search, and used by
-/// [`Tlsf::allocate_at`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placement {
-    pub(super) free: NodeIndex,
-    pub(super) start: u64,
-}
 
 impl<T> Tlsf<T> {
     /// Finds a place for the request. O(1): examines at most two free ranges, or 83 if those do not fit.

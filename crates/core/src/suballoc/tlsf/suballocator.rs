@@ -3,12 +3,10 @@
 use std::fmt;
 
 use super::super::suballocation::{NoValue, Stamp, Suballocation, SuballocationId, heap_range};
-use super::super::{AuditError, FreeRangeChoice, SuballocError};
-use super::audit;
+use super::super::{FreeRangeChoice, SuballocError};
 use super::bins::{Bin, Bins};
-use super::nodes::{Node, NodeIndex, Nodes, Slot};
-use super::ranges::suballocation;
-use super::search::{Placement, Request};
+use super::nodes::{Node, NodeIndex, Nodes, Slot, suballocation};
+use super::request::{Placement, Request};
 use crate::{Alignment, ByteSize, HeapRange};
 
 /// A suballocator with a good-fit search in constant time, however many suballocations are live.
@@ -544,16 +542,6 @@ impl<T> Tlsf<T> {
     pub fn reserve(&mut self, additional: usize) {
         // An allocation turns one range into two or three.
         self.nodes.reserve(additional.saturating_mul(2));
-    }
-
-    /// Checks every invariant of the [module page](super). O(n log n) for n ranges; for tests.
-    ///
-    /// # Errors
-    ///
-    /// Returns an [`AuditError`] with the first violated invariant. It is a defect in this crate; no sequence
-    /// of calls should cause one.
-    pub fn audit(&self) -> Result<(), AuditError> {
-        audit::audit(self).map_err(AuditError::new)
     }
 }
 
