@@ -91,10 +91,7 @@ impl HeapKinds {
         size: ByteSize,
         limits: &Limits<'_>,
     ) -> Result<NeededRelease, Obstacle> {
-        let check = |given_back: &GivenBack| {
-            limits.check(size, given_back)?;
-            heaps.check_heap_count(given_back.heap_count)
-        };
+        let check = |given_back: &GivenBack| check(heaps, size, limits, given_back);
         let over_budget = limits.bytes_over(LimitKind::Budget, size);
         let now = check(&GivenBack::default());
         if self.source.never_over_allocates() || now.is_ok() && over_budget.is_zero() {
@@ -291,6 +288,24 @@ impl HeapKinds {
         self.return_unused_memory(&|other| std::ptr::eq(other, heaps), true);
         true
     }
+}
+
+/// Returns whether `size` more bytes beside `heaps` are within limits, pool and budget although nothing is released.
+/// O(1).
+pub(super) fn has_room(heaps: &TypedHeaps, size: ByteSize, limits: &Limits<'_>) -> bool {
+    check(heaps, size, limits, &GivenBack::default()).is_ok()
+        && limits.bytes_over(LimitKind::Budget, size).is_zero()
+}
+
+/// Checks whether `size` more bytes beside `heaps` are within limits and pool after something is given back.
+fn check(
+    heaps: &TypedHeaps,
+    size: ByteSize,
+    limits: &Limits<'_>,
+    given_back: &GivenBack,
+) -> Result<(), Obstacle> {
+    limits.check(size, given_back)?;
+    heaps.check_heap_count(given_back.heap_count)
 }
 
 /// Returns the ranges of the backing buffers that are in the shared engine of `heaps`.

@@ -30,7 +30,7 @@ use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
 use super::heap_kinds::HeapKinds;
-use super::room::NeededRelease;
+use super::room::has_room;
 use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Passed, Sharing, TypedHeaps};
 use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
@@ -164,9 +164,7 @@ impl<'a> HeapRequest<'a> {
 
     fn permitted(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
         let size = shortage.sizes.wanted;
-        let room = self.kinds.check_room(self.heaps, size, &shortage.limits);
-        let is_beyond_budget = || !shortage.limits.bytes_over(LimitKind::Budget, size).is_zero();
-        if !shortage.may_create || room != Ok(NeededRelease::Nothing) || is_beyond_budget() {
+        if !shortage.may_create || !has_room(self.heaps, size, &shortage.limits) {
             return Ok(None);
         }
         self.heaps.make_way(size);

@@ -4,7 +4,7 @@ use super::{SharedHeapSet, SharedPlaced, directly};
 use crate::placement::PlacementId;
 use crate::placement::heap_set::{Beside, HeapChoice, HeapSet, SlabPlace};
 use crate::placement::lane::Lane;
-use crate::suballoc::slab::table::MAX_SLOTS;
+use crate::suballoc::slab::table::{MAX_BYTES, MAX_SLOTS};
 use crate::sync::{MutexGuard, lock};
 use crate::{Alignment, ByteSize};
 
@@ -36,7 +36,8 @@ impl<H: Clone> SharedHeapSet<H> {
         for lane in &mut lanes {
             is_changed |= lane.give_up_empty(&mut heaps);
         }
-        if may_make_room(&lanes, &heaps, size) {
+        let mut may_help = may_make_room(&lanes, &heaps, size);
+        if may_help {
             for lane in &mut lanes {
                 is_changed |= lane.give_up_slots_of_cut(&mut heaps);
             }
@@ -46,8 +47,9 @@ impl<H: Clone> SharedHeapSet<H> {
             if let Some(placed) = found.and_then(|found| heaps.place(found)) {
                 return Some(directly(placed));
             }
+            may_help = may_make_room(&lanes, &heaps, size);
         }
-        if !may_make_room(&lanes, &heaps, size) {
+        if !may_help {
             return None;
         }
         let Found { beside, slabs } = find(&lanes, &heaps, size, alignment)?;
@@ -62,8 +64,12 @@ impl<H: Clone> SharedHeapSet<H> {
 /// Returns whether free slots may be part of a free range of `size` bytes. Each slab has a used slot, which bounds the
 /// range; so those at both ends are part of it, and what is between them is free already.
 fn may_make_room<H: Clone>(lanes: &[MutexGuard<'_, Lane<H>>], heaps: &HeapSet<H>, size: ByteSize) -> bool {
+    let suffices = |slab| size <= heaps.largest_free_at_most().saturating_add(ByteSize::new(2 * slab));
+    if !suffices(MAX_BYTES) {
+        return false;
+    }
     let slab = lanes.iter().map(|lane| lane.largest_with_free_slots()).max().unwrap_or(0);
-    slab > 0 && size <= heaps.largest_free_at_most().saturating_add(ByteSize::new(2 * slab))
+    slab > 0 && suffices(slab)
 }
 
 /// Finds slabs of which none was divided, at most three that follow one another, whose free slots make room for a

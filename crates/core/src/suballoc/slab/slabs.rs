@@ -212,6 +212,11 @@ impl SlabRings {
         self.places[class.index()].previous
     }
 
+    /// Returns whether a slab of a class has a free slot.
+    pub(super) fn has_free_slots(&self, class: SizeClass) -> bool {
+        self.first(class) != SlabIndex::head(class)
+    }
+
     /// Iterates over the slabs of a class that have a free slot.
     pub(super) fn ring(&self, class: SizeClass) -> impl Iterator<Item = SlabIndex> {
         let head = SlabIndex::head(class);

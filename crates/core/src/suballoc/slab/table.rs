@@ -31,7 +31,7 @@ const MIN_SLOTS: u32 = 8;
 ///
 /// Otherwise the classes with the largest slots have the most unused bytes: 64 MiB of sizes from 256 B to 64
 /// KiB are 91.7 % used when the first request is refused, and 90.2 % without this limit (2026-11-21).
-const MAX_BYTES: u64 = 256 << 10;
+pub(crate) const MAX_BYTES: u64 = 256 << 10;
 
 /// The size of the slabs without used slots that are kept, as a fraction of the other slabs and as a power of
 /// two.
@@ -307,9 +307,11 @@ impl<P> SlabTable<P> {
         self.take_empty_of(class)
     }
 
-    /// Iterates over the memory of the slabs without a used slot. O(classes), and O(1) each.
+    /// Iterates over the memory of the slabs without a used slot. O(1) if there are none, and otherwise O(classes), and
+    /// O(1) each.
     pub(crate) fn empty_parents(&self) -> impl Iterator<Item = &P> {
-        let empty = SizeClass::rings().flat_map(|class| self.slabs.empty_in(class));
+        let classes = SizeClass::rings().filter(|_| self.totals.empty_slab_bytes > 0);
+        let empty = classes.flat_map(|class| self.slabs.empty_in(class));
         empty.filter_map(|index| self.parent(index.number()))
     }
 

@@ -64,9 +64,8 @@ impl<P> SlabTable<P> {
 
     /// Returns the bytes of the largest slab that has a free slot, at most. O(classes).
     pub(crate) fn largest_with_free_slots(&self) -> u64 {
-        let classes = SizeClass::all().filter(|&class| self.slabs.ring(class).next().is_some());
-        let bytes = classes.map(|class| (u64::from(MAX_SLOTS) * class.slot_size()).min(MAX_BYTES));
-        bytes.max().unwrap_or(0)
+        let largest = SizeClass::all().filter(|&class| self.slabs.has_free_slots(class)).last();
+        largest.map_or(0, |class| (u64::from(MAX_SLOTS) * class.slot_size()).min(MAX_BYTES))
     }
 
     /// Cuts the free slots off a slab that has both free and used slots. Returns `None` for any other slab,
