@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use heapwright::d3d12::hresult::Named;
 use heapwright_aliasing::SolveOptions;
 use heapwright_aliasing::frame::{BarrierModel, Category, FrameError, FramePlan, FramePlanOptions};
 
@@ -67,7 +68,9 @@ pub(super) fn check(frame: &NamedFrame, options: &FramePlanOptions) -> Result<Fr
         error => frame.malformed(error),
     })?;
     frame.expect_defined(&plan)?;
-    let found = replay::violation(frame, &plan).map_err(|error| Failed::bad_input(error).of(&frame.file))?;
+    let found = replay::violation(frame, &plan).map_err(|error| {
+        Failed::failure(format_args!("the plan cannot be replayed: {}", Named(error.code()))).of(&frame.file)
+    })?;
     found.map_or(Ok(plan), |violation| {
         let rule = format!("the plan violates a rule of aliasing: {violation}");
         Err(Failed::failure(rule).of(&frame.file))

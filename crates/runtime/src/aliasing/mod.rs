@@ -37,7 +37,6 @@
 //! * `laws`: the laws that the judge enforces, each of which tests can disable; `prohibitions`: the tables of what
 //!   violates them.
 //! * `rule`, `violation`, `options`: the public types; `interface`: the same over COM.
-//! * `stream`: [`CommandStream`], the same rules for commands without a device.
 //!
 //! # Where the documents are not clear
 //!
@@ -124,7 +123,6 @@ mod shape;
 mod skipped;
 mod skipped_views;
 mod state;
-mod stream;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -140,9 +138,5 @@ pub(crate) use self::note::{
 pub use self::options::{AliasingTracking, Strictness, UsageModel};
 pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
-pub use self::stream::{
-    CommandStream, StreamCommand, StreamError, StreamHeap, StreamQueue, StreamResource, StreamResourceKind,
-    StreamSignal,
-};
 pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

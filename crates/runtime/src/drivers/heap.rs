@@ -2,22 +2,18 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_core::{ByteSize, GpuVirtualAddress};
 
-use super::KIB_64;
-use super::address_owners::AddressOwners;
-use super::address_space::{AddressRange, AddressSpace, Target};
-use super::host::profile::SegmentProfile;
+use super::address_space::{AddressRange, Target};
 use super::noise::UnwrittenNoise;
 use super::page_fault::{FaultCause, PageFault};
 use super::paging_work::PagingWork;
-use super::segment::{Account, Charge, Residence, Segments};
-use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
-use crate::ddi::{CpuPageProperty, DriverError, HeapArgs, MemoryPool, SegmentGroup};
-use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
+use super::segment::{Account, Charge};
+use crate::ddi::{CpuPageProperty, DriverError, HeapArgs, SegmentGroup};
+use crate::residency::{PageableRecord, ResidencyLedger};
 
 /// The memory of a heap, and its way to where the GPU can access it, and back.
 ///
@@ -139,9 +135,6 @@ impl Residency {
 /// The priority of memory whose priority the application has not set (`D3D12_RESIDENCY_PRIORITY_NORMAL`).
 pub(super) const NORMAL_PRIORITY: f32 = 0.5;
 
-/// The distance of heaps [apart](DriverHeap::apart).
-const DISTANCE: Alignment = super::alignment(1 << 36);
-
 impl DriverHeap {
     /// Creates a heap over new memory, as large as its range of addresses.
     pub(super) fn create(
@@ -174,33 +167,6 @@ impl DriverHeap {
         });
         heap.addresses.map_to(Target::Heap(Arc::downgrade(&heap)));
         heap
-    }
-
-    /// Creates a heap without memory, at least 2^36 bytes away from all others of this kind, for code that needs only
-    /// its address.
-    pub(crate) fn apart() -> Arc<Self> {
-        static SPACE: LazyLock<Arc<AddressSpace>> =
-            LazyLock::new(|| Arc::new(AddressSpace::new(AddressOwners::new(62, 0), KIB_64)));
-        let addresses = AddressRange::new(&SPACE, ByteSize::from_kib(64), DISTANCE, None);
-        let addresses = addresses.expect("the address space has room for 2^26 of them");
-        let segments = Arc::new(Segments::new(SegmentProfile::EMPTY, SegmentProfile::EMPTY));
-        let account =
-            Account { segments, residence: Residence::In(SegmentGroup::Local), size: ByteSize::ZERO };
-        let args = HeapArgs {
-            size: addresses.size(),
-            alignment: DISTANCE,
-            cpu_page_property: CpuPageProperty::NotAvailable,
-            memory_pool: MemoryPool::L0,
-            flags: D3D12DDI_HEAP_FLAG_NONE,
-            existing: None,
-            zeroed: true,
-            not_resident: true,
-            pageable: PageableKind::Heap,
-            create_at: None,
-        };
-        let new =
-            NewMemory { memory: Box::new(NoMemory), account, charge: None, paging_time: Duration::ZERO };
-        Self::create(&args, addresses, new, &Arc::default())
     }
 
     /// The GPU virtual address of the first byte.
@@ -470,30 +436,5 @@ impl DriverHeap {
     }
 }
 
-/// The memory of a heap that has none.
-struct NoMemory;
-
-impl HeapMemory for NoMemory {
-    fn usable(&self) -> Option<Usable> {
-        None
-    }
-
-    fn is_charged(&self) -> bool {
-        false
-    }
-
-    fn map(&self, _: u64, _: u64) -> Result<NonNull<u8>, DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-
-    fn end_return(&mut self) -> Result<(), DriverError> {
-        Ok(())
-    }
-
-    fn end_leaving(&mut self) -> Result<(), DriverError> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

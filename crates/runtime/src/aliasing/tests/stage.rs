@@ -9,16 +9,16 @@ use heapwright_d3d12::*;
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::resource::{Identity, Label};
 use crate::aliasing::rule::Rule;
-use crate::aliasing::stream::resource_apart;
 use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
-use crate::ddi::umddi::D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT;
+use crate::ddi::umddi::{D3D12DDI_RESOURCE_FLAG_0003_NONE, D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT};
 use crate::ddi::{
     DriverHeap, Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
     TextureMemoryLayout, TextureUsage,
 };
 use crate::debug::MessageLog;
+use crate::drivers::heap::tests::heap_apart;
 use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::fence::Fence;
 use crate::rules::initial::Initial;
@@ -190,7 +190,7 @@ impl Stage {
     }
 
     pub(super) fn heap(&self, flags: D3D12_HEAP_FLAGS) -> Heap {
-        let heap = Heap { driver: DriverHeap::apart(), label: Arc::default(), flags };
+        let heap = Heap { driver: heap_apart(), label: Arc::default(), flags };
         self.tracker.heap_created(&heap.driver, &heap.label, flags);
         heap
     }
@@ -362,4 +362,17 @@ impl Stage {
     pub(super) fn contents(&self, resource: &Resource, unit: u32) -> HEAPWRIGHT_ALIASING_CONTENTS {
         self.tracker.contents(&resource.driver, unit).expect("a unit of a tracked resource")
     }
+}
+
+/// Creates a resource in a heap that contains nothing else.
+fn resource_apart() -> Arc<DriverResource> {
+    let args = ResourceArgs {
+        kind: ResourceKind::Buffer { width: ByteSize::new(1) },
+        flags: D3D12DDI_RESOURCE_FLAG_0003_NONE,
+        alignment_restriction: Alignment::ONE,
+        create_at: None,
+    };
+    let allocation = ResourceAllocation { size: ByteSize::new(1), alignment: Alignment::ONE };
+    let resource = DriverResource::placed(&args, allocation, heap_apart(), 0);
+    Arc::new(resource.expect("the heap is not at the end of the address space"))
 }

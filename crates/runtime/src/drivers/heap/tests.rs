@@ -1,13 +1,19 @@
 //! Residency of heaps that queues use.
 
-use std::sync::mpsc;
+use std::sync::{LazyLock, mpsc};
 use std::time::Instant;
 
+use heapwright_core::Alignment;
+
 use super::*;
-use crate::ddi::{DeviceArgs, Driver};
-use crate::drivers::host;
-use crate::drivers::host::profile::HostProfile;
-use crate::residency::Call;
+use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
+use crate::ddi::{DeviceArgs, Driver, MemoryPool};
+use crate::drivers::address_owners::AddressOwners;
+use crate::drivers::address_space::AddressSpace;
+use crate::drivers::host::profile::{HostProfile, SegmentProfile};
+use crate::drivers::segment::{Residence, Segments};
+use crate::drivers::{KIB_64, host};
+use crate::residency::{Call, PageableKind};
 
 /// The drivers of a simulated GPU and of the first Vulkan device, if there is one.
 fn drivers() -> impl Iterator<Item = Driver> {
@@ -153,5 +159,56 @@ fn counting_waits_for_no_memory() {
             run(work);
         });
         assert!(heap.has_arrived() && heap.memory().is_charged());
+    }
+}
+
+/// Creates a heap without memory, at least 2^36 bytes away from all others of this kind, for code that needs only
+/// its address.
+pub(crate) fn heap_apart() -> Arc<DriverHeap> {
+    const DISTANCE: Alignment = crate::drivers::alignment(1 << 36);
+    static SPACE: LazyLock<Arc<AddressSpace>> =
+        LazyLock::new(|| Arc::new(AddressSpace::new(AddressOwners::new(62, 0), KIB_64)));
+    let addresses = AddressRange::new(&SPACE, ByteSize::from_kib(64), DISTANCE, None);
+    let addresses = addresses.expect("the address space has room for 2^26 of them");
+    let segments = Arc::new(Segments::new(SegmentProfile::EMPTY, SegmentProfile::EMPTY));
+    let account = Account { segments, residence: Residence::In(SegmentGroup::Local), size: ByteSize::ZERO };
+    let args = HeapArgs {
+        size: addresses.size(),
+        alignment: DISTANCE,
+        cpu_page_property: CpuPageProperty::NotAvailable,
+        memory_pool: MemoryPool::L0,
+        flags: D3D12DDI_HEAP_FLAG_NONE,
+        existing: None,
+        zeroed: true,
+        not_resident: true,
+        pageable: PageableKind::Heap,
+        create_at: None,
+    };
+    let new = NewMemory { memory: Box::new(NoMemory), account, charge: None, paging_time: Duration::ZERO };
+    DriverHeap::create(&args, addresses, new, &Arc::default())
+}
+
+/// The memory of a heap that has none.
+struct NoMemory;
+
+impl HeapMemory for NoMemory {
+    fn usable(&self) -> Option<Usable> {
+        None
+    }
+
+    fn is_charged(&self) -> bool {
+        false
+    }
+
+    fn map(&self, _: u64, _: u64) -> Result<NonNull<u8>, DriverError> {
+        Err(DriverError::NotCpuAccessible)
+    }
+
+    fn end_return(&mut self) -> Result<(), DriverError> {
+        Ok(())
+    }
+
+    fn end_leaving(&mut self) -> Result<(), DriverError> {
+        Ok(())
     }
 }
