@@ -10,6 +10,7 @@
 //! | [`suite`] | all workloads, timed for the report, or with each result checked |
 //! | [`gpu`] | the runtime's Vulkan driver on a GPU, beside plain Vulkan and VMA |
 //! | [`memory`] | heapwright beside VMA and gpu-allocator with memory of a device: held bytes and modelled time |
+//! | [`residency`] | the library's eviction policies beside D3DX12Residency's rules |
 //! | [`report`] | the report, as markdown; a run fails if a rival refuses what others serve |
 
 pub mod gpu;
@@ -17,6 +18,7 @@ pub mod interleave;
 pub mod memory;
 pub mod random;
 pub mod report;
+pub mod residency;
 pub mod rival;
 pub mod rivals;
 pub mod suite;

@@ -86,16 +86,6 @@ pub(crate) fn records(path: &Path) -> Result<RecordReader<Box<dyn Read>>, Failed
     Ok(RecordReader::new(name(path), bytes)?)
 }
 
-/// Replaces the names of parts of the generated traces by the names of their traces.
-pub(crate) fn expand_parts(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let expand = |path: &PathBuf| match path.to_str().map(GeneratedTrace::named) {
-        Some(Ok(generated)) => generated.iter().map(|one| one.to_string().into()).collect(),
-        // A file, or an unknown name, which is reported when the trace is read.
-        Some(Err(_)) | None => vec![path.clone()],
-    };
-    paths.iter().flat_map(expand).collect()
-}
-
 /// Number of bytes by which an input is recognized.
 const PREFIX_LEN: u64 = 64 << 10;
 

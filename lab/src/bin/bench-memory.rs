@@ -11,7 +11,8 @@ use clap::Parser;
 use heapwright_lab::memory::comparison::{Group, compare};
 use heapwright_lab::memory::devices::compare_devices;
 use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
-use heapwright_simulation::{FIRST_EVALUATION_SEED, GeneratedTrace, Part};
+use heapwright_lab::workload::Part;
+use heapwright_simulation::GeneratedTrace;
 use heapwright_trace::Trace;
 
 /// Compares heapwright with VMA and gpu-allocator by the device memory that they hold and the calls that they make.
@@ -68,8 +69,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
 fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut traces = Group::Recorded.traces(folder)?;
-    let first = |generated: &GeneratedTrace| generated.seed == FIRST_EVALUATION_SEED;
-    traces.extend(GeneratedTrace::of_part(Part::Evaluation).filter(first).map(GeneratedTrace::generate));
+    traces.extend(Part::Evaluation.traces().step_by(3).map(GeneratedTrace::generate));
     let mut differences = String::new();
     for trace in &traces {
         differences.extend(verify(&text, &compare(trace)?).err());

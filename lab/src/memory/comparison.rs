@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use heapwright_simulation::{GeneratedTrace, Part};
+use heapwright_simulation::GeneratedTrace;
 use heapwright_trace::{Trace, TraceError};
 
 use super::allocators::{Failed, replay};
 use super::meter::Figures;
 use super::ours::{Default, Heapwright, LikeGpgmm};
 use super::peers::{GpuAllocator, Vma};
-use crate::workload::programs;
 use crate::workload::traces::NAMES;
+use crate::workload::{Part, programs};
 
 /// An allocator that takes part.
 #[derive(Clone, Copy, Debug)]
@@ -84,9 +84,7 @@ impl Group {
             Self::Recorded => {
                 NAMES.iter().map(|name| Trace::read(folder.join(format!("{name}.csv.gz")))).collect()
             }
-            Self::Generated(part) => {
-                Ok(GeneratedTrace::of_part(part).map(GeneratedTrace::generate).collect())
-            }
+            Self::Generated(part) => Ok(part.traces().map(GeneratedTrace::generate).collect()),
             Self::Programs(half) => programs::of_half(half),
         }
     }

@@ -102,3 +102,41 @@ impl EvictionPolicy for AgedLru {
         self.rows.choose_oldest(&self.by_use, limit, too_old, evict);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(submission: u64, seconds: u64) -> Moment {
+        Moment { submission, time: Duration::from_secs(seconds) }
+    }
+
+    fn chosen_ahead(policy: &mut dyn EvictionPolicy, fullness: f64, now: Moment) -> Vec<u32> {
+        let mut victims = Vec::new();
+        policy.choose_ahead(ByteSize::MAX, fullness, now, &mut |heap| {
+            victims.push(heap.0);
+            Some(ByteSize::new(1))
+        });
+        victims
+    }
+
+    #[test]
+    fn aged_lru_gives_up_by_time_the_sooner_the_fuller_memory_is() {
+        let mut policy = AgedLru::default();
+        for heap in 0..4 {
+            let slot = HeapSlot(heap);
+            policy.admit(slot, ByteSize::new(1), Admission::Created, at(0, u64::from(heap) * 20));
+        }
+        // Unused for 70, 50, 30 and 10 seconds. The number of submissions does not matter.
+        let now = at(1, 70);
+        assert!(chosen_ahead(&mut policy, 0.69, now).is_empty());
+        assert_eq!(chosen_ahead(&mut policy, 0.7, now), [0]);
+        // Halfway between 60 s and 1 s: 30.5 s.
+        assert_eq!(chosen_ahead(&mut policy, 0.85, now), [0, 1]);
+        assert_eq!(chosen_ahead(&mut policy, 0.86, now), [0, 1, 2]);
+        assert_eq!(chosen_ahead(&mut policy, 1.0, now), [0, 1, 2, 3]);
+        assert!(chosen_ahead(&mut policy, f64::NAN, now).is_empty());
+        policy.touch(HeapSlot(0), now);
+        assert_eq!(chosen_ahead(&mut policy, 1.5, now), [1, 2, 3]);
+    }
+}

@@ -1,4 +1,4 @@
-//! The workloads.
+//! The workloads, and the halves of those that are generated.
 //!
 //! Operations are generated before the clock starts and are the same for all rivals. Only [`full`] reacts to refusals,
 //! since full heaps are its subject.
@@ -12,6 +12,27 @@ pub mod traces;
 use std::time::Duration;
 
 use heapwright_core::{Alignment, ByteSize};
+use heapwright_simulation::{GeneratedTrace, TraceShape};
+
+/// The use of what is generated: what is tuned on the programs by which it is judged proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Constants may be chosen by it.
+    Development,
+    /// It is only evaluated.
+    Evaluation,
+}
+
+impl Part {
+    /// Returns the part's generated traces: three of each shape. Parameters have other ranges from seed 1000 on.
+    pub fn traces(self) -> impl Iterator<Item = GeneratedTrace> {
+        let first = if self == Self::Development { 1 } else { 1000 };
+        let seeds = first..first + 3;
+        TraceShape::ALL
+            .iter()
+            .flat_map(move |&shape| seeds.clone().map(move |seed| GeneratedTrace { shape, seed }))
+    }
+}
 
 /// Rounds a size up to units of the alignment, as applications request it.
 ///

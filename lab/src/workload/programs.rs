@@ -9,14 +9,16 @@
 //! | `peaks` | a steady exchange of some hundred MiB, and rarely a buffer of gigabytes for an operation or two |
 //! | `climbs` | the same exchange, and rarely a hundred large buffers, freed in reverse: an iteration of a training |
 //!
-//! As with the generated workloads of `heapwright-simulation`, constants are tuned with the development half, and the
+//! As with the [generated traces](Part::traces), constants are tuned with the development half, and the
 //! evaluation half is only evaluated. The parameters differ by half, not only the seeds.
 
 use std::collections::VecDeque;
 
 use heapwright_core::ByteSize;
-use heapwright_simulation::{Part, Random};
+use heapwright_simulation::Random;
 use heapwright_trace::{EventKind, Trace, TraceError};
+
+use super::Part;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -223,25 +223,25 @@ impl<'a> Replay<'a> {
         };
         let (resource, kind) = (&self.resources[number], self.frame.resources[number].desc.kind);
         let device = &self.gpu.device;
-        let is_on_direct = queue == QueueKind::Direct;
+        // Draws are not executed. A clear of a part needs the same, and one of all writes as much.
+        let part = [RECT { left: 0, top: 0, right: 1, bottom: 1 }];
+        let clears: &[&[RECT]] = if how == Use::Clear { &[&[]] } else { &[&part, &[]] };
         // SAFETY: see the module. A view of a kind is of a resource that permits it.
         unsafe {
             match (how, kind) {
-                (Use::Clear | Use::Render, ResourceKind::RenderTarget { .. }) if is_on_direct => {
+                (Use::Clear | Use::Render, ResourceKind::RenderTarget { .. })
+                    if queue == QueueKind::Direct =>
+                {
                     device.CreateRenderTargetView(resource, None, self.targets);
-                    if how == Use::Clear {
-                        return list.ClearRenderTargetView(self.targets, &[0.0; 4], &[]);
+                    for rects in clears {
+                        list.ClearRenderTargetView(self.targets, &[0.0; 4], rects);
                     }
-                    list.OMSetRenderTargets(1, Some(&self.targets), false.into(), None);
-                    list.DrawInstanced(3, 1, 0, 0);
                 }
                 (Use::Clear | Use::Render, ResourceKind::DepthStencil) => {
                     device.CreateDepthStencilView(resource, None, self.depths);
-                    if how == Use::Clear {
-                        return list.ClearDepthStencilView(self.depths, D3D12_CLEAR_FLAG_DEPTH, 1.0, 0, &[]);
+                    for rects in clears {
+                        list.ClearDepthStencilView(self.depths, D3D12_CLEAR_FLAG_DEPTH, 1.0, 0, rects);
                     }
-                    list.OMSetRenderTargets(0, None, false.into(), Some(&self.depths));
-                    list.DrawInstanced(3, 1, 0, 0);
                 }
                 // Everything else reads or writes all of the resource.
                 _ => self.copy(list, resource, how != Use::Read),

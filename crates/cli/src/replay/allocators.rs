@@ -18,8 +18,8 @@ pub(super) struct Allocators<'a> {
     allocators: Vec<ReplayedAllocator>,
     /// The live pools, if they are as recorded.
     pools: Option<Vec<Option<Pool>>>,
-    /// Sum over all allocators.
-    total: Held,
+    /// The sum over all allocators.
+    total: u64,
 }
 
 /// Allocators are created when they were, or for their first use, if they do something.
@@ -39,17 +39,8 @@ struct ReplayedAllocator {
     heaps_created: u64,
     /// Sum of the requested sizes of its live buffers, in bytes.
     live: u64,
-    /// The amounts after its last change.
-    held: Held,
-}
-
-/// Memory and heap time of allocators.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
-    /// Bytes in heaps.
-    pub(super) reserved: u64,
-    /// Estimated time of all heaps so far.
-    pub(super) heap_time: Duration,
+    /// The bytes in its heaps after its last change.
+    held: u64,
 }
 
 impl<'a> Allocators<'a> {
@@ -59,7 +50,7 @@ impl<'a> Allocators<'a> {
         let has_pools = settings.configuration == Configuration::Captured;
         let pools =
             has_pools.then(|| std::iter::repeat_with(|| None).take(recorded.calls.pools.len()).collect());
-        Self { recorded, gpu, settings, allocators, pools, total: Held::default() }
+        Self { recorded, gpu, settings, allocators, pools, total: 0 }
     }
 
     /// Creates an allocator, nested as it was, unless it exists or has been dropped.
@@ -121,7 +112,8 @@ impl<'a> Allocators<'a> {
         before.chain(self.live().map(|allocator| allocator.stats().heaps_created)).sum()
     }
 
-    pub(super) fn total(&self) -> Held {
+    /// Returns the bytes in the heaps of all allocators.
+    pub(super) fn total(&self) -> u64 {
         self.total
     }
 
@@ -140,8 +132,7 @@ impl<'a> Allocators<'a> {
         let replayed = &mut self.allocators[allocator];
         let (last, now) = (replayed.held, replayed.held());
         replayed.held = now;
-        self.total.reserved = self.total.reserved - last.reserved + now.reserved;
-        self.total.heap_time = self.total.heap_time - last.heap_time + now.heap_time;
+        self.total = self.total - last + now;
     }
 
     /// Drops pools and nested allocators, and releases all empty heaps. The empty heaps that nested allocators share
@@ -214,14 +205,9 @@ impl ReplayedAllocator {
         self.handle = Handle::Dropped;
     }
 
-    /// Returns what the allocator holds.
-    fn held(&self) -> Held {
-        match self.get() {
-            Some(allocator) => {
-                Held { reserved: allocator.reserved().get(), heap_time: allocator.heap_time() }
-            }
-            // Its allocations are all that is left, and nothing tells the size of their heaps.
-            None => Held { reserved: self.live, heap_time: self.held.heap_time },
-        }
+    /// Returns the bytes in the allocator's heaps.
+    fn held(&self) -> u64 {
+        // Without it, its allocations are all that is left, and nothing tells the size of their heaps.
+        self.get().map_or(self.live, |allocator| allocator.reserved().get())
     }
 }

@@ -7,7 +7,6 @@ use heapwright::{
     Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, InitialState, MemoryAllocation, RecordOptions,
     ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
 };
-use heapwright_core::placement::HeapCosts;
 use heapwright_loader::Gpu;
 use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
@@ -114,8 +113,7 @@ pub(super) fn replay(
             replay.update_all();
         }
         let total = replay.allocators.total();
-        replay.modelled.record(total.heap_time);
-        replay.held.record(event.time_us, replay.live, total.reserved);
+        replay.held.record(event.time_us, replay.live, total);
     }
     // What the allocators hold at the end is a result, so that they are not dropped with the recorded ones.
     let is_drop = |step: &Step| matches!(step.kind, StepKind::Drop | StepKind::DropPool(_));
@@ -130,7 +128,7 @@ pub(super) fn replay(
     replay.runs = Runs::default();
     replay.drop_buffers();
     replay.update_all();
-    replay.held.idle_reserved = replay.allocators.total().reserved;
+    replay.held.idle_reserved = replay.allocators.total();
     replay.allocators.release_everything();
     let usage_after = counted.map(usage).transpose()?;
     Ok(replay.finish(usage_before.zip(usage_after)))
@@ -169,7 +167,6 @@ struct Replay<'a> {
     /// Sum of the requested sizes of the live buffers, in bytes.
     live: u64,
     held: Held,
-    modelled: Modelled,
     failures: Option<Failures>,
     verifier: Option<Verifier<'a>>,
 }
@@ -204,7 +201,6 @@ impl<'a> Replay<'a> {
             free_times: Samples::with_capacity(trace.events().len() - alloc_count),
             live: 0,
             held: Held::default(),
-            modelled: Modelled::default(),
             failures: None,
             verifier,
         })
@@ -421,7 +417,7 @@ impl<'a> Replay<'a> {
             .as_ref()
             .zip(group)
             .map(|(adapter, group)| VideoMemoryInfo::query(adapter, group));
-        let (live, reserved) = (ByteSize::new(self.live), ByteSize::new(self.allocators.total().reserved));
+        let (live, reserved) = (ByteSize::new(self.live), ByteSize::new(self.allocators.total()));
         let usage = match video_memory.transpose()? {
             Some(VideoMemoryInfo { budget, current_usage, .. }) => {
                 format!("CurrentUsage at {current_usage} of a budget of {budget}")
@@ -527,8 +523,6 @@ impl<'a> Replay<'a> {
             mean_reserved_bytes,
             mean_overhead: report::overhead(mean_reserved_bytes, mean_live_bytes),
             mean_overhead_by_time: held.overhead_by_time(),
-            modelled_ms: self.modelled.milliseconds(self.alloc_times.len()),
-            hitches: self.modelled.hitches,
             end_live_bytes: held.end_live,
             held_at_end_bytes: held.end_reserved,
             idle_reserved_bytes: held.idle_reserved,
@@ -538,31 +532,6 @@ impl<'a> Replay<'a> {
             mean_op_ns: self.alloc_times.mean_with(&self.free_times).map(|mean| report::round(mean, 10.0)),
             failures,
         }
-    }
-}
-
-/// Time that the events would take on a GPU.
-#[derive(Clone, Copy, Debug, Default)]
-struct Modelled {
-    heap_time: Duration,
-    hitches: u64,
-}
-
-impl Modelled {
-    /// An event that takes longer is a hitch: a heap is created or freed.
-    const HITCH: Duration = Duration::from_micros(250);
-
-    /// Records the estimated time of all heaps after an event.
-    fn record(&mut self, heap_time: Duration) {
-        self.hitches += u64::from(heap_time.saturating_sub(self.heap_time) > Self::HITCH);
-        self.heap_time = heap_time;
-    }
-
-    /// Returns the time of the heaps and of `allocations` resources.
-    fn milliseconds(self, allocations: usize) -> f64 {
-        let resources = HeapCosts::PLACED_RESOURCE.as_secs_f64()
-            * f64::from(u32::try_from(allocations).unwrap_or(u32::MAX));
-        report::round((self.heap_time.as_secs_f64() + resources) * 1e3, 1e3)
     }
 }
 

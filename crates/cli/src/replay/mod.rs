@@ -51,11 +51,10 @@ use crate::output_file::check_recording;
 
 /// Runs the command. Returns the most severe result of all traces. With `shows_all`, the tables have all measurements.
 pub(crate) fn run(args: &ReplayArgs, shows_all: bool, output: &mut Output) -> Result<Exit, Failed> {
-    let paths = input::expand_parts(&args.traces);
-    let plan = Plan::new(args, &paths)?;
+    let plan = Plan::new(args, &args.traces)?;
     let mut exit = Exit::Success;
     let mut traces = Vec::new();
-    for path in &paths {
+    for path in &args.traces {
         match plan.read(path) {
             Ok(trace) => {
                 if let Some(offset) = trace.trace.truncated_at() {

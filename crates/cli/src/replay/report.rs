@@ -29,10 +29,6 @@ pub(crate) struct ReplayReport {
     pub(crate) mean_overhead: Option<f64>,
     /// As `mean_overhead`, but each value counts for the time until the next event of the trace, not once per event.
     pub(crate) mean_overhead_by_time: Option<f64>,
-    /// Time that the events would take on a GPU, by the table of the costs of heaps, in milliseconds.
-    pub(crate) modelled_ms: f64,
-    /// Number of events that would take longer than 0.25 ms.
-    pub(crate) hitches: u64,
     /// Live bytes after the last event.
     pub(crate) end_live_bytes: u64,
     /// Bytes in the allocator's heaps after the last event.

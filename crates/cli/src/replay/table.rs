@@ -50,12 +50,10 @@ const MEMORY: [Cells; 8] = [
     (Column::number("\nheaps"), |report| format::count(report.heaps_created)),
 ];
 
-const HEAPS: [Cells; 5] = [
+const HEAPS: [Cells; 3] = [
     (Column::number("live\nat end"), |report| format::size(report.end_live_bytes)),
     (Column::number("reserved\nat end"), |report| format::size(report.held_at_end_bytes)),
     (Column::number("reserved\nwhen idle"), |report| format::size(report.idle_reserved_bytes)),
-    (Column::number("modelled\ntime"), |report| format::duration(report.modelled_ms * 1e6)),
-    (Column::number("\nhitches"), |report| format::count(report.hitches)),
 ];
 
 /// The times of a kind of call are grouped, with the kind above the middle column.
@@ -109,8 +107,6 @@ mod tests {
             mean_reserved_bytes: 540_000_000,
             mean_overhead: Some(1.125),
             mean_overhead_by_time: Some(1.25),
-            modelled_ms: 31.5,
-            hitches: 48,
             end_live_bytes: 0,
             held_at_end_bytes: 530_000_000,
             idle_reserved_bytes: 520_000_000,
@@ -154,10 +150,10 @@ mod tests {
             "gpt2_generate  548 MiB   563 MiB  1.026  458 MiB   515 MiB     1.125    1.250    312",
             "empty          548 MiB   563 MiB      -  458 MiB   515 MiB         -        -    312",
             "",
-            "                 live  reserved   reserved  modelled",
-            "trace          at end    at end  when idle      time  hitches",
-            "gpt2_generate     0 B   505 MiB    496 MiB      32ms       48",
-            "empty             0 B   505 MiB    496 MiB      32ms       48",
+            "                 live  reserved   reserved",
+            "trace          at end    at end  when idle",
+            "gpt2_generate     0 B   505 MiB    496 MiB",
+            "empty             0 B   505 MiB    496 MiB",
             "",
             "                                      alloc              free         mean",
             "trace           events  allocs    p50   p99   max   p50   p99   max     op  failed",

@@ -41,10 +41,6 @@ impl Samples {
         Self(Vec::with_capacity(capacity))
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     pub(super) fn push(&mut self, nanoseconds: u64) {
         self.0.push(nanoseconds);
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use heapwright_simulation::Policy;
+use heapwright_core::residency::policy::PolicyKind;
 
 use crate::args::number;
 
@@ -19,13 +19,11 @@ pub(crate) struct ResidencyArgs {
     /// Sessions (.hws), captures of GPGMM (.json), CSV traces or memory snapshots of PyTorch (.pickle, .json), plain or
     /// gzip, or - for standard input; or generated workloads
     ///
-    /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`. workload:development and
-    /// workload:evaluation are the three of each shape with which policies are developed (seeds from 1), and only
-    /// evaluated (seeds from 1000).
+    /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`.
     #[arg(value_name = "WORKLOAD", required = true)]
     pub(crate) workloads: Vec<PathBuf>,
 
-    /// Policy to simulate; may be repeated [default: the policies of the library, without d3dx12-residency]
+    /// Policy to simulate; may be repeated [default: all]
     #[arg(long, value_name = "NAME", value_parser = policy_names())]
     pub(crate) policy: Vec<String>,
 
@@ -42,7 +40,7 @@ pub(crate) struct ResidencyArgs {
 pub(super) const ALL: &str = "all";
 
 fn policy_names() -> PossibleValuesParser {
-    Policy::all().into_iter().map(Policy::name).chain([ALL]).into()
+    PolicyKind::all().iter().map(|kind| kind.name()).chain([ALL]).into()
 }
 
 const EXAMPLES: &str = "\

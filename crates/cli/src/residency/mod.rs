@@ -11,7 +11,7 @@ use std::path::Path;
 
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    CannotDerive, EVICT_AHEAD, Policy, Workload, from_records, offline_bound, simulate as simulate_workload,
+    CannotDerive, EVICT_AHEAD, Workload, from_records, offline_bound, simulate as simulate_workload,
 };
 
 use self::args::ALL;
@@ -28,9 +28,8 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Fai
     let policies = policies(&args.policy);
     input::check_stdin(&args.workloads)?;
     let mut exit = Exit::Success;
-    let workloads = input::expand_parts(&args.workloads);
     let mut reports = Vec::new();
-    for path in &workloads {
+    for path in &args.workloads {
         let mut workload = match workload(path) {
             Ok(workload) => workload,
             Err(failed) => {
@@ -65,15 +64,15 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Fai
     Ok(exit)
 }
 
-/// Returns the policies that are asked for, each once; without any, those of the library, the default first.
-fn policies(names: &[String]) -> Vec<Policy> {
+/// Returns the requested policies without duplicates, or all of them, the default first.
+fn policies(names: &[String]) -> Vec<PolicyKind> {
+    let all = PolicyKind::all();
     if names.is_empty() {
-        return PolicyKind::all().iter().copied().map(Policy::Library).collect();
+        return all.to_vec();
     }
-    let mut policies: Vec<Policy> = Vec::new();
+    let mut policies = Vec::new();
     for name in names {
-        let named = Policy::all().into_iter().filter(|kind| name == ALL || name == kind.name());
-        for kind in named.collect::<Vec<_>>() {
+        for &kind in all.iter().filter(|kind| name == ALL || name == kind.name()) {
             if !policies.contains(&kind) {
                 policies.push(kind);
             }
@@ -95,7 +94,7 @@ fn workload(path: &Path) -> Result<Workload, Failed> {
 /// Simulates one workload under each policy.
 fn simulate(
     workload: &Workload,
-    policies: &[Policy],
+    policies: &[PolicyKind],
     shows_progress: bool,
     output: &Output,
 ) -> Result<Vec<ResidencyReport>, Failed> {
@@ -104,7 +103,7 @@ fn simulate(
     let bar = output.progress(shows_progress, &workload.name, frames * policies.len() as u64);
     let mut reports = Vec::new();
     for (done, &policy) in (0..).zip(policies) {
-        let simulated = simulate_workload(workload, policy, EVICT_AHEAD, &mut |frame| {
+        let simulated = simulate_workload(workload, &|| policy.create(), EVICT_AHEAD, &mut |frame| {
             bar.set_position(done * frames + frame as u64);
         });
         match simulated {

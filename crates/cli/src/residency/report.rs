@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::PolicyKind;
-use heapwright_simulation::Policy;
 use heapwright_simulation::{Outcome, Workload};
 use serde::Serialize;
 
@@ -39,13 +38,13 @@ pub(super) struct FrameMs {
 }
 
 impl ResidencyReport {
-    pub(super) fn new(workload: &Workload, policy: Policy, bound: ByteSize, outcome: &Outcome) -> Self {
+    pub(super) fn new(workload: &Workload, policy: PolicyKind, bound: ByteSize, outcome: &Outcome) -> Self {
         let mut times = outcome.frame_times.clone();
         times.sort_unstable();
         Self {
             workload: workload.name.clone(),
             policy: policy.name(),
-            default: policy == PolicyKind::default().into(),
+            default: policy == PolicyKind::default(),
             bytes_in: outcome.bytes_in.get(),
             bytes_out: outcome.bytes_out.get(),
             lower_bound_bytes: bound.get(),

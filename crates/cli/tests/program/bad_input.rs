@@ -105,12 +105,12 @@ fn invalid_arguments() {
         (&["plan", "--tier", "-1", "x"], "'-1' for '--tier <TIER>': expected a number from 1 to 2"),
         (
             &["residency", "--policy", "newest", "x"],
-            "'newest' for '--policy <NAME>'\n  [possible values: next-use, lru, d3dx12-residency, all]",
+            "'newest' for '--policy <NAME>'\n  [possible values: next-use, lru, all]",
         ),
         // The default until 2026-11-29.
         (
             &["residency", "--policy", "adaptive", "x"],
-            "'adaptive' for '--policy <NAME>'\n  [possible values: next-use, lru, d3dx12-residency, all]",
+            "'adaptive' for '--policy <NAME>'\n  [possible values: next-use, lru, all]",
         ),
         (&["residency", "--budget", "0"], "'--budget <PERCENT>': expected a number from 1 to 1000"),
         (

@@ -51,24 +51,21 @@ fn the_recorded_traces_verify_on_every_simulated_gpu_and_mappable_heap_type() {
     }
 }
 
-/// For these traces, VMA and gpu-allocator take at best 13.5 and 0.49 us per operation, and hold at best 1.78 and 2.80
-/// times the live memory in the mean, and 1.41 and 1.58 times at the peak; neither is better in all three.
+/// For these traces, VMA and gpu-allocator hold at best 1.78 and 2.80 times the live memory in the mean, and 1.41 and
+/// 1.58 times at the peak.
 #[test]
-fn the_allocator_takes_little_time_and_reserves_little() {
+fn the_allocator_reserves_little() {
     let objects = json_lines(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
-    for (object, [micros, mean, peak]) in objects.iter().zip([[6.0, 1.78, 1.25], [0.7, 1.9, 1.2]]) {
+    for (object, [mean, peak]) in objects.iter().zip([[1.78, 1.25], [1.9, 1.2]]) {
         let measured = |key: &str| object[key].as_f64().unwrap();
-        assert!(1e3 * measured("modelled_ms") <= micros * measured("events"), "{object}");
         assert!(measured("mean_overhead") <= mean, "{object}");
         assert!(measured("overhead") <= peak, "{object}");
-        // Each hitch is a heap that is created or freed, or several.
-        assert!(number(object, "hitches") <= 2 * number(object, "heaps_created"), "{object}");
     }
 }
 
 /// All figures that are not measured times are the same in each run.
 #[test]
-fn the_modelled_time_is_reproducible() {
+fn a_replay_is_reproducible() {
     let replay = || {
         let mut objects = json_lines(&heapwright(["replay", "--json", RECORDED[0]]).ok());
         let object = objects[0].as_object_mut().unwrap();
@@ -142,7 +139,7 @@ fn the_table_has_a_row_per_trace_and_no_colours_in_a_pipe() {
     let stdout = heapwright(["replay", "--verbose"].iter().chain(&RECORDED)).ok();
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines.len(), 14, "{stdout}");
-    for (heading, last) in [(1, "heaps"), (6, "hitches"), (11, "failed")] {
+    for (heading, last) in [(1, "heaps"), (6, "when idle"), (11, "failed")] {
         assert!(lines[heading].starts_with("trace ") && lines[heading].ends_with(last), "{stdout}");
     }
     let peaks = [["vision_serving", "522", "MiB"], ["unet_diffusion", "60.6", "MiB"]];
@@ -166,7 +163,7 @@ fn a_trace_without_events_has_nothing_to_measure() {
     let expected = serde_json::json!({
         "trace": "empty", "configuration": "default", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
         "overhead": null, "mean_live_bytes": 0, "mean_reserved_bytes": 0, "mean_overhead": null,
-        "mean_overhead_by_time": null, "modelled_ms": 0.0, "hitches": 0, "end_live_bytes": 0, "held_at_end_bytes": 0, "idle_reserved_bytes": 0, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
+        "mean_overhead_by_time": null, "end_live_bytes": 0, "held_at_end_bytes": 0, "idle_reserved_bytes": 0, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
         "failures": 0,
     });
     assert_eq!(objects, [expected]);

@@ -7,6 +7,7 @@ mod device;
 use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue, SegmentGroup};
+use heapwright_core::residency::policy::EvictionPolicy;
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, QueueSlot,
     ResidencyPlanner, Status, WaitFor,
@@ -14,7 +15,6 @@ use heapwright_core::residency::{
 
 use self::clock::{Clock, Moved, PagingCost};
 use self::device::{CallFailed, Device};
-use super::published::Policy;
 use super::workload::{HeapNumber, WorkHeap, Workload, as_index};
 
 /// The result of simulating a workload under a policy.
@@ -85,7 +85,7 @@ pub const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 /// The number of submissions between two attempts to evict heaps ahead of need: that of a `ResidencyManager`.
 const AHEAD_INTERVAL: usize = 32;
 
-/// Simulates all frames, and evicts up to `evict_ahead` bytes ahead of need as often as a residency manager does. Calls
+/// Simulates all frames under a policy, which is created for each segment group, and evicts up to `evict_ahead` bytes ahead of need as often as a residency manager does. Calls
 /// `progress` at the beginning of each frame.
 ///
 /// # Errors
@@ -94,7 +94,7 @@ const AHEAD_INTERVAL: usize = 32;
 /// exceeds the budget without need.
 pub fn simulate(
     workload: &Workload,
-    policy: Policy,
+    policy: &dyn Fn() -> Box<dyn EvictionPolicy>,
     evict_ahead: ByteSize,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Outcome, SimulationFailed> {
@@ -133,8 +133,11 @@ struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(workload: &'a Workload, policy: Policy) -> Result<Self, SimulationError> {
-        let mut planner = ResidencyPlanner::new(false, || policy.create());
+    fn new(
+        workload: &'a Workload,
+        policy: &dyn Fn() -> Box<dyn EvictionPolicy>,
+    ) -> Result<Self, SimulationError> {
+        let mut planner = ResidencyPlanner::new(false, policy);
         let queues = (0..workload.queue_count).map(|_| planner.add_queue()).collect();
         let mut simulation = Self {
             workload,

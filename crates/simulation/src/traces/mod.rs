@@ -34,7 +34,7 @@ use heapwright_trace::Trace;
 
 pub use self::random::Random;
 use self::recorder::{Block, Range, Recorder};
-pub use self::seeded::{FIRST_EVALUATION_SEED, GeneratedTrace, Part, UnknownGenerated};
+pub use self::seeded::{GeneratedTrace, UnknownGenerated};
 
 /// The kind of program that a [`GeneratedTrace`] imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +120,10 @@ const LENGTH: Range = Range::common(15, 40);
 const PAUSE: Range = Range::common(1, 30);
 
 fn sequence(recorder: &mut Recorder, length: u64) -> Vec<Block> {
-    // The order differs by part, not only by seed.
+    // The order differs by the ranges, not only by seed.
     let all = TraceShape::ALL.iter().copied();
     let mut shapes: Vec<TraceShape> = all.filter(|&shape| shape != TraceShape::Sequence).collect();
-    if recorder.part() == Part::Evaluation {
+    if recorder.has_second_ranges() {
         shapes.reverse();
     }
     let mut left = Vec::new();

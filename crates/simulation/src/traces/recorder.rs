@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use heapwright_core::ByteSize;
 use heapwright_trace::{EventKind, Trace};
 
+use super::GeneratedTrace;
 use super::random::Random;
-use super::{GeneratedTrace, Part};
 
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;
@@ -17,33 +17,25 @@ const FRAME_US: u64 = 16_667;
 /// Number of frames after which the GPU is done with what a frame used.
 const FRAMES_IN_FLIGHT: usize = 2;
 
-/// The range of a parameter in each part. Bounds are inclusive.
+/// The range of a parameter for low seeds, and for others. Bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
-    development: (u64, u64),
-    evaluation: (u64, u64),
+    first: (u64, u64),
+    second: (u64, u64),
 }
 
 impl Range {
-    /// A range that both parts share.
+    /// A range for all seeds.
     pub(super) const fn common(low: u64, high: u64) -> Self {
         assert!(low <= high, "a range must not be empty");
-        Self { development: (low, high), evaluation: (low, high) }
+        Self { first: (low, high), second: (low, high) }
     }
 
     /// Ranges that do not overlap, which is checked when the constant is compiled.
-    pub(super) const fn apart(development: (u64, u64), evaluation: (u64, u64)) -> Self {
-        assert!(development.0 <= development.1 && evaluation.0 <= evaluation.1, "a range must not be empty");
-        assert!(development.1 < evaluation.0 || evaluation.1 < development.0, "the ranges must not overlap");
-        Self { development, evaluation }
-    }
-
-    /// Returns the bounds in a part.
-    pub(super) const fn of(self, part: Part) -> (u64, u64) {
-        match part {
-            Part::Development => self.development,
-            Part::Evaluation => self.evaluation,
-        }
+    pub(super) const fn apart(first: (u64, u64), second: (u64, u64)) -> Self {
+        assert!(first.0 <= first.1 && second.0 <= second.1, "a range must not be empty");
+        assert!(first.1 < second.0 || second.1 < first.0, "the ranges must not overlap");
+        Self { first, second }
     }
 }
 /// A live allocation. It cannot be copied, so each is freed at most once.
@@ -63,7 +55,7 @@ impl Block {
 /// The events so far, the time, and the source of random numbers.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    part: Part,
+    has_second_ranges: bool,
     random: Random,
     now_us: u64,
     /// Time, kind, id and size of each.
@@ -78,7 +70,7 @@ impl Recorder {
     pub(super) fn new(generated: GeneratedTrace) -> Self {
         let seed = Random::mix(generated.shape as u64 + 1) ^ u64::from(generated.seed);
         Self {
-            part: generated.part(),
+            has_second_ranges: generated.has_second_ranges(),
             random: Random::mixed(seed),
             now_us: 0,
             events: Vec::new(),
@@ -173,9 +165,9 @@ impl Recorder {
         self.between(start, high.min(2 * start))
     }
 
-    /// Draws a parameter from its range in the part of the workload.
+    /// Draws a parameter from its range.
     pub(super) fn draw(&mut self, range: Range) -> u64 {
-        let (low, high) = range.of(self.part);
+        let (low, high) = if self.has_second_ranges { range.second } else { range.first };
         self.between(low, high)
     }
 
@@ -205,8 +197,8 @@ impl Recorder {
         self.live
     }
 
-    pub(super) fn part(&self) -> Part {
-        self.part
+    pub(super) fn has_second_ranges(&self) -> bool {
+        self.has_second_ranges
     }
 
     pub(super) fn finish(self, name: String) -> Trace {

@@ -9,7 +9,6 @@ use heapwright_core::residency::{
     GroupMemory, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, ResidencyPlanner, Status,
 };
 use heapwright_core::{ByteSize, FenceValue, SegmentGroup};
-use heapwright_simulation::Policy;
 
 /// A policy, driven as a cache of a number of heaps of one byte.
 struct Cache {
@@ -20,7 +19,7 @@ struct Cache {
 }
 
 impl Cache {
-    fn new(policy: Policy, room: usize) -> Self {
+    fn new(policy: PolicyKind, room: usize) -> Self {
         Self { policy: policy.create(), room, held: Vec::new(), requests: 0 }
     }
 }
@@ -93,20 +92,15 @@ proptest! {
 
     #[test]
     fn hits_are_those_of_a_textbook(requests in requests(), room in 2..40_usize) {
-        // Nothing is evicted ahead of need here, so D3DX12Residency's rules are LRU.
-        for policy in [PolicyKind::Lru.into(), Policy::D3dx12Residency] {
-            let mut textbook = TextbookLru { room, order: Vec::new() };
-            let mut cache = Cache::new(policy, room);
-            for (number, &id) in requests.iter().enumerate() {
-                prop_assert_eq!(
-                    cache.request(id), textbook.request(id), "{}, request {} for {}", policy, number, id
-                );
-            }
+        let mut textbook = TextbookLru { room, order: Vec::new() };
+        let mut cache = Cache::new(PolicyKind::Lru, room);
+        for (number, &id) in requests.iter().enumerate() {
+            prop_assert_eq!(cache.request(id), textbook.request(id), "request {} for {}", number, id);
         }
     }
 }
 
-fn hits(policy: Policy, room: usize, requests: impl IntoIterator<Item = u32>) -> Vec<bool> {
+fn hits(policy: PolicyKind, room: usize, requests: impl IntoIterator<Item = u32>) -> Vec<bool> {
     let mut cache = Cache::new(policy, room);
     requests.into_iter().map(|id| cache.request(id)).collect()
 }
@@ -121,12 +115,10 @@ fn cyclic_use_always_misses_with_lru_and_is_near_the_optimum_with_next_use() {
             let hits = hits(policy, room, (0..heaps).cycle().take(warm + measured));
             hits[warm..].iter().filter(|&&hit| !hit).count()
         };
-        for policy in [PolicyKind::Lru.into(), Policy::D3dx12Residency] {
-            assert_eq!(misses(policy), measured, "{policy}, {heaps} heaps, room for {room}");
-        }
+        assert_eq!(misses(PolicyKind::Lru), measured, "{heaps} heaps, room for {room}");
         // (N - C) / (N - 1) of the uses, within one round.
         let optimum = measured * (heaps as usize - room) / (heaps as usize - 1);
-        let next_use = misses(PolicyKind::NextUse.into());
+        let next_use = misses(PolicyKind::NextUse);
         assert!(
             next_use + 2 * room >= optimum && next_use <= optimum + heaps as usize,
             "{heaps} heaps, room for {room}: {next_use} misses, the optimum is {optimum}"
