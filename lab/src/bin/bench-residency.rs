@@ -1,5 +1,5 @@
-//! `bench-residency`: the library's eviction policies beside D3DX12Residency's rules. `cargo lab bench-residency` prints
-//! the rows of the table in docs/performance.md.
+//! `bench-residency`: the library's eviction policies beside D3DX12Residency's rules. `cargo lab bench-residency`
+//! prints the rows of the table in docs/performance.md.
 #![forbid(unsafe_code)]
 
 use std::error::Error;

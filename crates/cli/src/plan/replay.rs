@@ -271,8 +271,13 @@ impl<'a> Replay<'a> {
                 Type: D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT,
                 Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { PlacedFootprint: footprint },
             };
-            let (to, from) = if is_written { (texels, bytes) } else { (bytes, texels) };
-            list.CopyTextureRegion(&to, 0, 0, 0, &from, None);
+            if is_written {
+                return list.CopyTextureRegion(&texels, 0, 0, 0, &bytes, None);
+            }
+            // A texel stands for all, except of depth-stencil textures, which are copied as a whole.
+            let texel = D3D12_BOX { right: 1, bottom: 1, back: 1, ..Default::default() };
+            let part = (desc.Format != DXGI_FORMAT_D32_FLOAT).then_some(&raw const texel);
+            list.CopyTextureRegion(&bytes, 0, 0, 0, &texels, part);
         }
     }
 }

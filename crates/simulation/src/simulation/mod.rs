@@ -85,8 +85,9 @@ pub const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 /// The number of submissions between two attempts to evict heaps ahead of need: that of a `ResidencyManager`.
 const AHEAD_INTERVAL: usize = 32;
 
-/// Simulates all frames under a policy, which is created for each segment group, and evicts up to `evict_ahead` bytes ahead of need as often as a residency manager does. Calls
-/// `progress` at the beginning of each frame.
+/// Simulates all frames under a policy, of which one is created for each priority of a segment group. Evicts up to
+/// `evict_ahead` bytes ahead of need as often as a residency manager does. Calls `progress` at the beginning of each
+/// frame.
 ///
 /// # Errors
 ///

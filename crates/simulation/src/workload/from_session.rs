@@ -272,7 +272,7 @@ mod tests {
         let actions = vec![Action::CreateHeap(small), heap(2, 1), define(1, &[1, 2]), submit(1), submit(1)];
         let workload = workload(actions).expect("a workload");
         let policy = heapwright_core::residency::policy::PolicyKind::Lru;
-        crate::simulate(&workload, policy.into(), ByteSize::ZERO, &mut |_| ()).expect("simulated");
+        crate::simulate(&workload, &|| policy.create(), ByteSize::ZERO, &mut |_| ()).expect("simulated");
     }
 
     #[test]
