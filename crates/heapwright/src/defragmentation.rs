@@ -411,7 +411,7 @@ impl Defragmentation {
         if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
             return None;
         }
-        self.allocator.inner().heaps.create_heap(heaps, size, own, &heaps.limits(own)).ok()
+        self.allocator.inner().heaps.create_heap(heaps, size, own).ok()
     }
 
     /// Returns the results so far. O(heaps).

@@ -121,18 +121,56 @@ pub(crate) enum MemorySource {
 pub(crate) enum Obstacle {
     /// The device's error.
     Device(HRESULT),
-    /// The allocator's limit for the heap type.
-    Limit { limit: ByteSize, held: ByteSize },
-    /// The allocator's limit for the segment group, a share of the budget.
-    BudgetShare { group: SegmentGroup, share: f64, budget: ByteSize, held: ByteSize },
-    /// The operating system's budget.
-    Budget { group: SegmentGroup, budget: ByteSize, usage: ByteSize },
+    /// A limit of bytes would be exceeded.
+    Over(Row),
     /// The pool already has its maximum number of heaps.
     HeapCount { limit: u64 },
     /// The heap size is not allowed.
     HeapSize { limit: ByteSize },
     /// No free range is large enough, and no heap may be created.
     NoRoom,
+}
+
+/// A limit of bytes, and what counts towards it, at one moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) limit: Limit,
+    pub(crate) held: ByteSize,
+    pub(crate) most: ByteSize,
+}
+
+/// What limits memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Limit {
+    /// The allocator's limit for the heap type.
+    HeapType,
+    /// The allocator's limit for the segment group, a share of its budget.
+    BudgetShare { group: SegmentGroup, share: f64, budget: ByteSize },
+    /// The operating system's budget, towards which everything of the process counts.
+    Budget(SegmentGroup),
+}
+
+impl Row {
+    /// Returns the bytes that are left.
+    pub(crate) fn left(&self) -> ByteSize {
+        self.most.saturating_sub(self.held)
+    }
+
+    /// Returns the bytes by which `size` more bytes would exceed the limit.
+    pub(crate) fn missing(&self, size: ByteSize) -> ByteSize {
+        self.held.saturating_add(size).saturating_sub(self.most)
+    }
+
+    /// Returns itself as an error if `size` more bytes would exceed the limit.
+    pub(crate) fn check(self, size: ByteSize) -> Result<(), Self> {
+        if self.missing(size).is_zero() { Ok(()) } else { Err(self) }
+    }
+}
+
+impl From<Row> for Obstacle {
+    fn from(row: Row) -> Self {
+        Self::Over(row)
+    }
 }
 
 /// The reason why a request has no memory: the attempts, and whether further attempts are pointless.
@@ -153,6 +191,15 @@ impl Refusal {
         self.fatal = self.fatal.take().or(other.fatal);
     }
 
+    /// Adds the result of another attempt, unless further attempts are pointless.
+    pub(crate) fn add(&mut self, other: Self) -> Result<(), Self> {
+        if other.fatal.is_some() {
+            return Err(other);
+        }
+        self.attempts.extend(other.attempts);
+        Ok(())
+    }
+
     /// Returns whether a heap of the required size is not allowed, or does not match the algorithm.
     pub(crate) fn is_about_size(&self) -> bool {
         self.attempts.iter().any(|attempt| matches!(attempt.obstacle, Obstacle::HeapSize { .. }))
@@ -168,13 +215,9 @@ impl Refusal {
 
 impl Refusal {
     /// Returns whether every obstacle was a limit, which may permit the memory after others released theirs.
-    /// `of_budget` says whether the budget counts as one.
-    pub(crate) fn is_by_limit(&self, of_budget: bool) -> bool {
-        let is_limit = |attempt: &Attempt| match attempt.obstacle {
-            Obstacle::Limit { .. } | Obstacle::BudgetShare { .. } | Obstacle::HeapCount { .. } => true,
-            Obstacle::Budget { .. } => of_budget,
-            Obstacle::Device(_) | Obstacle::HeapSize { .. } | Obstacle::NoRoom => false,
-        };
+    pub(crate) fn is_by_limit(&self) -> bool {
+        let is_limit =
+            |attempt: &Attempt| matches!(attempt.obstacle, Obstacle::Over(_) | Obstacle::HeapCount { .. });
         self.fatal.is_none() && self.attempts.iter().all(is_limit)
     }
 
@@ -182,9 +225,11 @@ impl Refusal {
     /// did.
     pub(crate) fn reason(&self) -> PlacementReason {
         let limit = |attempt: &Attempt| match attempt.obstacle {
-            Obstacle::Limit { .. } => Some(PlacementReason::HeapTypeLimit),
-            Obstacle::BudgetShare { .. } => Some(PlacementReason::BudgetShare),
-            Obstacle::Budget { .. } => Some(PlacementReason::Budget),
+            Obstacle::Over(Row { limit: Limit::HeapType, .. }) => Some(PlacementReason::HeapTypeLimit),
+            Obstacle::Over(Row { limit: Limit::BudgetShare { .. }, .. }) => {
+                Some(PlacementReason::BudgetShare)
+            }
+            Obstacle::Over(Row { limit: Limit::Budget(_), .. }) => Some(PlacementReason::Budget),
             Obstacle::Device(_)
             | Obstacle::HeapCount { .. }
             | Obstacle::HeapSize { .. }
@@ -307,13 +352,7 @@ impl Error {
             Kind::OutOfMemory(shortage) => shortage,
             _ => return false,
         };
-        let over = |attempt: &Attempt| {
-            matches!(
-                attempt.obstacle,
-                Obstacle::Budget { .. } | Obstacle::BudgetShare { .. } | Obstacle::Limit { .. }
-            )
-        };
-        shortage.attempts.iter().any(over)
+        shortage.attempts.iter().any(|attempt| matches!(attempt.obstacle, Obstacle::Over(_)))
     }
 
     /// Returns `true` if the device was removed. Only a new device helps.
@@ -397,8 +436,9 @@ impl fmt::Display for Shortage {
             }
             write!(f, ": {}", same[0].obstacle)?;
         }
-        let says_budget = attempts.iter().any(|attempt| {
-            matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::BudgetShare { .. })
+        let says_budget = attempts.iter().any(|attempt| match attempt.obstacle {
+            Obstacle::Over(row) => row.limit != Limit::HeapType,
+            _ => false,
         });
         if let Some((usage, budget)) = held.and_then(|held| held.video_memory).filter(|_| !says_budget) {
             write!(f, " (current usage {usage}, budget {budget})")?;
@@ -422,13 +462,15 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Device(hresult) => write!(f, "{:#}", Named(*hresult)),
-            Self::Limit { limit, held } => write!(f, "would exceed the limit of {limit} ({held} reserved)"),
-            Self::BudgetShare { group, share, budget, held } => {
-                write!(f, "would exceed {share} of the {group} budget of {budget} ({held} reserved)")
-            }
-            Self::Budget { group, budget, usage } => {
-                write!(f, "would exceed the {group} budget of {budget} ({usage} in use)")
-            }
+            Self::Over(Row { limit, held, most }) => match limit {
+                Limit::HeapType => write!(f, "would exceed the limit of {most} ({held} reserved)"),
+                Limit::BudgetShare { group, share, budget } => {
+                    write!(f, "would exceed {share} of the {group} budget of {budget} ({held} reserved)")
+                }
+                Limit::Budget(group) => {
+                    write!(f, "would exceed the {group} budget of {most} ({held} in use)")
+                }
+            },
             Self::HeapCount { limit } => write!(f, "the pool has reached its max_heap_count of {limit}"),
             Self::HeapSize { limit } => write!(f, "exceeds the maximum heap size of {limit}"),
             Self::NoRoom => f.write_str("no free range is large enough, and creating a heap is not allowed"),
@@ -461,11 +503,11 @@ mod tests {
 
     #[test]
     fn a_shortage_says_each_attempt_once_and_the_budget_once() {
-        let over = Obstacle::Budget {
-            group: SegmentGroup::Local,
-            budget: ByteSize::from_mib(2),
-            usage: ByteSize::from_mib(2),
-        };
+        let over = Obstacle::Over(Row {
+            limit: Limit::Budget(SegmentGroup::Local),
+            held: ByteSize::from_mib(2),
+            most: ByteSize::from_mib(2),
+        });
         let heap = Attempt { source: MemorySource::NewHeap(ByteSize::from_kib(64)), obstacle: over };
         let committed = Attempt { source: MemorySource::Committed(ByteSize::from_kib(60)), obstacle: over };
         let device = Attempt { source: MemorySource::Placing, obstacle: Obstacle::Device(E_OUTOFMEMORY) };

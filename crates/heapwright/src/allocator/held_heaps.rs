@@ -54,7 +54,7 @@ impl ResourceAllocator {
     #[must_use]
     #[inline]
     pub fn held_in(&self, group: SegmentGroup) -> Tally {
-        let held = self.inner().heaps.source.accounts.held_in(group);
+        let held = self.inner().heaps.source.ledger.held_in(group);
         Tally { count: held.count, size: ByteSize::new(held.bytes) }
     }
 

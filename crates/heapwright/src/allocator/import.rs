@@ -89,7 +89,7 @@ impl Inner {
             }
         };
         let account = Account { heap_type, group: granted.segment_group };
-        let charge = source.accounts.charge(account, Charged::Imported, size).map_err(|obstacle| {
+        let charge = source.ledger.charge(account, Charged::Imported, size).map_err(|obstacle| {
             Error::invalid_argument("resource", format!("cannot be counted in the statistics: {obstacle:?}"))
         })?;
         let desc = ResourceDesc::new(&desc);

@@ -19,7 +19,7 @@ use crate::heaps::{HeapKinds, Passed};
 use crate::recording::{Recording, failure_args};
 use crate::request::{HeapFamilies, RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
-use crate::source::{HeapSource, Listed, Owner, UnusedBuffer};
+use crate::source::{HeapSource, Listed, Owner};
 use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// Memory of all kinds is looked after with every so many operations.
@@ -261,10 +261,6 @@ impl Inner {
 }
 
 impl Owner for Inner {
-    fn unused_buffers(&self) -> Vec<UnusedBuffer> {
-        self.buffers.unused()
-    }
-
     fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) {
         self.buffers.release_unused(is_in, keeps_heaps);
     }

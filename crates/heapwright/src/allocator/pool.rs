@@ -262,7 +262,7 @@ impl Inner {
         let heaps = Striped::new(TypedHeaps::new(typed, None, Arc::clone(source)));
         let size = heaps.desc.heap_size;
         let create_heaps = || {
-            self.retried(|| self.heaps.may_create_heaps(&heaps, desc.min_heap_count))?;
+            self.retried(|| self.heaps.make_room_for_heaps(&heaps, desc.min_heap_count))?;
             let account = heaps.desc.account();
             (0..desc.min_heap_count).try_for_each(|_| {
                 let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());

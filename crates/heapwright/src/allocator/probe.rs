@@ -34,21 +34,20 @@ impl ResourceAllocator {
     /// Predicts the result of [`create`](Self::create): placement, size, and whether a heap would be created. Changes
     /// nothing.
     ///
-    /// If nothing else uses the allocator in between, the next `create` with the same arguments does what `probe`
-    /// predicted, with four exceptions:
+    /// It tells what existing heaps have room for and what the limits leave, without anything that `create` would
+    /// release first. If nothing else uses the allocator in between, the next `create` with the same arguments does
+    /// what `probe` predicted, with three exceptions:
     ///
-    /// * The memory of unused slabs and backing buffers, and free ranges that only an exhaustive search finds, do not
-    ///   count as held: near a limit, `create` may use them where `probe` predicted a new heap or fails.
+    /// * Near a limit or the budget, `create` may succeed where `probe` fails, or with memory or a placement that is
+    ///   tried before the predicted one (a shared heap instead of one of its own or a committed resource; with
+    ///   PREFER_COMMITTED, a committed resource instead of a heap). It releases empty heaps, also of other allocators of
+    ///   the process, uses the memory of unused slabs and backing buffers and free ranges that only an exhaustive search
+    ///   finds, and frees the allocations given to [`free_after`](Self::free_after) whose fence value is reached.
     /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
-    /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap or,
-    ///   near a limit, another placement. Before it adds a backing buffer, it releases unused ones, whose memory may
-    ///   suffice for the new buffer.
-    /// * `create` may succeed where `probe` fails, or with a placement that is tried before the predicted one (a shared
-    ///   heap instead of one of its own or a committed resource; with PREFER_COMMITTED, a committed resource instead of
-    ///   a heap), because it frees the allocations given to [`free_after`](Self::free_after) whose fence value is
-    ///   reached when memory is short.
+    /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
+    ///   it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
     ///
-    /// Cost: O(1), and one call of the device for the resource's size; O(custom pools) near a limit or the budget.
+    /// Cost: O(1), and one call of the device for the resource's size.
     ///
     /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`]: crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
     ///

@@ -61,7 +61,7 @@ impl Inner {
     }
 
     fn heaps_created(&self) -> u64 {
-        self.heaps.source.accounts.heaps_created()
+        self.heaps.source.ledger.heaps_created()
     }
 
     /// Returns what was asked, unless the type of the heap, which is known if there is one, says it.
@@ -211,7 +211,7 @@ impl Inner {
         let free = in_use.saturating_sub(sum(|totals| totals.used.get()));
         let millionths = u128::from(free) * 1_000_000 / u128::from(in_use.max(1));
         let mut counters = vec![
-            (Counter::Reserved, self.heaps.source.accounts.reserved().get()),
+            (Counter::Reserved, self.heaps.source.ledger.reserved().get()),
             (Counter::Used, self.stats().used.get()),
             (Counter::Fragmentation, u64::try_from(millionths).unwrap_or(u64::MAX)),
         ];
@@ -219,7 +219,7 @@ impl Inner {
             (SegmentGroup::Local, Counter::LocalBudget, Counter::LocalUsage),
             (SegmentGroup::NonLocal, Counter::NonLocalBudget, Counter::NonLocalUsage),
         ] {
-            if let Some((used, of)) = self.heaps.source.accounts.video_memory.usage_and_budget(group) {
+            if let Some((used, of)) = self.heaps.source.ledger.video_memory.usage_and_budget(group) {
                 counters.extend([(budget, of.get()), (usage, used.get())]);
             }
         }

@@ -53,12 +53,12 @@ impl ResourceAllocator {
             gpu_upload_heaps: Some(caps.gpu_upload_heaps),
             interface_version: Some(caps.interface_version),
         });
-        report.heaps_created = source.accounts.heaps_created();
+        report.heaps_created = source.ledger.heaps_created();
         for (decision, count) in inner.decisions.all() {
             report.decisions.push(DecisionReport { reason: decision.to_string(), count });
         }
         for group in SegmentGroup::ALL {
-            let (current_usage, budget) = source.accounts.video_memory.usage_and_budget(group).unzip();
+            let (current_usage, budget) = source.ledger.video_memory.usage_and_budget(group).unzip();
             report.segment_groups.push(SegmentGroupReport {
                 segment_group: group,
                 budget,

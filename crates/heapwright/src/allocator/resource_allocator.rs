@@ -299,7 +299,7 @@ impl ResourceAllocator {
     #[doc(hidden)]
     #[inline]
     pub fn heap_time(&self) -> Duration {
-        self.inner.heaps.source.accounts.heap_time()
+        self.inner.heaps.source.ledger.heap_time()
     }
 
     /// Returns the allocator's statistics. The values belong to one moment unless other threads allocate meanwhile.
@@ -336,7 +336,7 @@ impl ResourceAllocator {
     /// Returns the bytes of heaps and committed resources that are held. O(1), no lock.
     #[must_use]
     pub fn reserved(&self) -> ByteSize {
-        self.inner.heaps.source.accounts.reserved()
+        self.inner.heaps.source.ledger.reserved()
     }
 
     /// Releases whole empty heaps until at least `bytes` are released, and returns the number of bytes. It is less than

@@ -95,7 +95,7 @@ impl Inner {
             sum.empty = sum.empty.saturating_add(bytes);
         }
         for heap_type in HeapType::ALL {
-            let committed = self.heaps.source.accounts.held(heap_type, Charged::Committed);
+            let committed = self.heaps.source.ledger.held(heap_type, Charged::Committed);
             let bytes = ByteSize::new(committed.bytes);
             let committed = HeapSetTotals {
                 used: bytes,
@@ -126,7 +126,7 @@ impl Inner {
         let (totals, whole) = self.all_totals();
         let sum = totals.iter().fold(HeapSetTotals::default(), |sum, totals| sum_of_totals(&sum, totals));
         let mut stats = ResourceAllocatorStats {
-            heaps_created: self.heaps.source.accounts.heaps_created(),
+            heaps_created: self.heaps.source.ledger.heaps_created(),
             deferred_count: self.deferred.len() as u64,
             used: sum.used,
             reserved: sum.reserved,
@@ -140,10 +140,10 @@ impl Inner {
             ..Default::default()
         };
         for heap_type in HeapType::ALL {
-            let committed = self.heaps.source.accounts.held(heap_type, Charged::Committed);
+            let committed = self.heaps.source.ledger.held(heap_type, Charged::Committed);
             stats.committed = stats.committed.saturating_add(ByteSize::new(committed.bytes));
             stats.committed_count += committed.count;
-            let imported = self.heaps.source.accounts.held(heap_type, Charged::Imported);
+            let imported = self.heaps.source.ledger.held(heap_type, Charged::Imported);
             stats.imported = stats.imported.saturating_add(ByteSize::new(imported.bytes));
             stats.imported_count += imported.count;
         }
@@ -164,7 +164,7 @@ impl Inner {
 impl HoldsMemory for Inner {
     fn held_in(&self, heap_type: HeapType) -> HeldBytes {
         let HeapSetTotals { reserved, used, .. } = self.all_totals().0[heap_type.index()];
-        let video_memory = &self.heaps.source.accounts.video_memory;
+        let video_memory = &self.heaps.source.ledger.video_memory;
         let group = self.heaps.families.segment_group(heap_type.into(), heap_type);
         let video_memory = video_memory.usage_and_budget(group);
         HeldBytes { reserved, used, video_memory }

@@ -10,7 +10,7 @@ use super::inner::Inner;
 use super::request::{ResourceAllocationDesc, ResourceRequest};
 use crate::HeapType;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
-use crate::error::{MemorySource, Refusal};
+use crate::error::{MemorySource, Refusal, Row};
 use crate::request::{GrantedHeaps, infer_heap_type};
 use crate::source::{Account, Charged};
 
@@ -112,8 +112,7 @@ impl Inner {
     #[inline]
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
-        let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
-        self.heaps.source.accounts.of_type(heap_type).check(size, ByteSize::ZERO).map_err(refuse)
+        self.heaps.source.ledger.type_row(heap_type).check(size).map_err(refused)
     }
 
     /// Charges a resource in unified memory to the limit of the type that it requested.
@@ -123,12 +122,15 @@ impl Inner {
         request: &ResourceRequest<'_>,
     ) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
-        let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
         let account = Account { heap_type, group: request.granted.segment_group };
-        let charge = self.heaps.source.accounts.charge(account, Charged::InUnifiedMemory, made.size());
-        made.set_charge(charge.map_err(refuse)?);
+        let charge = self.heaps.source.ledger.charge(account, Charged::InUnifiedMemory, made.size());
+        made.set_charge(charge.map_err(refused)?);
         Ok(())
     }
+}
+
+fn refused(row: Row) -> Refusal {
+    Refusal::of(MemorySource::HeldMemory, row.into())
 }
 
 /// Returns whether the heap must keep the requested type.

@@ -62,10 +62,21 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         self.check_committed(size, constraints)?;
+        let new = self.new_committed(heaps, size, Charged::Committed, extra_flags, constraints);
+        self.source.check(&new).map_err(|row| new.refused(row))
+    }
+
+    /// Returns the memory of a committed resource beside `heaps` of the same memory.
+    fn new_committed(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        what: Charged,
+        extra_flags: D3D12_HEAP_FLAGS,
+        constraints: Constraints,
+    ) -> NewMemory {
         let flags = self.committed_flags(heaps, extra_flags);
-        let limits = self.source.limits(heaps.desc.account(), flags, constraints);
-        let refuse = |obstacle| Refusal::of(MemorySource::Committed(size), obstacle);
-        self.check_room(heaps, size, &limits).map(drop).map_err(refuse)
+        NewMemory { what, flags, ..heaps.new_memory(size, constraints) }
     }
 
     /// Creates a committed resource, charged like `heaps` of the same memory: as a committed resource, or as a heap if
@@ -80,30 +91,25 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<OwnResource, Refusal> {
         let source = &self.source;
-        let account = heaps.desc.account();
-        let heap_type = account.heap_type;
         let &ResourceRequirements { desc, size, alignment } = requirements;
         self.check_committed(size, constraints)?;
         let committed = MemorySource::Committed(size);
         let properties = heaps.desc.heap.Properties;
-        let flags = self.committed_flags(heaps, extra_flags);
+        let new = self.new_committed(heaps, size, what, extra_flags, constraints);
         let protected_session = resource.protected_session.or(heaps.desc.protected_session.as_ref());
         let resource = &ResourceDesc { protected_session, ..*resource };
-        let priority = heaps.desc.residency_priority;
-        let new = NewMemory { account, what, size, flags, priority, exists: false };
         let create = || {
-            source.make(&new, constraints, || {
-                let call = || create_committed(&source.devices, &properties, flags, resource, &desc);
-                let made = source.timers.of(heap_type).time(call);
+            source.make(&new, || {
+                let call = || create_committed(&source.devices, &properties, new.flags, resource, &desc);
+                let made = source.timers.of(new.account.heap_type).time(call);
                 let (made, _) = made.map_err(|refused| refused.into_refusal(committed))?;
                 heaps.set_priority(&made);
                 Ok(made)
             })
         };
-        let limits = source.limits(account, flags, constraints);
-        let (resource, residency, charge) = self.with_room(heaps, committed, size, &limits, create)?;
+        let (resource, residency, charge) = self.with_room(heaps, &new, create)?;
         if what == Charged::Heap {
-            source.accounts.count_created_heap();
+            source.ledger.count_created_heap();
         }
         let residency = residency.map(|heap| source.own_memory.enter(&resource, heap)).transpose()?;
         let source = Arc::clone(source);

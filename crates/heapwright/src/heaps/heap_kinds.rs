@@ -13,9 +13,9 @@ use super::striped::Striped;
 use super::take::HeapRequest;
 use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{MemorySource, Refusal};
+use crate::error::Refusal;
 use crate::request::{GrantedHeaps, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Constraints, Heap, HeapSource, Limits, Owner, next_number};
+use crate::source::{Account, Constraints, Heap, HeapSource, NewMemory, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -240,13 +240,11 @@ impl HeapKinds {
         heaps: &TypedHeaps,
         size: ByteSize,
         constraints: Constraints,
-        limits: &Limits<'_>,
     ) -> Result<Arc<Heap>, Refusal> {
-        let create = || {
+        self.with_room(heaps, &heaps.new_memory(size, constraints), || {
             heaps.make_way(size);
             self.create_permitted_heap(heaps, size, constraints)
-        };
-        self.with_room(heaps, MemorySource::NewHeap(size), size, limits, create)
+        })
     }
 
     /// Creates a heap, if limits, pool and device permit it. A residency manager makes memory available for it.
@@ -264,12 +262,14 @@ impl HeapKinds {
         Ok(heap)
     }
 
-    /// Checks whether limits and budget permit the initial heaps of a pool.
-    pub(crate) fn may_create_heaps(&self, heaps: &TypedHeaps, count: u32) -> Result<(), Refusal> {
-        let size = heaps.desc.heap_size;
-        let all = size.checked_mul(count.into()).unwrap_or(ByteSize::MAX);
-        let room = self.check_room(heaps, all, &heaps.limits(self.source.own_constraints()));
-        room.map(drop).map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
+    /// Releases the empty heaps that stand in the way of the initial heaps of a pool.
+    pub(crate) fn make_room_for_heaps(&self, heaps: &TypedHeaps, count: u32) -> Result<(), Refusal> {
+        let (one, constraints) = (heaps.desc.heap_size, self.source.own_constraints());
+        let all = NewMemory {
+            size: one.checked_mul(count.into()).unwrap_or(ByteSize::MAX),
+            ..heaps.new_memory(one, constraints)
+        };
+        self.with_room(heaps, &all, || self.source.check(&all).map_err(|row| all.refused(row)))
     }
 
     /// Creates one of the initial heaps of a pool.
@@ -279,9 +279,8 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
-        let create = || self.create_permitted_heap(heaps, size, constraints);
-        let limits = heaps.limits(constraints);
-        let heap = self.with_room(heaps, MemorySource::NewHeap(size), size, &limits, create)?;
+        let new = heaps.new_memory(size, constraints);
+        let heap = self.with_room(heaps, &new, || self.create_permitted_heap(heaps, size, constraints))?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())

@@ -114,9 +114,10 @@ impl Job {
         if source.recording.is_none() {
             return heaps.insert_prefetched(sharing, size, constraints, None);
         }
-        let Ok(_until_created) = source.charge_budget(heaps.desc.segment_group, size, constraints) else {
-            return Ok(());
-        };
+        let charge =
+            || source.ledger.charge_budget(heaps.desc.segment_group, size, constraints.within_budget);
+        let needs_budget = source.manager_for(constraints).is_none();
+        let Ok(_until_created) = needs_budget.then(charge).transpose() else { return Ok(()) };
         let (heap, time) = heaps.create_d3d12_heap(size)?;
         heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap, time });
         created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));

@@ -12,11 +12,8 @@ use heapwright_trace::session::Action;
 
 use super::heap_kinds::HeapKinds;
 use super::nesting::Nesting;
-use super::room::ids_in;
 use super::typed_heaps::TypedHeaps;
 use crate::SegmentGroup;
-use crate::residency::ResidencyManager;
-use crate::source::{Account, Constraints};
 
 /// Allocators that are nested in one another.
 struct Family {
@@ -50,22 +47,11 @@ impl HeapKinds {
         others(self.nesting()).into_iter().filter(|other| !other.source.never_over_allocates())
     }
 
-    /// Returns the bytes that other allocators of the process would release for memory that must not exceed the budget,
-    /// without what this one's residency manager can evict.
-    pub(super) fn releasable_by_others(&self, account: &Account, constraints: Constraints) -> ByteSize {
-        let mut bytes = ByteSize::ZERO;
-        if !constraints.within_budget {
-            return bytes;
-        }
-        let manager = |kinds: &Self| kinds.source.residency.as_ref().map(ResidencyManager::id);
-        let own = manager(self);
-        for other in self.others().filter(|other| own.is_none() || own != manager(other)) {
-            let unused = other.source.owner.upgrade().map(|owner| owner.unused_buffers()).unwrap_or_default();
-            for heaps in other.all().iter().filter(|heaps| heaps.desc.segment_group == account.group) {
-                bytes = bytes.saturating_add(heaps.releasable(Some(&ids_in(&unused, heaps))).1);
-            }
-        }
-        bytes
+    /// Returns whether other allocators of the process have empty heaps of at least `bytes` bytes in a segment group.
+    pub(super) fn have_others(&self, group: SegmentGroup, bytes: ByteSize) -> bool {
+        let heaps = self.others().flat_map(|other| other.all());
+        let empty = heaps.filter(|heaps| heaps.desc.segment_group == group).map(|heaps| heaps.totals().empty);
+        empty.fold(ByteSize::ZERO, ByteSize::saturating_add) >= bytes
     }
 
     /// Releases empty heaps in a segment group of other allocators of the process, until at least `bytes` are released.

@@ -1,33 +1,133 @@
 //! Room for new memory: which empty heaps are released for it, and when.
 //!
-//! Each limit (of a heap type, of a segment group, of a pool, and the budget) says how much is missing. Heaps are
-//! released only if they count towards a limit in which something is missing, and only if nothing is missing
-//! afterwards; otherwise nothing is released. The device does not say what it lacks. So heaps are released for it after
-//! all other sources of memory were tried, those of the heap type first, then those of the segment group or any,
-//! depending on whether the budget says that the segment group is full.
+//! Where a row of the ledger lacks bytes, or a pool has as many heaps as it may, empty heaps that count there are taken
+//! out of their sets. They are released once nothing is missing; if something always is, they are put back, and the
+//! request is refused. A budget that may be exceeded is if the empty heaps do not suffice.
+//!
+//! The device does not say what it lacks. So heaps are released for it after all other sources of memory were tried,
+//! those of the heap type first, then those of the segment group or any, depending on whether the budget says that the
+//! segment group is full.
 //!
 //! The memory of slabs without used slots and of unused backing buffers comes after empty heaps, under the same
-//! conditions.
+//! conditions. It stays returned to its heaps if the request is refused.
 
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{SharedPlacementId, VacatedHeap};
 
 use super::heap_kinds::{HeapKinds, release_from};
 use super::typed_heaps::TypedHeaps;
-use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::source::{Account, GivenBack, LimitKind, Limits, UnusedBuffer};
+use crate::error::{Limit, Obstacle, Refusal, Row};
+use crate::source::{Account, Heap, NewMemory};
 
-/// The memory that must be released for new memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NeededRelease {
-    Nothing,
-    EmptyHeaps,
-    /// The memory of unused slabs and backing buffers, too.
-    UnusedMemory,
-    /// Empty heaps of other allocators of the process, too.
-    HeapsOfOthers,
+/// Room that is being made for new memory beside `heaps`.
+struct Room<'a> {
+    kinds: &'a HeapKinds,
+    heaps: &'a TypedHeaps,
+    new: &'a NewMemory,
+    family: Vec<Arc<TypedHeaps>>,
+    /// Empty heaps that are in no set any more, and the heaps that they were among.
+    taken: Vec<(Arc<TypedHeaps>, Arc<Heap>)>,
+    /// Bytes that other allocators of the process released.
+    by_others: ByteSize,
+}
+
+impl Room<'_> {
+    /// Returns whether other heaps count towards what refused the new memory.
+    fn is_counted(&self, obstacle: Obstacle, heaps: &TypedHeaps) -> bool {
+        let is_own = Arc::ptr_eq(&heaps.source, &self.kinds.source);
+        let is_in_group = heaps.desc.segment_group == self.new.account.group;
+        match obstacle {
+            Obstacle::HeapCount { .. } => std::ptr::eq(heaps, self.heaps),
+            Obstacle::Over(row) => match row.limit {
+                Limit::HeapType => is_own && heaps.desc.heap_type == self.new.account.heap_type,
+                Limit::BudgetShare { .. } => is_own && is_in_group,
+                Limit::Budget(_) => is_in_group,
+            },
+            Obstacle::Device(_) | Obstacle::HeapSize { .. } | Obstacle::NoRoom => false,
+        }
+    }
+
+    /// Returns the bytes that a row lacks, apart from what was taken.
+    fn missing(&self, row: Row) -> ByteSize {
+        let is_of = |(heaps, _): &&(Arc<TypedHeaps>, _)| self.is_counted(row.into(), heaps);
+        let taken = self.taken.iter().filter(is_of).map(|(_, heap)| heap.size());
+        let by_others = if matches!(row.limit, Limit::Budget(_)) { self.by_others } else { ByteSize::ZERO };
+        taken.fold(row.missing(self.new.size), ByteSize::saturating_sub).saturating_sub(by_others)
+    }
+
+    /// Takes empty heaps of at least `bytes` bytes that count towards an obstacle. Returns whether there were any.
+    fn take(&mut self, bytes: ByteSize, obstacle: Obstacle) -> bool {
+        let is_by_bytes = matches!(obstacle, Obstacle::Over(_));
+        let least = if is_by_bytes { self.kinds.source.desc.release_size } else { ByteSize::ZERO };
+        let (before, mut missing) = (self.taken.len(), bytes.max(least));
+        for heaps in &self.family {
+            if self.is_counted(obstacle, heaps) {
+                // None, once nothing is missing.
+                for heap in heaps.take_leaving(missing) {
+                    missing = missing.saturating_sub(heap.size());
+                    self.taken.push((Arc::clone(heaps), heap));
+                }
+            }
+        }
+        self.taken.len() > before
+    }
+
+    /// As [`take`](Self::take), if there are so many: of what is empty, or else also of what unused slabs and backing
+    /// buffers leave empty. Heaps that are taken in vain would count as newly empty.
+    fn take_all(&mut self, bytes: ByteSize, obstacle: Obstacle) -> bool {
+        let has_all = |room: &Self| {
+            let counted = room.family.iter().filter(|heaps| room.is_counted(obstacle, heaps));
+            let empty = counted.map(|heaps| heaps.totals().empty);
+            empty.fold(ByteSize::ZERO, ByteSize::saturating_add) >= bytes
+        };
+        if !has_all(self) {
+            self.return_unused_memory(obstacle);
+        }
+        has_all(self) && self.take(bytes, obstacle)
+    }
+
+    fn return_unused_memory(&self, obstacle: Obstacle) {
+        self.kinds.return_unused_memory(&|heaps| self.is_counted(obstacle, heaps), true);
+    }
+
+    /// Takes what must leave. If that does not suffice, returns what is left, and the bytes that it lacks.
+    fn take_needed(&mut self) -> Result<(), (Obstacle, ByteSize)> {
+        let source = &self.kinds.source;
+        while let Err(full) = self.heaps.check_heap_count() {
+            if !self.take_all(ByteSize::new(1), full) {
+                return Err((full, ByteSize::new(1)));
+            }
+        }
+        // What a manager can evict is not in its row.
+        let evicts = source.manager_for(self.new.constraints).is_some();
+        let lacks = |room: &Self, row: &Row| !room.missing(*row).is_zero();
+        while let Some(row) = source.rows(self.new).find(|row| lacks(self, row)) {
+            let (is_budget, bytes) = (matches!(row.limit, Limit::Budget(_)), self.missing(row));
+            if is_budget && evicts || !self.take_all(bytes, row.into()) {
+                return Err((row.into(), bytes));
+            }
+        }
+        // Beyond the budget only if nothing is empty.
+        for is_reclaimed in [false, true] {
+            let Some(row) = source.budget_row(self.new).filter(|row| lacks(self, row)) else { break };
+            if is_reclaimed {
+                self.return_unused_memory(row.into());
+            }
+            self.take(self.missing(row), row.into());
+        }
+        Ok(())
+    }
+
+    /// Puts back what was taken.
+    fn put_back(self) {
+        for (heaps, heap) in self.taken {
+            if heap.return_to_pool() {
+                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+                let _refused = heaps.insert_empty(heap);
+            }
+        }
+    }
 }
 
 /// The heaps that are released when the device has no memory.
@@ -44,144 +144,54 @@ enum Nearness {
 }
 
 impl HeapKinds {
-    /// Returns whether a limit of this allocator for memory of an account counts other heaps.
-    fn is_counted(&self, kind: LimitKind, account: Account, heaps: &TypedHeaps) -> bool {
-        let is_own = Arc::ptr_eq(&heaps.source, &self.source);
-        let is_in_group = heaps.desc.segment_group == account.group;
-        match kind {
-            LimitKind::HeapType => is_own && heaps.desc.heap_type == account.heap_type,
-            LimitKind::SegmentGroup => is_own && is_in_group,
-            LimitKind::Budget => is_in_group,
+    /// Releases the empty heaps that stand in the way of new memory beside `heaps`, and returns their bytes. If that
+    /// does not suffice, nothing is released. With `NEVER_OVER_ALLOCATE` nothing is released, and nothing refused.
+    fn make_room(&self, heaps: &TypedHeaps, new: &NewMemory) -> Result<ByteSize, Refusal> {
+        let is_within = heaps.check_heap_count().is_ok() && self.source.room(new) >= new.size;
+        if self.source.never_over_allocates() || is_within {
+            return Ok(ByteSize::ZERO);
         }
-    }
-
-    /// Returns what may be released for more memory beside `heaps`: empty heaps, and with `with_unused` also those in
-    /// which only slabs and backing buffers are that are not used. O(pools), also of allocators that are nested with
-    /// it; with `with_unused`, and for pools, O(n log n) for n of these heaps, slabs and buffers.
-    ///
-    /// With `NEVER_OVER_ALLOCATE` nothing is released.
-    pub(super) fn given_back(&self, heaps: &TypedHeaps, with_unused: bool) -> GivenBack {
-        if self.source.never_over_allocates() {
-            return GivenBack::default();
-        }
-        let unused = with_unused.then(|| self.unused_buffers());
-        let releasable =
-            |heaps: &TypedHeaps| heaps.releasable(unused.as_ref().map(|all| ids_in(all, heaps)).as_deref());
-        let mut bytes = <[ByteSize; 3]>::default();
-        for other in self.of_family() {
-            let (_, of_other) = releasable(&other);
-            for kind in LimitKind::ALL {
-                if self.is_counted(kind, heaps.desc.account(), &other) {
-                    bytes[kind as usize] = bytes[kind as usize].saturating_add(of_other);
+        let mut by_others = ByteSize::ZERO;
+        loop {
+            let alone = self.source.release_alone();
+            let (family, taken) = (self.of_family(), Vec::new());
+            let mut room = Room { kinds: self, heaps, new, family, taken, by_others };
+            let (obstacle, missing) = match room.take_needed() {
+                Ok(()) => {
+                    let sizes = room.taken.iter().map(|(_, heap)| heap.size());
+                    let released = sizes.fold(by_others, ByteSize::saturating_add);
+                    tracing::debug!(size = %new.size, %released, "released empty heaps before allocating more memory");
+                    return Ok(released);
                 }
-            }
-        }
-        GivenBack { bytes, heap_count: releasable(heaps).0, by_others: ByteSize::ZERO }
-    }
-
-    fn unused_buffers(&self) -> Vec<UnusedBuffer> {
-        self.owners_of_family().iter().flat_map(|owner| owner.unused_buffers()).collect()
-    }
-
-    /// Checks whether `size` more bytes beside `heaps` are within limits, pool and budget after what may be released is
-    /// released, and returns what must be. O(1) if that is nothing.
-    pub(super) fn check_room(
-        &self,
-        heaps: &TypedHeaps,
-        size: ByteSize,
-        limits: &Limits<'_>,
-    ) -> Result<NeededRelease, Obstacle> {
-        let check = |given_back: &GivenBack| check(heaps, size, limits, given_back);
-        let over_budget = limits.bytes_over(LimitKind::Budget, size);
-        let now = check(&GivenBack::default());
-        if self.source.never_over_allocates() || now.is_ok() && over_budget.is_zero() {
-            return now.map(|()| NeededRelease::Nothing);
-        }
-        let empty = self.given_back(heaps, false);
-        if check(&empty).is_ok() && over_budget <= empty.bytes_of(LimitKind::Budget) {
-            return Ok(NeededRelease::EmptyHeaps);
-        }
-        let all = self.given_back(heaps, true);
-        if check(&all).is_ok() {
-            return Ok(if all == empty { NeededRelease::EmptyHeaps } else { NeededRelease::UnusedMemory });
-        }
-        let by_others = self.releasable_by_others(&limits.account, limits.constraints);
-        check(&GivenBack { by_others, ..all })?;
-        Ok(NeededRelease::HeapsOfOthers)
-    }
-
-    /// Releases the empty heaps that would exceed limits, pool and budget together with `size` more bytes beside
-    /// `heaps`. If that does not suffice, nothing is released.
-    ///
-    /// A budget that may be exceeded is if what is released does not suffice.
-    fn make_room(&self, heaps: &TypedHeaps, size: ByteSize, limits: &Limits<'_>) -> Result<(), Obstacle> {
-        let needed = self.check_room(heaps, size, limits)?;
-        if needed == NeededRelease::Nothing {
-            return Ok(());
-        }
-        let (family, account) = (self.of_family(), limits.account);
-        let now;
-        let mut limits = limits;
-        if needed != NeededRelease::EmptyHeaps {
-            let lacking = LimitKind::ALL.map(|kind| !limits.bytes_over(kind, size).is_zero());
-            let is_lacking = |heaps: &TypedHeaps| {
-                let mut kinds = LimitKind::ALL.into_iter().zip(lacking).filter(|&(_, is_lacking)| is_lacking);
-                kinds.any(|(kind, _)| self.is_counted(kind, account, heaps))
+                Err(lacking) => lacking,
             };
-            self.return_unused_memory(&is_lacking, false);
-            now = self.source.limits_of_now(limits);
-            limits = &now;
+            room.put_back();
+            // Others may be waiting for this allocator.
+            drop(alone);
+            let is_of_process = matches!(obstacle, Obstacle::Over(Row { limit: Limit::Budget(_), .. }));
+            let may_help = is_of_process && self.have_others(new.account.group, missing);
+            let help = may_help.then(|| self.release_of_others(new.account.group, missing));
+            let Some(released) = help.filter(|bytes| !bytes.is_zero()) else {
+                return Err(new.refused(obstacle));
+            };
+            by_others = by_others.saturating_add(released);
         }
-        // The other limits count the heaps of this moment.
-        let mut released_of_budget = ByteSize::ZERO;
-        if heaps.check_heap_count(0).is_err() {
-            released_of_budget = heaps.release(ByteSize::new(1));
-        }
-        for kind in LimitKind::ALL {
-            let mut over = limits.bytes_over(kind, size);
-            if kind == LimitKind::Budget {
-                over = over.saturating_sub(released_of_budget);
-            }
-            if over.is_zero() {
-                continue;
-            }
-            let mut missing = over.max(self.source.desc.release_size);
-            for heaps in family.iter().filter(|heaps| self.is_counted(kind, account, heaps)) {
-                // Nothing, once nothing is missing.
-                let released = heaps.release(missing);
-                missing = missing.saturating_sub(released);
-                if heaps.desc.segment_group == account.group {
-                    released_of_budget = released_of_budget.saturating_add(released);
-                }
-            }
-        }
-        tracing::debug!(%size, released = %released_of_budget, "released empty heaps before allocating more memory");
-        if needed == NeededRelease::HeapsOfOthers {
-            let missing = self.source.limits_of_now(limits).bytes_over_hard_budget(size);
-            self.release_of_others(account.group, missing);
-        }
-        Ok(())
     }
 
-    /// Calls `create` after the empty heaps were released that stand in the way of `size` more bytes beside `heaps`.
+    /// Calls `create` after the empty heaps were released that stand in the way of new memory beside `heaps`, and again
+    /// while other threads take what was released.
     pub(super) fn with_room<T>(
         &self,
         heaps: &TypedHeaps,
-        what: MemorySource,
-        size: ByteSize,
-        limits: &Limits<'_>,
+        new: &NewMemory,
         create: impl Fn() -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let refuse = |obstacle| Refusal::of(what, obstacle);
-        self.make_room(heaps, size, limits).map_err(refuse)?;
-        match create() {
-            // Another thread took what was left.
-            Err(refusal) if refusal.is_by_limit(self.source.residency.is_none()) => {
-                self.make_room(heaps, size, &self.source.limits_of_now(limits)).map_err(refuse)?;
-                create()
-            }
-            made => made,
+        self.make_room(heaps, new)?;
+        let mut made = create();
+        while made.as_ref().is_err_and(Refusal::is_by_limit) && !self.make_room(heaps, new)?.is_zero() {
+            made = create();
         }
+        made
     }
 
     /// Calls `attempt`, and again after empty heaps of the heap type, and of the segment group if its memory is what is
@@ -261,7 +271,7 @@ impl HeapKinds {
 
     /// Returns the memory of unused backing buffers and slabs in heaps of some kinds to them. `keeps_heaps` says
     /// whether heaps that are empty then stay even if they are not worth keeping.
-    fn return_unused_memory(&self, is_of: &dyn Fn(&TypedHeaps) -> bool, keeps_heaps: bool) {
+    pub(super) fn return_unused_memory(&self, is_of: &dyn Fn(&TypedHeaps) -> bool, keeps_heaps: bool) {
         let family: Vec<_> = self.of_family().into_iter().filter(|heaps| is_of(heaps)).collect();
         let is_in = |number| family.iter().any(|heaps| heaps.desc.number == number);
         for owner in self.owners_of_family() {
@@ -271,44 +281,4 @@ impl HeapKinds {
             set.give_up_unused_slabs();
         }
     }
-
-    /// Returns the memory of unused backing buffers and slabs in `heaps` to them, if `serves` says so of one of the
-    /// heaps, as it would then be. Returns whether it did; the caller then releases the heaps that are not worth
-    /// keeping.
-    pub(super) fn reclaim(
-        &self,
-        heaps: &TypedHeaps,
-        serves: impl Fn(&VacatedHeap<ByteSize>) -> bool,
-    ) -> bool {
-        let Some(set) = heaps.shared.as_default() else { return false };
-        let unused = ids_in(&self.unused_buffers(), heaps);
-        if !set.vacated(&unused, |heap| heap.size()).iter().any(serves) {
-            return false;
-        }
-        self.return_unused_memory(&|other| std::ptr::eq(other, heaps), true);
-        true
-    }
-}
-
-/// Returns whether `size` more bytes beside `heaps` are within limits, pool and budget although nothing is released.
-/// O(1).
-pub(super) fn has_room(heaps: &TypedHeaps, size: ByteSize, limits: &Limits<'_>) -> bool {
-    check(heaps, size, limits, &GivenBack::default()).is_ok()
-        && limits.bytes_over(LimitKind::Budget, size).is_zero()
-}
-
-/// Checks whether `size` more bytes beside `heaps` are within limits and pool after something is given back.
-fn check(
-    heaps: &TypedHeaps,
-    size: ByteSize,
-    limits: &Limits<'_>,
-    given_back: &GivenBack,
-) -> Result<(), Obstacle> {
-    limits.check(size, given_back)?;
-    heaps.check_heap_count(given_back.heap_count)
-}
-
-/// Returns the ranges of the backing buffers that are in the shared engine of `heaps`.
-pub(super) fn ids_in(unused: &[UnusedBuffer], heaps: &TypedHeaps) -> Vec<SharedPlacementId> {
-    unused.iter().filter(|buffer| buffer.is_in(heaps.desc.number, false)).map(|buffer| buffer.id).collect()
 }

@@ -6,7 +6,7 @@
 //! | spare | an empty heap of a suitable size that is kept, or held by a nested allocator or the parent |
 //! | permitted | a new heap that limit, budget and pool permit without releasing anything |
 //! | any | a free range that only an exhaustive search finds, including free slots of slabs |
-//! | reclaimed | the same, after unused slabs and backing buffers of these heaps, or of those of a nested allocator or the parent, returned their memory, if that may suffice |
+//! | reclaimed | the same, after unused slabs and backing buffers of these heaps, and of those of nested allocators and the parent, returned their memory |
 //! | released | a new heap for which empty heaps are released, also of other allocators of the process, or beyond the budget; if it is refused, the smallest possible one |
 //! | reopened | the same, after heaps that a defragmentation is emptying were reopened |
 //! | largest | an empty heap of any sufficient size |
@@ -24,20 +24,18 @@ use std::sync::Arc;
 
 use heapwright_core::placement::{
     PlacementAlgorithm, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced, SharedPlacementId,
-    VacatedHeap,
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
 use super::heap_kinds::HeapKinds;
-use super::room::has_room;
 use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Passed, Sharing, TypedHeaps};
 use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::source::{AllocationId, Constraints, Heap, LimitKind, Limits, UnusedBuffer, create_placed};
+use crate::source::{AllocationId, Constraints, Heap, UnusedBuffer, create_placed};
 
-/// The fraction of what limit and budget leave that a new heap takes, unless the request itself needs more. A heap that
+/// The fraction of what limits and budget leave that a new heap takes, unless the request itself needs more. A heap that
 /// takes everything leaves nothing to resources of other kinds.
 const FRACTION_OF_REST: u64 = 8;
 
@@ -56,28 +54,19 @@ pub(crate) struct HeapRequest<'a> {
 pub enum PredictedMemory {
     /// Memory that is already held. Nothing is charged.
     Held,
-    /// A new heap of this size; for a committed resource, its own. Empty heaps may be released for it.
+    /// A new heap of this size; for a committed resource, its own.
     NewHeap(ByteSize),
 }
 
-/// The possible sizes of a new heap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct HeapSizes {
+/// The heap that a request needs, which the existing heaps do not serve.
+struct NewHeap {
     wanted: ByteSize,
+    /// The smallest possible size.
     least: ByteSize,
-}
-
-/// The state of a request that the existing heaps do not serve.
-struct Shortage<'a> {
-    sizes: HeapSizes,
-    /// Whether a new heap is possible, apart from what is held.
-    may_create: bool,
-    /// Whether the device refused a heap of the wanted size.
-    is_refused: bool,
-    /// Whether the memory of unused slabs and backing buffers was returned.
-    is_reclaimed: bool,
-    limits: Limits<'a>,
-    refusal: Refusal,
+    /// Why no heap may be created, whatever is released.
+    never: Option<Refusal>,
+    /// Whether limits and budget permit the wanted size now.
+    is_permitted: bool,
 }
 
 impl<'a> HeapRequest<'a> {
@@ -114,155 +103,120 @@ impl<'a> HeapRequest<'a> {
 
     #[cold]
     fn take_in_steps(&self) -> Result<PlacedRange, Refusal> {
-        type Step<'a> = fn(&HeapRequest<'a>, &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal>;
-        let steps: [Step<'a>; 7] = [
-            |request, shortage| request.spare(shortage.sizes.least, shortage.sizes.wanted),
-            Self::permitted,
-            Self::any,
-            Self::reclaimed,
-            Self::released,
-            Self::reopened,
-            Self::largest,
-        ];
-        if self.may_be_held() {
-            if let Some(range) = self.find()? {
-                return Ok(range);
-            }
+        if let Some(range) = self.find()? {
+            return Ok(range);
         }
         self.heaps.prefetch.count_miss();
-        let mut shortage = self.shortage()?;
-        let mut steps = steps.into_iter();
-        let found = steps.find_map(|step| step(self, &mut shortage).transpose());
-        if shortage.is_reclaimed {
-            // Heaps that became empty for this request may not be worth keeping.
-            self.heaps.pass(Passed::Operations);
+        let NewHeap { wanted, least, never, is_permitted } = self.new_heap()?;
+        let may_create = never.is_none();
+        let mut refusal = never.unwrap_or_default();
+        if let Some(range) = self.spare(least, wanted)? {
+            return Ok(range);
         }
-        found.unwrap_or(Err(shortage.refusal))
-    }
-
-    /// Predicts the source of the memory, without the memory of unused slabs and backing buffers, and what
-    /// only an exhaustive search finds.
-    #[inline]
-    pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
-        if self.may_be_held() && self.heaps.engine(self.sharing).has_room(&self.placement)? {
-            return Ok(PredictedMemory::Held);
-        }
-        let Shortage { sizes, may_create, limits, mut refusal, .. } = self.shortage()?;
-        let HeapSizes { wanted, least } = sizes;
-        if self.may_be_held() && self.heaps.has_spare(self.sharing, least, wanted, &limits) {
-            return Ok(PredictedMemory::Held);
-        }
-        for size in sizes.distinct().filter(|_| may_create) {
-            match self.kinds.check_room(self.heaps, size, &limits) {
-                Ok(_) => return Ok(PredictedMemory::NewHeap(size)),
-                Err(obstacle) => refusal.append(Refusal::of(MemorySource::NewHeap(size), obstacle)),
-            }
-        }
-        let is_held = self.may_be_held() && self.heaps.has_spare(self.sharing, least, ByteSize::MAX, &limits);
-        if is_held { Ok(PredictedMemory::Held) } else { Err(refusal) }
-    }
-
-    fn permitted(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        let size = shortage.sizes.wanted;
-        if !shortage.may_create || !has_room(self.heaps, size, &shortage.limits) {
-            return Ok(None);
-        }
-        self.heaps.make_way(size);
-        let made = self.kinds.create_permitted_heap(self.heaps, size, self.constraints);
-        shortage.is_refused = made.as_ref().is_err_and(|refusal| refusal.bytes_refused_by_device().is_some());
-        self.in_created(made, shortage)
-    }
-
-    fn any(&self, _: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        // For a heap of its own, any free range is a whole empty heap, which is the last resort.
-        if self.sharing != Sharing::Shared {
-            return Ok(None);
-        }
-        Ok(self.find_anywhere()?)
-    }
-
-    fn reclaimed(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        let serves = |heap: &VacatedHeap<ByteSize>| match self.sharing {
-            Sharing::Shared => heap.free >= self.placement.size,
-            Sharing::Own => heap.is_empty && heap.heap >= shortage.sizes.least,
-            Sharing::Unmanaged => false,
-        };
-        if self.kinds.reclaim(self.heaps, serves) {
-            shortage.is_reclaimed = true;
-            shortage.limits = self.heaps.limits(self.constraints);
-            if let Some(range) = self.found_again(shortage)? {
-                return Ok(Some(range));
-            }
-        }
-        self.reclaimed_from_siblings(shortage.sizes.least, shortage.limits.left())
-    }
-
-    /// Takes a heap of `least` to `most` bytes of an allocator that is nested with this one, in which only unused slabs
-    /// and backing buffers are. `most` is what the limits permit: what this one cannot take stays as it is.
-    fn reclaimed_from_siblings(
-        &self,
-        least: ByteSize,
-        most: ByteSize,
-    ) -> Result<Option<PlacedRange>, Refusal> {
-        if !self.may_be_held() {
-            return Ok(None);
-        }
-        let serves = |heap: &VacatedHeap<ByteSize>| heap.is_empty && (least..=most).contains(&heap.heap);
-        for sibling in self.heaps.siblings() {
-            if self.kinds.reclaim(&sibling, serves) {
-                let taken = self.spare(least, most);
-                sibling.pass(Passed::Operations);
-                if let Some(range) = taken? {
-                    return Ok(Some(range));
+        let mut sizes = vec![wanted];
+        if may_create && is_permitted {
+            self.heaps.make_way(wanted);
+            match self.kinds.create_permitted_heap(self.heaps, wanted, self.constraints) {
+                Ok(heap) => return self.in_new(heap),
+                Err(refused) => {
+                    // What the device refused is only requested again after more is released.
+                    sizes.retain(|_| refused.bytes_refused_by_device().is_none());
+                    refusal.add(refused)?;
                 }
             }
         }
-        Ok(None)
-    }
-
-    fn released(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        let (sizes, may_create) = (shortage.sizes, shortage.may_create);
-        for size in sizes.distinct().filter(|_| may_create) {
-            // What the device refused is only requested again after more is released.
-            if size == sizes.wanted && shortage.is_refused {
-                continue;
-            }
-            let made = self.kinds.create_heap(self.heaps, size, self.constraints, &shortage.limits);
-            if let Some(range) = self.in_created(made, shortage)? {
-                return Ok(Some(range));
-            }
-        }
-        Ok(None)
-    }
-
-    fn reopened(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        let set = self.heaps.shared.as_default();
-        if !self.may_be_held() || !set.is_some_and(SharedHeapSet::reopen_closed) {
-            return Ok(None);
-        }
-        match self.found_again(shortage)? {
-            Some(range) => Ok(Some(range)),
-            None => self.released(shortage),
-        }
-    }
-
-    fn largest(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
-        if self.may_be_held() {
+        sizes.extend((least < wanted).then_some(least));
+        sizes.truncate(if may_create { 2 } else { 0 });
+        // For a heap of its own, any free range is a whole empty heap, which is the last resort.
+        if self.sharing == Sharing::Shared {
             if let Some(range) = self.find_anywhere()? {
-                return Ok(Some(range));
+                return Ok(range);
             }
         }
-        self.spare(shortage.sizes.least, ByteSize::MAX)
+        if let Some(range) = self.reclaimed(least, wanted)? {
+            return Ok(range);
+        }
+        if let Some(range) = self.released(&sizes, &mut refusal)? {
+            return Ok(range);
+        }
+        if self.may_be_held() && self.heaps.shared.as_default().is_some_and(SharedHeapSet::reopen_closed) {
+            if let Some(range) = self.find()? {
+                return Ok(range);
+            }
+            if let Some(range) = self.released(&sizes, &mut refusal)? {
+                return Ok(range);
+            }
+        }
+        // Another thread may have taken heaps to release them, and put them back.
+        let _alone = self.heaps.source.release_alone();
+        if let Some(range) = self.find_anywhere()? {
+            return Ok(range);
+        }
+        self.spare(least, ByteSize::MAX)?.ok_or(refusal)
     }
 
-    fn found_again(&self, shortage: &mut Shortage<'a>) -> Result<Option<PlacedRange>, Refusal> {
+    /// Predicts the source of the memory, without what is released for it, and what only an exhaustive search finds.
+    #[inline]
+    pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
+        let engine = self.heaps.engine(self.sharing);
+        let has_spare = |least, most| self.may_be_held() && self.heaps.has_spare(self.sharing, least, most);
+        if self.may_be_held() && engine.has_room(&self.placement)? {
+            return Ok(PredictedMemory::Held);
+        }
+        let NewHeap { wanted, least, never, is_permitted } = self.new_heap()?;
+        if has_spare(least, wanted) {
+            return Ok(PredictedMemory::Held);
+        }
+        let size = if is_permitted { wanted } else { least };
+        let permitted = never.map_or_else(|| self.may_create(size), Err);
+        match permitted {
+            Err(_) if has_spare(least, ByteSize::MAX) => Ok(PredictedMemory::Held),
+            permitted => permitted.map(|()| PredictedMemory::NewHeap(size)),
+        }
+    }
+
+    /// Checks whether pool, limits and budget permit a heap.
+    fn may_create(&self, size: ByteSize) -> Result<(), Refusal> {
+        let new = self.heaps.new_memory(size, self.constraints);
+        self.heaps.check_heap_count().map_err(|obstacle| new.refused(obstacle))?;
+        self.kinds.source.check(&new).map_err(|row| new.refused(row))
+    }
+
+    /// Finds a range after unused slabs and backing buffers returned their memory, or takes a heap of a nested allocator
+    /// or the parent that is empty then.
+    fn reclaimed(&self, least: ByteSize, wanted: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
         if !self.may_be_held() {
             return Ok(None);
         }
-        match self.find()? {
-            None => self.any(shortage),
-            found => Ok(found),
+        let mut near = self.heaps.siblings();
+        near.push(Arc::clone(self.heaps));
+        let is_near = |heaps: &TypedHeaps| near.iter().any(|near| std::ptr::eq(&**near, heaps));
+        self.kinds.return_unused_memory(&is_near, true);
+        let mut found = self.find()?;
+        if found.is_none() && self.sharing == Sharing::Shared {
+            found = self.find_anywhere()?;
         }
+        if found.is_none() {
+            found = self.spare(least, wanted)?;
+        }
+        if found.is_some() {
+            // Heaps that became empty for this request may not be worth keeping.
+            for heaps in near {
+                heaps.pass(Passed::Operations);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Creates a heap of the first possible size, after empty heaps were released for it.
+    fn released(&self, sizes: &[ByteSize], refusal: &mut Refusal) -> Result<Option<PlacedRange>, Refusal> {
+        for &size in sizes {
+            match self.kinds.create_heap(self.heaps, size, self.constraints) {
+                Ok(heap) => return self.in_new(heap).map(Some),
+                Err(refused) => refusal.add(refused)?,
+            }
+        }
+        Ok(None)
     }
 
     fn spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
@@ -270,98 +224,51 @@ impl<'a> HeapRequest<'a> {
         spare.map(|heap| self.in_new(heap)).transpose()
     }
 
-    /// Allocates a range in a heap that was created, unless limit, manager or device refused it.
-    fn in_created(
-        &self,
-        made: Result<Arc<Heap>, Refusal>,
-        shortage: &mut Shortage<'a>,
-    ) -> Result<Option<PlacedRange>, Refusal> {
-        match made {
-            Ok(heap) => self.in_new(heap).map(Some),
-            Err(refusal) if refusal.fatal.is_some() => Err(refusal),
-            Err(refusal) => {
-                shortage.refusal.append(refusal);
-                // Empty heaps may have been released for it.
-                shortage.limits = self.heaps.limits(self.constraints);
-                Ok(None)
-            }
-        }
-    }
-
     fn may_be_held(&self) -> bool {
         self.sharing != Sharing::Unmanaged
     }
 
-    /// Returns the possible sizes of a new heap.
-    fn shortage(&self) -> Result<Shortage<'a>, Refusal> {
+    /// Returns the heap that the request needs.
+    fn new_heap(&self) -> Result<NewHeap, Refusal> {
         let least = self.heaps.engine(self.sharing).least_heap_size(&self.placement);
         let least = least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
         let largest = self.heaps.source.max_heap_size;
         let planned = self.heaps.new_heap_size(self.sharing, &self.placement)?.min(largest);
-        let sizes = HeapSizes { wanted: least, least };
-        let limits = self.heaps.limits(self.constraints);
-        let new = |sizes, may_create, limits, refusal| Shortage {
-            sizes,
-            may_create,
-            is_refused: false,
-            is_reclaimed: false,
-            limits,
-            refusal,
-        };
-        if planned < least {
+        let never = if planned < least {
             // The request exceeds the limit, or the one size of the pool's heaps.
             let limit = if least > largest { largest } else { planned };
-            let refusal = Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit });
-            return Ok(new(sizes, false, limits, refusal));
+            Some(Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit }))
+        } else if !self.constraints.may_create_heap {
+            Some(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom))
+        } else {
+            None
+        };
+        if never.is_some() {
+            return Ok(NewHeap { wanted: least, least, never, is_permitted: false });
         }
-        if !self.constraints.may_create_heap {
-            return Ok(new(sizes, false, limits, Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom)));
-        }
-        let sizes = self.sizes(planned, least, &limits);
-        Ok(new(sizes, true, limits, Refusal::default()))
+        let least = self.heaps.fixed_heap_size(self.sharing).map_or(least, |_| planned);
+        let room = self.kinds.source.room(&self.heaps.new_memory(planned, self.constraints));
+        let wanted = self.wanted_size(planned, least, room);
+        Ok(NewHeap { wanted, least, never, is_permitted: wanted <= room })
     }
 
-    /// Returns the possible sizes of a new heap of `planned` bytes, of which the request needs `least`.
-    fn sizes(&self, planned: ByteSize, least: ByteSize, limits: &Limits<'_>) -> HeapSizes {
-        if self.heaps.fixed_heap_size(self.sharing).is_some() {
-            return HeapSizes { wanted: planned, least: planned };
-        }
-        if planned == least {
-            return HeapSizes { wanted: least, least };
-        }
+    /// Returns the best size of a new heap of `planned` bytes, of which the request needs `least`, where limits and
+    /// budget leave `room`.
+    fn wanted_size(&self, planned: ByteSize, least: ByteSize, room: ByteSize) -> ByteSize {
         let takes_any_size = self.heaps.shared.algorithm() == PlacementAlgorithm::Default;
         let fraction =
             if takes_any_size && self.heaps.desc.max_heap_count == 0 { FRACTION_OF_REST } else { 1 };
-        let left =
-            self.bytes_left(planned.checked_mul(fraction).unwrap_or(ByteSize::MAX), limits).get() / fraction;
-        let wanted = if left >= planned.get() {
+        let left = room.get() / fraction;
+        if left >= planned.get() {
             planned
-        } else if takes_any_size {
+        } else if takes_any_size && least < planned {
             // A whole number of requests.
             let request = self.placement.size.get();
             let requests = ByteSize::new((left & !(HEAP_GRANULARITY.get() - 1)) / request * request);
             requests.align_up(HEAP_GRANULARITY).unwrap_or(least).max(least)
         } else {
             least
-        };
-        HeapSizes { wanted, least }
-    }
-
-    /// Returns how much of `size` bytes budget and limits permit, after empty heaps are released.
-    fn bytes_left(&self, size: ByteSize, limits: &Limits<'_>) -> ByteSize {
-        let over = LimitKind::ALL.map(|kind| limits.bytes_over(kind, size));
-        if over == <[ByteSize; 3]>::default() {
-            return size;
         }
-        let given_back = self.kinds.given_back(self.heaps, false).bytes;
-        let over = over.iter().zip(given_back).map(|(over, given_back)| over.saturating_sub(given_back));
-        size.saturating_sub(over.max().unwrap_or_default())
-    }
-}
-
-impl HeapSizes {
-    fn distinct(self) -> impl Iterator<Item = ByteSize> + use<> {
-        std::iter::once(self.wanted).chain((self.least < self.wanted).then_some(self.least))
     }
 }
 
@@ -373,12 +280,18 @@ fn addressed(placed: SharedPlaced<Arc<Heap>>) -> SharedPlaced<NonNull<Heap>> {
 impl HeapRequest<'_> {
     /// Allocates a range in the existing heaps.
     fn find(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        if !self.may_be_held() {
+            return Ok(None);
+        }
         let found = self.heaps.engine(self.sharing).allocate(&self.placement)?;
         Ok(found.map(|placed| self.placed(addressed(placed))))
     }
 
     /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
     fn find_anywhere(&self) -> Result<Option<PlacedRange>, PlacementError> {
+        if !self.may_be_held() {
+            return Ok(None);
+        }
         let found = self.heaps.engine(self.sharing).allocate_anywhere(&self.placement)?;
         Ok(found.map(|placed| self.placed(addressed(placed))))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, PlacementRule, SharedPlacementId,
+    PlacementRequest, PlacementRule,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -19,8 +19,8 @@ use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
-    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, Limits, NewMemory, PoolHeaps,
-    Refused, Suspects, UnusedBuffer,
+    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, NewMemory, PoolHeaps, Refused,
+    Suspects, UnusedBuffer,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -175,7 +175,7 @@ impl TypedHeaps {
     }
 
     /// Takes an empty heap of a suitable size that is already held: kept with shared ones, or by another allocator that
-    /// is nested with this one.
+    /// is nested with this one, and within the limits of this one.
     pub(crate) fn take_spare(
         &self,
         sharing: Sharing,
@@ -187,9 +187,10 @@ impl TypedHeaps {
                 return Some(heap);
             }
         }
+        let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
         for other in self.siblings() {
-            let Some((_, heap)) = other.shared.take_empty_fitting(least, wanted) else { continue };
-            match heap.transfer_to(&self.source.accounts) {
+            let Some((_, heap)) = other.shared.take_empty_fitting(least, permitted) else { continue };
+            match heap.transfer_to(&self.source.ledger) {
                 Ok(()) => {
                     self.make_way(heap.size());
                     return Some(heap);
@@ -207,41 +208,12 @@ impl TypedHeaps {
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
     #[inline]
-    pub(crate) fn has_spare(
-        &self,
-        sharing: Sharing,
-        least: ByteSize,
-        wanted: ByteSize,
-        limits: &Limits<'_>,
-    ) -> bool {
+    pub(crate) fn has_spare(&self, sharing: Sharing, least: ByteSize, wanted: ByteSize) -> bool {
         if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
             return true;
         }
-        let permitted = wanted.min(limits.left());
+        let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
         self.siblings().iter().any(|other| other.shared.has_empty_fitting(least, permitted))
-    }
-
-    /// Returns the number and the bytes of the empty heaps that may be released: of those that are empty, and with
-    /// `unused` also of those in which only slabs without used slots and these backing buffers are. O(1), with `unused`
-    /// or for a pool O(n) for n of them.
-    pub(crate) fn releasable(&self, unused: Option<&[SharedPlacementId]>) -> (u64, ByteSize) {
-        let vacated =
-            unused.and_then(|unused| Some(self.shared.as_default()?.vacated(unused, Self::size_of)));
-        let vacated = vacated.into_iter().flatten().filter(|heap| heap.is_empty).map(|heap| heap.heap);
-        let Some(pool) = &self.pool_heaps else {
-            let totals = self.totals();
-            return vacated.fold((totals.empty_heap_count, totals.empty), |(count, bytes), size| {
-                (count + 1, bytes.saturating_add(size))
-            });
-        };
-        let mut sizes = self.shared.map_empty(Self::size_of);
-        sizes.extend(self.dedicated.map_empty(Self::size_of));
-        sizes.extend(vacated);
-        let (regular, others): (Vec<_>, Vec<_>) =
-            sizes.into_iter().partition(|&size| size == self.desc.heap_size);
-        let count = pool.releasable(regular.len() as u64);
-        let regular = self.desc.heap_size.checked_mul(count).unwrap_or(ByteSize::MAX);
-        (count + others.len() as u64, others.into_iter().fold(regular, ByteSize::saturating_add))
     }
 
     /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots
@@ -261,9 +233,9 @@ impl TypedHeaps {
         heap.size()
     }
 
-    /// Checks whether a pool may have one more heap after `released` of its heaps are released.
-    pub(super) fn check_heap_count(&self, released: u64) -> Result<(), Obstacle> {
-        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
+    /// Checks whether a pool may have one more heap.
+    pub(super) fn check_heap_count(&self) -> Result<(), Obstacle> {
+        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check())
     }
 
     /// Counts a new heap of a pool.
@@ -273,9 +245,17 @@ impl TypedHeaps {
         added.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 
-    /// Returns what limits more heaps.
-    pub(crate) fn limits(&self, constraints: Constraints) -> Limits<'_> {
-        self.source.limits(self.desc.account(), self.desc.heap.Flags, constraints)
+    /// Returns a new heap of `size` bytes.
+    pub(crate) fn new_memory(&self, size: ByteSize, constraints: Constraints) -> NewMemory {
+        NewMemory {
+            account: self.desc.account(),
+            what: Charged::Heap,
+            size,
+            flags: self.desc.heap.Flags,
+            priority: self.desc.residency_priority,
+            constraints,
+            exists: false,
+        }
     }
 
     /// Counts a heap, if limits and manager permit it, and creates it unless it exists already.
@@ -286,22 +266,15 @@ impl TypedHeaps {
         permit: Option<HeapPermit>,
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<Arc<Heap>, Refusal> {
-        let new = NewMemory {
-            account: self.desc.account(),
-            what: Charged::Heap,
-            size,
-            flags: self.desc.heap.Flags,
-            priority: self.desc.residency_priority,
-            exists: existing.is_some(),
-        };
+        let new = NewMemory { exists: existing.is_some(), ..self.new_memory(size, constraints) };
         let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
             let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
             timer.note(size, false, time);
             Ok(heap)
         };
-        let made = self.source.make(&new, constraints, create)?;
-        self.source.accounts.count_created_heap();
+        let made = self.source.make(&new, create)?;
+        self.source.ledger.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
         Ok(Heap::new(size, made, permit, timer))
@@ -441,7 +414,7 @@ impl TypedHeaps {
     }
 
     /// Takes empty heaps that may leave, of at least `bytes` bytes or all of them, out of the engines.
-    fn take_leaving(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
+    pub(super) fn take_leaving(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
         let (mut left, mut needed) = (Vec::new(), Vec::new());
         let mut missing = bytes;
         while !missing.is_zero() {

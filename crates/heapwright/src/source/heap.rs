@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::accounts::{Accounts, Charge};
 use super::heap_time::HeapTimer;
+use super::ledger::{Charge, Ledger};
 use super::managed::MemoryReference;
-use crate::error::Obstacle;
+use crate::error::{Obstacle, Row};
 use crate::recording::{HeapMemory, RecordedHeap, Recording};
 use crate::residency::ResidencyHeap;
 
@@ -129,6 +129,11 @@ impl Heap {
         self.permit.as_ref().is_none_or(HeapPermit::give_up)
     }
 
+    /// Returns whether a heap that [left](Self::leave_pool) its pool may be put back. If so, the pool counts it again.
+    pub(crate) fn return_to_pool(&self) -> bool {
+        self.permit.as_ref().is_none_or(HeapPermit::take_back)
+    }
+
     pub(crate) fn d3d12(&self) -> &ID3D12Heap {
         &self.parts().0
     }
@@ -137,11 +142,11 @@ impl Heap {
         self.size
     }
 
-    /// Charges the heap to other accounts. If their limit does not allow it, the charge stays.
-    pub(crate) fn transfer_to(&self, accounts: &Arc<Accounts>) -> Result<(), Obstacle> {
+    /// Charges the heap in another ledger. If its limits do not allow it, the charge stays.
+    pub(crate) fn transfer_to(&self, ledger: &Arc<Ledger>) -> Result<(), Row> {
         let mut charge = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
-        if !charge.is_on(accounts) {
-            *charge = charge.transferred(accounts)?;
+        if !charge.is_in(ledger) {
+            *charge = charge.transferred(ledger)?;
         }
         Ok(())
     }
@@ -165,21 +170,14 @@ impl PoolHeaps {
         Arc::new(Self { least, most, count, regular_count })
     }
 
-    /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
-    pub(crate) fn check(&self, released: u64) -> Result<(), Obstacle> {
-        if self.most != 0 && self.count.load(Ordering::Relaxed).saturating_sub(released) >= self.most {
-            return Err(Obstacle::HeapCount { limit: self.most });
-        }
-        Ok(())
-    }
-
-    /// Returns how many of the `empty` heaps that have the pool's heap size may be released.
-    pub(crate) fn releasable(&self, empty: u64) -> u64 {
-        empty.min(self.regular_count.load(Ordering::Relaxed).saturating_sub(self.least))
+    /// Checks whether one more heap is permitted.
+    pub(crate) fn check(&self) -> Result<(), Obstacle> {
+        let is_permitted = self.most == 0 || self.count.load(Ordering::Relaxed) < self.most;
+        if is_permitted { Ok(()) } else { Err(Obstacle::HeapCount { limit: self.most }) }
     }
 
     /// Counts one more heap, if the limit permits it.
-    pub(crate) fn add(self: &Arc<Self>, is_regular: bool) -> Result<HeapPermit, Obstacle> {
+    fn count_one(&self, is_regular: bool) -> Result<(), Obstacle> {
         let limit = if self.most == 0 { u64::MAX } else { self.most };
         let next = |count: u64| (count < limit).then_some(count + 1);
         self.count
@@ -188,6 +186,12 @@ impl PoolHeaps {
         if is_regular {
             self.regular_count.fetch_add(1, Ordering::Relaxed);
         }
+        Ok(())
+    }
+
+    /// Counts one more heap, if the limit permits it.
+    pub(crate) fn add(self: &Arc<Self>, is_regular: bool) -> Result<HeapPermit, Obstacle> {
+        self.count_one(is_regular)?;
         Ok(HeapPermit { pool: Arc::clone(self), is_regular, is_given_up: AtomicBool::new(false) })
     }
 }
@@ -212,6 +216,14 @@ impl HeapPermit {
         self.pool.count.fetch_sub(1, Ordering::Relaxed);
         self.is_given_up.store(true, Ordering::Relaxed);
         true
+    }
+
+    /// Takes the permission back after it was given up, unless the pool has as many heaps as it may by now. Returns
+    /// whether it did.
+    fn take_back(&self) -> bool {
+        let is_counted = self.pool.count_one(self.is_regular).is_ok();
+        self.is_given_up.store(!is_counted, Ordering::Relaxed);
+        is_counted
     }
 }
 

@@ -6,16 +6,16 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapRetention, HeapTally};
 use heapwright_d3d12::*;
 
-use super::accounts::{Account, Accounts, Charge, Charged, Limited, VideoMemory};
 use super::device::Devices;
 use super::heap_time::HeapTimers;
 use super::idle::{IdleClock, IdleThread};
 use super::labels::Labels;
+use super::ledger::{Account, Charge, Charged, Ledger, VideoMemory};
 use super::managed::OwnMemory;
 use super::owner::Owner;
 use crate::adapter::check_adapter;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::{MemorySource, Obstacle, Refusal};
+use crate::error::{Limit, MemorySource, Obstacle, Refusal, Row};
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::residency::{ResidencyHeap, ResidencyManager};
 use crate::{DeviceCaps, Error, SegmentGroup};
@@ -38,8 +38,20 @@ pub(crate) struct NewMemory {
     /// The flags with which it is created.
     pub(crate) flags: D3D12_HEAP_FLAGS,
     pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
+    pub(crate) constraints: Constraints,
     /// Whether the device has created it already, so that the budget counts it.
     pub(crate) exists: bool,
+}
+
+impl NewMemory {
+    /// Returns the refusal of the memory.
+    pub(crate) fn refused(&self, obstacle: impl Into<Obstacle>) -> Refusal {
+        let source = match self.what {
+            Charged::Committed => MemorySource::Committed(self.size),
+            Charged::Heap | Charged::Imported | Charged::InUnifiedMemory => MemorySource::NewHeap(self.size),
+        };
+        Refusal::of(source, obstacle.into())
+    }
 }
 
 /// The device, budget, limits and residency manager of an allocator.
@@ -50,11 +62,8 @@ pub(crate) struct HeapSource {
     pub(crate) residency: Option<ResidencyManager>,
     /// Shared by all nested allocators.
     pub(crate) own_memory: Arc<OwnMemory>,
-    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) timers: HeapTimers,
-    /// Bytes that are being created in each segment group, and that the adapter may not count yet. Shared by all nested
-    /// allocators.
-    pub(crate) being_created: Arc<Mutex<[ByteSize; 2]>>,
     /// Counts the operations of all nested allocators.
     pub(crate) tally: Arc<HeapTally>,
     pub(crate) retention: HeapRetention,
@@ -112,18 +121,14 @@ impl HeapSource {
                     ),
                 }
             })?;
-        let accounts = Accounts::new(desc.limits, VideoMemory::new(adapter, residency));
+        let being_created = parent.map_or_else(Arc::default, |parent| parent.ledger.being_created());
+        let ledger = Ledger::new(desc.limits, VideoMemory::new(adapter, residency), being_created);
         Ok(Self {
-            timers: HeapTimers::new(
-                device,
-                &accounts,
-                recording.as_ref(),
-                parent.map(|parent| &parent.timers),
-            ),
+            timers: HeapTimers::new(device, &ledger, recording.as_ref(), parent.map(|parent| &parent.timers)),
             recording,
             max_heap_size: max_heap_size(&desc, caps),
             extra_heap_flags: extra_heap_flags(&desc, &devices),
-            accounts,
+            ledger,
             tally: parent.map_or_else(Arc::default, |parent| Arc::new(parent.tally.beside())),
             retention: retention(&desc),
             clock: IdleClock::start(parent.map(|parent| &parent.clock)),
@@ -131,7 +136,6 @@ impl HeapSource {
             releasing: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.releasing)),
             adapter: adapter.cloned(),
             residency: residency.cloned(),
-            being_created: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.being_created)),
             own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
             labels: Labels::default(),
             devices,
@@ -207,74 +211,45 @@ impl HeapSource {
         let known = match &self.residency {
             // Usage is within the budget, because heaps were evicted.
             Some(manager) => Some(manager.demand_and_budget(group)),
-            None => self.accounts.video_memory.usage_and_budget(group),
+            None => self.ledger.video_memory.usage_and_budget(group),
         };
         known.map_or(ByteSize::ZERO, |(demand, budget)| demand.saturating_sub(budget))
     }
 
     /// Returns whether `size` more bytes would exceed the budget of a segment group, if it is known.
     pub(crate) fn exceeds_budget(&self, group: SegmentGroup, size: ByteSize) -> Option<bool> {
-        let (usage, budget) = self.accounts.video_memory.usage_and_budget(group)?;
-        Some(usage.saturating_add(size) > budget)
+        self.ledger.budget_row(group).map(|row| !row.missing(size).is_zero())
     }
 
-    /// Returns what limits more memory with these heap flags. The budgets are those of now.
-    pub(crate) fn limits(
-        &self,
-        account: Account,
-        flags: D3D12_HEAP_FLAGS,
-        constraints: Constraints,
-    ) -> Limits<'_> {
-        Limits {
-            account,
-            flags,
-            constraints,
-            budget: self.budget(account.group, flags, constraints),
-            of_type: self.accounts.of_type(account.heap_type),
-            of_group: self.accounts.of_group(account.group),
-        }
-    }
-
-    /// Returns the same limits with the budgets of now.
-    pub(crate) fn limits_of_now(&self, limits: &Limits<'_>) -> Limits<'_> {
-        self.limits(limits.account, limits.flags, limits.constraints)
-    }
-
-    fn budget(&self, group: SegmentGroup, flags: D3D12_HEAP_FLAGS, constraints: Constraints) -> Budget {
-        let manager = self.manager_for(constraints);
-        if manager.is_some() && begins_evicted(flags) {
+    /// Returns the budget's row for new memory, if there is one.
+    pub(crate) fn budget_row(&self, new: &NewMemory) -> Option<Row> {
+        if self.manager_for(new.constraints).is_some() && begins_evicted(new.flags) {
             // The memory needs no budget until it is used.
-            return Budget { group, known: None, hard: None, is_managed: true };
+            return None;
         }
-        let known = self.accounts.video_memory.usage_and_budget(group);
-        let hard = match manager {
-            _ if !constraints.within_budget => None,
-            Some(manager) => Some(manager.needed_and_budget(group)),
-            // The adapter's existence was checked. If its query fails, there is no budget to check.
-            None => known,
-        };
-        Budget { group, known, hard, is_managed: manager.is_some() }
+        self.ledger.budget_row(new.account.group)
     }
 
-    /// Charges `size` bytes to the budget until they are created, or returns the budget that they would exceed. A
-    /// residency manager charges what it manages itself.
-    pub(crate) fn charge_budget(
-        &self,
-        group: SegmentGroup,
-        size: ByteSize,
-        constraints: Constraints,
-    ) -> Result<Option<BudgetCharge>, Obstacle> {
-        if self.manager_for(constraints).is_some() {
-            return Ok(None);
-        }
-        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = &mut being_created[group.index()];
-        if constraints.within_budget {
-            let budget = self.budget(group, D3D12_HEAP_FLAG_NONE, constraints);
-            budget.check(bytes.saturating_add(size), ByteSize::ZERO, ByteSize::ZERO)?;
-        }
-        *bytes = bytes.saturating_add(size);
-        Ok(Some(BudgetCharge { being_created: Arc::clone(&self.being_created), group, size }))
+    /// Returns the rows that new memory must not exceed. What a residency manager can evict does not count towards its
+    /// budget.
+    pub(crate) fn rows(&self, new: &NewMemory) -> impl Iterator<Item = Row> + use<> {
+        let budget = self.budget_row(new).filter(|_| new.constraints.within_budget);
+        let budget = match self.manager_for(new.constraints) {
+            Some(manager) => budget.map(|row| needed_row(manager, new.account.group, row.limit)),
+            None => budget,
+        };
+        budget.into_iter().chain(self.ledger.rows(new.account))
+    }
+
+    /// Checks that new memory is within all rows.
+    pub(crate) fn check(&self, new: &NewMemory) -> Result<(), Row> {
+        self.rows(new).try_for_each(|row| row.check(new.size))
+    }
+
+    /// Returns the bytes that the allocator's limits and the budget leave, also where the budget may be exceeded.
+    pub(crate) fn room(&self, new: &NewMemory) -> ByteSize {
+        let of_budget = self.budget_row(new).map_or(ByteSize::MAX, |row| row.left());
+        of_budget.min(self.ledger.left(new.account))
     }
 
     /// Creates memory that is charged to budget and limits, after a residency manager, if there is one for it, has made
@@ -282,25 +257,20 @@ impl HeapSource {
     pub(crate) fn make<T>(
         &self,
         new: &NewMemory,
-        constraints: Constraints,
         create: impl FnOnce() -> Result<T, Refusal>,
     ) -> Result<(T, Option<ResidencyHeap>, Charge), Refusal>
     where
         T: Clone + Into<ID3D12Pageable>,
     {
-        let source = match new.what {
-            Charged::Committed => MemorySource::Committed(new.size),
-            Charged::Heap | Charged::Imported | Charged::InUnifiedMemory => MemorySource::NewHeap(new.size),
-        };
-        let refuse = |obstacle| Refusal::of(source, obstacle);
-        let _until_created = match new.exists {
-            true => None,
-            false => self.charge_budget(new.account.group, new.size, constraints).map_err(refuse)?,
-        };
-        let charge = self.accounts.charge(new.account, new.what, new.size).map_err(refuse)?;
-        let is_unreported = self.accounts.video_memory.is_unreported(new.account.group);
-        let check_first_report =
-            || if is_unreported { self.check_first_report(new, constraints) } else { Ok(()) };
+        let &NewMemory { account, what, size, constraints, .. } = new;
+        let refuse = |row| new.refused(row);
+        // A residency manager charges what it manages itself.
+        let needs_budget = !new.exists && self.manager_for(constraints).is_none();
+        let charge = || self.ledger.charge_budget(account.group, size, constraints.within_budget);
+        let _until_created = needs_budget.then(charge).transpose().map_err(refuse)?;
+        let charge = self.ledger.charge(account, what, size).map_err(refuse)?;
+        let is_unreported = self.ledger.video_memory.is_unreported(account.group);
+        let check_first_report = || if is_unreported { self.check_first_report(new) } else { Ok(()) };
         let Some(manager) = self.manager_for(constraints) else {
             let made = create()?;
             check_first_report().map_err(refuse)?;
@@ -308,7 +278,7 @@ impl HeapSource {
         };
         let (group, begins_evicted) = (new.account.group, begins_evicted(new.flags));
         // Memory that is created evicted needs no budget.
-        let needed = (!begins_evicted).then_some((group, new.size));
+        let needed = (!begins_evicted).then_some((group, size));
         let mut made = None;
         let managed = manager.create_memory(needed, constraints.within_budget, new.priority, || {
             let object = made.insert(create()).as_ref().map(|object| object.clone().into());
@@ -322,11 +292,12 @@ impl HeapSource {
                 Ok((object, Some(managed), charge))
             }
             (_, Err(error)) if error.is_over_budget() => {
-                let (usage, budget) = manager.usage_and_budget(group);
-                Err(refuse(Obstacle::Budget { group, budget, usage }))
+                Err(refuse(needed_row(manager, group, Limit::Budget(group))))
             }
             // The device could not page.
-            (_, Err(error)) if error.is_out_of_memory() => Err(refuse(Obstacle::Device(error.hresult()))),
+            (_, Err(error)) if error.is_out_of_memory() => {
+                Err(new.refused(Obstacle::Device(error.hresult())))
+            }
             (_, Err(error)) => Err(error.into()),
             (None, Ok(_)) => Err(Error::device("ResidencyManager::create_heap", E_FAIL).into()),
         }
@@ -335,153 +306,30 @@ impl HeapSource {
     /// Checks that new memory is within the budget and its share, if nothing had been reported about the segment group
     /// before: a budget of zero cannot be told from none until something is counted.
     #[cold]
-    fn check_first_report(&self, new: &NewMemory, constraints: Constraints) -> Result<(), Obstacle> {
+    fn check_first_report(&self, new: &NewMemory) -> Result<(), Row> {
         if let Some(manager) = &self.residency {
             manager.refresh();
         }
-        let limits = self.limits(new.account, new.flags, constraints);
-        limits.check(ByteSize::ZERO, &GivenBack::default())
+        self.check(&NewMemory { size: ByteSize::ZERO, ..*new })
     }
 
     /// Returns whether a heap may be prefetched. A heap that may never be needed must not evict others or exceed the
     /// budget.
     pub(crate) fn may_prefetch(&self, group: SegmentGroup, size: ByteSize, constraints: Constraints) -> bool {
-        match &self.residency {
-            Some(manager) => {
-                let (usage, budget) = manager.usage_and_budget(group);
-                usage.saturating_add(size) <= budget
-            }
-            None => self
-                .budget(group, D3D12_HEAP_FLAG_NONE, constraints)
-                .check(size, ByteSize::ZERO, ByteSize::ZERO)
-                .is_ok(),
-        }
+        let is_limited = self.residency.is_some() || constraints.within_budget;
+        !is_limited || self.exceeds_budget(group, size) != Some(true)
     }
 }
 
-/// The budget and the limits for more memory of a heap type in a segment group. A request determines them once, and
-/// again after it released memory.
-pub(crate) struct Limits<'a> {
-    pub(crate) account: Account,
-    flags: D3D12_HEAP_FLAGS,
-    pub(crate) constraints: Constraints,
-    budget: Budget,
-    /// The allocator's limit for the heap type.
-    of_type: Limited<'a>,
-    /// The allocator's limit for the segment group, a share of its budget.
-    of_group: Limited<'a>,
-}
-
-/// What limits memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LimitKind {
-    /// The allocator's limit for the heap type.
-    HeapType,
-    /// The allocator's limit for the segment group, a share of the budget.
-    SegmentGroup,
-    /// The operating system's budget, towards which the heaps of all nested allocators count.
-    Budget,
-}
-
-impl LimitKind {
-    pub(crate) const ALL: [Self; 3] = [Self::HeapType, Self::SegmentGroup, Self::Budget];
-}
-
-/// The memory that may be released before new memory is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct GivenBack {
-    /// Bytes that count towards each limit, in the order of [`LimitKind::ALL`].
-    pub(crate) bytes: [ByteSize; 3],
-    /// Bytes of other allocators of the process, which count towards the budget alone.
-    pub(crate) by_others: ByteSize,
-    /// Heaps of the kind, if it is a pool's.
-    pub(crate) heap_count: u64,
-}
-
-impl GivenBack {
-    /// Returns the bytes that count towards a limit.
-    pub(crate) fn bytes_of(&self, kind: LimitKind) -> ByteSize {
-        self.bytes[kind as usize]
-    }
-}
-
-impl Limits<'_> {
-    /// Checks whether `size` more bytes are permitted after some memory is released.
-    pub(crate) fn check(&self, size: ByteSize, given_back: &GivenBack) -> Result<(), Obstacle> {
-        let [of_type, of_group, of_budget] = given_back.bytes;
-        self.budget.check(size, of_budget, given_back.by_others)?;
-        self.of_type.check(size, of_type)?;
-        self.of_group.check(size, of_group)
-    }
-
-    /// Returns the bytes by which `size` more bytes would exceed a limit. The budget counts also where it may be
-    /// exceeded.
-    pub(crate) fn bytes_over(&self, kind: LimitKind, size: ByteSize) -> ByteSize {
-        match kind {
-            LimitKind::HeapType => self.of_type.bytes_over(size),
-            LimitKind::SegmentGroup => self.of_group.bytes_over(size),
-            LimitKind::Budget => self
-                .budget
-                .known
-                .map_or(ByteSize::ZERO, |(used, budget)| used.saturating_add(size).saturating_sub(budget)),
-        }
-    }
-
-    /// Returns the bytes by which `size` more bytes would exceed the budget, if it must not be exceeded.
-    pub(crate) fn bytes_over_hard_budget(&self, size: ByteSize) -> ByteSize {
-        let over = self.budget.hard.map(|(usage, budget)| usage.saturating_add(size).saturating_sub(budget));
-        over.unwrap_or_default()
-    }
-
-    /// Returns the bytes that the allocator's limits leave.
-    pub(crate) fn left(&self) -> ByteSize {
-        self.of_type.left().min(self.of_group.left())
-    }
-}
-
-/// The budget of a segment group at one moment.
-#[derive(Debug, Clone, Copy)]
-struct Budget {
-    group: SegmentGroup,
-    /// Usage and budget, if they are known and apply to the memory.
-    known: Option<(ByteSize, ByteSize)>,
-    /// The usage that remains if everything is evicted that can be, and the budget, if it must not be exceeded.
-    hard: Option<(ByteSize, ByteSize)>,
-    is_managed: bool,
-}
-
-impl Budget {
-    /// Checks whether `size` more bytes are within the budget, if it must not be exceeded, after `empty` bytes are
-    /// released, and others by other allocators.
-    fn check(&self, size: ByteSize, empty: ByteSize, by_others: ByteSize) -> Result<(), Obstacle> {
-        let Some((usage, budget)) = self.hard else { return Ok(()) };
-        // A manager can evict empty heaps, so they are not in `usage`.
-        let empty = if self.is_managed { ByteSize::ZERO } else { empty }.saturating_add(by_others);
-        if usage.saturating_sub(empty).saturating_add(size) > budget {
-            return Err(Obstacle::Budget { group: self.group, budget, usage });
-        }
-        Ok(())
-    }
+/// Returns a manager's row of a budget: what it cannot evict.
+fn needed_row(manager: &ResidencyManager, group: SegmentGroup, limit: Limit) -> Row {
+    let (held, most) = manager.needed_and_budget(group);
+    Row { limit, held, most }
 }
 
 /// Returns whether memory with these heap flags is created evicted, and then needs no budget.
 const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
     flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0
-}
-
-/// Bytes that are being created. Dropping this ends that.
-pub(crate) struct BudgetCharge {
-    being_created: Arc<Mutex<[ByteSize; 2]>>,
-    group: SegmentGroup,
-    size: ByteSize,
-}
-
-impl Drop for BudgetCharge {
-    fn drop(&mut self) {
-        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = &mut being_created[self.group.index()];
-        *bytes = bytes.saturating_sub(self.size);
-    }
 }
 
 /// Returns how long empty heaps are kept where they are in use.

@@ -12,7 +12,7 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::{Action, HeapType as RecordedHeapType};
 use windows_core::Interface;
 
-use super::accounts::Accounts;
+use super::ledger::Ledger;
 use super::owner::Owner;
 use crate::HeapType;
 use crate::recording::Recording;
@@ -30,7 +30,7 @@ enum Clock {
 pub(crate) struct HeapTimer {
     clock: Clock,
     heap_type: HeapType,
-    accounts: Arc<Accounts>,
+    ledger: Arc<Ledger>,
     /// What nested allocators learn together.
     prices: Arc<HeapPrices>,
     recording: Option<Arc<Recording>>,
@@ -84,7 +84,7 @@ impl HeapTimers {
     /// Creates timers, which learn together with those of a parent.
     pub(super) fn new(
         device: &ID3D12Device,
-        accounts: &Arc<Accounts>,
+        ledger: &Arc<Ledger>,
         recording: Option<&Arc<Recording>>,
         parent: Option<&Self>,
     ) -> Self {
@@ -94,7 +94,7 @@ impl HeapTimers {
             Arc::new(HeapTimer {
                 clock: clock.clone(),
                 heap_type,
-                accounts: Arc::clone(accounts),
+                ledger: Arc::clone(ledger),
                 prices,
                 recording: recording.cloned(),
                 owner: OnceLock::new(),
@@ -120,12 +120,12 @@ impl HeapTimer {
         &self.prices
     }
 
-    /// Has the device do something, and adds its time to the accounts if it succeeds.
+    /// Has the device do something, and adds its time to the ledger if it succeeds.
     pub(crate) fn time<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<(T, Duration), E> {
         let start = self.clock.start();
         let made = call()?;
         let time = self.clock.since(&start);
-        self.accounts.add_heap_time(time);
+        self.ledger.add_heap_time(time);
         Ok((made, time))
     }
 

@@ -281,7 +281,6 @@ mod tests {
 
     use super::*;
     use crate::error::{HeldBytes, HoldsMemory};
-    use crate::source::UnusedBuffer;
     use crate::{ByteSize, HeapType};
 
     /// An allocator whose release takes until it is told to go on, and a moment longer.
@@ -297,10 +296,6 @@ mod tests {
     }
 
     impl Owner for Slow {
-        fn unused_buffers(&self) -> Vec<UnusedBuffer> {
-            Vec::new()
-        }
-
         fn release_unused_buffers(&self, _: &dyn Fn(u64) -> bool, _: bool) {}
 
         fn pass_frame_of_parent(&self) {}

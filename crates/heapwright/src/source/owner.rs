@@ -9,9 +9,6 @@ use crate::error::HoldsMemory;
 
 /// The allocator, as its heaps see it: the only way by which they call what is above them.
 pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
-    /// Returns the ranges of the unused backing buffers.
-    fn unused_buffers(&self) -> Vec<UnusedBuffer>;
-
     /// Returns the memory of the unused backing buffers in the heaps of certain numbers to these heaps. `keeps_heaps`
     /// says whether heaps that are empty then stay even if they are not worth keeping.
     fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool);

@@ -42,7 +42,7 @@ fn a_budget_that_must_not_be_exceeded_is_shared_by_all() {
             let one = with_empty_heaps(&gpu, with_algorithm(algorithm));
             let other = allocator(&gpu, flagged(of_allocator));
             let probed = other.probe(&place(HeapType::Default, flags), buffer_desc(ByteSize::from_mib(100)));
-            assert!(probed.is_ok(), "{probed:?}");
+            refused(probed, Error::is_over_budget);
             assert!(one.reserved().get() >= 250 * MIB, "a question releases nothing");
             let held = fill(&other, flags);
             assert!(usage_of(&gpu, SegmentGroup::Local).get() <= BUDGET, "{flags:?}, {algorithm:?}");

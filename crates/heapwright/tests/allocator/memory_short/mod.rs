@@ -52,9 +52,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
         assert!(allocator.reserved() > ByteSize::from_mib(3000), "empty heaps are held");
         gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(500));
         let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
-        let desc = buffer_desc(ByteSize::from_mib(150));
-        let probed = allocator.probe(&within, ResourceDesc::new(&desc));
-        assert!(probed.is_ok(), "{probed:?}");
+        refused(allocator.probe(&within, buffer_desc(ByteSize::from_mib(150))), Error::is_over_budget);
         let made = try_buffer(&allocator, &within, 150 * MIB).expect("what is empty goes back");
         assert!(local_usage(&gpu) <= 500 * MIB, "{} are in use", ByteSize::new(local_usage(&gpu)));
         drop(made);

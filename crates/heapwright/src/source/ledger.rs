@@ -1,7 +1,10 @@
-//! Bytes held for each heap type, and their limits.
+//! The ledger: what an allocator holds, and what limits it.
+//!
+//! Each limit of bytes is a [`Row`]. Memory is charged to its rows before the device is called, or the row that lacks
+//! bytes is returned.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
@@ -9,7 +12,7 @@ use heapwright_d3d12::IDXGIAdapter3;
 
 use crate::adapter::Fraction;
 use crate::desc::HeapLimits;
-use crate::error::Obstacle;
+use crate::error::{Limit, Row};
 use crate::residency::ResidencyManager;
 use crate::{HeapType, SegmentGroup, VideoMemoryInfo};
 
@@ -17,16 +20,36 @@ use crate::{HeapType, SegmentGroup, VideoMemoryInfo};
 ///
 /// Bytes are charged before the device is called, so that threads which create heaps at the same time cannot exceed a
 /// limit together. Every value is an atomic of its own, without a lock.
-pub(crate) struct Accounts {
+pub(crate) struct Ledger {
     limits: HeapLimits,
     pub(crate) video_memory: VideoMemory,
     types: [TypeAccount; HeapType::ALL.len()],
     /// Heaps and committed resources in each segment group.
     groups: [Tally; SegmentGroup::ALL.len()],
+    being_created: BytesBeingCreated,
     /// Number of heaps that the device created.
     heaps_created: AtomicU64,
     /// Estimated time for heaps and committed resources, in nanoseconds.
     heap_nanos: AtomicU64,
+}
+
+/// Bytes that are being created in each segment group, and that the adapter may not count yet. Shared by all nested
+/// allocators.
+pub(crate) type BytesBeingCreated = Arc<Mutex<[ByteSize; SegmentGroup::ALL.len()]>>;
+
+/// Bytes that are being created. Dropping this ends that.
+pub(crate) struct BudgetCharge {
+    being_created: BytesBeingCreated,
+    group: SegmentGroup,
+    size: ByteSize,
+}
+
+impl Drop for BudgetCharge {
+    fn drop(&mut self) {
+        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &mut being_created[self.group.index()];
+        *bytes = bytes.saturating_sub(self.size);
+    }
 }
 
 /// Where usage and budgets are read: from the residency manager, if there is one, or from the adapter.
@@ -131,105 +154,118 @@ pub(crate) struct Account {
 
 /// Bytes that were charged to an account. Dropping this returns them.
 pub(crate) struct Charge {
-    accounts: Arc<Accounts>,
+    ledger: Arc<Ledger>,
     account: Account,
     what: Charged,
     size: ByteSize,
 }
 
-/// A limit, and the bytes that count towards it.
-pub(crate) struct Limited<'a> {
-    held: &'a AtomicU64,
-    limit: ByteSize,
-    /// The budget of which it is a share.
-    of_budget: Option<(SegmentGroup, f64, ByteSize)>,
+/// Adds bytes to the counter of a row, unless they would exceed the most of it.
+fn add(counter: &AtomicU64, size: ByteSize, row: Row) -> Result<(), Row> {
+    let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= row.most.get());
+    let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+    added.map(drop).map_err(|held| Row { held: ByteSize::new(held), ..row })
 }
 
-impl Limited<'_> {
-    fn obstacle(&self, held: ByteSize) -> Obstacle {
-        match self.of_budget {
-            None => Obstacle::Limit { limit: self.limit, held },
-            Some((group, share, budget)) => Obstacle::BudgetShare { group, share, budget, held },
-        }
-    }
-
-    fn held(&self) -> ByteSize {
-        ByteSize::new(self.held.load(Ordering::Relaxed))
-    }
-
-    /// Adds `size` bytes, unless they would exceed the limit.
-    fn add(&self, size: ByteSize) -> Result<(), Obstacle> {
-        let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= self.limit.get());
-        let added = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
-        added.map(drop).map_err(|held| self.obstacle(ByteSize::new(held)))
-    }
-
-    /// Checks whether `size` more bytes would be within the limit after `given_back` bytes are released.
-    pub(crate) fn check(&self, size: ByteSize, given_back: ByteSize) -> Result<(), Obstacle> {
-        let held = self.held();
-        match held.saturating_sub(given_back).checked_add(size) {
-            Some(sum) if sum <= self.limit => Ok(()),
-            _ => Err(self.obstacle(held)),
-        }
-    }
-
-    /// Returns the bytes that the limit leaves.
-    pub(crate) fn left(&self) -> ByteSize {
-        self.limit.saturating_sub(self.held())
-    }
-
-    /// Returns the bytes by which `size` more bytes would exceed the limit.
-    pub(crate) fn bytes_over(&self, size: ByteSize) -> ByteSize {
-        self.held().saturating_add(size).saturating_sub(self.limit)
-    }
-}
-
-impl Accounts {
-    pub(crate) fn new(limits: HeapLimits, video_memory: VideoMemory) -> Arc<Self> {
+impl Ledger {
+    pub(crate) fn new(
+        limits: HeapLimits,
+        video_memory: VideoMemory,
+        being_created: BytesBeingCreated,
+    ) -> Arc<Self> {
         Arc::new(Self {
             limits,
             video_memory,
             types: Default::default(),
             groups: Default::default(),
+            being_created,
             heaps_created: AtomicU64::new(0),
             heap_nanos: AtomicU64::new(0),
         })
     }
 
-    /// Returns the limit of a heap type.
-    pub(crate) fn of_type(&self, heap_type: HeapType) -> Limited<'_> {
-        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
-        Limited { held: &self.types[heap_type.index()].held, limit, of_budget: None }
+    pub(crate) fn being_created(&self) -> BytesBeingCreated {
+        Arc::clone(&self.being_created)
     }
 
-    /// Returns the limit of a segment group. Unless it has none, its budget is queried.
-    pub(crate) fn of_group(&self, group: SegmentGroup) -> Limited<'_> {
-        let budget = |share| Some((group, share, self.video_memory.usage_and_budget(group)?.1));
-        let of_budget = self.limits.share_of_budget.and_then(budget);
-        let limit = of_budget.map_or(ByteSize::MAX, |(_, share, budget)| Fraction::new(share).of(budget));
-        Limited { held: &self.groups[group.index()].bytes, limit, of_budget }
+    /// Returns the row of a heap type's limit.
+    pub(crate) fn type_row(&self, heap_type: HeapType) -> Row {
+        Row {
+            limit: Limit::HeapType,
+            held: ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed)),
+            most: self.limits.of(heap_type).unwrap_or(ByteSize::MAX),
+        }
     }
 
-    /// Charges `size` bytes, or returns the limit that they would exceed.
+    /// Returns the row of an allocator's share of a budget, which is queried, if it has one.
+    fn share_row(&self, group: SegmentGroup) -> Option<Row> {
+        let share = self.limits.share_of_budget?;
+        let (_, budget) = self.video_memory.usage_and_budget(group)?;
+        Some(Row {
+            limit: Limit::BudgetShare { group, share, budget },
+            held: ByteSize::new(self.groups[group.index()].bytes.load(Ordering::Relaxed)),
+            most: Fraction::new(share).of(budget),
+        })
+    }
+
+    /// Returns the row of a segment group's budget, if it is known.
+    pub(crate) fn budget_row(&self, group: SegmentGroup) -> Option<Row> {
+        let (held, most) = self.video_memory.usage_and_budget(group)?;
+        Some(Row { limit: Limit::Budget(group), held, most })
+    }
+
+    /// Returns the rows of the allocator's own limits.
+    pub(crate) fn rows(&self, account: Account) -> impl Iterator<Item = Row> + use<> {
+        [Some(self.type_row(account.heap_type)), self.share_row(account.group)].into_iter().flatten()
+    }
+
+    /// Returns the bytes that the allocator's own limits leave.
+    pub(crate) fn left(&self, account: Account) -> ByteSize {
+        self.rows(account).map(|row| row.left()).min().unwrap_or(ByteSize::MAX)
+    }
+
+    /// Charges `size` bytes to the allocator's own limits.
     pub(crate) fn charge(
         self: &Arc<Self>,
         account: Account,
         what: Charged,
         size: ByteSize,
-    ) -> Result<Charge, Obstacle> {
+    ) -> Result<Charge, Row> {
+        let (of_type, of_group) =
+            (&self.types[account.heap_type.index()], &self.groups[account.group.index()]);
         if what != Charged::Imported {
-            self.of_type(account.heap_type).add(size)?;
+            add(&of_type.held, size, self.type_row(account.heap_type))?;
         }
         if what.is_memory() {
-            self.of_group(account.group).add(size).inspect_err(|_| {
-                self.types[account.heap_type.index()].held.fetch_sub(size.get(), Ordering::Relaxed);
+            let unlimited = Row { limit: Limit::HeapType, held: ByteSize::ZERO, most: ByteSize::MAX };
+            let row = self.share_row(account.group).unwrap_or(unlimited);
+            add(&of_group.bytes, size, row).inspect_err(|_| {
+                of_type.held.fetch_sub(size.get(), Ordering::Relaxed);
             })?;
-            self.groups[account.group.index()].count.fetch_add(1, Ordering::Relaxed);
+            of_group.count.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(tally) = self.types[account.heap_type.index()].tally(what) {
+        if let Some(tally) = of_type.tally(what) {
             tally.add(size.get());
         }
-        Ok(Charge { accounts: Arc::clone(self), account, what, size })
+        Ok(Charge { ledger: Arc::clone(self), account, what, size })
+    }
+
+    /// Charges `size` bytes to a budget until they are created. `is_limited` says whether the budget must not be
+    /// exceeded.
+    pub(crate) fn charge_budget(
+        &self,
+        group: SegmentGroup,
+        size: ByteSize,
+        is_limited: bool,
+    ) -> Result<BudgetCharge, Row> {
+        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &mut being_created[group.index()];
+        if let Some(row) = self.budget_row(group).filter(|_| is_limited) {
+            let row = Row { held: row.held.saturating_add(*bytes), ..row };
+            row.check(size)?;
+        }
+        *bytes = bytes.saturating_add(size);
+        Ok(BudgetCharge { being_created: self.being_created(), group, size })
     }
 
     pub(crate) fn count_created_heap(&self) {
@@ -288,19 +324,19 @@ impl TypeAccount {
 }
 
 impl Charge {
-    pub(crate) fn is_on(&self, accounts: &Arc<Accounts>) -> bool {
-        Arc::ptr_eq(&self.accounts, accounts)
+    pub(crate) fn is_in(&self, ledger: &Arc<Ledger>) -> bool {
+        Arc::ptr_eq(&self.ledger, ledger)
     }
 
-    /// Charges the same bytes to other accounts, when a heap changes its owner. The limit of the new accounts applies.
-    pub(crate) fn transferred(&self, accounts: &Arc<Accounts>) -> Result<Self, Obstacle> {
-        accounts.charge(self.account, self.what, self.size)
+    /// Charges the same bytes in another ledger, whose limits apply, when a heap changes its owner.
+    pub(crate) fn transferred(&self, ledger: &Arc<Ledger>) -> Result<Self, Row> {
+        ledger.charge(self.account, self.what, self.size)
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let account = &self.accounts.types[self.account.heap_type.index()];
+        let account = &self.ledger.types[self.account.heap_type.index()];
         if let Some(tally) = account.tally(self.what) {
             tally.subtract(self.size.get());
         }
@@ -308,7 +344,7 @@ impl Drop for Charge {
             account.held.fetch_sub(self.size.get(), Ordering::Relaxed);
         }
         if self.what.is_memory() {
-            self.accounts.groups[self.account.group.index()].subtract(self.size.get());
+            self.ledger.groups[self.account.group.index()].subtract(self.size.get());
         }
     }
 }
