@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
-use super::request::{Placements, ResourceAllocationDesc, ResourceRequest, part_of};
+use super::request::{Placements, ResourceAllocationDesc, ResourceRequest};
 use crate::buffers::BackingSource;
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::{Holder, Refusal, Shortage};
@@ -36,11 +36,10 @@ impl Inner {
         let create = || {
             let request = self.request(allocation, resource)?;
             self.count_creation();
-            let part = part_of(&request, self.desc().extra_required_resource_flags, &self.caps);
-            if let Some(made) = part.and_then(|part| self.part_at_hand(&request, part)) {
+            if let Some(made) = self.part_at_hand(&request) {
                 return Ok(made);
             }
-            self.create_in(&request, part).or_else(|refusal| self.create_elsewhere(&request, refusal))
+            self.create_first(&request).or_else(|refusal| self.create_elsewhere(&request, refusal))
         };
         match &self.heaps.source.recording {
             None => create(),
@@ -58,14 +57,8 @@ impl Inner {
 
     /// Creates a part of an existing buffer that has a free range at hand: the common case of parts.
     #[inline(always)]
-    fn part_at_hand(
-        &self,
-        request: &ResourceRequest<'_>,
-        (size, alignment): (ByteSize, Alignment),
-    ) -> Option<ResourceAllocation> {
-        if self.is_entered(request, WITHIN) {
-            return None;
-        }
+    fn part_at_hand(&self, request: &ResourceRequest<'_>) -> Option<ResourceAllocation> {
+        let (size, alignment) = request.part.filter(|_| !request.is_entered)?;
         let range = self.buffers.of(&request.granted).take_at_hand(size, alignment)?;
         let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
         Some(ResourceAllocation::new(memory, width, &request.granted, WITHIN))
@@ -73,23 +66,19 @@ impl Inner {
 
     /// Creates a resource in the granted heaps, or as a part of a buffer if it may be one.
     #[inline(always)]
-    fn create_in(
-        &self,
-        request: &ResourceRequest<'_>,
-        part: Option<(ByteSize, Alignment)>,
-    ) -> Result<ResourceAllocation, Refusal> {
-        let mut made = match part.and_then(|part| self.part(request, part)) {
+    fn create_first(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
+        let mut made = match request.part.and_then(|part| self.part(request, part)) {
             Some(made) => made?,
             None => {
                 let placements = self.placements(request)?;
                 match placements.order[0] {
                     Some(decision) if decision.placement == Placement::SharedHeap => {
-                        match self.place(request, &placements, decision) {
+                        match self.place(&placements, decision) {
                             Ok(made) => made,
-                            Err(refusal) => self.create_in_order(request, &placements, Some(refusal))?,
+                            Err(refusal) => self.create_in_order(&placements, Some(refusal))?,
                         }
                     }
-                    _ => self.create_in_order(request, &placements, None)?,
+                    _ => self.create_in_order(&placements, None)?,
                 }
             }
         };
@@ -104,17 +93,17 @@ impl Inner {
         made: &mut ResourceAllocation,
         request: &ResourceRequest<'_>,
     ) -> Result<(), Refusal> {
-        if self.is_entered(request, made.decision()) {
+        if request.is_entered || made.decision().reason != PlacementReason::Usual {
             self.charge_asked(made, request)?;
             self.enter(made, request);
         }
         Ok(())
     }
 
-    /// Creates a resource in heaps that were granted later, or after memory was freed.
+    /// As [`create_first`](Self::create_first), in heaps that were granted later, or after memory was freed.
     #[cold]
-    pub(crate) fn create_later(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
-        self.create_in(request, part_of(request, self.desc().extra_required_resource_flags, &self.caps))
+    pub(crate) fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
+        self.create_first(request)
     }
 
     /// Creates a part of a buffer. Returns `None` if there is no memory for a backing buffer: the resource itself may
@@ -142,12 +131,11 @@ impl Inner {
     #[inline(always)]
     fn place(
         &self,
-        request: &ResourceRequest<'_>,
         placements: &Placements<'_>,
         decision: PlacementDecision,
     ) -> Result<ResourceAllocation, Refusal> {
-        let &ResourceRequest { allocation, resource, ref granted, .. } = request;
-        let asked = self.heap_request(request, placements, decision)?;
+        let &ResourceRequest { allocation, resource, ref granted, .. } = placements.request;
+        let asked = self.heap_request(placements, decision)?;
         let range = asked.take()?;
         if let Some(prefetcher) = &self.heaps.prefetcher {
             self.heaps.prefetch_after(prefetcher, &asked, allocation.flags);
@@ -162,11 +150,11 @@ impl Inner {
     #[cold]
     fn create_in_order(
         &self,
-        request: &ResourceRequest<'_>,
         placements: &Placements<'_>,
         mut first: Option<Refusal>,
     ) -> Result<ResourceAllocation, Refusal> {
-        self.in_order(request, placements, |decision, requirements| {
+        let request = placements.request;
+        self.in_order(placements, |decision, requirements| {
             let attempt = || match decision.placement {
                 Placement::Committed => {
                     let flags = request.allocation.extra_required_heap_flags;
@@ -177,7 +165,7 @@ impl Inner {
                     let memory = Memory::Standalone(Box::new(made));
                     Ok(ResourceAllocation::new(memory, width, &request.granted, decision))
                 }
-                _ => self.place(request, placements, decision),
+                _ => self.place(placements, decision),
             };
             let mut tried = || first.take().map_or_else(attempt, Err);
             // What a fallback or a mere preference releases could have served the other placements, and so could the
@@ -211,10 +199,10 @@ impl Inner {
     ) -> Result<ResourceAllocation, Error> {
         let mut first = Some(refusal);
         let made = self.heaps.with_any_room(self.account_of(request), || {
-            let made = self.retried(|| first.take().map_or_else(|| self.create_later(request), Err));
+            let made = self.retried(|| first.take().map_or_else(|| self.create_in(request), Err));
             made.or_else(|refusal| match self.create_attributed(request, &refusal) {
                 Some(made) => Ok(made),
-                None => self.in_other_heaps(request, refusal, |request| self.create_later(request)),
+                None => self.in_other_heaps(request, refusal, |request| self.create_in(request)),
             })
         });
         made.map_err(|refusal| self.error_of(request, refusal))
@@ -231,10 +219,10 @@ impl Inner {
     /// Calls `attempt` with the placements and their requirements, in order, until one succeeds.
     pub(crate) fn in_order<T>(
         &self,
-        request: &ResourceRequest<'_>,
         placements: &Placements<'_>,
         mut attempt: impl FnMut(PlacementDecision, &ResourceRequirements) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
+        let request = placements.request;
         let mut refusal = Refusal::default();
         let mut not_committed = None;
         for mut decision in placements.order.into_iter().flatten() {
@@ -293,7 +281,7 @@ impl Inner {
             let preference = self.heap_types_of(first.allocation, first.resource);
             let attributes = self.attributes(first.allocation, first.resource);
             for granted in self.heaps.families.grants(&preference, attributes).skip(1) {
-                match attempt(&ResourceRequest { granted, ..*first }) {
+                match attempt(&self.request_in(first.allocation, first.resource, granted)) {
                     Ok(made) => return Ok(made),
                     Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
                     // An alternative heap type that the resource cannot use does not change the result of the first.
@@ -319,18 +307,6 @@ impl Inner {
         let requested = if refusal.fatal.is_some() { ByteSize::ZERO } else { requested() };
         let never_fallback = request.allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
         self.refused(request.granted.heap_type, requested, refusal, never_fallback)
-    }
-
-    /// Returns whether a new allocation is counted, listed or charged.
-    #[inline]
-    fn is_entered(&self, request: &ResourceRequest<'_>, decision: PlacementDecision) -> bool {
-        let special = ResourceAllocationFlags::NEVER_RESIDENT
-            .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
-        decision.reason != PlacementReason::Usual
-            || self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
-            || self.has_limits_in_unified_memory()
-            || request.allocation.user_data != 0
-            || request.allocation.flags.intersects(special)
     }
 
     /// Counts and lists a new allocation where necessary.

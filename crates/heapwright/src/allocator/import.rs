@@ -8,7 +8,7 @@ use windows_core::{IUnknown, Interface};
 
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
-use super::request::{ResourceAllocationDesc, ResourceRequest};
+use super::request::ResourceAllocationDesc;
 use crate::Error;
 use crate::caps::committed_info;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
@@ -98,7 +98,7 @@ impl Inner {
         let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
         let mut made = ResourceAllocation::new(Memory::Standalone(Box::new(made)), width, &granted, decision);
-        self.enter(&mut made, &ResourceRequest { allocation, resource: &desc, granted, constraints });
+        self.enter(&mut made, &self.request_in(allocation, &desc, granted));
         self.record_import(&mut made, allocation, &desc);
         Ok(made)
     }

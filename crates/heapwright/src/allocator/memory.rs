@@ -188,9 +188,9 @@ impl Inner {
         let alignment = if heaps.desc.holds_everything { alignment.max(HEAP_GRANULARITY) } else { alignment };
         let asked = ResourceRequirements { desc: request.resource.desc, size, alignment };
         let placements = self.placements_in(heaps, request, asked);
-        let mut made = self.in_order(request, &placements, |decision, _| {
+        let mut made = self.in_order(&placements, |decision, _| {
             debug_assert!(decision.placement != Placement::Committed, "NEVER_FALLBACK is set");
-            let take = || self.retried(|| self.heap_request(request, &placements, decision)?.take());
+            let take = || self.retried(|| self.heap_request(&placements, decision)?.take());
             let range = self.heaps.with_device_room(heaps.desc.account(), take)?;
             let memory = Memory::Placed { resource: None, range };
             Ok(ResourceAllocation::new(memory, 0, &request.granted, decision))

@@ -5,7 +5,7 @@ use heapwright_core::{Alignment, ByteSize};
 use super::create::WITHIN;
 use super::inner::Inner;
 use super::recorded::call_args;
-use super::request::{ResourceAllocationDesc, ResourceRequest, part_of};
+use super::request::{ResourceAllocationDesc, ResourceRequest};
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::ResourceDesc;
 use crate::error::Refusal;
@@ -96,9 +96,7 @@ impl Inner {
             alignment,
             memory,
         };
-        if let Some((size, alignment)) =
-            part_of(request, self.desc().extra_required_resource_flags, &self.caps)
-        {
+        if let Some((size, alignment)) = request.part {
             let buffers = self.buffers.of(granted);
             let permitted = self.check_asked(request, size);
             match permitted.and_then(|()| buffers.probe(size, alignment, &self.backing(request))) {
@@ -108,14 +106,14 @@ impl Inner {
             }
         }
         let placements = self.placements(request)?;
-        self.in_order(request, &placements, |decision, &ResourceRequirements { size, alignment, .. }| {
+        self.in_order(&placements, |decision, &ResourceRequirements { size, alignment, .. }| {
             let (heaps, constraints) = (placements.heaps, request.constraints);
             if decision.placement == Placement::Committed {
                 let flags = request.allocation.extra_required_heap_flags;
                 self.heaps.may_commit(heaps, size, flags, constraints)?;
                 return Ok(probe(decision, size, alignment, PredictedMemory::NewHeap(size)));
             }
-            let asked = self.heap_request(request, &placements, decision)?;
+            let asked = self.heap_request(&placements, decision)?;
             Ok(probe(decision, asked.placement.size, asked.placement.alignment, asked.probe()?))
         })
     }

@@ -20,7 +20,7 @@ use crate::request::{
     infer_heap_type,
 };
 use crate::source::Constraints;
-use crate::{BufferUses, DeviceCaps, Error, HeapTypePreference, InitialState};
+use crate::{BufferUses, DeviceCaps, Error, HeapType, HeapTypePreference, InitialState};
 
 /// The description of an allocation: `RESOURCE_ALLOCATION_DESC` of GPGMM, and fields that D3D12MA adds.
 ///
@@ -123,17 +123,24 @@ impl ResourceAllocationDesc<'_> {
     }
 }
 
-/// A request for a resource in heaps of one kind.
+/// A request for a resource in heaps of one kind, and what follows from both.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceRequest<'a> {
     pub(crate) allocation: &'a ResourceAllocationDesc<'a>,
     pub(crate) resource: &'a ResourceDesc<'a>,
     pub(crate) granted: GrantedHeaps,
     pub(crate) constraints: Constraints,
+    /// Size and alignment as a part of a buffer, if it may be one.
+    pub(crate) part: Option<(ByteSize, Alignment)>,
+    /// In unified memory, the heap type whose limit applies to the resource, in addition to the limit of its heaps.
+    pub(crate) limited_type: Option<HeapType>,
+    /// Whether the allocation is listed or charged, however it is placed.
+    pub(crate) is_entered: bool,
 }
 
 /// The placements that a resource may have in granted heaps.
 pub(crate) struct Placements<'a> {
+    pub(crate) request: &'a ResourceRequest<'a>,
     pub(crate) heaps: &'a Striped<TypedHeaps>,
     /// The requirements of the resource if it is placed.
     pub(crate) placed: ResourceRequirements,
@@ -150,8 +157,7 @@ impl Inner {
     ) -> Result<ResourceRequest<'a>, Error> {
         allocation.check()?;
         let source = &self.heaps.source;
-        let has = |flag| allocation.flags.contains(flag);
-        let within_budget = has(ResourceAllocationFlags::WITHIN_BUDGET);
+        let within_budget = allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
         if within_budget && source.adapter.is_none() && source.residency.is_none() {
             let rule = "WITHIN_BUDGET requires an adapter or a residency manager";
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
@@ -167,12 +173,34 @@ impl Inner {
             let preference = self.heap_types_of(allocation, resource);
             return Err(Error::unsupported(format!("{preference} heaps on this device")));
         };
+        Ok(self.request_in(allocation, resource, granted))
+    }
+
+    /// Returns a request for a resource in certain heaps.
+    #[inline]
+    pub(crate) fn request_in<'a>(
+        &self,
+        allocation: &'a ResourceAllocationDesc<'a>,
+        resource: &'a ResourceDesc<'a>,
+        granted: GrantedHeaps,
+    ) -> ResourceRequest<'a> {
+        let flags = allocation.flags;
+        let within_budget = flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
         let constraints = Constraints {
-            may_create_heap: !has(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
-            within_budget: within_budget || source.is_always_in_budget(),
-            never_resident: has(ResourceAllocationFlags::NEVER_RESIDENT),
+            may_create_heap: !flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+            within_budget: within_budget || self.heaps.source.is_always_in_budget(),
+            never_resident: flags.contains(ResourceAllocationFlags::NEVER_RESIDENT),
         };
-        Ok(ResourceRequest { allocation, resource, granted, constraints })
+        let limited_type = self.limited_type(allocation, &granted);
+        let special = ResourceAllocationFlags::NEVER_RESIDENT
+            .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
+        let is_entered = limited_type.is_some()
+            || allocation.user_data != 0
+            || flags.intersects(special)
+            || self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK);
+        let resource_flags = resource.desc.Flags | self.desc().extra_required_resource_flags;
+        let part = part_of(allocation, resource, &granted, resource_flags, &self.caps);
+        ResourceRequest { allocation, resource, granted, constraints, part, limited_type, is_entered }
     }
 
     /// Returns the requested heap types.
@@ -227,7 +255,10 @@ impl Inner {
 
     /// Checks a request, and returns the placements that the resource may have in the granted heaps.
     #[inline(always)]
-    pub(crate) fn placements<'a>(&'a self, request: &ResourceRequest<'a>) -> Result<Placements<'a>, Refusal> {
+    pub(crate) fn placements<'a>(
+        &'a self,
+        request: &'a ResourceRequest<'a>,
+    ) -> Result<Placements<'a>, Refusal> {
         let &ResourceRequest { allocation, resource, .. } = request;
         self.check(request)?;
         let placed = self.requirements.requirements(resource, allocation.uses, Creation::Placed)?;
@@ -251,7 +282,7 @@ impl Inner {
     pub(crate) fn placements_in<'a>(
         &'a self,
         heaps: &'a Striped<TypedHeaps>,
-        &ResourceRequest { allocation, resource, .. }: &ResourceRequest<'a>,
+        request: &'a ResourceRequest<'a>,
         placed: ResourceRequirements,
     ) -> Placements<'a> {
         let rules = HeapRules {
@@ -259,15 +290,14 @@ impl Inner {
             dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
             flags: heaps.desc.heap.Flags,
         };
-        Placements { heaps, placed, order: order(allocation, resource, rules) }
+        Placements { request, heaps, placed, order: order(request.allocation, request.resource, rules) }
     }
 
     /// Returns the request for a range of the heaps that serve a placement: a shared heap or one of its own.
     #[inline]
     pub(crate) fn heap_request<'a>(
         &'a self,
-        request: &ResourceRequest<'_>,
-        &Placements { heaps, ref placed, .. }: &Placements<'a>,
+        &Placements { request, heaps, ref placed, .. }: &Placements<'a>,
         decision: PlacementDecision,
     ) -> Result<HeapRequest<'a>, Error> {
         let ResourceRequest { allocation, resource, constraints, .. } = request;
@@ -319,12 +349,13 @@ const LEAST_ALIGNMENT: u64 = 4;
 /// by byte offsets, which need at most 16 bytes, it is 4 to 16. The size is a multiple of the alignment, as in GPGMM,
 /// so that a constant buffer view, which has multiples of 256 bytes, does not end in another part.
 #[inline]
-pub(crate) fn part_of(
-    request: &ResourceRequest<'_>,
-    extra_flags: D3D12_RESOURCE_FLAGS,
+fn part_of(
+    allocation: &ResourceAllocationDesc<'_>,
+    resource: &ResourceDesc<'_>,
+    granted: &GrantedHeaps,
+    flags: D3D12_RESOURCE_FLAGS,
     caps: &DeviceCaps,
 ) -> Option<(ByteSize, Alignment)> {
-    let ResourceRequest { allocation, resource, granted, .. } = request;
     if !allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
         return None;
     }
@@ -344,7 +375,7 @@ pub(crate) fn part_of(
         && is_sound(resource)
         && desc.Width > 0
         && desc.Width < BELOW
-        && desc.Flags | extra_flags == D3D12_RESOURCE_FLAG_NONE
+        && flags == D3D12_RESOURCE_FLAG_NONE
         && heap_type.is_cpu_accessible()
         && granted.is_cpu_accessible
         && (state == canonical_state(heap_type) || state == D3D12_RESOURCE_STATE_COMMON)

@@ -68,13 +68,13 @@ impl Inner {
         let ResourceRequest { allocation, resource, granted, .. } = first;
         let answer = refusal.fatal.as_ref()?.hresult();
         let is_unsupported = [E_NOTIMPL, E_INVALIDARG].contains(&answer);
-        if !is_unsupported || !self.is_in_unified_memory(first) {
+        if !is_unsupported || !self.is_in_unified_memory(allocation, granted) {
             return None;
         }
         let preference = self.heap_types_of(allocation, resource);
         let asked = self.heaps.families.grants(&preference, true);
         for granted in asked.filter(|asked| asked.family != granted.family) {
-            if let Ok(made) = self.create_later(&ResourceRequest { granted, ..*first }) {
+            if let Ok(made) = self.create_in(&self.request_in(allocation, resource, granted)) {
                 let heap_type = granted.heap_type;
                 tracing::debug!(%heap_type, "creation in unified memory failed; resource created in a heap of the requested type instead");
                 self.refused_in_unified.add(&resource.desc);
@@ -84,34 +84,29 @@ impl Inner {
         None
     }
 
-    #[inline]
-    fn is_in_unified_memory(&self, request: &ResourceRequest<'_>) -> bool {
-        request.allocation.pool.is_none() && self.heaps.families.is_unified(request.granted.family)
+    fn is_in_unified_memory(&self, allocation: &ResourceAllocationDesc<'_>, granted: &GrantedHeaps) -> bool {
+        allocation.pool.is_none() && self.heaps.families.is_unified(granted.family)
     }
 
     /// Returns the heap type whose limit applies to a resource in unified memory, in addition to the limit of its
     /// heaps.
     #[inline]
-    fn limited_by(&self, request: &ResourceRequest<'_>) -> Option<HeapType> {
-        let heap_type = request.granted.heap_type;
-        let is_limited = self.is_in_unified_memory(request)
+    pub(crate) fn limited_type(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        &GrantedHeaps { heap_type, family, .. }: &GrantedHeaps,
+    ) -> Option<HeapType> {
+        let is_limited = self.heaps.families.is_unified(family)
+            && allocation.pool.is_none()
             && heap_type != HeapType::Default
             && self.desc().limits.of(heap_type).is_some();
         is_limited.then_some(heap_type)
     }
 
-    /// Returns whether types other than DEFAULT have a limit in unified memory.
-    #[inline]
-    pub(crate) fn has_limits_in_unified_memory(&self) -> bool {
-        let limits = &self.desc().limits;
-        self.heaps.families.has_unified_memory()
-            && (limits.upload.is_some() || limits.gpu_upload.is_some() || limits.readback.is_some())
-    }
-
     /// Checks a resource of `size` bytes in unified memory against the limit of the type that it requests.
     #[inline]
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
-        let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
+        let Some(heap_type) = request.limited_type else { return Ok(()) };
         self.heaps.source.ledger.type_row(heap_type).check(size).map_err(refused)
     }
 
@@ -121,7 +116,7 @@ impl Inner {
         made: &mut ResourceAllocation,
         request: &ResourceRequest<'_>,
     ) -> Result<(), Refusal> {
-        let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
+        let Some(heap_type) = request.limited_type else { return Ok(()) };
         let account = Account { heap_type, group: request.granted.segment_group };
         let charge = self.heaps.source.ledger.charge(account, Charged::InUnifiedMemory, made.size());
         made.set_charge(charge.map_err(refused)?);

@@ -254,8 +254,7 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<Arc<Heap>, Refusal> {
-        let permit = heaps.add_to_pool(size)?;
-        let heap = heaps.account_heap(size, constraints, permit, None)?;
+        let heap = heaps.account_heap(size, constraints, None)?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &heaps.desc.heap);
         }

@@ -65,7 +65,7 @@ struct NewHeap {
     least: ByteSize,
     /// Why no heap may be created, whatever is released.
     never: Option<Refusal>,
-    /// Whether limits and budget permit the wanted size now.
+    /// Whether limits and budget permit the wanted size without any release.
     is_permitted: bool,
 }
 
@@ -85,9 +85,7 @@ impl<'a> HeapRequest<'a> {
         };
         Self { kinds, heaps, sharing, placement, constraints }
     }
-}
 
-impl<'a> HeapRequest<'a> {
     /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
@@ -113,20 +111,20 @@ impl<'a> HeapRequest<'a> {
         if let Some(range) = self.spare(least, wanted)? {
             return Ok(range);
         }
-        let mut sizes = vec![wanted];
-        if may_create && is_permitted {
+        let mut is_refused = false;
+        if is_permitted {
             self.heaps.make_way(wanted);
             match self.kinds.create_permitted_heap(self.heaps, wanted, self.constraints) {
                 Ok(heap) => return self.in_new(heap),
                 Err(refused) => {
-                    // What the device refused is only requested again after more is released.
-                    sizes.retain(|_| refused.bytes_refused_by_device().is_none());
+                    is_refused = refused.bytes_refused_by_device().is_some();
                     refusal.add(refused)?;
                 }
             }
         }
-        sizes.extend((least < wanted).then_some(least));
-        sizes.truncate(if may_create { 2 } else { 0 });
+        // What the device refused is only requested again after more is released.
+        let sizes = [(wanted, !is_refused), (least, least < wanted)];
+        let sizes = sizes.map(|(size, is_possible)| Some(size).filter(|_| may_create && is_possible));
         // For a heap of its own, any free range is a whole empty heap, which is the last resort.
         if self.sharing == Sharing::Shared {
             if let Some(range) = self.find_anywhere()? {
@@ -136,14 +134,14 @@ impl<'a> HeapRequest<'a> {
         if let Some(range) = self.reclaimed(least, wanted)? {
             return Ok(range);
         }
-        if let Some(range) = self.released(&sizes, &mut refusal)? {
+        if let Some(range) = self.released(sizes, &mut refusal)? {
             return Ok(range);
         }
         if self.may_be_held() && self.heaps.shared.as_default().is_some_and(SharedHeapSet::reopen_closed) {
             if let Some(range) = self.find()? {
                 return Ok(range);
             }
-            if let Some(range) = self.released(&sizes, &mut refusal)? {
+            if let Some(range) = self.released(sizes, &mut refusal)? {
                 return Ok(range);
             }
         }
@@ -209,8 +207,12 @@ impl<'a> HeapRequest<'a> {
     }
 
     /// Creates a heap of the first possible size, after empty heaps were released for it.
-    fn released(&self, sizes: &[ByteSize], refusal: &mut Refusal) -> Result<Option<PlacedRange>, Refusal> {
-        for &size in sizes {
+    fn released(
+        &self,
+        sizes: [Option<ByteSize>; 2],
+        refusal: &mut Refusal,
+    ) -> Result<Option<PlacedRange>, Refusal> {
+        for size in sizes.into_iter().flatten() {
             match self.kinds.create_heap(self.heaps, size, self.constraints) {
                 Ok(heap) => return self.in_new(heap).map(Some),
                 Err(refused) => refusal.add(refused)?,

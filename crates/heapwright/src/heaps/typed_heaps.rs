@@ -19,8 +19,8 @@ use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
-    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapPermit, HeapSource, NewMemory, PoolHeaps, Refused,
-    Suspects, UnusedBuffer,
+    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapSource, NewMemory, PoolHeaps, Refused, Suspects,
+    UnusedBuffer,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -187,8 +187,8 @@ impl TypedHeaps {
                 return Some(heap);
             }
         }
-        let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
         for other in self.siblings() {
+            let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
             let Some((_, heap)) = other.shared.take_empty_fitting(least, permitted) else { continue };
             match heap.transfer_to(&self.source.ledger) {
                 Ok(()) => {
@@ -238,13 +238,6 @@ impl TypedHeaps {
         self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check())
     }
 
-    /// Counts a new heap of a pool.
-    pub(super) fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
-        let Some(pool) = &self.pool_heaps else { return Ok(None) };
-        let added = pool.add(size == self.desc.heap_size).map(Some);
-        added.map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
-    }
-
     /// Returns a new heap of `size` bytes.
     pub(crate) fn new_memory(&self, size: ByteSize, constraints: Constraints) -> NewMemory {
         NewMemory {
@@ -258,15 +251,16 @@ impl TypedHeaps {
         }
     }
 
-    /// Counts a heap, if limits and manager permit it, and creates it unless it exists already.
+    /// Counts a heap, if pool, limits and manager permit it, and creates it unless it exists already.
     pub(super) fn account_heap(
         &self,
         size: ByteSize,
         constraints: Constraints,
-        permit: Option<HeapPermit>,
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<Arc<Heap>, Refusal> {
         let new = NewMemory { exists: existing.is_some(), ..self.new_memory(size, constraints) };
+        let permit = self.pool_heaps.as_ref().map(|pool| pool.add(size == self.desc.heap_size));
+        let permit = permit.transpose().map_err(|obstacle| new.refused(obstacle))?;
         let timer = self.source.timers.of(self.desc.heap_type);
         let create = || {
             let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
@@ -335,7 +329,7 @@ impl TypedHeaps {
         constraints: Constraints,
         existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, existing)?;
+        let heap = self.account_heap(size, constraints, existing)?;
         heap.mark_prefetched();
         if let Some(recording) = &self.source.recording {
             let pool = match self.recorded_pool.get().map(Weak::upgrade) {
@@ -373,6 +367,9 @@ impl TypedHeaps {
 
     /// Keeps or releases heaps that became empty.
     pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
+        if heaps.is_empty() {
+            return;
+        }
         let left = self.leave(heaps);
         if let Some(kept) = self.desc.kept_size {
             self.put_back(left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)));

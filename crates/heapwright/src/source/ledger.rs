@@ -260,7 +260,7 @@ impl Ledger {
     ) -> Result<BudgetCharge, Row> {
         let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &mut being_created[group.index()];
-        if let Some(row) = self.budget_row(group).filter(|_| is_limited) {
+        if let Some(row) = is_limited.then(|| self.budget_row(group)).flatten() {
             let row = Row { held: row.held.saturating_add(*bytes), ..row };
             row.check(size)?;
         }

@@ -25,7 +25,7 @@ mod owner;
 pub(crate) use self::device::{
     CREATE_HEAP, Refused, Suspects, create_committed, create_placed, set_debug_name,
 };
-pub(crate) use self::heap::{Heap, HeapPermit, PoolHeaps};
+pub(crate) use self::heap::{Heap, PoolHeaps};
 pub(crate) use self::heap_source::{Constraints, HeapSource, NewMemory};
 pub(crate) use self::idle::IdleThreadUser;
 pub use self::labels::AllocationId;
