@@ -17,8 +17,9 @@ use crate::api::call;
 use crate::api::device::Device;
 use crate::api::device_factory::DeviceFactory;
 use crate::api::factory::Factory;
-use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange, SegmentGroup};
+use crate::ddi::{DeviceArgs, GpuVirtualAddressRange, SegmentGroup};
 use crate::debug::{DebugSettings, MessageLog};
+use crate::drivers::driver::Driver;
 use crate::drivers::host;
 use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 
 use super::shape::{Piece, Shape};
-use crate::ddi::command::{Command, TexelLocation};
+use crate::drivers::command::Command;
 use crate::drivers::resource::{DriverResource, TexelRegion};
+use crate::drivers::texels::TexelLocation;
 use crate::rules::views::{View, ViewPart};
 
 /// The kind of an access.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::coverage::{Coverage, Part};
 use super::judge::Judge;
-use super::resource::{HeapId, Home, ResourceId, TrackedResource};
+use super::resource::{HeapId, ResourceId, TrackedHome, TrackedResource};
 
 impl Judge {
     /// Checks the consistency of the state. O(size of the state).
@@ -79,8 +79,8 @@ impl Judge {
         let mut next = bytes.start;
         for (range, user, at) in known.memory.uses(bytes) {
             // Several tiles that are mapped to the same memory are not distinguished.
-            let is_there =
-                at == offset + (range.start - bytes.start) || matches!(resource.home, Home::Reserved(_));
+            let is_there = at == offset + (range.start - bytes.start)
+                || matches!(resource.home, TrackedHome::Reserved(_));
             if range.start != next || user != resource.id || !is_there {
                 return Err(format!(
                     "owns {bytes:?} of heap {}, but {range:?} belongs to resource {}",
@@ -121,7 +121,7 @@ fn audit_runs(resource: &TrackedResource) -> Result<(), String> {
         ("owned", resource.owned.is_minimal()),
         ("state", resource.state.is_minimal()),
         ("no_access", resource.no_access.is_minimal()),
-        ("home", !matches!(&resource.home, Home::Reserved(tiles) if !tiles.is_minimal())),
+        ("home", !matches!(&resource.home, TrackedHome::Reserved(tiles) if !tiles.is_minimal())),
     ];
     match is_minimal.into_iter().find(|(_, is_minimal)| !is_minimal) {
         None => Ok(()),

@@ -16,7 +16,7 @@ use super::note::{EnhancedBarrier, Note, Subresources};
 use super::prohibitions::{
     ALIASING_BARRIER, AliasingBarrier, ENHANCED_BARRIER, IN_ONE_CALL, LateBarrier, SameCall,
 };
-use super::resource::{Home, ResourceId, TrackedResource};
+use super::resource::{ResourceId, TrackedHome, TrackedResource};
 use super::state::BarrierState;
 use super::submission::Submission;
 use super::usage::discard_piece;
@@ -234,7 +234,7 @@ impl Judge {
         self.take_over(step.submission, resource, all, reason);
         resource.was_activated = true;
         resource.came_from_undefined = true;
-        if resource.home == Home::Committed && !discards {
+        if resource.home == TrackedHome::Committed && !discards {
             return;
         }
         let initialises = discards && self.has(AliasingLaws::DISCARD_FLAG_INITIALISES);

@@ -12,7 +12,7 @@ use super::inherited_contents::{bytes_as_one, inherit_bytes, is_all_or_nothing, 
 use super::judge::Judge;
 use super::laws::AliasingLaws;
 use super::prohibitions::{FirstUse, INACTIVE, Succession, UNORDERED};
-use super::resource::{HeapId, Home, ResourceId, Touch, TrackedResource};
+use super::resource::{HeapId, ResourceId, Touch, TrackedHome, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
 use crate::fence::clock::CPU;
@@ -190,7 +190,7 @@ impl Judge {
             let is_there = conflict.is_there;
             let outcome = self.receive(&other, resource, taken, conflict, &mut undefined);
             // A reserved resource is accessed tile by tile.
-            if checked.insert(other.id) || matches!(other.home, Home::Reserved(_)) {
+            if checked.insert(other.id) || matches!(other.home, TrackedHome::Reserved(_)) {
                 self.check_order(submission, resource, (&other, taken.heap, conflict), &outcome, reason);
             }
             if is_there && !self.is_harmless(reason) {

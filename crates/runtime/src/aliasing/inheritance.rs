@@ -3,7 +3,7 @@
 use heapwright_d3d12::*;
 
 use super::laws::{AliasingLaws, Row, row};
-use super::resource::{Home, TrackedResource};
+use super::resource::{TrackedHome, TrackedResource};
 use super::rule::Rule;
 use super::state::BarrierState;
 use crate::ddi::TextureMemoryLayout;
@@ -106,7 +106,7 @@ fn between_textures(
 ) -> Result<Transfer, Rule> {
     let laws = of.laws;
     let (one, two) = (&from.identity, &to.identity);
-    let is_reserved = |resource: &TrackedResource| matches!(resource.home, Home::Reserved(_));
+    let is_reserved = |resource: &TrackedResource| matches!(resource.home, TrackedHome::Reserved(_));
     let same_method = is_reserved(from) == is_reserved(to);
     let needs = |law| laws.contains(law);
     let pair = Pair {
@@ -189,7 +189,7 @@ const INCOMPATIBLE: &[Row<States, Rule>] = &[
 ];
 
 fn is_placed(resource: &TrackedResource) -> bool {
-    matches!(resource.home, Home::Placed { .. })
+    matches!(resource.home, TrackedHome::Placed { .. })
 }
 
 /// Returns the state of a unit. Resources without a state count as in COMMON.

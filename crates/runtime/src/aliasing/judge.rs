@@ -14,13 +14,13 @@ use super::changes::{BufferAddresses, Changes};
 use super::laws::{AliasingLaws, Row};
 use super::memory::HeapMemory;
 use super::prohibitions::Breach;
-use super::resource::{HeapId, Home, Label, ResourceId, TrackedResource};
+use super::resource::{HeapId, Label, ResourceId, TrackedHome, TrackedResource};
 use super::rule::Rule;
 use super::skipped_views::SkippedViews;
 use super::submission::Submission;
 use super::violation::{Subject, Violation};
-use crate::ddi::DriverHeap;
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
+use crate::drivers::heap::DriverHeap;
 use crate::drivers::resource::DriverResource;
 use crate::fence::clock::Clock;
 
@@ -187,7 +187,7 @@ impl Judge {
         if resource.shape.is_buffer() {
             self.buffers.add(id, resource.address, resource.shape.size);
         }
-        if let Home::Placed { heap, .. } = resource.home {
+        if let TrackedHome::Placed { heap, .. } = resource.home {
             self.admit(heap, &resource);
         }
         let label = Arc::clone(&resource.label);

@@ -7,9 +7,9 @@ use super::content::{Cause, Content};
 use super::granularity::KIB_64;
 use super::judge::Judge;
 use super::laws::AliasingLaws;
-use super::resource::{HeapId, Home, Label, ResourceId, TileHome, TrackedResource};
-use crate::ddi::DriverHeap;
-use crate::ddi::command::{TileMapping, TileMemory};
+use super::resource::{HeapId, Label, ResourceId, TileHome, TrackedHome, TrackedResource};
+use crate::drivers::heap::DriverHeap;
+use crate::drivers::tiles::{TileMapping, TileMemory};
 
 impl Judge {
     /// Applies `UpdateTileMappings`. Heaps that are not known yet are added.
@@ -37,7 +37,7 @@ impl Judge {
         (target, target_tiles): (ResourceId, &[u32]),
         (source, source_tiles): (ResourceId, &[u32]),
     ) {
-        let Some(Home::Reserved(homes)) = self.resource(source).map(|resource| &resource.home) else {
+        let Some(TrackedHome::Reserved(homes)) = self.resource(source).map(|resource| &resource.home) else {
             return;
         };
         // Read all before writing any: both may be the same resource.
@@ -63,7 +63,7 @@ impl Judge {
         let zeroed = heap.is_none_or(|heap| heap.is_zeroed);
         let Some(mut resource) = self.take(id) else { return };
         self.leave(&mut resource, tiles.clone());
-        if let Home::Reserved(homes) = &mut resource.home {
+        if let TrackedHome::Reserved(homes) = &mut resource.home {
             homes.set(tiles.clone(), &home);
             // Unmapped tiles read as zero and overlap no resource.
             let content = match home {
@@ -99,7 +99,7 @@ impl Judge {
 impl TrackedResource {
     /// Splits bytes of a heap, which the resource used at `offset`, by whether they are still mapped there. O(tiles).
     pub(super) fn still_at(&self, heap: HeapId, bytes: Range<u64>, offset: u64) -> Vec<(Range<u64>, bool)> {
-        let Home::Reserved(homes) = &self.home else { return vec![(bytes, true)] };
+        let TrackedHome::Reserved(homes) = &self.home else { return vec![(bytes, true)] };
         let first = offset / KIB_64;
         let heap_tile = bytes.start / KIB_64;
         let is_there = |index: u64| {

@@ -138,5 +138,5 @@ pub(crate) use self::note::{
 pub use self::options::{AliasingTracking, Strictness, UsageModel};
 pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
-pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
+pub(crate) use self::tracker::{AliasingTracker, CreatedResource, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

@@ -37,7 +37,7 @@ impl Label {
 
 /// The location of a resource's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Home {
+pub(super) enum TrackedHome {
     /// In memory of its own, without overlaps.
     Committed,
     Placed {
@@ -98,7 +98,7 @@ pub(super) struct TrackedResource {
     pub(super) label: std::sync::Arc<Label>,
     pub(super) identity: Identity,
     pub(super) shape: Shape,
-    pub(super) home: Home,
+    pub(super) home: TrackedHome,
     /// Contents by unit.
     pub(super) content: Runs<Content>,
     /// Whether the resource was the last user, by place.
@@ -132,7 +132,7 @@ pub(super) struct TrackedResource {
 impl TrackedResource {
     /// Returns whether the resource must be initialised before use.
     pub(super) fn has_duty(&self) -> bool {
-        self.home != Home::Committed && (self.shape.is_target || self.needs_initialisation)
+        self.home != TrackedHome::Committed && (self.shape.is_target || self.needs_initialisation)
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -175,7 +175,7 @@ impl TrackedResource {
                 Touch { epoch, step, sync: sync(last) }.replace_in(touches);
             });
         };
-        if let Home::Reserved(_) = self.home {
+        if let TrackedHome::Reserved(_) = self.home {
             pieces.iter().for_each(|piece| touch(self.shape.places_of_units(&piece.units)));
         } else {
             touch(0..u32::MAX);
@@ -245,12 +245,12 @@ impl TrackedResource {
     pub(super) fn memory_of_places(&self, places: &Range<u32>) -> Vec<(HeapId, Range<u64>, u64)> {
         use super::granularity::KIB_64;
         match &self.home {
-            Home::Committed => Vec::new(),
-            Home::Placed { heap, offset } => {
+            TrackedHome::Committed => Vec::new(),
+            TrackedHome::Placed { heap, offset } => {
                 let bytes = self.shape.bytes_of_places(places);
                 vec![(*heap, offset + bytes.start..offset + bytes.end, bytes.start)]
             }
-            Home::Reserved(tiles) => tiles
+            TrackedHome::Reserved(tiles) => tiles
                 .iter(places.clone())
                 .filter_map(|(run, home)| Some((run, (*home)?)))
                 .flat_map(|(run, home)| {

@@ -12,19 +12,22 @@ use super::judge::{Judge, Step, TrackingOptions};
 use super::laws::AliasingLaws;
 use super::note::RecordedCall;
 use super::options::{AliasingTracking, UsageModel};
-use super::resource::{Home, Identity, Label, ResourceId, TrackedResource};
+use super::resource::{Identity, Label, ResourceId, TrackedHome, TrackedResource};
 use super::runs::Runs;
 use super::shape::Shape;
 use super::state::BarrierState;
 use super::submission::Submission;
 use super::usage::Usage;
 use super::violation::{Place, Severity, Violation};
-use crate::ddi::command::{Command, Question, TileMapping};
-use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
+use crate::ddi::{ResourceAllocation, ResourceArgs};
 use crate::debug::MessageLog;
+use crate::drivers::command::{Command, Question};
+use crate::drivers::heap::DriverHeap;
 use crate::drivers::resource::DriverResource;
+use crate::drivers::tiles::TileMapping;
 use crate::fence::clock::{CPU, Clock};
 use crate::fence::{Fence, FenceWait};
+use crate::rules::creation::Home;
 use crate::rules::initial::Initial;
 
 /// Maximum number of violations kept; later ones are only counted and logged.
@@ -67,15 +70,10 @@ pub(crate) struct CreatedResource<'a> {
     pub(crate) allocation: ResourceAllocation,
     pub(crate) identity: Identity,
     pub(crate) label: &'a Arc<Label>,
-    pub(crate) home: CreatedHome<'a>,
+    pub(crate) home: Home<'a>,
+    /// The name of the heap that a placed resource is in.
+    pub(crate) heap_label: Option<Arc<Label>>,
     pub(crate) state: Initial,
-}
-
-/// The memory that the resource was created in.
-pub(crate) enum CreatedHome<'a> {
-    Committed { flags: D3D12_HEAP_FLAGS },
-    Placed { heap: &'a Arc<DriverHeap>, label: &'a Arc<Label>, flags: D3D12_HEAP_FLAGS, offset: u64 },
-    Reserved,
 }
 
 /// A submitted list, as needed by the tracker.
@@ -220,20 +218,20 @@ impl AliasingTracker {
             let undefined = |zeroed| Content::undefined(Cause::Created { zeroed });
             let not_zeroed = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
             let (home, content, is_owned) = match created.home {
-                CreatedHome::Committed { flags } => {
+                Home::Committed { flags, .. } => {
                     let content = if flags & not_zeroed == 0 { Content::valid() } else { undefined(false) };
-                    (Home::Committed, content, true)
+                    (TrackedHome::Committed, content, true)
                 }
-                CreatedHome::Placed { heap, label, flags, offset } => {
-                    let has_contents = heap.has_contents();
-                    let heap = judge.heap(heap, label, Some(flags));
+                Home::Placed { heap, memory, offset, .. } => {
+                    let label = created.heap_label.unwrap_or_default();
+                    let heap = judge.heap(memory, &label, Some(heap.Flags));
                     let is_zeroed = judge.heap_of(heap).is_none_or(|heap| heap.is_zeroed);
-                    let content = if has_contents { Content::valid() } else { undefined(is_zeroed) };
-                    (Home::Placed { heap, offset }, content, false)
+                    let content = if memory.has_contents() { Content::valid() } else { undefined(is_zeroed) };
+                    (TrackedHome::Placed { heap, offset }, content, false)
                 }
                 // Tiles without memory read as zero.
-                CreatedHome::Reserved => {
-                    (Home::Reserved(Runs::new(shape.place_count(), None)), Content::valid(), true)
+                Home::Reserved => {
+                    (TrackedHome::Reserved(Runs::new(shape.place_count(), None)), Content::valid(), true)
                 }
             };
             let state = match created.state {

@@ -18,7 +18,7 @@ use super::shape::Piece;
 use super::state::BarrierState;
 use super::submission::Submission;
 use super::violation::Severity;
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
 
 /// An access as the tracker sees it.
 #[derive(Debug, Clone)]

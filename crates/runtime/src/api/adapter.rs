@@ -12,8 +12,9 @@ use super::factory::Factory;
 use super::methods::methods;
 use super::object::implement_dxgi_object;
 use super::private_data::PrivateData;
-use crate::ddi::{AdapterIdentity, Driver, SegmentGroup};
+use crate::ddi::{AdapterIdentity, SegmentGroup};
 use crate::debug::MessageLog;
+use crate::drivers::driver::Driver;
 use crate::rules::Refusal;
 
 /// An adapter object, as returned by its factory.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heapwright_d3d12::HANDLE;
 use heapwright_d3d12::event::EventSignal;
 
-use crate::ddi::Driver;
+use crate::drivers::driver::Driver;
 use crate::rules::Refusal;
 
 /// The registrations of one adapter object. Dropping the adapter ends them.

@@ -11,8 +11,8 @@ use super::call;
 use super::methods::methods;
 use super::object::implement_dxgi_object;
 use super::private_data::PrivateData;
-use crate::ddi::Driver;
 use crate::debug::MessageLog;
+use crate::drivers::driver::Driver;
 use crate::rules::Refusal;
 
 /// A DXGI factory that enumerates a fixed list of adapters.

@@ -12,8 +12,9 @@ use super::device::Device;
 use super::object::{Child, implement_pageable, implement_pageable_tools};
 use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::Label;
-use crate::ddi::{DriverHeap, GpuVirtualAddressRange};
+use crate::ddi::GpuVirtualAddressRange;
 use crate::debug::{LiveObject, ObjectKind};
+use crate::drivers::heap::DriverHeap;
 use crate::rules::{self, Refusal};
 
 /// The COM object of a heap.

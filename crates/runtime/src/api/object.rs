@@ -9,8 +9,8 @@ use windows_core::{ComObject, ComObjectInner, IUnknownImpl, Interface};
 use super::device::Device;
 use super::private_data::PrivateData;
 use crate::aliasing::Label;
-use crate::ddi::DriverHeap;
 use crate::debug::{LiveObject, MessageLog, ObjectKind};
+use crate::drivers::heap::DriverHeap;
 use crate::residency::PageableRecord;
 use crate::rules::Refusal;
 

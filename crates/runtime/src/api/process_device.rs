@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use heapwright_d3d12::*;
 
 use crate::aliasing::{AliasingTracking, Strictness};
-use crate::ddi::Driver;
+use crate::drivers::driver::Driver;
 use crate::drivers::host;
 use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]

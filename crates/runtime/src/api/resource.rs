@@ -15,9 +15,10 @@ use super::device::Device;
 use super::heap::{self, HeapInner};
 use super::object::{Child, implement_pageable, implement_pageable_tools, own};
 use super::shared_handle::SharedObjectRelease;
-use crate::aliasing::{CreatedHome, CreatedResource, Identity, Label, ResourcePart};
-use crate::ddi::{DriverHeap, GpuVirtualAddressRange, ResourceArgs, TextureArgs};
+use crate::aliasing::{CreatedResource, Identity, Label, ResourcePart};
+use crate::ddi::{GpuVirtualAddressRange, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
+use crate::drivers::heap::DriverHeap;
 use crate::drivers::resource::{DriverResource, TexelRegion, TexelRows};
 use crate::rules::creation::{Home, Plan, Request};
 use crate::rules::initial::Initial;
@@ -64,6 +65,36 @@ struct Facts {
     layout_guid: GUID,
 }
 
+impl Facts {
+    /// Registers the resource with the aliasing tracker, which is on, and returns the label that it is known by.
+    fn track(
+        &self,
+        device: &Device,
+        home: Home<'_>,
+        args: &ResourceArgs,
+        state: Initial,
+        clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
+    ) -> Arc<Label> {
+        let label = Arc::<Label>::default();
+        let Self { desc, driver, placement, .. } = self;
+        let heap_label = match placement {
+            Placement::Placed(heap, _) => Some(heap.label()),
+            Placement::Committed(_) | Placement::Reserved => None,
+        };
+        device.aliasing().resource_created(CreatedResource {
+            driver,
+            args,
+            allocation: driver.existing_allocation_info(),
+            identity: Identity { desc: *desc, clear_value },
+            label: &label,
+            home,
+            heap_label,
+            state,
+        });
+        label
+    }
+}
+
 /// The kind of resource, by the location of its memory.
 #[derive(Clone)]
 pub(super) enum Placement {
@@ -80,7 +111,8 @@ impl Placement {
     pub(super) fn home(&self) -> Home<'_> {
         match self {
             Self::Placed(heap, offset) => {
-                Home::Placed { heap: heap.desc(), has_address: heap.has_address(), offset: *offset }
+                let (desc, memory, has_address) = (heap.desc(), heap.memory(), heap.has_address());
+                Home::Placed { heap: desc, memory, has_address, offset: *offset }
             }
             Self::Committed(heap) => Home::Committed { properties: &heap.0, flags: heap.1 },
             Self::Reserved => Home::Reserved,
@@ -136,39 +168,23 @@ impl Resource {
             None => request.desc.MipLevels,
         };
         let alignment = plan.described_alignment.get();
-        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*request.desc };
-        let castable_formats = request.additions.castable_formats.into();
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..request.desc };
         let facts = Facts {
             desc,
             resource: plan.resource,
             driver,
             placement,
-            castable_formats,
+            castable_formats: request.additions.castable_formats.into(),
             #[cfg(feature = "preview")]
             layout_guid: rules::resource::layout_guid::described(desc.Layout, &request.additions),
         };
-        let child = match own {
-            Some(memory) => Child::with_memory(device, memory),
-            None => Child::new(device),
-        };
-        let created = Self::of(child, facts);
-        if !created.child.device.aliasing().is_on() {
-            return Ok(created);
-        }
         // SAFETY: guaranteed by the caller.
-        let clear_value = request.clear_value.map(|value| unsafe { clear_value::bits(value) });
-        let label;
-        let home = match &created.facts.placement {
-            Placement::Placed(heap, offset) => {
-                label = heap.label();
-                let (heap, flags) = (heap.memory(), heap.desc().Flags);
-                CreatedHome::Placed { heap, label: &label, flags, offset: *offset }
-            }
-            Placement::Committed(heap) => CreatedHome::Committed { flags: heap.1 },
-            Placement::Reserved => CreatedHome::Reserved,
-        };
-        let label = created.track(home, &plan.args, request.initial, clear_value);
-        Ok(Self { child: created.child.labelled(Some(label)), ..created })
+        let clear_value = || request.clear_value.map(|value| unsafe { clear_value::bits(value) });
+        let is_tracked = device.aliasing().is_on();
+        let label = is_tracked.then(|| {
+            facts.track(&device, facts.placement.home(), &plan.args, request.initial, clear_value())
+        });
+        Ok(Self::of(device, own, label, facts))
     }
 
     /// Returns the information that another device needs to open the resource, or `None` unless it is committed with
@@ -181,54 +197,35 @@ impl Resource {
 
     /// Creates a resource of `device` over the memory that `shared` refers to.
     pub(super) fn opened(device: ComObject<Device>, shared: &SharedResource) -> Self {
-        let child = Child::with_memory(device, Arc::clone(&shared.memory));
-        let opened = Self::of(child, shared.facts.clone());
-        if !opened.child.device.aliasing().is_on() {
-            return opened;
-        }
-        let args = rules::allocation_info::args(
-            &opened.facts.resource,
-            rules::allocation_info::COMMITTED_MINIMUM,
-            None,
-        );
-        let state = Initial::State(D3D12_RESOURCE_STATE_COMMON);
-        let label = opened.track(CreatedHome::Committed { flags: D3D12_HEAP_FLAG_NONE }, &args, state, None);
-        Self { child: opened.child.labelled(Some(label)), ..opened }
+        let facts = shared.facts.clone();
+        let label = device.aliasing().is_on().then(|| {
+            let minimum = rules::allocation_info::COMMITTED_MINIMUM;
+            let args = rules::allocation_info::args(&facts.resource, minimum, None);
+            // What another device created has contents.
+            let home = Home::Committed { properties: &Default::default(), flags: D3D12_HEAP_FLAG_NONE };
+            facts.track(&device, home, &args, Initial::State(D3D12_RESOURCE_STATE_COMMON), None)
+        });
+        Self::of(device, Some(Arc::clone(&shared.memory)), label, facts)
     }
 
-    fn of(child: Child, facts: Facts) -> Self {
-        let shared = match &facts.placement {
-            Placement::Committed(heap) => heap.1 & D3D12_HEAP_FLAG_SHARED != 0,
-            Placement::Placed(..) | Placement::Reserved => false,
+    fn of(
+        device: ComObject<Device>,
+        own: Option<Arc<DriverHeap>>,
+        label: Option<Arc<Label>>,
+        facts: Facts,
+    ) -> Self {
+        let is_shared =
+            matches!(&facts.placement, Placement::Committed(heap) if heap.1 & D3D12_HEAP_FLAG_SHARED != 0);
+        let child = match own {
+            Some(memory) => Child::with_memory(device, memory),
+            None => Child::new(device),
         };
         Self {
-            child: child.counted(ObjectKind::Resource),
+            child: child.labelled(label).counted(ObjectKind::Resource),
             facts,
             map_count: AtomicU32::new(0),
-            _shared: shared.then_some(SharedObjectRelease),
+            _shared: is_shared.then_some(SharedObjectRelease),
         }
-    }
-
-    /// Registers the resource with the aliasing tracker, which is on, and returns the label that it is known by.
-    fn track(
-        &self,
-        home: CreatedHome<'_>,
-        args: &ResourceArgs,
-        state: Initial,
-        clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
-    ) -> Arc<Label> {
-        let label = Arc::<Label>::default();
-        let Facts { desc, driver, .. } = &self.facts;
-        self.child.device.aliasing().resource_created(CreatedResource {
-            driver,
-            args,
-            allocation: driver.existing_allocation_info(),
-            identity: Identity { desc: *desc, clear_value },
-            label: &label,
-            home,
-            state,
-        });
-        label
     }
 
     /// Reports a CPU access to a part of the resource by the call `name` to the aliasing tracker.

@@ -36,7 +36,7 @@ use super::fence::Fence;
 use super::heap::Heap;
 use super::object::Owned as _;
 use super::resource::{Resource, SharedResource};
-use crate::ddi::DriverHeap;
+use crate::drivers::heap::DriverHeap;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 

@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 
 use super::command_list::read_array;
 use super::heap::Heap;
-use crate::ddi::command::{TileMapping, TileMemory};
+use crate::drivers::tiles::{TileMapping, TileMemory};
 use crate::rules::tile_regions::{TILE_SIZE, TileRun};
 use crate::rules::{self, Refusal, placement};
 

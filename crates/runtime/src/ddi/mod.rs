@@ -8,9 +8,9 @@
 //! The driver itself, with its heaps, resources and queues, is the same for all GPUs (`drivers`). GPUs differ in a
 //! `Backend`.
 //!
-//! * `command`: commands and other work for queues. `umddi`: numbers and structures of the DDI itself.
+//! * `existing_pages`: pages of the application for heaps. `umddi`: numbers and structures of the DDI itself.
 
-pub(crate) mod command;
+pub(crate) mod existing_pages;
 mod resource;
 mod tiles;
 pub(crate) mod umddi;
@@ -23,16 +23,13 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::umddi::*;
 
+pub(crate) use self::existing_pages::ExistingPages;
 pub(crate) use self::resource::{
     Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
     TextureUsage,
 };
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
 pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
-pub(crate) use crate::drivers::driver::{Driver, DriverDevice};
-pub(crate) use crate::drivers::existing_pages::ExistingPages;
-pub(crate) use crate::drivers::heap::DriverHeap;
-pub(crate) use crate::drivers::paging_work::PagingWork;
 use crate::residency::PageableKind;
 
 /// The arguments of device creation: the DDI's structure, whose pointer refers to a slice.

@@ -13,12 +13,12 @@ use super::page_fault::PageFault;
 use super::reserved::ReservedMemory;
 use super::segment::{Listener, Segments};
 use super::tiles::NullAccess;
-use crate::ddi::command::RemovalSink;
 use crate::ddi::umddi::D3D12DDIARG_CREATERESOURCE_0109;
 use crate::ddi::{
     AdapterIdentity, DeviceArgs, DriverCaps, DriverError, GpuVirtualAddressRange, HeapArgs,
     ResourceAllocation, ResourceArgs, SegmentGroup, VideoMemory,
 };
+use crate::drivers::removal_sink::RemovalSink;
 use crate::residency::ResidencyLedger;
 
 /// What drivers differ in: the memory of a GPU, and how its queues access it.

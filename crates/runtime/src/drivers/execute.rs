@@ -6,8 +6,9 @@ use super::driver::GpuMemory;
 use super::page_fault::PageFault;
 use super::texels;
 use super::tiles::TILE_SIZE;
-use crate::ddi::command::{Command, TileMapping};
+use crate::drivers::command::Command;
 use crate::drivers::resource::DriverResource;
+use crate::drivers::tiles::TileMapping;
 
 /// Executes a command, which the runtime has checked.
 pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(), PageFault> {

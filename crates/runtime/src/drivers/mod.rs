@@ -7,11 +7,11 @@
 //! * `segment`: usage of the segment groups, with capacity and budget.
 //! * `resource`, `tiles`, `reserved`: resources, the tiles of reserved ones, and their addresses.
 //! * [`layout`]: the layout of textures.
-//! * `queue`: queues' threads.
+//! * `command`: commands and other work for queues. `queue`: queues' threads.
 //! * `execute`, `texels`: execution of commands, by means of a GPU's `GpuMemory`.
 //! * `noise`: undefined bytes, which are written when they are read.
-//! * `page_fault`: accesses that the GPU could not perform.
-//! * `reservation`: address space of the host. `existing_pages`: memory of the application.
+//! * `page_fault`: accesses that the GPU could not perform. `removal_sink`: who hears that the device is lost.
+//! * `reservation`: address space of the host.
 //!
 //! The backends:
 //!
@@ -20,9 +20,9 @@
 
 mod address_owners;
 mod address_space;
+pub(crate) mod command;
 pub(crate) mod driver;
 mod execute;
-pub(crate) mod existing_pages;
 mod free_addresses;
 pub(crate) mod heap;
 pub(crate) mod host;
@@ -31,11 +31,12 @@ mod noise;
 mod page_fault;
 pub(crate) mod paging_work;
 pub(crate) mod queue;
+pub(crate) mod removal_sink;
 mod reservation;
 pub(crate) mod reserved;
 pub(crate) mod resource;
 mod segment;
-mod texels;
+pub(crate) mod texels;
 pub(crate) mod tiles;
 #[cfg(feature = "vulkan")]
 pub(crate) mod vulkan;

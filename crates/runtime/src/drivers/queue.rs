@@ -13,7 +13,8 @@ use super::driver::GpuMemory;
 use super::execute;
 use super::page_fault::PageFault;
 use crate::ddi::DriverError;
-use crate::ddi::command::{Command, RemovalSink, Work};
+use crate::drivers::command::{Command, Work};
+use crate::drivers::removal_sink::RemovalSink;
 
 /// The interval at which a queue that waits for a fence checks whether it was ended.
 const WAIT_SLICE: Duration = Duration::from_millis(20);

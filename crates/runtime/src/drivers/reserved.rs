@@ -49,9 +49,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ddi::DriverHeap;
-    use crate::ddi::command::{TileMapping, TileMemory};
+    use crate::drivers::heap::DriverHeap;
     use crate::drivers::host::tests::{MakeHeap as _, driver, video};
+    use crate::drivers::tiles::{TileMapping, TileMemory};
 
     const TILES: u32 = 24;
 

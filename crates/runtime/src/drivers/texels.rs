@@ -1,12 +1,40 @@
 //! Copies, fills and resolves of texels, one row of blocks at a time.
 
+use std::sync::Arc;
+
 use super::driver::GpuMemory;
 use super::layout::SubresourceLayout;
 use super::page_fault::{FaultCause, PageFault};
 use crate::ddi::DriverError;
-use crate::ddi::command::TexelLocation;
 use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::format::Resolver;
+
+/// The location of texels: in a texture, or laid out in a buffer.
+#[derive(Clone)]
+pub(crate) enum TexelLocation {
+    /// A subresource of a texture.
+    Subresource {
+        /// The texture.
+        resource: Arc<DriverResource>,
+        /// The index of the subresource.
+        index: u32,
+    },
+    /// A placed footprint in a buffer.
+    Footprint {
+        /// The buffer.
+        buffer: Arc<DriverResource>,
+        /// The offset of the first byte.
+        offset: u64,
+        /// Distance between rows of blocks, in bytes.
+        row_pitch: u64,
+        /// Distance between depth slices, in bytes.
+        slice_pitch: u64,
+        /// Size of a block, in bytes.
+        block_size: u32,
+        /// Size of a block in x and y, in texels.
+        block_texels: [u32; 2],
+    },
+}
 
 /// Blocks of texels in the address space.
 struct Blocks {

@@ -6,13 +6,44 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::heap::DriverHeap;
 use super::page_fault::{FaultCause, PageFault};
-use crate::ddi::command::{TileMapping, TileMemory};
 
 /// Size of a D3D12 tile, in bytes.
 pub(super) const TILE_SIZE: u64 = 64 * 1024;
 
 /// A heap, and an offset in it.
 pub(super) type Place = (Arc<DriverHeap>, u64);
+
+/// A range of tiles of a reserved resource and the memory to map to it.
+#[derive(Clone)]
+pub(crate) struct TileMapping {
+    /// The first tile of the resource.
+    pub(crate) first: u32,
+    /// The number of tiles.
+    pub(crate) count: u32,
+    /// The memory to map to the tiles.
+    pub(crate) memory: TileMemory,
+}
+
+/// The memory mapped to tiles.
+#[derive(Clone)]
+pub(crate) enum TileMemory {
+    /// Consecutive tiles of a heap.
+    Heap {
+        /// The heap.
+        heap: Arc<DriverHeap>,
+        /// The first tile of the heap.
+        first: u32,
+    },
+    /// A single tile of a heap, mapped to all tiles of the range.
+    Repeated {
+        /// The heap.
+        heap: Arc<DriverHeap>,
+        /// The tile of the heap.
+        tile: u32,
+    },
+    /// No memory: reads return zero, and writes are discarded.
+    Null,
+}
 
 /// The mappings of one reserved resource's tiles. Only mapped tiles take memory, and consecutive ones little.
 pub(crate) struct TileTable {

@@ -6,7 +6,8 @@ use heapwright_d3d12::*;
 use super::Refusal;
 use super::resource::{AlignmentRequest, Resource};
 use crate::ddi::umddi::{D3D12DDI_RESOURCE_FLAG_0003_NONE, D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT};
-use crate::ddi::{Driver, ResourceAllocation, ResourceArgs};
+use crate::ddi::{ResourceAllocation, ResourceArgs};
+use crate::drivers::driver::Driver;
 
 /// The smallest tight alignments: 8 B keeps 64-bit atomics safe in a shared heap, 4 KiB is VidMm's granularity.
 pub(crate) const PLACED_MINIMUM: Alignment = minimum(8);

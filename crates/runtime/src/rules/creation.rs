@@ -1,5 +1,7 @@
 //! Creation of resources: the rules for placed, committed and reserved ones, in their order.
 
+use std::sync::Arc;
+
 use heapwright_core::{Alignment, GpuVirtualAddress};
 use heapwright_d3d12::*;
 
@@ -8,16 +10,18 @@ use super::resource::{Additions, Resource};
 use super::{Notices, Options, Refusal, allocation_info, clear_value, heap, placement, recreate};
 use crate::ddi::umddi::{D3D12DDI_HEAP_FLAG_0115_IMPLICIT, D3D12DDI_HEAP_FLAG_NONE};
 use crate::ddi::{
-    DDI_IMPLICIT_HEAP, Driver, HeapArgs, ResourceAllocation, ResourceArgs, TextureDimension,
-    TextureMemoryLayout, TileGrid,
+    DDI_IMPLICIT_HEAP, HeapArgs, ResourceAllocation, ResourceArgs, TextureDimension, TextureMemoryLayout,
+    TileGrid,
 };
+use crate::drivers::driver::Driver;
+use crate::drivers::heap::DriverHeap;
 use crate::residency::PageableKind;
 
 /// The memory that a resource is created in.
 #[derive(Clone, Copy)]
 pub(crate) enum Home<'a> {
     /// A range of a heap, which was created at an address or not.
-    Placed { heap: &'a D3D12_HEAP_DESC, has_address: bool, offset: u64 },
+    Placed { heap: &'a D3D12_HEAP_DESC, memory: &'a Arc<DriverHeap>, has_address: bool, offset: u64 },
     /// An implicit heap.
     Committed { properties: &'a D3D12_HEAP_PROPERTIES, flags: D3D12_HEAP_FLAGS },
     /// Addresses of its own, whose tiles queues map to heaps.
@@ -38,7 +42,7 @@ impl Home<'_> {
 /// The parameters of the newest creation calls. Older calls use defaults for some of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
-    pub(crate) desc: &'a D3D12_RESOURCE_DESC1,
+    pub(crate) desc: D3D12_RESOURCE_DESC1,
     pub(crate) initial: Initial,
     pub(crate) clear_value: Option<&'a D3D12_CLEAR_VALUE>,
     pub(crate) additions: Additions<'a>,
@@ -66,7 +70,7 @@ pub(crate) fn check(
     driver: &Driver,
     options: &Options,
 ) -> Result<Plan, Refusal> {
-    let (caps, desc) = (driver.caps(), request.desc);
+    let (caps, desc) = (driver.caps(), &request.desc);
     let resource = super::resource::check_with(desc, &request.additions, caps, options)?;
     let (memory, least_alignment, heap_has_address) = match home {
         Home::Placed { has_address, .. } => (None, allocation_info::PLACED_MINIMUM, has_address),

@@ -7,8 +7,8 @@ use super::stage::{Call, Heap, KIB_4, KIB_64, Kind, Stage};
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::rule::Rule;
 use crate::aliasing::{EnhancedBarrier, Note, RenderedView, ResourcePart, Skipped, Subresources};
-use crate::ddi::command::Command;
 use crate::ddi::{TextureMemoryLayout, TextureUsage};
+use crate::drivers::command::Command;
 use crate::drivers::resource::TexelRegion;
 
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;

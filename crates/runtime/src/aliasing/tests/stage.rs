@@ -9,18 +9,22 @@ use heapwright_d3d12::*;
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::resource::{Identity, Label};
 use crate::aliasing::rule::Rule;
-use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
+use crate::aliasing::tracker::{AliasingTracker, CreatedResource, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
-use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
 use crate::ddi::umddi::{D3D12DDI_RESOURCE_FLAG_0003_NONE, D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT};
 use crate::ddi::{
-    DriverHeap, Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
+    Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
     TextureMemoryLayout, TextureUsage,
 };
 use crate::debug::MessageLog;
+use crate::drivers::command::{Command, TexelValue};
+use crate::drivers::heap::DriverHeap;
 use crate::drivers::heap::tests::heap_apart;
 use crate::drivers::resource::{DriverResource, TexelRegion};
+use crate::drivers::texels::TexelLocation;
+use crate::drivers::tiles::{TileMapping, TileMemory};
 use crate::fence::Fence;
+use crate::rules::creation::Home;
 use crate::rules::initial::Initial;
 
 pub(super) const KIB_4: u64 = 4 * 1024;
@@ -31,7 +35,13 @@ pub(super) const KIB_64: u64 = 64 * 1024;
 pub(super) struct Heap {
     pub(super) driver: Arc<DriverHeap>,
     label: Arc<Label>,
-    flags: D3D12_HEAP_FLAGS,
+    desc: D3D12_HEAP_DESC,
+}
+
+impl Heap {
+    fn home(&self, offset: u64) -> Home<'_> {
+        Home::Placed { heap: &self.desc, memory: &self.driver, has_address: false, offset }
+    }
 }
 
 /// The kind of resource to create: a buffer, or a texture with texels of four bytes.
@@ -190,7 +200,8 @@ impl Stage {
     }
 
     pub(super) fn heap(&self, flags: D3D12_HEAP_FLAGS) -> Heap {
-        let heap = Heap { driver: heap_apart(), label: Arc::default(), flags };
+        let desc = D3D12_HEAP_DESC { Flags: flags, ..Default::default() };
+        let heap = Heap { driver: heap_apart(), label: Arc::default(), desc };
         self.tracker.heap_created(&heap.driver, &heap.label, flags);
         heap
     }
@@ -198,7 +209,8 @@ impl Stage {
     fn create(
         &self,
         kind: Kind,
-        home: CreatedHome<'_>,
+        home: Home<'_>,
+        heap_label: Option<&Arc<Label>>,
         state: D3D12_RESOURCE_STATES,
         label: &Arc<Label>,
     ) -> Resource {
@@ -214,6 +226,7 @@ impl Stage {
             identity: Identity { desc: kind.desc(), clear_value: None },
             label,
             home,
+            heap_label: heap_label.cloned(),
             state: Initial::State(state),
         });
         resource
@@ -226,13 +239,7 @@ impl Stage {
         kind: Kind,
         state: D3D12_RESOURCE_STATES,
     ) -> Resource {
-        let Heap { driver, label, flags } = heap;
-        self.create(
-            kind,
-            CreatedHome::Placed { heap: driver, label, flags: *flags, offset },
-            state,
-            &Arc::default(),
-        )
+        self.create(kind, heap.home(offset), Some(&heap.label), state, &Arc::default())
     }
 
     pub(super) fn place_named(
@@ -245,12 +252,12 @@ impl Stage {
     ) -> Resource {
         let named = Arc::new(Label::default());
         named.set(Some(name));
-        let Heap { driver, label, flags } = heap;
-        self.create(kind, CreatedHome::Placed { heap: driver, label, flags: *flags, offset }, state, &named)
+        self.create(kind, heap.home(offset), Some(&heap.label), state, &named)
     }
 
     pub(super) fn commit(&self, kind: Kind, state: D3D12_RESOURCE_STATES) -> Resource {
-        self.create(kind, CreatedHome::Committed { flags: D3D12_HEAP_FLAG_NONE }, state, &Arc::default())
+        let home = Home::Committed { properties: &Default::default(), flags: D3D12_HEAP_FLAG_NONE };
+        self.create(kind, home, None, state, &Arc::default())
     }
 
     /// Returns the number of parts of resources that draws and dispatches were found to write.
@@ -259,7 +266,7 @@ impl Stage {
     }
 
     pub(super) fn reserve(&self, kind: Kind, state: D3D12_RESOURCE_STATES) -> Resource {
-        self.create(kind, CreatedHome::Reserved, state, &Arc::default())
+        self.create(kind, Home::Reserved, None, state, &Arc::default())
     }
 
     /// Copies bytes from or to a buffer.

@@ -19,7 +19,7 @@ use crate::api::methods::methods;
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::{Resource, operand};
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
 use crate::format::ResolveMode;
 use crate::rules::Refusal;
 use crate::rules::commands::clears::ClearValues;

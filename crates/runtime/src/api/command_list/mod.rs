@@ -36,8 +36,8 @@ use super::descriptor_heap::DescriptorTable;
 use super::device::Device;
 use super::object::{Child, implement_child};
 use crate::aliasing::{Note, RecordedCall};
-use crate::ddi::command::Command;
 use crate::debug::ObjectKind;
+use crate::drivers::command::Command;
 use crate::rules::commands::render_passes::{self as pass_rules, RenderPass};
 use crate::rules::{Notice, Notices, Refusal};
 

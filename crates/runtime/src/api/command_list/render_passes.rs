@@ -6,7 +6,7 @@ use super::views::find_view;
 use super::{Recording, read_array};
 use crate::api::device::Device;
 use crate::api::resource::operand;
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
 use crate::rules::Refusal;
 use crate::rules::commands::render_passes::{
     self, Aspect, Beginning, EndingAccess, EndingResolve, Target, check_begin,

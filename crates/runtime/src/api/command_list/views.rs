@@ -9,7 +9,7 @@ use crate::api::descriptor_heap::{DescriptorHeap, DescriptorTable};
 use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::operand;
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
 use crate::rules::Refusal;
 use crate::rules::commands::clears::{self, ClearValues};
 use crate::rules::views::{Descriptor, View};

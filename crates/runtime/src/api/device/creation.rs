@@ -13,87 +13,62 @@ use crate::api::command_list::read_array;
 use crate::api::heap::Heap;
 use crate::api::resource::{Placement, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
+use crate::rules::creation::{self, Request};
 use crate::rules::initial::Initial;
 use crate::rules::resource::{Additions, Described};
-use crate::rules::{self, Refusal, allocation_info, creation, recreate, under};
+use crate::rules::{self, Refusal, allocation_info, recreate, under};
 
 /// The out parameters `riid` and `ppv` of a creation call.
 type Out = (*const GUID, *mut *mut c_void);
 
-/// The memory that a creation call names.
-#[derive(Clone, Copy)]
-pub(super) enum ResourceHome<'a> {
-    Placed(Option<&'a ID3D12Heap>, u64),
-    /// Null or a pointer to properties, and the flags.
-    Committed(*const D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
-    Reserved,
-}
-
-impl ResourceHome<'_> {
-    /// Finds the heap, or reads the properties.
-    ///
-    /// # Safety
-    ///
-    /// The properties are null or readable.
-    unsafe fn find(self, device: &Device_Impl) -> Result<Placement, Refusal> {
-        match self {
-            Self::Placed(heap, offset) => {
-                let heap = heap.ok_or_else(|| {
-                    Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP)
-                })?;
-                let heap = heap.cast_object_ref::<Heap>().ok();
-                match heap.filter(|heap| heap.child().belongs_to(device)) {
-                    Some(heap) => Ok(Placement::Placed(Arc::clone(heap.inner()), offset)),
-                    None => Err(Refusal::invalid("pHeap belongs to another device")),
-                }
-            }
-            Self::Committed(properties, flags) => {
-                // SAFETY: guaranteed by the caller.
-                let properties = unsafe { call::read(properties, "pHeapProperties") }
-                    .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES))?;
-                Ok(Placement::Committed(Box::new((*properties, flags))))
-            }
-            Self::Reserved => Ok(Placement::Reserved),
-        }
-    }
-}
-
 /// The parameters of the newest resource creation calls. Older calls use defaults for some of them.
 pub(super) struct ResourceRequest<'a> {
-    desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
-    initial: Initial,
-    clear_value: *const D3D12_CLEAR_VALUE,
-    additions: Additions<'a>,
+    request: Result<Request<'a>, Refusal>,
     out: Out,
 }
 
 impl<'a> ResourceRequest<'a> {
     /// Creates a request with a resource state.
-    pub(super) fn in_state(
+    ///
+    /// # Safety
+    ///
+    /// `clear_value` is null or points to a clear value that stays readable while the request is in use.
+    pub(super) unsafe fn in_state(
         desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
         state: D3D12_RESOURCE_STATES,
         clear_value: *const D3D12_CLEAR_VALUE,
         out: Out,
     ) -> Self {
-        Self { desc, initial: Initial::State(state), clear_value, additions: Additions::default(), out }
+        let request = desc.map(|desc| Request {
+            desc,
+            initial: Initial::State(state),
+            // SAFETY: guaranteed by the caller.
+            clear_value: unsafe { clear_value.as_ref() },
+            additions: Additions::default(),
+            create_at: None,
+        });
+        Self { request, out }
     }
 
     /// Creates a request with a barrier layout.
-    pub(super) fn in_layout(
+    ///
+    /// # Safety
+    ///
+    /// As of [`in_state`](Self::in_state).
+    pub(super) unsafe fn in_layout(
         desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
         layout: D3D12_BARRIER_LAYOUT,
         clear_value: *const D3D12_CLEAR_VALUE,
         out: Out,
     ) -> Self {
-        Self { initial: Initial::Layout(layout), ..Self::in_state(desc, 0, clear_value, out) }
+        // SAFETY: guaranteed by the caller.
+        let asked = unsafe { Self::in_state(desc, 0, clear_value, out) };
+        asked.with(|request| Ok(Request { initial: Initial::Layout(layout), ..request }))
     }
 
     /// Adds a protected session, which may be null.
     pub(super) fn in_session(self, session: Option<&ID3D12ProtectedResourceSession>) -> Self {
-        match check_session(session) {
-            Ok(()) => self,
-            Err(refusal) => Self { desc: self.desc.and(Err(refusal)), ..self },
-        }
+        self.with(|request| check_session(session).map(|()| request))
     }
 
     /// Adds the castable formats.
@@ -103,16 +78,20 @@ impl<'a> ResourceRequest<'a> {
     /// `formats` is null or has `count` elements.
     pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
         // SAFETY: guaranteed by the caller.
-        match unsafe { read_array(count, formats, "pCastableFormats") } {
-            Ok(formats) => Self { additions: self.additions.castable_to(formats), ..self },
-            Err(refusal) => Self { desc: Err(refusal), ..self },
-        }
+        let formats = unsafe { read_array(count, formats, "pCastableFormats") };
+        self.with(|request| Ok(Request { additions: request.additions.castable_to(formats?), ..request }))
     }
 
     /// Adds the layout GUID.
     #[cfg(feature = "preview")]
     pub(super) fn in_layout_of(self, layout_guid: GUID) -> Self {
-        Self { additions: Additions { layout_guid, ..self.additions }, ..self }
+        self.with(|request| {
+            Ok(Request { additions: Additions { layout_guid, ..request.additions }, ..request })
+        })
+    }
+
+    fn with(self, change: impl FnOnce(Request<'a>) -> Result<Request<'a>, Refusal>) -> Self {
+        Self { request: self.request.and_then(change), ..self }
     }
 }
 
@@ -180,30 +159,83 @@ impl Device_Impl {
         })
     }
 
-    /// Creates a placed, committed or reserved resource.
+    /// Creates a placed resource.
     ///
     /// # Safety
     ///
-    /// The pointers of `home` and of the request are null or point to what they are named for.
-    pub(super) unsafe fn create_resource(
+    /// The request's out parameters are null or point to what they are named for.
+    pub(super) unsafe fn create_placed(
         &self,
         name: &'static str,
-        home: ResourceHome<'_>,
-        asked: &ResourceRequest<'_>,
+        heap: Option<&ID3D12Heap>,
+        offset: u64,
+        asked: ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
+        let home = || {
+            let null =
+                || Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP);
+            let heap = heap.ok_or_else(null)?.cast_object_ref::<Heap>().ok();
+            let heap = heap.filter(|heap| heap.child().belongs_to(self));
+            let heap = heap.ok_or_else(|| Refusal::invalid("pHeap belongs to another device"))?;
+            Ok(Placement::Placed(Arc::clone(heap.inner()), offset))
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.create_resource(name, home, asked) }
+    }
+
+    /// Creates a committed resource.
+    ///
+    /// # Safety
+    ///
+    /// `properties` and the request's out parameters are null or point to what they are named for.
+    pub(super) unsafe fn create_committed(
+        &self,
+        name: &'static str,
+        properties: *const D3D12_HEAP_PROPERTIES,
+        flags: D3D12_HEAP_FLAGS,
+        asked: ResourceRequest<'_>,
+    ) -> windows_core::Result<()> {
+        let home = || {
+            // SAFETY: guaranteed by the caller.
+            let properties = unsafe { call::read(properties, "pHeapProperties") }
+                .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES))?;
+            Ok(Placement::Committed(Box::new((*properties, flags))))
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.create_resource(name, home, asked) }
+    }
+
+    /// Creates a reserved resource.
+    ///
+    /// # Safety
+    ///
+    /// The request's out parameters are null or point to what they are named for.
+    pub(super) unsafe fn create_reserved(
+        &self,
+        name: &'static str,
+        asked: ResourceRequest<'_>,
+    ) -> windows_core::Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.create_resource(name, || Ok(Placement::Reserved), asked) }
+    }
+
+    /// Creates a resource whose memory `home` finds.
+    ///
+    /// # Safety
+    ///
+    /// The request's out parameters are null or point to what they are named for.
+    unsafe fn create_resource(
+        &self,
+        name: &'static str,
+        home: impl FnOnce() -> Result<Placement, Refusal>,
+        asked: ResourceRequest<'_>,
+    ) -> windows_core::Result<()> {
+        let ResourceRequest { request, out } = asked;
         self.create_at_next_address(|create_at| {
             let check = || {
                 self.removal().check_present()?;
-                // SAFETY: guaranteed by the caller.
-                let placement = unsafe { home.find(self) }?;
-                let request = creation::Request {
-                    desc: asked.desc.as_ref().map_err(Clone::clone)?,
-                    initial: asked.initial,
-                    // SAFETY: by the COM contract, pOptimizedClearValue is null or points to a clear value.
-                    clear_value: unsafe { asked.clear_value.as_ref() },
-                    additions: asked.additions,
-                    create_at,
-                };
+                let placement = home()?;
+                let request = Request { create_at, ..request? };
                 let plan = creation::check(&request, placement.home(), self.driver(), &self.options())?;
                 self.log().notices(name, &plan.notices);
                 Ok((request, plan, placement))
@@ -213,7 +245,7 @@ impl Device_Impl {
                 Ok(ComObject::new(unsafe { Resource::create(self.to_object(), &request, plan, placement) }?))
             };
             // SAFETY: guaranteed by the caller.
-            unsafe { call::create(self.log(), name, asked.out.0, asked.out.1, check, make) }
+            unsafe { call::create(self.log(), name, out.0, out.1, check, make) }
         })
     }
 

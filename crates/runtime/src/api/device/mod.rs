@@ -46,9 +46,10 @@ use super::shared_handle;
 use super::trim_notification::TrimNotifications;
 use crate::aliasing::{AliasingTracker, AliasingTracking};
 use crate::api::debug::DeviceDebug;
-use crate::ddi::command::RemovalSink;
-use crate::ddi::{DeviceArgs, Driver, DriverDevice, DriverError};
+use crate::ddi::{DeviceArgs, DriverError};
 use crate::debug::{DebugSettings, MessageLog};
+use crate::drivers::driver::{Driver, DriverDevice};
+use crate::drivers::removal_sink::RemovalSink;
 use crate::rules::{Options, Refusal};
 use crate::write_tracking;
 

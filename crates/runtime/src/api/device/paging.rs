@@ -7,8 +7,8 @@ use std::time::Instant;
 use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
 
 use super::removal::Removal;
-use crate::ddi::PagingWork;
-use crate::ddi::command::RemovalSink as _;
+use crate::drivers::paging_work::PagingWork;
+use crate::drivers::removal_sink::RemovalSink as _;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 

@@ -8,8 +8,8 @@ use heapwright_d3d12::{
 };
 use windows_core::HRESULT;
 
-use crate::ddi::command::RemovalSink;
 use crate::debug::MessageLog;
+use crate::drivers::removal_sink::RemovalSink;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 

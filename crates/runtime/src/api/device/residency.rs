@@ -14,7 +14,9 @@ use crate::api::heap::Heap;
 use crate::api::object::{Child, Owned, own};
 use crate::api::query_heap::QueryHeap;
 use crate::api::resource::Resource;
-use crate::ddi::{DriverError, DriverHeap, PagingWork, SegmentGroup};
+use crate::ddi::{DriverError, SegmentGroup};
+use crate::drivers::heap::DriverHeap;
+use crate::drivers::paging_work::PagingWork;
 use crate::residency::{Call, PageableRecord};
 use crate::rules::Refusal;
 

@@ -7,9 +7,10 @@ use heapwright_core::Alignment;
 
 use super::*;
 use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
-use crate::ddi::{DeviceArgs, Driver, MemoryPool};
+use crate::ddi::{DeviceArgs, MemoryPool};
 use crate::drivers::address_owners::AddressOwners;
 use crate::drivers::address_space::AddressSpace;
+use crate::drivers::driver::Driver;
 use crate::drivers::host::profile::{HostProfile, SegmentProfile};
 use crate::drivers::segment::{Residence, Segments};
 use crate::drivers::{KIB_64, host};

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::tests::{FIRST, MakeHeap as _, addresses, device, driver, usage, video};
 use super::*;
-use crate::ddi::DriverHeap;
 use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_0115_IMPLICIT;
+use crate::drivers::heap::DriverHeap;
 
 const PAGE: u64 = 64 * 1024;
 

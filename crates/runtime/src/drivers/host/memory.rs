@@ -6,7 +6,7 @@ use heapwright_core::ByteSize;
 
 use super::heap_time::PaidHeap;
 use crate::ddi::DriverError;
-use crate::drivers::existing_pages::ExistingPages;
+use crate::ddi::existing_pages::ExistingPages;
 use crate::drivers::heap::{HeapMemory, Usable};
 use crate::drivers::reservation::Reservation;
 

@@ -30,12 +30,12 @@ use super::address_owners::AddressOwners;
 use super::address_space::AddressSpace;
 use super::driver::GpuMemory;
 use super::driver::{Backend, Driver};
-use super::existing_pages;
 use super::heap::NewMemory;
 use super::layout::TextureLayout;
 use super::reservation::{Pages, Reservation};
 use super::segment::{Account, Residence, Segments};
 use super::{KIB_4, KIB_64};
+use crate::ddi::existing_pages;
 use crate::ddi::umddi::{
     D3D12DDI_TIGHT_ALIGNMENT_TIER_1, D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111,
     D3D12DDI_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED,

@@ -7,8 +7,11 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::profile::SegmentProfile;
 use super::*;
+use crate::ddi::DeviceArgs;
 use crate::ddi::umddi::{D3D12DDI_HEAP_FLAG_0115_IMPLICIT, D3D12DDI_HEAP_FLAG_NONE};
-use crate::ddi::{DeviceArgs, DriverDevice, DriverHeap, PagingWork};
+use crate::drivers::driver::DriverDevice;
+use crate::drivers::heap::DriverHeap;
+use crate::drivers::paging_work::PagingWork;
 use crate::residency::PageableKind;
 
 /// Creates a GPU whose addresses begin at the lowest one.

@@ -13,9 +13,10 @@ use super::super::host::profile::HostProfile;
 use super::resolve;
 use crate::ddi::umddi::{D3D12DDI_HEAP_FLAG_NONE, D3D12DDI_RESOURCE_FLAG_0003_NONE};
 use crate::ddi::{
-    CpuPageProperty, DeviceArgs, Driver, Extent, HeapArgs, MemoryPool, ResourceArgs, ResourceKind,
-    TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
+    CpuPageProperty, DeviceArgs, Extent, HeapArgs, MemoryPool, ResourceArgs, ResourceKind, TextureArgs,
+    TextureDimension, TextureMemoryLayout, TextureUsage,
 };
+use crate::drivers::driver::Driver;
 use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::format::{self, ResolveMode, Resolver};
 use crate::residency::PageableKind;
@@ -24,7 +25,7 @@ use crate::residency::PageableKind;
 struct Gpu {
     driver: Driver,
     memory: HostMemory,
-    heap: Arc<crate::ddi::DriverHeap>,
+    heap: Arc<crate::drivers::heap::DriverHeap>,
 }
 
 impl Gpu {

@@ -15,7 +15,7 @@ use super::hardware::Hardware;
 use super::instance::VulkanInstance;
 use super::memory::OWN_MEMORY;
 use crate::ddi::DriverError;
-use crate::ddi::command::RemovalSink;
+use crate::drivers::removal_sink::RemovalSink;
 
 /// The open devices, by their index in the loader's order.
 struct OpenDevices(Mutex<BTreeMap<usize, Arc<LogicalDevice>>>);

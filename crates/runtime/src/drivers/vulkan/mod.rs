@@ -75,12 +75,12 @@ use super::host::profile::SegmentProfile;
 use super::layout::TextureLayout;
 use super::segment::{Account, Residence, Segments};
 use super::{KIB_4, KIB_64};
-use crate::ddi::command::RemovalSink;
 use crate::ddi::umddi::{D3D12DDI_TIGHT_ALIGNMENT_TIER_1, D3D12DDI_TIGHT_ALIGNMENT_TIER_DATA_0111};
 use crate::ddi::{
     AdapterIdentity, CpuPageProperty, DriverCaps, DriverError, Eviction, GpuVirtualAddressRange, HeapArgs,
     MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup,
 };
+use crate::drivers::removal_sink::RemovalSink;
 
 /// A Vulkan device that [`Instance::open_vulkan`](crate::Instance::open_vulkan) can open.
 #[derive(Clone, Debug, PartialEq, Eq)]

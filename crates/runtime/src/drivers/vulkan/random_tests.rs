@@ -10,8 +10,11 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::fault_tests::{INJECTING, or_skip};
 use super::*;
+use crate::ddi::DeviceArgs;
 use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
-use crate::ddi::{DeviceArgs, DriverDevice, DriverHeap, PagingWork};
+use crate::drivers::driver::DriverDevice;
+use crate::drivers::heap::DriverHeap;
+use crate::drivers::paging_work::PagingWork;
 use crate::residency::PageableKind;
 
 /// The number of evictions and returns of each run.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use heapwright_d3d12::*;
 
-use crate::ddi::command::{Command, TexelValue};
+use crate::drivers::command::{Command, TexelValue};
 use crate::drivers::resource::{DriverResource, TexelRegion};
 use crate::format::{self, texel_value};
 use crate::rules::operand::{Operand, extents};

@@ -6,7 +6,7 @@ use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
 use super::texture_copies;
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
 use crate::format::{self, TexelValue};
 use crate::rules::operand::Operand;
 use crate::rules::{Notices, Refusal};

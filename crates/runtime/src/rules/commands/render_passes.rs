@@ -12,7 +12,7 @@ use heapwright_d3d12::*;
 use super::barriers::{enhanced, legacy};
 use super::clears::{fill_color, fill_depth, fill_stencil, has_stencil};
 use super::resolves::{self, Resolve};
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
 use crate::drivers::resource::DriverResource;
 use crate::rules::Refusal;
 use crate::rules::operand::{Operand, contains};

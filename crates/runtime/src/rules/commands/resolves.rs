@@ -7,9 +7,10 @@
 use heapwright_d3d12::*;
 
 use super::copies::{check_source, check_target};
-use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::{Extent, SubresourceIndex, TextureArgs};
+use crate::drivers::command::Command;
 use crate::drivers::resource::TexelRegion;
+use crate::drivers::texels::TexelLocation;
 use crate::format::{self, FormatKind, FormatProperties, ResolveMode, Resolver};
 use crate::rules::Refusal;
 use crate::rules::operand::Operand;

@@ -4,8 +4,9 @@ use heapwright_d3d12::*;
 
 use super::copies::{check_source, check_target};
 use crate::ddi::Extent;
-use crate::ddi::command::{Command, TexelLocation};
+use crate::drivers::command::Command;
 use crate::drivers::resource::TexelRegion;
+use crate::drivers::texels::TexelLocation;
 use crate::format::{self, FormatProperties};
 use crate::rules::operand::{Operand, subresource_count};
 use crate::rules::{Notices, Refusal};

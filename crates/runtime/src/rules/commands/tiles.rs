@@ -3,7 +3,7 @@
 use heapwright_d3d12::*;
 
 use super::copies::{check_source, check_target};
-use crate::ddi::command::Command;
+use crate::drivers::command::Command;
 use crate::rules::operand::Operand;
 use crate::rules::tile_regions::{ResourceTiles, TILE_SIZE, indices};
 use crate::rules::{Notices, Refusal};

@@ -21,7 +21,8 @@ use windows_core::HRESULT;
 use super::resource::Resource;
 use super::{Options, Refusal, SdkVersion};
 use crate::HostProfile;
-use crate::ddi::{Driver, DriverCaps, ResourceAllocation};
+use crate::ddi::{DriverCaps, ResourceAllocation};
+use crate::drivers::driver::Driver;
 use crate::drivers::host;
 
 /// A change that invalidates a valid description, the ID of D3D12's message or `NOT_IMPLEMENTED`, and a part of the

@@ -13,7 +13,7 @@ use crate::api::command_list::CommandList;
 use crate::api::command_queue::check_node_mask;
 use crate::api::descriptor_heap::{self, DescriptorHeap};
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceHome, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::device::residency::read_objects;
 use crate::api::fence::{self, Fence};
@@ -434,22 +434,21 @@ impl ID3D12Device_Impl for Device_Impl {
             properties: *const D3D12_HEAP_PROPERTIES, heap_flags: D3D12_HEAP_FLAGS,
             desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
             clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Committed(properties, heap_flags), &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        ) -> Result<()> = create_committed(
+            properties, heap_flags, ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
         );
         fn CreatePlacedResource(
             heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC,
             state: D3D12_RESOURCE_STATES, clear_value: *const D3D12_CLEAR_VALUE,
             riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Placed(heap.as_ref(), offset), &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        ) -> Result<()> = create_placed(
+            heap.as_ref(), offset, ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
         );
         fn CreateReservedResource(
             desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
             clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Reserved,
-            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        ) -> Result<()> = create_reserved(
+            ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
         );
         fn GetResourceAllocationInfo(
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC

@@ -7,9 +7,7 @@ use windows_core::{GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{
-    CastableFormats, ResourceHome, ResourceRequest, read_desc, read_desc1, read_descs,
-};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_desc1, read_descs};
 use crate::api::methods::{calls, methods};
 use crate::rules::resource::alone;
 
@@ -21,9 +19,8 @@ impl ID3D12Device10_Impl for Device_Impl {
             desc: *const D3D12_RESOURCE_DESC1, layout: D3D12_BARRIER_LAYOUT,
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Committed(properties, heap_flags),
-            &ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
+        ) -> Result<()> = create_committed(
+            properties, heap_flags, ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
                 .in_session(session.as_ref())
                 .castable_to(format_count, formats)
         );
@@ -31,18 +28,16 @@ impl ID3D12Device10_Impl for Device_Impl {
             heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC1,
             layout: D3D12_BARRIER_LAYOUT, clear_value: *const D3D12_CLEAR_VALUE,
             format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Placed(heap.as_ref(), offset),
-            &ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
+        ) -> Result<()> = create_placed(
+            heap.as_ref(), offset, ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
                 .castable_to(format_count, formats)
         );
         fn CreateReservedResource2(
             desc: *const D3D12_RESOURCE_DESC, layout: D3D12_BARRIER_LAYOUT,
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Reserved,
-            &ResourceRequest::in_layout(read_desc(desc), layout, clear_value, (riid, ppv))
+        ) -> Result<()> = create_reserved(
+            ResourceRequest::in_layout(read_desc(desc), layout, clear_value, (riid, ppv))
                 .in_session(session.as_ref())
                 .castable_to(format_count, formats)
         );

@@ -7,7 +7,7 @@ use windows_core::{BOOL, GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceHome, ResourceRequest, read_desc1, read_descs};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc1, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::methods::{calls, methods};
 use crate::rules::Refusal;
@@ -93,16 +93,15 @@ impl ID3D12Device8_Impl for Device_Impl {
             desc: *const D3D12_RESOURCE_DESC1, state: D3D12_RESOURCE_STATES,
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Committed(properties, heap_flags),
-            &ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
+        ) -> Result<()> = create_committed(
+            properties, heap_flags, ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
         );
         fn CreatePlacedResource1(
             heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC1,
             state: D3D12_RESOURCE_STATES, clear_value: *const D3D12_CLEAR_VALUE,
             riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_resource(
-            ResourceHome::Placed(heap.as_ref(), offset), &ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv))
+        ) -> Result<()> = create_placed(
+            heap.as_ref(), offset, ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv))
         );
         fn GetResourceAllocationInfo2(
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC1,

@@ -8,7 +8,7 @@ use windows_core::{GUID, HRESULT, Interface as _};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceHome, ResourceRequest, read_descs};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::rules::resource::layout_guid::{self, Support};
 use crate::rules::resource::{self, Additions, Described, Resource};
@@ -37,7 +37,11 @@ unsafe fn read_desc2(pointer: *const D3D12_RESOURCE_DESC2) -> Result<Described, 
 }
 
 /// Returns the creation request of a description of the fourth generation.
-fn request<'a>(
+///
+/// # Safety
+///
+/// As of [`ResourceRequest::in_state`].
+unsafe fn request<'a>(
     desc: Result<Described, Refusal>,
     layout: D3D12_BARRIER_LAYOUT,
     clear_value: *const D3D12_CLEAR_VALUE,
@@ -46,7 +50,8 @@ fn request<'a>(
     let layout_guid =
         desc.as_ref().map_or(D3D12_GUID_TEXTURE_LAYOUT_NULL, |(_, additions)| additions.layout_guid);
     let desc = desc.map(|(desc, _)| desc);
-    ResourceRequest::in_layout(desc, layout, clear_value, out).in_layout_of(layout_guid)
+    // SAFETY: guaranteed by the caller.
+    unsafe { ResourceRequest::in_layout(desc, layout, clear_value, out) }.in_layout_of(layout_guid)
 }
 
 impl Device_Impl {
@@ -183,7 +188,7 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
             let request = request(read_desc2(desc), layout, clear_value, (riid, resource))
                 .in_session(session)
                 .castable_to(format_count, formats);
-            self.create_resource(name, ResourceHome::Committed(properties, heap_flags), &request)
+            self.create_committed(name, properties, heap_flags, request)
         })
     }
 
@@ -205,8 +210,7 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
         answer(unsafe {
             let request = request(read_desc2(desc), layout, clear_value, (riid, resource))
                 .castable_to(format_count, formats);
-            let home = ResourceHome::Placed(ID3D12Heap::from_raw_borrowed(&heap), offset);
-            self.create_resource(name, home, &request)
+            self.create_placed(name, ID3D12Heap::from_raw_borrowed(&heap), offset, request)
         })
     }
 

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
-use crate::ddi::{CpuPageProperty, DeviceArgs, Driver, DriverHeap, HeapArgs, MemoryPool, SegmentGroup};
+use crate::ddi::{CpuPageProperty, DeviceArgs, HeapArgs, MemoryPool, SegmentGroup};
 use crate::drivers::KIB_64;
+use crate::drivers::driver::Driver;
+use crate::drivers::heap::DriverHeap;
 use crate::drivers::vulkan::VulkanBackend;
 use crate::drivers::vulkan::fault_tests::or_skip;
 use crate::residency::PageableKind;

@@ -7,8 +7,9 @@ use ash::vk;
 use heapwright_core::ByteSize;
 
 use crate::ddi::umddi::D3D12DDI_HEAP_FLAG_NONE;
-use crate::ddi::{CpuPageProperty, DeviceArgs, HeapArgs, MemoryPool, PagingWork};
+use crate::ddi::{CpuPageProperty, DeviceArgs, HeapArgs, MemoryPool};
 use crate::drivers::KIB_64;
+use crate::drivers::paging_work::PagingWork;
 use crate::drivers::vulkan::VulkanBackend;
 use crate::drivers::vulkan::fault_tests::{keep_open, open_alone_with};
 use crate::residency::PageableKind;

@@ -96,7 +96,7 @@ impl ExistingPages {
     }
 
     /// Returns a pointer to byte `offset`, if `size` bytes follow.
-    pub(super) fn at(&self, offset: u64, size: u64) -> Option<NonNull<u8>> {
+    pub(crate) fn at(&self, offset: u64, size: u64) -> Option<NonNull<u8>> {
         let end = offset.checked_add(size)?;
         if end > self.len as u64 {
             return None;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use heapwright_core::GpuVirtualAddress;
-use windows_core::HRESULT;
 
-use crate::drivers::resource::{DriverResource, TexelRegion};
+use super::resource::{DriverResource, TexelRegion};
+use super::texels::TexelLocation;
+use super::tiles::TileMapping;
 use crate::fence::{Fence, FenceWait};
 pub(crate) use crate::format::{Resolver, TexelValue};
 use crate::timestamps::Timestamps;
@@ -126,65 +127,6 @@ pub(crate) enum Command {
     },
 }
 
-/// The location of texels: in a texture, or laid out in a buffer.
-#[derive(Clone)]
-pub(crate) enum TexelLocation {
-    /// A subresource of a texture.
-    Subresource {
-        /// The texture.
-        resource: Arc<DriverResource>,
-        /// The index of the subresource.
-        index: u32,
-    },
-    /// A placed footprint in a buffer.
-    Footprint {
-        /// The buffer.
-        buffer: Arc<DriverResource>,
-        /// The offset of the first byte.
-        offset: u64,
-        /// Distance between rows of blocks, in bytes.
-        row_pitch: u64,
-        /// Distance between depth slices, in bytes.
-        slice_pitch: u64,
-        /// Size of a block, in bytes.
-        block_size: u32,
-        /// Size of a block in x and y, in texels.
-        block_texels: [u32; 2],
-    },
-}
-
-/// A range of tiles of a reserved resource and the memory to map to it.
-#[derive(Clone)]
-pub(crate) struct TileMapping {
-    /// The first tile of the resource.
-    pub(crate) first: u32,
-    /// The number of tiles.
-    pub(crate) count: u32,
-    /// The memory to map to the tiles.
-    pub(crate) memory: TileMemory,
-}
-
-/// The memory mapped to tiles.
-#[derive(Clone)]
-pub(crate) enum TileMemory {
-    /// Consecutive tiles of a heap.
-    Heap {
-        /// The heap.
-        heap: Arc<super::DriverHeap>,
-        /// The first tile of the heap.
-        first: u32,
-    },
-    /// A single tile of a heap, mapped to all tiles of the range.
-    Repeated {
-        /// The heap.
-        heap: Arc<super::DriverHeap>,
-        /// The tile of the heap.
-        tile: u32,
-    },
-    /// No memory: reads return zero, and writes are discarded.
-    Null,
-}
-
 /// A callback into the runtime that returns the commands to execute. A queue calls it once.
 #[derive(Clone)]
 pub(crate) struct Question(Arc<dyn Fn() -> Vec<Command> + Send + Sync>);
@@ -226,16 +168,4 @@ pub(crate) enum Work {
         /// The resource whose mappings are copied, and as many of its tiles.
         source: (Arc<DriverResource>, Vec<u32>),
     },
-}
-
-/// The receiver of the report, by a queue or the GPU's driver, that the device is lost.
-pub(crate) trait RemovalSink: Send + Sync {
-    /// Reports that the device is lost for `reason`. `message` says what happened and names the object.
-    fn remove(&self, reason: HRESULT, message: String);
-
-    /// Like [`remove`](Self::remove), for a caller that holds locks of the driver: on return the device is removed, and
-    /// another thread reports the message, to callbacks which may call the driver, and ends the waits for fences. If
-    /// the operating system has no thread, the message is only traced, and the waits end before the return.
-    #[cfg_attr(not(any(feature = "vulkan", test)), expect(dead_code, reason = "only a real GPU is lost so"))]
-    fn remove_elsewhere(self: Arc<Self>, reason: HRESULT, message: String);
 }
