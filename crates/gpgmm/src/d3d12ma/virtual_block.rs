@@ -1,6 +1,5 @@
 //! VirtualBlock.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
@@ -58,9 +57,7 @@ pub(crate) struct VirtualBlock {
 struct Ranges {
     size: u64,
     algorithm: Algorithm,
-    /// The ranges in use, by their handles.
-    live: HashMap<u64, Live>,
-    last_handle: u64,
+    live: LiveRanges,
 }
 
 enum Algorithm {
@@ -71,6 +68,77 @@ enum Algorithm {
 struct Live {
     id: SuballocationId,
     info: AllocationInfo,
+}
+
+/// The ranges in use, by their handles: the number of the range's place, counted from one, and how often the place was
+/// vacated before, so that the handle of a freed range is not one of the range that is there now.
+#[derive(Default)]
+struct LiveRanges {
+    places: Vec<Place>,
+    /// The numbers of the places without a range.
+    vacant: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Place {
+    live: Option<Live>,
+    vacated: u32,
+}
+
+impl LiveRanges {
+    fn is_empty(&self) -> bool {
+        self.vacant.len() == self.places.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Live> {
+        self.places.iter().filter_map(|place| place.live.as_ref())
+    }
+
+    /// Makes sure that there is a vacant place.
+    fn reserve(&mut self) -> Fallible<()> {
+        if self.vacant.is_empty() {
+            let next = u32::try_from(self.places.len() + 1);
+            let next = next.map_err(|_| Failure::Refused(E_OUTOFMEMORY, "too many ranges".to_owned()))?;
+            self.places.push(Place::default());
+            self.vacant.push(next);
+        }
+        Ok(())
+    }
+
+    /// Adds a range to a place that was reserved, and returns its handle.
+    fn insert(&mut self, live: Live) -> u64 {
+        let Some(number) = self.vacant.pop() else { return 0 };
+        let place = &mut self.places[number as usize - 1];
+        place.live = Some(live);
+        u64::from(place.vacated) << 32 | u64::from(number)
+    }
+
+    fn place(&mut self, handle: u64) -> Option<(u32, &mut Place)> {
+        let (number, vacated) = (handle as u32, (handle >> 32) as u32);
+        let place = self.places.get_mut((number as usize).checked_sub(1)?)?;
+        (place.vacated == vacated).then_some((number, place))
+    }
+
+    fn get(&mut self, handle: u64) -> Option<&mut Live> {
+        self.place(handle)?.1.live.as_mut()
+    }
+
+    fn remove(&mut self, handle: u64) -> Option<Live> {
+        let (number, place) = self.place(handle)?;
+        let live = place.live.take()?;
+        place.vacated = place.vacated.wrapping_add(1);
+        self.vacant.push(number);
+        Some(live)
+    }
+
+    fn clear(&mut self) {
+        for (number, place) in (1..).zip(&mut self.places) {
+            if place.live.take().is_some() {
+                place.vacated = place.vacated.wrapping_add(1);
+                self.vacant.push(number);
+            }
+        }
+    }
 }
 
 /// Creates a block.
@@ -91,7 +159,7 @@ pub(crate) unsafe fn create(desc: *const BlockDesc) -> Fallible<Reference<Virtua
     };
     let refused = |error| Failure::invalid_argument(format!("VIRTUAL_BLOCK_DESC::Size: {error}"));
     let (size, algorithm) = (desc.size, algorithm.map_err(refused)?);
-    let ranges = Ranges { size, algorithm, live: HashMap::new(), last_handle: 0 };
+    let ranges = Ranges { size, algorithm, live: LiveRanges::default() };
     host.create(VirtualBlock { host, ranges: Mutex::new(ranges) })
 }
 
@@ -132,7 +200,7 @@ impl Ranges {
             let AllocationInfo { offset, size, private_data } = live.info;
             Used { offset, size, private_data, ..Default::default() }
         };
-        let allocations = self.live.values().map(used).collect();
+        let allocations = self.live.iter().map(used).collect();
         Block::new(self.size, D3D12_HEAP_TYPE_DEFAULT, SegmentGroup::Local, None, allocations)
     }
 
@@ -147,7 +215,7 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
     getter IsEmpty(this) -> i32 { i32::from(lock(&this.ranges).live.is_empty()) }
     getter GetAllocationInfo(this, handle: u64, out: *mut AllocationInfo) -> () {
         let none = AllocationInfo { offset: u64::MAX, size: 0, private_data: 0 };
-        store(out, || lock(&this.ranges).live.get(&handle).map_or(none, |live| live.info));
+        store(out, || lock(&this.ranges).live.get(handle).map_or(none, |live| live.info));
     }
     method Allocate(this, desc: *const AllocationDesc, handle_out: *mut u64, offset_out: *mut u64) -> HRESULT {
         let handle_out = handle_out.as_mut().ok_or_else(|| null("pAllocation"))?;
@@ -155,16 +223,16 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
         let offset_out = offset_out.as_mut().unwrap_or(&mut unused);
         (*handle_out, *offset_out) = (0, u64::MAX);
         let desc = required(desc, "pDesc")?;
+        ranges.live.reserve()?;
         let made = ranges.algorithm.allocate(desc)?;
-        ranges.last_handle += 1;
-        (*handle_out, *offset_out) = (ranges.last_handle, made.range.start().get());
+        *offset_out = made.range.start().get();
         let info = AllocationInfo { offset: *offset_out, size: desc.size, private_data: desc.private_data };
-        ranges.live.insert(*handle_out, Live { id: made.id, info });
+        *handle_out = ranges.live.insert(Live { id: made.id, info });
         Ok(S_OK)
     }
     getter FreeAllocation(this, handle: u64) -> () {
         let mut ranges = lock(&this.ranges);
-        match ranges.live.remove(&handle) {
+        match ranges.live.remove(handle) {
             Some(live) => ranges.algorithm.free(live.id),
             None if handle == 0 => {}
             None => tracing::error!("VirtualBlock::FreeAllocation: {handle} is not live"),
@@ -179,7 +247,7 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
         }
     }
     getter SetAllocationPrivateData(this, handle: u64, data: usize) -> () {
-        if let Some(live) = lock(&this.ranges).live.get_mut(&handle) {
+        if let Some(live) = lock(&this.ranges).live.get(handle) {
             live.info.private_data = data;
         }
     }
@@ -194,3 +262,35 @@ methods!(METHODS, VirtualBlock, "VirtualBlock":
     }
     getter FreeStatsString(this, string: *mut c_void) -> () { this.host.free(string) }
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_freed_handle_is_not_that_of_the_next_range_in_its_place() {
+        let mut tlsf = Tlsf::new(ByteSize::from_kib(1)).unwrap();
+        let mut range = |offset| {
+            let id = tlsf.allocate(ByteSize::new(1), heapwright::Alignment::ONE).unwrap().id;
+            Live { id, info: AllocationInfo { offset, size: 1, private_data: 0 } }
+        };
+        let mut live = LiveRanges::default();
+        let mut insert = |live: &mut LiveRanges, offset| {
+            live.reserve().ok().expect("few ranges");
+            live.insert(range(offset))
+        };
+        let first = insert(&mut live, 0);
+        assert_eq!(live.remove(first).map(|live| live.info.offset), Some(0));
+        let second = insert(&mut live, 1);
+        assert_ne!(first, second);
+        assert!(live.remove(first).is_none() && live.get(first).is_none());
+        assert_eq!(live.get(second).map(|live| live.info.offset), Some(1));
+        live.clear();
+        let third = insert(&mut live, 2);
+        assert!(live.get(second).is_none() && live.get(third).is_some());
+        for handle in [0, u64::MAX, u64::from(u32::MAX), third + 1, third + (1 << 32)] {
+            assert!(live.get(handle).is_none() && live.remove(handle).is_none(), "{handle:#x}");
+        }
+        assert!(live.remove(third).is_some() && live.is_empty());
+    }
+}
