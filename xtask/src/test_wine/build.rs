@@ -16,6 +16,7 @@ const PACKAGES: &[&str] = &[
     "heapwright-cli",
     "heapwright-conformance",
     "heapwright-d3d12",
+    "heapwright-examples",
     "heapwright-gpgmm",
     "heapwright-intercept",
     "heapwright-loader",

@@ -19,6 +19,7 @@ mod tests;
 mod wgpu;
 mod wine;
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -88,6 +89,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
         wine: &wine,
         built: &built,
         is_short: args.short,
+        gpgmm_programs: OnceCell::new(),
     };
     steps::remove(&place.device_tests())?;
     for step in Step::all().filter(|step| args.only.is_empty() || args.only.contains(step)) {

@@ -32,16 +32,28 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs all tests of `program`. Known gaps run one at a time, because they may crash.
-    pub(super) fn run(&self, program: &TestProgram, gaps: &KnownGaps) -> Counts {
-        self.run_only(program, gaps, &[])
+    /// Runs the tests of `program`, except those with one of `without` in their names. Known gaps run one at a time,
+    /// because they may crash.
+    pub(super) fn run(&self, program: &TestProgram, gaps: &KnownGaps, without: &[&str]) -> Counts {
+        let skipped: Vec<&str> = without.iter().flat_map(|name| ["--skip", name]).collect();
+        self.run_with(program, gaps, &skipped, false)
     }
 
     /// Runs the known gaps of `program`, and of its other tests those with these names, or all if there are none.
     pub(super) fn run_only(&self, program: &TestProgram, gaps: &KnownGaps, only: &[&str]) -> Counts {
+        self.run_with(program, gaps, only, !only.is_empty())
+    }
+
+    fn run_with(
+        &self,
+        program: &TestProgram,
+        gaps: &KnownGaps,
+        arguments: &[&str],
+        is_exact: bool,
+    ) -> Counts {
+        let mut arguments = arguments.to_vec();
         let gaps: Vec<&str> = gaps.of(&program.name).collect();
-        let mut arguments = only.to_vec();
-        if !gaps.is_empty() || !only.is_empty() {
+        if !gaps.is_empty() || is_exact {
             arguments.push("--exact");
         }
         for &test in &gaps {

@@ -1,10 +1,12 @@
 //! The C++ program that uses every member of the headers, and the samples.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use std::{fs, iter, thread};
 
 use super::super::summary::Counts;
 use super::{Place, native};
@@ -12,73 +14,108 @@ use crate::command;
 
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Compiles the programs of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI,
-/// and runs them on a device: "system", or the runtime's.
-pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, String> {
-    let folder = place.folder.join("gpgmm");
+/// The compiled programs of crates/gpgmm.
+pub(in crate::test_wine) struct Programs {
+    /// The program that uses every member of the headers.
+    members: PathBuf,
+    samples: Vec<PathBuf>,
+}
+
+/// Compiles the programs of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI.
+pub(super) fn compile(place: &Place<'_>) -> Result<Programs, String> {
+    let folder = place.gpgmm_folder();
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let package = place.root.join("crates/gpgmm");
-    let sources = package.join("tests/cpp");
-
-    let microsoft = folder.join("microsoft.obj");
-    let mut command = Command::new("clang++");
-    command.args([
-        "--target=x86_64-pc-windows-msvc",
-        "-std=c++17",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        "-c",
-    ]);
-    command.arg("-I").arg(package.join("include")).arg("-o").arg(&microsoft);
-    command::output(command.arg(sources.join("msvc/calls.cpp")))?;
+    let (sources, include) = (package.join("tests/cpp"), package.join("include"));
 
     let library = place.built.gpgmm()?;
     let headers = ["gpgmm_d3d12.h", "heapwright_d3d12.h", "D3D12MemAlloc.h"];
-    let headers = headers.map(|name| package.join("include").join(name));
-    check_exports(library, &headers)?;
+    check_exports(library, &headers.map(|name| include.join(name)))?;
     // The program finds the DLL beside it.
     fs::copy(library, folder.join("gpgmm_d3d12.dll"))
         .map_err(|error| format!("{}: {error}", library.display()))?;
-    let compile_program = |name: &str, files: &[PathBuf], options: &[&str]| {
-        let program = folder.join(name).with_extension("exe");
+
+    let microsoft = folder.join("microsoft.obj");
+    let mut command = Command::new("clang++");
+    command.args(["--target=x86_64-pc-windows-msvc"]).args(OPTIONS).arg("-c");
+    command.arg("-I").arg(&include).arg("-o").arg(&microsoft);
+    command::output(command.arg(sources.join("msvc/calls.cpp")))?;
+
+    let compiler = || {
         // The variant of MinGW's that has std::thread.
         let mut command = Command::new("x86_64-w64-mingw32-g++-posix");
-        command.args([
-            "-std=c++17",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-O1",
-            "-static",
-            "-DGPGMM_SHARED_LIBRARY",
-            "-DD3D12MA_IMPORTS",
-        ]);
-        command.args(options).arg("-I").arg(package.join("include"));
-        command::output(command.arg("-o").arg(&program).args(files).arg(library)).map(|_| program)
+        command.args(OPTIONS).args(["-static", "-DGPGMM_SHARED_LIBRARY", "-DD3D12MA_IMPORTS"]);
+        command.arg("-I").arg(&include);
+        command
     };
+    let object = |source: &Path| {
+        let object = folder.join(source.file_name().unwrap_or_default()).with_extension("o");
+        let mut command = compiler();
+        command.args([
+            "-DGPGMM_TEST_MICROSOFT",
+            "-isystem/usr/include/directx",
+            "-isystem/usr/include/dxguids",
+        ]);
+        command::output(command.arg("-c").arg("-o").arg(&object).arg(source)).map(|_| object)
+    };
+    let link = |name: &str, files: &[PathBuf]| {
+        let program = folder.join(name).with_extension("exe");
+        command::output(compiler().arg("-o").arg(&program).args(files).arg(library)).map(|_| program)
+    };
+    // With MinGW's own headers of D3D12.
+    let sample = |source: &Path| {
+        let name = source.file_stem().unwrap_or_default().display().to_string();
+        link(&name, &[source.to_path_buf()])
+    };
+    let mut objects = each_at_once(&cpp_files(&sources)?, &object)?;
+    objects.push(microsoft);
+    Ok(Programs {
+        members: link("members", &objects)?,
+        samples: each_at_once(&cpp_files(&package.join("example"))?, &sample)?,
+    })
+}
+
+const OPTIONS: [&str; 5] = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1"];
+
+/// Compiles files on all cores, and returns the results in their order.
+fn each_at_once(
+    files: &[PathBuf],
+    compile: &(impl Fn(&Path) -> Result<PathBuf, String> + Sync),
+) -> Result<Vec<PathBuf>, String> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mine = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        let mine = mine.map_while(|index| Some((index, files.get(index)?)));
+        mine.map(|(index, file)| Ok((index, compile(file)?))).collect::<Result<Vec<_>, String>>()
+    };
+    let mut results = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let results =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        results.collect::<Result<Vec<_>, _>>()
+    })?
+    .concat();
+    results.sort_unstable();
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Runs the programs on a device: "system", or the runtime's.
+pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, String> {
+    let programs = place.gpgmm_programs.get_or_init(|| compile(place)).as_ref().map_err(Clone::clone)?;
     let name = device.unwrap_or("ours");
     let run_program = |program: &Path, device: &Path| {
         let mut command = place.wine.command(program);
         // Recordings and reports go there.
-        command.arg(device).current_dir(&folder).env("HEAPWRIGHT_OPTIONS", "aliasing=advanced");
+        command.arg(device).current_dir(place.gpgmm_folder()).env("HEAPWRIGHT_OPTIONS", "aliasing=advanced");
         let stem = program.file_stem().unwrap_or_default().display();
         place.run(command, LIMIT, &format!("gpgmm-{name}-{stem}"))
     };
-
     let runtime = place.built.runtime()?;
-    let mut files = cpp_files(&sources)?;
-    files.push(microsoft);
-    let directx = ["-DGPGMM_TEST_MICROSOFT", "-isystem/usr/include/directx", "-isystem/usr/include/dxguids"];
-    let program = compile_program("members", &files, &directx)?;
-    let run = run_program(&program, device.map_or(runtime, Path::new))?;
+    let run = run_program(&programs.members, device.map_or(runtime, Path::new))?;
     let mut counts = native::checks(&run).ok_or_else(|| run.describe())?;
-    for sample in cpp_files(&package.join("example"))? {
-        let name = sample.file_stem().unwrap_or_default().display().to_string();
-        // With MinGW's own headers of D3D12.
-        let program = compile_program(&name, &[sample], &[])?;
-        let run = run_program(&program, device.map_or(runtime, |_| Path::new("d3d12.dll")))?;
+    for sample in &programs.samples {
+        let run = run_program(sample, device.map_or(runtime, |_| Path::new("d3d12.dll")))?;
         counts.add(Counts::one(if run.is_success() { Ok(()) } else { Err(run.describe()) }));
     }
     Ok(counts)

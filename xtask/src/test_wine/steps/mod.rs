@@ -10,6 +10,7 @@ mod gpgmm;
 mod native;
 mod program;
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,8 +61,29 @@ pub(super) enum Step {
 const NOT_OF_WINDOWS: &[&str] = &["conformance/wrong_devices", "gpgmm/programs", "runtime-cdylib/programs"];
 
 /// Test programs that `--short` leaves out: they take long, and use the system for nothing but memory and threads.
-const LONG: &[&str] =
-    &["conformance/suite", "conformance/unit", "heapwright/residency_stress", "heapwright/transient"];
+const LONG: &[&str] = &[
+    "conformance/suite",
+    "conformance/unit",
+    "heapwright/defragmentation",
+    "heapwright/residency_stress",
+    "simulation/policies",
+    "tiles/tiles",
+    "transient/transient",
+];
+
+/// Tests of crates/cli/tests/program, by the beginning of their names, that `--short` leaves out for the same reason.
+const LONG_OF_PROGRAM: &[&str] = &[
+    "captured_replay::",
+    "conformance::",
+    "help::every_example_in_the_help_runs",
+    "loaded_device::the_loaded_runtime_conforms_like_the_simulated_gpu",
+    "replay::compare_replays_each_trace_with_each_allocator",
+    "replay::the_recorded_traces_verify_on_every_simulated_gpu_and_mappable_heap_type",
+    "report::a_replay_has_the_same_heaps_as_the_command_replay",
+    "residency::",
+    "results::",
+    "schema::",
+];
 
 /// Time limit of an example.
 const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(600);
@@ -76,6 +98,8 @@ pub(super) struct Place<'a> {
     pub(super) wine: &'a Wine,
     pub(super) built: &'a Built,
     pub(super) is_short: bool,
+    /// Compiled once for both devices.
+    pub(super) gpgmm_programs: OnceCell<Result<gpgmm::Programs, String>>,
 }
 
 impl Step {
@@ -138,6 +162,11 @@ impl Place<'_> {
         self.folder.join("device-tests.log")
     }
 
+    /// Returns the folder of the programs of crates/gpgmm.
+    fn gpgmm_folder(&self) -> PathBuf {
+        self.folder.join("gpgmm")
+    }
+
     /// Returns the path of a file of known gaps.
     fn known_gaps(&self, name: &str) -> PathBuf {
         self.root.join("xtask/src/test_wine/known_gaps").join(name)
@@ -157,10 +186,17 @@ impl Place<'_> {
 fn tests(place: &Place<'_>) -> Counts {
     let environment = vec![stress(40_000), (TEST_LOG, place.device_tests().display().to_string())];
     let runner = Runner { wine: place.wine, logs: place.logs, step: "ours", environment };
-    let mut counts = Counts::default();
     let is_left_out = |name: &str| NOT_OF_WINDOWS.contains(&name) || place.is_short && LONG.contains(&name);
+    let mut counts = Counts::default();
+    for listed in NOT_OF_WINDOWS.iter().chain(LONG) {
+        if !place.built.tests.iter().any(|program| program.name == *listed) {
+            counts.failed.push(format!("{listed} is left out, but there is no such test program"));
+        }
+    }
     for program in place.built.tests.iter().filter(|program| !is_left_out(&program.name)) {
-        counts.add(runner.run(program, &KnownGaps::default()));
+        let is_cli = place.is_short && program.name == "cli/program";
+        let without = if is_cli { LONG_OF_PROGRAM } else { &[] };
+        counts.add(runner.run(program, &KnownGaps::default(), without));
     }
     counts
 }
@@ -185,7 +221,7 @@ fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     let mut counts = Counts::default();
     for program in &programs {
         let Some(list) = &device_tests else {
-            counts.add(runner.run(program, &gaps));
+            counts.add(runner.run(program, &gaps, &[]));
             continue;
         };
         let binary = program.name.strip_prefix("heapwright/").unwrap_or(&program.name);
@@ -229,6 +265,9 @@ fn stress(submissions: u32) -> (&'static str, String) {
 /// Runs programs that take an optional device and must exit successfully.
 fn examples(place: &Place<'_>, device: Option<&str>, programs: &[(String, PathBuf)]) -> Counts {
     let mut counts = Counts::default();
+    if programs.is_empty() {
+        counts.failed.push("there are no examples".to_owned());
+    }
     for (name, path) in programs {
         let mut command = place.wine.command(path);
         command.args(device.iter().flat_map(|device| ["--device", device]));
@@ -243,4 +282,19 @@ fn examples(place: &Place<'_>, device: Option<&str>, programs: &[(String, PathBu
 fn interop(place: &Place<'_>) -> Result<Counts, String> {
     let programs = build::build_interop(place.root, place.target_folder)?;
     Ok(examples(place, None, &programs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_that_are_left_out_exist() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cli/tests/program");
+        for name in LONG_OF_PROGRAM {
+            let (module, test) = name.split_once("::").unwrap();
+            let source = fs::read_to_string(folder.join(module).with_added_extension("rs")).unwrap();
+            assert!(test.is_empty() || source.contains(&format!("fn {test}()")), "{name}");
+        }
+    }
 }
