@@ -34,6 +34,9 @@ pub struct DefragmentationDesc<'a> {
     pub pool: Option<&'a Pool>,
 }
 
+/// The number of labels that are indexed between two checks of the time: about 50 µs.
+const LABELS: usize = 512;
+
 /// Limits of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefragmentationBudget {
@@ -251,6 +254,12 @@ impl Defragmentation {
     pub fn step(&mut self, budget: DefragmentationBudget) -> DefragmentationStep {
         let begin = Instant::now();
         let DefragmentationBudget { moves, bytes, time } = budget;
+        // Moves are planned with the names of the allocations, which have no index before the first step.
+        while !self.allocator.inner().heaps.source.labels.index_some(LABELS) {
+            if begin.elapsed() >= time {
+                return DefragmentationStep { moves: Vec::new(), state: DefragmentationState::Planning };
+            }
+        }
         self.step_while(moves, bytes, &mut || begin.elapsed() < time)
     }
 

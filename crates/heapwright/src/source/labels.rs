@@ -1,7 +1,7 @@
 //! Names and user data of allocations, and the list of those that no heap lists.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -59,8 +59,8 @@ pub(crate) struct Listed {
 /// The labels of the allocations of an allocator. Only allocations with a label have an entry.
 ///
 /// [`add`](Self::add) and [`remove`](Self::remove) are O(1) under a lock and hash nothing: many programs name each
-/// allocation, and reports and defragmentation ask for few. [`get`](Self::get) is O(1) amortized over the calls of
-/// `add`.
+/// allocation, and reports and defragmentation ask for few. [`get`](Self::get) first indexes what was added since the last
+/// call: O(1) amortized over the calls of `add`, unless [`index_some`](Self::index_some) did that before, in parts.
 #[derive(Default)]
 pub(crate) struct Labels {
     table: Mutex<LabelTable>,
@@ -74,10 +74,35 @@ pub(crate) struct LabelSlot(usize);
 struct LabelTable {
     entries: Vec<Option<(AllocationId, Label)>>,
     vacant: Vec<usize>,
-    /// The slots of the labels, apart from those of `unindexed`. A slot may have another label since, or none.
-    index: HashMap<AllocationId, usize, BuildHasherDefault<IdHasher>>,
-    /// The slots that were written since the last call of `get`.
+    index: Index,
+    /// The slots that were written and are not in the index yet.
     unindexed: Vec<usize>,
+}
+
+/// The slots of the labels by their ids. A slot may have another label since, or none.
+#[derive(Default)]
+struct Index {
+    /// Parts by hash, so that no insertion grows all of the table: none, or [`PARTS`](Self::PARTS).
+    parts: Vec<HashMap<AllocationId, usize, BuildHasherDefault<IdHasher>>>,
+    len: usize,
+}
+
+impl Index {
+    const PARTS: usize = 64;
+
+    fn part_of(id: AllocationId) -> usize {
+        // The upper and the lowest bits are used within a part.
+        usize::try_from(BuildHasherDefault::<IdHasher>::new().hash_one(id) >> 32 & 63).unwrap_or(0)
+    }
+
+    fn insert(&mut self, id: AllocationId, slot: usize) {
+        self.parts.resize_with(Self::PARTS, HashMap::default);
+        self.len += usize::from(self.parts[Self::part_of(id)].insert(id, slot).is_none());
+    }
+
+    fn get(&self, id: AllocationId) -> Option<usize> {
+        self.parts.get(Self::part_of(id))?.get(&id).copied()
+    }
 }
 
 /// Hashes ids, whose parts no program chooses.
@@ -120,19 +145,28 @@ impl LabelTable {
         removed
     }
 
+    /// Indexes at most so many of the slots that are not in the index. Returns whether none is left.
+    fn index_some(&mut self, most: usize) -> bool {
+        let rest = self.unindexed.len().saturating_sub(most);
+        for slot in self.unindexed.drain(rest..) {
+            if let Some(Some((id, _))) = self.entries.get(slot) {
+                self.index.insert(*id, slot);
+            }
+        }
+        rest == 0
+    }
+
     fn get(&mut self, id: AllocationId) -> Option<&Label> {
-        let Self { entries, index, unindexed, .. } = self;
-        let written = unindexed.drain(..).filter_map(|slot| Some((entries.get(slot)?.as_ref()?.0, slot)));
-        index.extend(written);
-        let (found, label) = self.entries.get(*self.index.get(&id)?)?.as_ref()?;
+        self.index_some(usize::MAX);
+        let (found, label) = self.entries.get(self.index.get(id)?)?.as_ref()?;
         (*found == id).then_some(label)
     }
 
     /// Forgets slots that have another label since, if there are many.
     #[inline]
     fn limit_index(&mut self) {
-        if self.index.len() + self.unindexed.len() > 2 * self.entries.len() + 64 {
-            self.index.clear();
+        if self.index.len + self.unindexed.len() > 2 * self.entries.len() + 64 {
+            self.index = Index::default();
             let slots = self.entries.iter().enumerate();
             self.unindexed = slots.filter_map(|(slot, entry)| entry.is_some().then_some(slot)).collect();
         }
@@ -150,6 +184,11 @@ impl Labels {
 
     pub(crate) fn get(&self, id: AllocationId) -> Option<Label> {
         self.lock().get(id).cloned()
+    }
+
+    /// Indexes at most so many labels, so that [`get`](Self::get) has less to do. Returns whether none is left. O(most).
+    pub(crate) fn index_some(&self, most: usize) -> bool {
+        self.lock().index_some(most)
     }
 
     #[cfg(test)]
@@ -199,7 +238,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn labels_are_those_of_a_model(steps in prop::collection::vec((0..4_u8, any::<prop::sample::Index>()), 1..600)) {
+        fn labels_are_those_of_a_model(steps in prop::collection::vec((0..5_u8, any::<prop::sample::Index>()), 1..600)) {
             let (labels, mut model, mut slots) = (Labels::default(), HashMap::new(), Vec::new());
             for (number, (step, index)) in (0_u64..).zip(steps) {
                 let id = AllocationId::alone(number);
@@ -213,13 +252,19 @@ mod tests {
                         labels.remove(slot);
                         model.remove(&id);
                     }
+                    3 => {
+                        let (before, most) = (labels.lock().unindexed.len(), index.index(20));
+                        let is_done = labels.index_some(most);
+                        let left = labels.lock().unindexed.len();
+                        prop_assert_eq!((left, is_done), (before.saturating_sub(most), before <= most));
+                    }
                     _ => {
                         let id = AllocationId::alone(index.index(600) as u64 % (number + 1));
                         prop_assert_eq!(labels.get(id).map(|label| label.user_data), model.get(&id).copied());
                     }
                 }
                 let table = labels.lock();
-                prop_assert!(table.index.len() + table.unindexed.len() <= 2 * table.entries.len() + 65);
+                prop_assert!(table.index.len + table.unindexed.len() <= 2 * table.entries.len() + 65);
             }
             prop_assert_eq!(labels.count(), model.len());
             for (id, number) in model {
