@@ -9,11 +9,13 @@
 //! | [`interleave`] | runs a workload with all rivals alternately, in rounds |
 //! | [`suite`] | all workloads, timed for the report, or with each result checked |
 //! | [`gpu`] | the runtime's Vulkan driver on a GPU, beside plain Vulkan and VMA |
+//! | [`growth`] | how the time of an allocator grows with the number of live buffers, beside VMA and gpu-allocator |
 //! | [`memory`] | heapwright beside VMA and gpu-allocator with memory of a device: held bytes and modelled time |
 //! | [`residency`] | the library's eviction policies beside D3DX12Residency's rules |
 //! | [`report`] | the report, as markdown; a run fails if a rival refuses what others serve |
 
 pub mod gpu;
+pub mod growth;
 pub mod interleave;
 pub mod memory;
 pub mod random;

@@ -8,15 +8,21 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use plotters::prelude::*;
-use plotters::style::FontTransform;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::RGBColor;
+
+use bars::Bar;
+use lines::{Axis, Line, Panel};
+
+mod bars;
+mod lines;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const TEXT: RGBColor = RGBColor(0x7d, 0x88, 0x98);
 const OURS: RGBColor = RGBColor(0x3f, 0x8f, 0xe8);
 const PEERS: RGBColor = RGBColor(0xa9, 0xa2, 0x8c);
+/// The width of all plots.
+const WIDTH: i32 = 860;
 
 fn main() -> ExitCode {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -31,11 +37,18 @@ fn main() -> ExitCode {
 }
 
 fn draw_all(root: &Path, is_check: bool) -> Result<()> {
-    let memory = fs::read_to_string(root.join("lab/MEMORY.md"))?;
-    let measured = fs::read_to_string(root.join("lab/plots/measured.csv"))?;
-    for (name, svg) in
-        [("allocators.svg", allocators(&memory)?), ("measured.svg", measured_beside_peers(&measured)?)]
-    {
+    let read = |name: &str| {
+        let path = root.join("lab").join(name);
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let plots = [
+        ("allocators.svg", allocators(&read("MEMORY.md")?)?),
+        ("measured.svg", measured_beside_peers(&read("plots/measured.csv")?)?),
+        ("memory.svg", memory_over_time(&read("plots/curves.csv")?)?),
+        ("paging.svg", paging_over_budget(&read("plots/paging.csv")?)?),
+        ("growth.svg", growth(&read("plots/growth.csv")?)?),
+    ];
+    for (name, svg) in plots {
         let path = root.join("docs/plots").join(name);
         let svg = svg + "\n";
         if !is_check {
@@ -47,11 +60,76 @@ fn draw_all(root: &Path, is_check: bool) -> Result<()> {
     Ok(())
 }
 
-/// A bar with its label. Ours are emphasized.
-struct Bar {
-    label: String,
-    value: f64,
-    text: String,
+/// Returns the fields of the lines of a CSV file after its header.
+fn rows<const FIELDS: usize>(csv: &str) -> Result<Vec<[&str; FIELDS]>> {
+    let fields = |line: &str| format!("{line}: expected {FIELDS} fields");
+    csv.lines()
+        .skip(1)
+        .map(|line| line.split(',').collect::<Vec<_>>().try_into().map_err(|_| fields(line).into()))
+        .collect()
+}
+
+/// Collects points in lines by their label, in order of appearance.
+fn add<'a>(lines: &mut Vec<Line<'a>>, label: &'a str, x: &str, y: &str) -> Result<()> {
+    let point = (x.parse()?, y.parse()?);
+    match lines.iter_mut().find(|line| line.label == label) {
+        Some(line) => line.points.push(point),
+        None => lines.push(Line { label, points: vec![point] }),
+    }
+    Ok(())
+}
+
+/// The live and the held memory on recorded traces: columns trace, allocator, seconds, MiB.
+fn memory_over_time(csv: &str) -> Result<String> {
+    let mut panels: Vec<Panel<'_>> = Vec::new();
+    for [trace, label, seconds, mib] in rows(csv)? {
+        if panels.last().is_none_or(|panel| panel.title != trace) {
+            panels.push(Panel {
+                title: trace,
+                x: Axis { name: "seconds", is_logarithmic: false },
+                y: Axis { name: "MiB", is_logarithmic: false },
+                lines: Vec::new(),
+            });
+        }
+        let Some(panel) = panels.last_mut() else { continue };
+        add(&mut panel.lines, label, seconds, mib)?;
+    }
+    lines::draw("Memory held over time on two recorded traces", &panels)
+}
+
+/// Bytes paged in by budget: columns policy, budget in percent of the peak, GiB.
+fn paging_over_budget(csv: &str) -> Result<String> {
+    let mut lines = Vec::new();
+    for [policy, budget, gib] in rows(csv)? {
+        add(&mut lines, policy, budget, gib)?;
+    }
+    let panel = Panel {
+        title: "GiB paged in on the five recorded traces",
+        x: Axis { name: "budget in % of the peak", is_logarithmic: false },
+        y: Axis { name: "GiB", is_logarithmic: false },
+        lines,
+    };
+    lines::draw("Paging over budget", &[panel])
+}
+
+/// Times by number of live buffers: columns measurement, allocator, live, microseconds.
+fn growth(csv: &str) -> Result<String> {
+    let axes =
+        || (Axis { name: "live buffers", is_logarithmic: true }, Axis { name: "µs", is_logarithmic: true });
+    let mut panels = [
+        ("replacement", "replacing a buffer, after 50 000 replacements"),
+        ("defragmentation", "longest step of a defragmentation"),
+    ]
+    .map(|(measurement, title)| {
+        let (x, y) = axes();
+        (measurement, Panel { title, x, y, lines: Vec::new() })
+    });
+    for [measurement, allocator, live, microseconds] in rows(csv)? {
+        let panel = panels.iter_mut().find(|(name, _)| *name == measurement);
+        let (_, panel) = panel.ok_or_else(|| format!("no plot of {measurement}"))?;
+        add(&mut panel.lines, allocator, live, microseconds)?;
+    }
+    lines::draw("Times over the number of live buffers", &panels.map(|(_, panel)| panel))
 }
 
 /// Time, mean and peak of the allocators on the recorded traces, from MEMORY.md.
@@ -66,7 +144,7 @@ fn allocators(memory: &str) -> Result<String> {
         });
         Ok((title, bars.collect::<Result<_>>()?))
     };
-    draw(
+    bars::draw(
         "Five recorded traces of neural networks, heaps at the price of dedicated memory on an H200",
         &[
             panel("time of an operation", 1, " µs")?,
@@ -79,18 +157,14 @@ fn allocators(memory: &str) -> Result<String> {
 /// What was measured beside peers: columns panel, allocator, value, text.
 fn measured_beside_peers(csv: &str) -> Result<String> {
     let mut panels: Vec<(&str, Vec<Bar>)> = Vec::new();
-    for line in csv.lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        let &[panel, label, value, text] = &fields[..] else {
-            return Err(format!("{line}: expected 4 fields").into());
-        };
+    for [panel, label, value, text] in rows(csv)? {
         let bar = Bar { label: label.to_owned(), value: value.parse()?, text: text.to_owned() };
         match panels.last_mut().filter(|(last, _)| *last == panel) {
             Some((_, bars)) => bars.push(bar),
             None => panels.push((panel, vec![bar])),
         }
     }
-    draw("Measured beside peers; less is better", &panels)
+    bars::draw("Measured beside peers; less is better", &panels)
 }
 
 /// Returns the cells of the table under a heading, without its two lines of headings.
@@ -100,66 +174,4 @@ fn table_under<'a>(text: &'a str, heading: &str) -> Result<Vec<Vec<&'a str>>> {
     let lines =
         section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     Ok(lines.skip(2).map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect())
-}
-
-const WIDTH: i32 = 860;
-const LABELS: i32 = 110;
-const GAP: i32 = 24;
-const ROW: i32 = 24;
-const TOP: i32 = 66;
-
-/// Draws panels of horizontal bars beside each other, each on its own scale. Panels with other labels have their own.
-fn draw(title: &str, panels: &[(&str, Vec<Bar>)]) -> Result<String> {
-    let rows = panels.iter().map(|(_, bars)| bars.len()).max().unwrap_or(0);
-    let height = TOP + ROW * i32::try_from(rows)? + 8;
-    let labels = |bars: &[Bar]| bars.iter().map(|bar| bar.label.clone()).collect::<Vec<_>>();
-    let share_labels = panels.windows(2).all(|pair| labels(&pair[0].1) == labels(&pair[1].1));
-    let count = i32::try_from(panels.len())?;
-    let label_columns = if share_labels { 1 } else { count };
-    let wide = (WIDTH - LABELS * label_columns - GAP * (count - 1)) / count;
-    let mut svg = String::new();
-    {
-        let area =
-            SVGBackend::with_string(&mut svg, (WIDTH.try_into()?, height.try_into()?)).into_drawing_area();
-        let style = |size: i32, colour: RGBColor, at: HPos| {
-            let font = ("sans-serif", size).into_font().transform(FontTransform::None);
-            font.color(&colour).pos(Pos::new(at, VPos::Center))
-        };
-        area.draw(&Text::new(title.to_owned(), (0, 14), style(15, TEXT, HPos::Left)))?;
-        let mut left = 0;
-        for (number, (name, bars)) in panels.iter().enumerate() {
-            let has_labels = number == 0 || !share_labels;
-            if has_labels {
-                left += LABELS;
-            }
-            area.draw(&Text::new((*name).to_owned(), (left, 48), style(13, TEXT, HPos::Left)))?;
-            let most = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
-            for (row, bar) in (0..).zip(bars) {
-                let top = TOP + ROW * row;
-                let is_ours = bar.label == "heapwright";
-                let colour = if is_ours { OURS } else { PEERS };
-                // The text is beside the longest bar.
-                #[expect(clippy::cast_possible_truncation, reason = "a number of pixels")]
-                let long = (f64::from(wide - 62) * bar.value / most).round().max(1.0) as i32;
-                area.draw(&Rectangle::new([(left, top), (left + long, top + ROW - 6)], colour.filled()))?;
-                let middle = top + (ROW - 6) / 2 + 1;
-                area.draw(&Text::new(
-                    bar.text.clone(),
-                    (left + long + 6, middle),
-                    style(12, TEXT, HPos::Left),
-                ))?;
-                if has_labels {
-                    let colour = if is_ours { OURS } else { TEXT };
-                    area.draw(&Text::new(
-                        bar.label.clone(),
-                        (left - 8, middle),
-                        style(12, colour, HPos::Right),
-                    ))?;
-                }
-            }
-            left += wide + GAP;
-        }
-        area.present()?;
-    }
-    Ok(svg)
 }

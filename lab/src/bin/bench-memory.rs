@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use heapwright_lab::memory::comparison::{Group, compare};
+use heapwright_lab::memory::curves::curves;
 use heapwright_lab::memory::devices::compare_devices;
 use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
 use heapwright_lab::workload::Part;
@@ -23,6 +24,9 @@ struct Args {
     /// figures.
     #[arg(long)]
     verify: bool,
+    /// Write only lab/plots/curves.csv, the held memory over time on two recorded traces.
+    #[arg(long, conflicts_with_all = ["verify", "output"])]
+    curves: bool,
     /// The markdown file to write or to verify [default: lab/MEMORY.md].
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -47,6 +51,9 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         return check(&file, &root.join("traces"));
     }
     let folder = root.join("traces");
+    if args.curves {
+        return write_curves(&folder, &package.join("plots/curves.csv"));
+    }
     let mut results = Vec::new();
     let mut devices = Vec::new();
     for group in Group::ALL {
@@ -63,6 +70,17 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let summary = text.split(EACH_TRACE).next().unwrap_or_default();
     anstream::stdout().write_all(summary.as_bytes())?;
     Ok(())
+}
+
+/// The traces whose curves are plotted: the one on which heapwright holds the most over its mean, and one that grows.
+const CURVES: [&str; 2] = ["resnet50_train", "gpt2_generate"];
+
+fn write_curves(folder: &Path, file: &Path) -> Result<(), Box<dyn Error>> {
+    let mut text = "trace,name,seconds,mib\n".to_owned();
+    for name in CURVES {
+        text += &curves(&Trace::read(folder.join(format!("{name}.csv.gz")))?)?;
+    }
+    Ok(fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))?)
 }
 
 /// Replays the recorded traces of the repository and the first evaluation workload of each shape.

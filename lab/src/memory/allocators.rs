@@ -88,9 +88,24 @@ pub fn replay<A: MemoryAllocator>(trace: &Trace) -> Result<Figures, Failed> {
 ///
 /// Returns the first error of the allocator.
 pub fn replay_in<A: MemoryAllocator>(
+    allocator: A,
+    trace: &Trace,
+    prices: &[Prices],
+) -> Result<Vec<Figures>, Failed> {
+    replay_observed(allocator, trace, prices, |_, _| {})
+}
+
+/// Replays a trace on an allocator as [`replay_in`], and calls `observe` after each event with its time in microseconds
+/// and the first of the meters.
+///
+/// # Errors
+///
+/// Returns the first error of the allocator.
+pub fn replay_observed<A: MemoryAllocator>(
     mut allocator: A,
     trace: &Trace,
     prices: &[Prices],
+    mut observe: impl FnMut(u64, &Meter),
 ) -> Result<Vec<Figures>, Failed> {
     let mut meters: Vec<Meter> = prices.iter().map(|_| Meter::default()).collect();
     let mut calls = Vec::new();
@@ -127,6 +142,7 @@ pub fn replay_in<A: MemoryAllocator>(
         for (meter, prices) in meters.iter_mut().zip(prices) {
             meter.record(event.time_us, operation, &calls, prices);
         }
+        meters.first().into_iter().for_each(|meter| observe(event.time_us, meter));
     }
     for buffer in buffers.into_iter().flatten() {
         allocator.free(buffer)?;

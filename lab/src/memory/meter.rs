@@ -148,6 +148,12 @@ impl Meter {
         self.figures.held_when_empty = self.held;
     }
 
+    /// Returns the live bytes and the held bytes.
+    #[must_use]
+    pub fn live_and_held(&self) -> (u64, u64) {
+        (self.live, self.held)
+    }
+
     /// Returns the figures.
     #[must_use]
     pub fn figures(&self) -> Figures {

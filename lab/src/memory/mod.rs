@@ -16,10 +16,12 @@
 //! | [`prices`] | the times of calls that create and free memory |
 //! | [`meter`] | adds up calls and computes the figures |
 //! | [`comparison`] | all traces and workloads through all allocators |
+//! | [`curves`] | the held memory over the time of a trace |
 //! | [`table`] | `MEMORY.md`: written, and verified |
 
 pub mod allocators;
 pub mod comparison;
+pub mod curves;
 pub mod d3d12ma;
 pub mod devices;
 pub mod meter;

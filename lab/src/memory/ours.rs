@@ -71,6 +71,14 @@ pub struct Heapwright<C> {
     configuration: PhantomData<C>,
 }
 
+impl<C> Heapwright<C> {
+    /// Returns the allocator.
+    #[must_use]
+    pub fn allocator(&self) -> &ResourceAllocator {
+        &self.allocator
+    }
+}
+
 impl<C: Configuration> MemoryAllocator for Heapwright<C> {
     type Buffer = ResourceAllocation;
 
