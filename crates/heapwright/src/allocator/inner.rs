@@ -261,8 +261,8 @@ impl Inner {
 }
 
 impl Owner for Inner {
-    fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) {
-        self.buffers.release_unused(is_in, keeps_heaps);
+    fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) -> bool {
+        self.buffers.release_unused(is_in, keeps_heaps)
     }
 
     fn pass_frame_of_parent(&self) {

@@ -611,12 +611,16 @@ impl BufferSets {
     }
 
     /// Releases the empty backing buffers in heaps of certain numbers. `keeps_heaps` keeps heaps that are empty then.
-    pub(crate) fn release_unused(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) {
+    /// Returns whether there were any.
+    pub(crate) fn release_unused(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) -> bool {
+        let mut are_any = false;
         for buffers in self.all() {
             // Those of a kind are in heaps of one kind.
             if buffers.unused().first().is_some_and(|buffer| is_in(buffer.heaps)) {
                 buffers.release_empty(keeps_heaps);
+                are_any = true;
             }
         }
+        are_any
     }
 }

@@ -81,14 +81,12 @@ impl Room<'_> {
             let empty = counted.map(|heaps| heaps.totals().empty);
             empty.fold(ByteSize::ZERO, ByteSize::saturating_add) >= bytes
         };
-        if !has_all(self) {
-            self.return_unused_memory(obstacle);
-        }
-        has_all(self) && self.take(bytes, obstacle)
+        let is_enough = has_all(self) || self.return_unused_memory(obstacle) && has_all(self);
+        is_enough && self.take(bytes, obstacle)
     }
 
-    fn return_unused_memory(&self, obstacle: Obstacle) {
-        self.kinds.return_unused_memory(&|heaps| self.is_counted(obstacle, heaps), true);
+    fn return_unused_memory(&self, obstacle: Obstacle) -> bool {
+        self.kinds.return_unused_memory(&|heaps| self.is_counted(obstacle, heaps), true)
     }
 
     /// Takes what must leave. If that does not suffice, returns what is left, and the bytes that it lacks.
@@ -270,15 +268,21 @@ impl HeapKinds {
     }
 
     /// Returns the memory of unused backing buffers and slabs in heaps of some kinds to them. `keeps_heaps` says
-    /// whether heaps that are empty then stay even if they are not worth keeping.
-    pub(super) fn return_unused_memory(&self, is_of: &dyn Fn(&TypedHeaps) -> bool, keeps_heaps: bool) {
+    /// whether heaps that are empty then stay even if they are not worth keeping. Returns whether there was any.
+    pub(super) fn return_unused_memory(
+        &self,
+        is_of: &dyn Fn(&TypedHeaps) -> bool,
+        keeps_heaps: bool,
+    ) -> bool {
         let family: Vec<_> = self.of_family().into_iter().filter(|heaps| is_of(heaps)).collect();
         let is_in = |number| family.iter().any(|heaps| heaps.desc.number == number);
+        let mut is_any = false;
         for owner in self.owners_of_family() {
-            owner.release_unused_buffers(&is_in, keeps_heaps);
+            is_any |= owner.release_unused_buffers(&is_in, keeps_heaps);
         }
         for set in family.iter().filter_map(|heaps| heaps.shared.as_default()) {
-            set.give_up_unused_slabs();
+            is_any |= set.give_up_unused_slabs();
         }
+        is_any
     }
 }

@@ -189,7 +189,9 @@ impl<'a> HeapRequest<'a> {
         let mut near = self.heaps.siblings();
         near.push(Arc::clone(self.heaps));
         let is_near = |heaps: &TypedHeaps| near.iter().any(|near| std::ptr::eq(&**near, heaps));
-        self.kinds.return_unused_memory(&is_near, true);
+        if !self.kinds.return_unused_memory(&is_near, true) {
+            return Ok(None);
+        }
         let mut found = self.find()?;
         if found.is_none() && self.sharing == Sharing::Shared {
             found = self.find_anywhere()?;

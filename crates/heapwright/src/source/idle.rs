@@ -296,7 +296,9 @@ mod tests {
     }
 
     impl Owner for Slow {
-        fn release_unused_buffers(&self, _: &dyn Fn(u64) -> bool, _: bool) {}
+        fn release_unused_buffers(&self, _: &dyn Fn(u64) -> bool, _: bool) -> bool {
+            false
+        }
 
         fn pass_frame_of_parent(&self) {}
 

@@ -10,8 +10,8 @@ use crate::error::HoldsMemory;
 /// The allocator, as its heaps see it: the only way by which they call what is above them.
 pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
     /// Returns the memory of the unused backing buffers in the heaps of certain numbers to these heaps. `keeps_heaps`
-    /// says whether heaps that are empty then stay even if they are not worth keeping.
-    fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool);
+    /// says whether heaps that are empty then stay even if they are not worth keeping. Returns whether there was any.
+    fn release_unused_buffers(&self, is_in: &dyn Fn(u64) -> bool, keeps_heaps: bool) -> bool;
 
     /// Counts a frame of the allocator that this one is nested in.
     fn pass_frame_of_parent(&self);

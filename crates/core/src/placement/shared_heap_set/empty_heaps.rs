@@ -149,12 +149,15 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).take_slice()
     }
 
-    /// Returns the memory of slabs without used slots to the heaps. O(lanes), and O(1) per slab.
-    pub fn give_up_unused_slabs(&self) {
+    /// Returns the memory of slabs without used slots to the heaps, and whether there were any. O(lanes), and O(1) per
+    /// slab.
+    pub fn give_up_unused_slabs(&self) -> bool {
+        let mut are_any = false;
         for lane in self.used_lanes() {
             let mut lane = lock(&lane.0);
-            let _any = lane.give_up_empty(&mut lock(&self.heaps.0));
+            are_any |= lane.give_up_empty(&mut lock(&self.heaps.0));
         }
+        are_any
     }
 
     /// Reopens the heaps that are being emptied, whose run then leaves them alone. Returns whether there were any. O(1)
