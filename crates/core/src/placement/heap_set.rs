@@ -10,7 +10,6 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 pub(super) use self::choice::HeapChoice;
-pub use self::choice::VacatedHeap;
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
 pub(super) use self::free_room::FreeRoom;

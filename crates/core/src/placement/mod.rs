@@ -35,8 +35,8 @@ pub use evacuation::{
 };
 pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_prices::HeapPrices;
+pub use heap_set::HeapSetTotals;
 pub(crate) use heap_set::{HeapId, HeapSet, Placed, PlacementId};
-pub use heap_set::{HeapSetTotals, VacatedHeap};
 pub use idle_times::HeapTally;
 pub use placement_error::PlacementError;
 pub use request::PlacementRequest;

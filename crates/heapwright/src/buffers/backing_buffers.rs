@@ -338,8 +338,7 @@ impl BackingBuffers {
         };
         let mut unused = self.set.map_empty(of);
         // Those in which only slabs without used slots are.
-        let vacated = self.set.vacated(&[], of).into_iter().filter(|buffer| buffer.is_empty);
-        unused.extend(vacated.map(|buffer| buffer.heap));
+        unused.extend(self.set.vacated(&[], of));
         unused.into_iter().flatten().collect()
     }
 

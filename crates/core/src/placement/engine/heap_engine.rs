@@ -255,15 +255,10 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Calls a function with each heap in which nothing would be left if slabs without used slots returned their memory
-    /// and the allocations `unused`, which are in no slab, were freed, and collects the results. Heaps that are empty
-    /// already are left out. See [`SharedHeapSet::vacated`].
+    /// See [`SharedHeapSet::vacated`].
     pub fn map_vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<T> {
         match &self.0 {
-            Inner::Default(set) => {
-                let vacated = set.vacated(unused, of).into_iter();
-                vacated.filter(|heap| heap.is_empty).map(|heap| heap.heap).collect()
-            }
+            Inner::Default(set) => set.vacated(unused, of),
             Inner::Locked(_, locked) => lock(locked).vacated(unused).map(of).collect(),
         }
     }

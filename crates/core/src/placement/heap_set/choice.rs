@@ -17,17 +17,6 @@ pub(crate) enum HeapChoice {
     Own,
 }
 
-/// A heap as it would be if nothing unused were in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VacatedHeap<T> {
-    /// The value for the heap.
-    pub heap: T,
-    /// The number of free bytes; zero if the heap is being emptied and something would be left in it.
-    pub free: ByteSize,
-    /// Whether nothing would be left in the heap.
-    pub is_empty: bool,
-}
-
 /// The number of heaps, from the lowest number on, that are examined for the lowest offset before the request is placed
 /// normally. It bounds the cost.
 const CANDIDATES: usize = 256;
@@ -200,24 +189,14 @@ impl<H> HeapSet<H> {
 
     /// See [`SharedHeapSet::vacated`](crate::placement::SharedHeapSet::vacated). `unused` are live allocations, each
     /// once.
-    pub(crate) fn vacated<T>(
-        &self,
-        mut unused: Vec<PlacementId>,
-        mut of: impl FnMut(&H) -> T,
-    ) -> Vec<VacatedHeap<T>> {
+    pub(crate) fn vacated<T>(&self, mut unused: Vec<PlacementId>, mut of: impl FnMut(&H) -> T) -> Vec<T> {
         unused.sort_unstable_by_key(|id| id.heap());
         let of_heap = |ids: &[PlacementId]| {
             let entry = self.table.entries.get(ids.first()?.heap() as usize)?;
             let heap = entry.heap.as_ref()?;
-            let ranges = ids.iter().filter_map(|id| heap.suballocator.range_of(id.suballocation()).ok());
-            let (mut free, mut count) = (heap.suballocator.free_size(), 0);
-            for range in ranges {
-                (free, count) = (free.saturating_add(range.size()), count + 1);
-            }
-            let is_empty = count == heap.suballocator.allocation_count();
-            // Nothing is placed in a closed heap that is not empty.
-            let free = if heap.class == HeapUse::Closed && !is_empty { ByteSize::ZERO } else { free };
-            Some(VacatedHeap { heap: of(&heap.payload), free, is_empty })
+            let is_live = |id: &&PlacementId| heap.suballocator.range_of(id.suballocation()).is_ok();
+            let count = ids.iter().filter(is_live).count() as u64;
+            (count == heap.suballocator.allocation_count()).then(|| of(&heap.payload))
         };
         unused.chunk_by(|one, next| one.heap() == next.heap()).filter_map(of_heap).collect()
     }

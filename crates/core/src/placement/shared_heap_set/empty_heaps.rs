@@ -3,7 +3,6 @@
 use super::{SharedHeapSet, SharedPlacementId};
 use crate::ByteSize;
 use crate::placement::PlacementError;
-use crate::placement::heap_set::VacatedHeap;
 use crate::sync::lock;
 
 impl<H: Clone> SharedHeapSet<H> {
@@ -78,10 +77,11 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).free_and_keep(id.0)
     }
 
-    /// Returns what the heaps would be if slabs without used slots returned their memory and the allocations `unused`,
-    /// which are in no slab, were freed. Heaps that would not change are left out. `of` is called with the owner's
-    /// handle of each. O(n log n) for n slabs without used slots and `unused` allocations, and O(lanes).
-    pub fn vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<VacatedHeap<T>> {
+    /// Calls a function with the owner's handle of each heap in which nothing would be left if slabs without used slots
+    /// returned their memory and the allocations `unused`, which are in no slab, were freed, and collects the results.
+    /// Heaps that are empty already are left out. O(n log n) for n slabs without used slots and `unused` allocations,
+    /// and O(lanes).
+    pub fn vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<T> {
         let mut ids: Vec<_> = unused.iter().map(|id| id.0).collect();
         self.used_lanes().for_each(|lane| ids.extend(lock(&lane.0).unused()));
         if ids.is_empty() {
