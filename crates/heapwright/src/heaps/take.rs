@@ -35,8 +35,8 @@ use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::source::{AllocationId, Constraints, Heap, UnusedBuffer, create_placed};
 
-/// The fraction of what limits and budget leave that a new heap takes, unless the request itself needs more. A heap that
-/// takes everything leaves nothing to resources of other kinds.
+/// The fraction of what limits and budget leave that a new heap takes, unless the request itself needs more. A heap
+/// that takes everything leaves nothing to resources of other kinds.
 const FRACTION_OF_REST: u64 = 8;
 
 /// A request for a range of a heap of one kind.
@@ -180,8 +180,8 @@ impl<'a> HeapRequest<'a> {
         self.kinds.source.check(&new).map_err(|row| new.refused(row))
     }
 
-    /// Finds a range after unused slabs and backing buffers returned their memory, or takes a heap of a nested allocator
-    /// or the parent that is empty then.
+    /// Finds a range after unused slabs and backing buffers returned their memory, or takes a heap of a nested
+    /// allocator or the parent that is empty then.
     fn reclaimed(&self, least: ByteSize, wanted: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
         if !self.may_be_held() {
             return Ok(None);
