@@ -125,7 +125,12 @@ impl Buffers {
         if let Some(texture) = &mut self.texture {
             let at = u32::try_from(number)?;
             let tile = TileBox::tile(at % 128, at / 128);
-            return Ok(if size > 0 { texture.map(0, tile)? } else { texture.unmap(0, tile)? });
+            if size > 0 {
+                texture.map(0, tile)?
+            } else {
+                texture.unmap(0, tile)?
+            }
+            return Ok(());
         }
         if size == 0 {
             if let Some(buffer) = self.buffers[number].take() {
