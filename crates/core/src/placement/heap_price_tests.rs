@@ -18,7 +18,7 @@ fn note(prices: &HeapPrices, size: ByteSize, costs: HeapCosts) {
 
 /// Everything that is decided by prices.
 fn decisions(prices: &HeapPrices) -> Vec<u64> {
-    let kept = (0..CLASSES).map(|class| KEEPING.operations(class, prices));
+    let kept = (0..CLASSES).map(|class| KEEPING.operations(class, prices, ByteSize::ZERO));
     kept.chain([prices.within_frame().unwrap_or_default().get()]).collect()
 }
 
@@ -87,7 +87,7 @@ fn changed_prices_are_followed_within_64_heaps() {
 
 #[test]
 fn an_empty_heap_is_kept_until_its_rent_is_its_price() {
-    let kept = |costs: HeapCosts, mib| {
+    let kept = |costs: HeapCosts, mib, mib_in_use| {
         let prices = Arc::new(HeapPrices::default());
         let (sizing, retention) =
             (HeapSizing::default(), HeapRetention { keeping: KEEPING, ..Default::default() });
@@ -102,26 +102,26 @@ fn an_empty_heap_is_kept_until_its_rent_is_its_price() {
         let (size, small) = (ByteSize::from_mib(mib), ByteSize::from_kib(100));
         note(&prices, ByteSize::from_mib(4), costs);
         note(&prices, size, costs);
-        set.allocate_in_new(ByteSize::from_mib(4), 0, &PlacementRequest::new(small, Alignment::ONE))
-            .expect("room");
+        let request = PlacementRequest::new(small, Alignment::ONE);
+        set.allocate_in_new(ByteSize::from_mib(mib_in_use), 0, &request).expect("room");
+        let pair = || {
+            let placed = set.allocate(&request).expect("a sound size").expect("room");
+            set.free(placed.id).expect("it is live")
+        };
+        // What is in use is known.
+        (0..16).for_each(|_| assert_eq!(pair(), []));
         set.insert(size, 1).expect("few heaps");
-        let mut pairs = 0;
-        loop {
-            let placed = set
-                .allocate(&PlacementRequest::new(small, Alignment::ONE))
-                .expect("a sound size")
-                .expect("room");
-            pairs += 1;
-            if set.free(placed.id).expect("it is live") == [1] {
-                return 2 * pairs;
-            }
-        }
+        2 * (1..).find(|_| pair() == [1]).unwrap_or(0)
     };
     // 2,458 us for 64 MiB at 90 ns for a MiB and operation.
-    assert_eq!(kept(HeapCosts::device_local(), 64), 426);
-    assert_eq!(kept(HeapCosts::device_local().times(10), 64), 4_268);
-    assert_eq!(kept(HeapCosts::dedicated(), 64), 46);
-    assert_eq!(kept(HeapCosts::vkd3d_proton(), 1), 4);
+    assert_eq!(kept(HeapCosts::device_local(), 64, 1024), 426);
+    assert_eq!(kept(HeapCosts::device_local().times(10), 64, 1024), 4_268);
+    assert_eq!(kept(HeapCosts::dedicated(), 64, 1024), 46);
+    assert_eq!(kept(HeapCosts::vkd3d_proton(), 1, 1024), 4);
+    // One that is twice as large as what is usually in use, for a quarter.
+    assert_eq!(kept(HeapCosts::device_local(), 64, 128), 426);
+    assert_eq!(kept(HeapCosts::device_local(), 64, 32), 106);
+    assert_eq!(kept(HeapCosts::device_local().times(10), 64, 32), 1_066);
 }
 
 #[test]

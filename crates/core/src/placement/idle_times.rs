@@ -19,6 +19,9 @@ const QUIET_OPERATIONS: u64 = 64;
 /// The operations of frames keep a heap for no more than so many times the operations of the retention.
 const MOST_OPERATIONS: u64 = 40;
 
+/// What is usually in use is an average over 2^12 operations.
+const USUAL_LOG2: u32 = 12;
+
 /// A set adds its operations to the shared number when it has so many.
 const OPERATIONS_PER_SUM: u64 = 16;
 
@@ -89,6 +92,9 @@ pub(super) struct IdleTimes {
     /// The most bytes of heaps that were in use at once; if not all are kept, together with those that the owner added
     /// empty. It sinks slowly, so that long after a peak new heaps are small again, and little is kept.
     pub(super) most_in_use: ByteSize,
+    /// The bytes of heaps that are usually in use: an average over thousands of operations, in which a peak counts for no
+    /// more than its time. Zero before the first operations.
+    usual_in_use: ByteSize,
     /// The number of frames that the owner told of.
     frame: u64,
     /// The number of periods that the owner told of.
@@ -114,13 +120,30 @@ impl IdleTimes {
         self.tally.operations() + self.not_summed
     }
 
-    /// Counts allocations and frees.
+    /// Counts allocations and frees. `in_use` returns the bytes of the heaps that are in use.
     #[inline]
-    pub(super) fn count_operations(&mut self, operations: u64) {
+    pub(super) fn count_operations(&mut self, operations: u64, in_use: impl FnOnce() -> ByteSize) {
         self.not_summed += operations;
         if self.not_summed >= OPERATIONS_PER_SUM {
-            self.tally.count_operations(std::mem::take(&mut self.not_summed));
+            let operations = std::mem::take(&mut self.not_summed);
+            self.tally.count_operations(operations);
+            self.note_in_use(operations, in_use());
         }
+    }
+
+    /// Notes how many bytes are in use after some operations.
+    fn note_in_use(&mut self, operations: u64, in_use: ByteSize) {
+        let usual = self.usual_in_use;
+        if usual.is_zero() {
+            self.usual_in_use = in_use;
+            return;
+        }
+        let part = |distance: ByteSize| {
+            let counted = operations.min(1 << USUAL_LOG2);
+            ByteSize::new((distance.get() >> USUAL_LOG2).saturating_mul(counted))
+        };
+        let (above, below) = (part(in_use.saturating_sub(usual)), part(usual.saturating_sub(in_use)));
+        self.usual_in_use = usual.saturating_add(above).saturating_sub(below);
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -164,7 +187,7 @@ impl IdleTimes {
 
     /// Returns for how many operations a heap of a class is kept.
     pub(super) fn kept_operations(&self, class: usize) -> u64 {
-        self.retention.keeping.operations(class, &self.prices)
+        self.retention.keeping.operations(class, &self.prices, self.usual_in_use)
     }
 
     /// Returns the operation with which an empty heap of a class leaves.

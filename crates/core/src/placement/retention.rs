@@ -2,6 +2,7 @@
 
 use super::HeapPrices;
 use super::heap_prices::size_of_class;
+use crate::ByteSize;
 
 /// The number of operations, frames and periods for which empty heaps are kept.
 ///
@@ -24,6 +25,9 @@ use super::heap_prices::size_of_class;
 ///
 /// With frames, as many operations as the last [two](Self::kept_frames) had do not release a heap: what a frame uses,
 /// the next one uses again. This delays the release to at most 40 times the operations.
+///
+/// A heap of more than half of the bytes that are usually in use is kept for less time, in proportion: a heap twice as
+/// large as these bytes for a quarter. Otherwise the heap of a rare peak would be most of what is held.
 ///
 /// However long heaps are kept, before a new heap is created others leave until no more is held than was in use at once
 /// ([`SharedHeapSet::make_way`](super::SharedHeapSet::make_way)).
@@ -54,7 +58,9 @@ use super::heap_prices::size_of_class;
 /// the prices (the largest heap that costs at most twice as much as the smallest) is 4 MiB or more on all devices but
 /// vkd3d-proton, where it changed less than a tenth of the time. Keeping heaps of each size by the numbers of
 /// operations after which they were needed before changed time and memory by about a twentieth. Keeping heaps for less
-/// time that are large beside what is in use cost more time than it saved memory. `lab/MEMORY.md` has figures for the
+/// time that are large beside what is in use at that moment cost more time than it saved memory; beside what is usually
+/// in use, it changes nothing but peaks, of which it holds 2.8 instead of 8.1 times the live bytes for 3 times the time
+/// with the prices of plain memory. `lab/MEMORY.md` has figures for the
 /// evaluation part, by which nothing was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
@@ -91,8 +97,9 @@ pub enum Keeping {
 const UNPRICED_OPERATIONS: u64 = 500;
 
 impl Keeping {
-    /// Returns the number of operations for which an empty heap of a class is kept.
-    pub(super) fn operations(self, class: usize, prices: &HeapPrices) -> u64 {
+    /// Returns the number of operations for which an empty heap of a class is kept, where `usual` bytes are usually in
+    /// use, or zero if that is not known.
+    pub(super) fn operations(self, class: usize, prices: &HeapPrices, usual: ByteSize) -> u64 {
         match self {
             Self::Operations(operations) => operations,
             Self::Rent { nanos, most } => {
@@ -101,7 +108,10 @@ impl Keeping {
                     0 => UNPRICED_OPERATIONS,
                     price => price.saturating_mul(1024) / rent,
                 };
-                kept.min(most)
+                let (kept, size) = (kept.min(most), u128::from(size_of_class(class).get()));
+                // In proportion, if the heap is larger than half of what is usually in use.
+                let half = if usual.is_zero() { size } else { u128::from(usual.get() / 2) };
+                u64::try_from(u128::from(kept) * half.min(size) / size).unwrap_or(kept)
             }
         }
     }

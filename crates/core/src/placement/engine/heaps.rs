@@ -87,7 +87,7 @@ impl<H: Clone> Heaps<H> {
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         let group = self.rule.group_of(request)?;
         self.count_size(group, request);
-        self.times.count_operations(1);
+        self.count_operation();
         if let Some(placed) = self.allocate_in_used(group, request) {
             return Ok(Some(placed));
         }
@@ -100,6 +100,12 @@ impl<H: Clone> Heaps<H> {
                 Ok(None)
             }
         }
+    }
+
+    /// Counts an allocation or a free.
+    fn count_operation(&mut self) {
+        let in_use = self.in_use.reserved;
+        self.times.count_operations(1, || in_use);
     }
 
     /// See [`HeapEngine::least_heap_size`](super::HeapEngine::least_heap_size).
@@ -152,7 +158,7 @@ impl<H: Clone> Heaps<H> {
         self.in_use.freed(range.size());
         self.note_room(number, group, Some(room), if is_empty { None } else { Some(left) });
         if !is_empty {
-            self.times.count_operations(1);
+            self.count_operation();
             return Ok(if self.keeps_until_next_free() { self.take_expired(1) } else { Vec::new() });
         }
         let Some(gone) = self.heaps.remove(number) else { return Ok(Vec::new()) };
@@ -160,12 +166,12 @@ impl<H: Clone> Heaps<H> {
         self.in_use.reserved = self.in_use.reserved.saturating_sub(size);
         if !self.keeps_heaps() {
             // Not one that was empty before, which the owner needs.
-            self.times.count_operations(1);
+            self.count_operation();
             return Ok(vec![gone.heap]);
         }
         self.times.forget_most_in_use(self.held(), FREE_DECAY_LOG2);
         self.insert_empty(size, gone.heap);
-        self.times.count_operations(1);
+        self.count_operation();
         Ok(self.take_expired(1))
     }
 

@@ -64,7 +64,8 @@ impl<H> HeapSet<H> {
     /// Counts allocations and frees.
     #[inline]
     pub(crate) fn count_operations(&mut self, operations: u64) {
-        self.times.count_operations(operations);
+        let totals = &self.totals;
+        self.times.count_operations(operations, || totals.reserved.saturating_sub(totals.empty));
     }
 
     fn class_of_heap(&self, slot: Slot) -> usize {
