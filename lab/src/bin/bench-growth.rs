@@ -1,5 +1,5 @@
-//! `bench-growth`: measures how the time of an allocator grows with the number of live buffers. `cargo lab bench-growth`
-//! runs it.
+//! `bench-growth`: measures how the time of an allocator grows with the number of live buffers. `cargo lab
+//! bench-growth` runs it.
 #![forbid(unsafe_code)]
 
 use std::error::Error;

@@ -54,7 +54,8 @@ fn longest_step(live: usize) -> Result<Duration, Failed> {
         let index = index_in(&keys, &mut random);
         buffers.remove(&keys.swap_remove(index));
     }
-    // glibc sorts what was freed in later larger requests, 10,000 parts in each, which would be those of the first steps.
+    // glibc sorts what was freed in later larger requests, 10,000 parts in each, which would be those of the first
+    // steps.
     (0..1000).for_each(|_| drop(black_box(vec![0_u8; 64 << 10])));
     let mut run = allocator.defragment(Default::default()).map_err(Failed::new)?;
     let mut longest = Duration::ZERO;

@@ -1,7 +1,7 @@
 //! How the time of an allocator grows with the number of live buffers, measured on this machine.
 //!
-//! heapwright is on the simulated GPU, whose `CreatePlacedResource` is part of its time; VMA and gpu-allocator are on the
-//! Vulkan device of [`memory::vulkan_device`](crate::memory::vulkan_device), whose functions do nearly nothing.
+//! heapwright is on the simulated GPU, whose `CreatePlacedResource` is part of its time; VMA and gpu-allocator are on
+//! the Vulkan device of [`memory::vulkan_device`](crate::memory::vulkan_device), whose functions do nearly nothing.
 //!
 //! | module | contents |
 //! |---|---|

@@ -92,8 +92,8 @@ pub(super) struct IdleTimes {
     /// The most bytes of heaps that were in use at once; if not all are kept, together with those that the owner added
     /// empty. It sinks slowly, so that long after a peak new heaps are small again, and little is kept.
     pub(super) most_in_use: ByteSize,
-    /// The bytes of heaps that are usually in use: an average over thousands of operations, in which a peak counts for no
-    /// more than its time. Zero before the first operations.
+    /// The bytes of heaps that are usually in use: an average over thousands of operations, in which a peak counts for
+    /// no more than its time. Zero before the first operations.
     usual_in_use: ByteSize,
     /// The number of frames that the owner told of.
     frame: u64,

@@ -40,12 +40,13 @@ impl ResourceAllocator {
     ///
     /// * Near a limit or the budget, `create` may succeed where `probe` fails, or with memory or a placement that is
     ///   tried before the predicted one (a shared heap instead of one of its own or a committed resource; with
-    ///   PREFER_COMMITTED, a committed resource instead of a heap). It releases empty heaps, also of other allocators of
-    ///   the process, uses the memory of unused slabs and backing buffers and free ranges that only an exhaustive search
-    ///   finds, and frees the allocations given to [`free_after`](Self::free_after) whose fence value is reached.
+    ///   PREFER_COMMITTED, a committed resource instead of a heap). It releases empty heaps, also of other allocators
+    ///   of the process, uses the memory of unused slabs and backing buffers and free ranges that only an exhaustive
+    ///   search finds, and frees the allocations given to [`free_after`](Self::free_after) whose fence value is
+    ///   reached.
     /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
-    /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
-    ///   it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
+    /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap.
+    ///   Before it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
     ///
     /// Cost: O(1), and one call of the device for the resource's size.
     ///

@@ -59,8 +59,9 @@ pub(crate) struct Listed {
 /// The labels of the allocations of an allocator. Only allocations with a label have an entry.
 ///
 /// [`add`](Self::add) and [`remove`](Self::remove) are O(1) under a lock and hash nothing: many programs name each
-/// allocation, and reports and defragmentation ask for few. [`get`](Self::get) first indexes what was added since the last
-/// call: O(1) amortized over the calls of `add`, unless [`index_some`](Self::index_some) did that before, in parts.
+/// allocation, and reports and defragmentation ask for few. [`get`](Self::get) first indexes what was added since the
+/// last call: O(1) amortized over the calls of `add`, unless [`index_some`](Self::index_some) did that before, in
+/// parts.
 #[derive(Default)]
 pub(crate) struct Labels {
     table: Mutex<LabelTable>,
@@ -186,7 +187,8 @@ impl Labels {
         self.lock().get(id).cloned()
     }
 
-    /// Indexes at most so many labels, so that [`get`](Self::get) has less to do. Returns whether none is left. O(most).
+    /// Indexes at most so many labels, so that [`get`](Self::get) has less to do. Returns whether none is left.
+    /// O(most).
     pub(crate) fn index_some(&self, most: usize) -> bool {
         self.lock().index_some(most)
     }
