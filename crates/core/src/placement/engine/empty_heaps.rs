@@ -50,10 +50,6 @@ impl<H> EmptyHeaps<H> {
         self.by_size.binary_search_by_key(&size, |&(size, _)| size)
     }
 
-    pub(super) fn heaps(&self) -> impl Iterator<Item = &H> {
-        self.by_size.iter().flat_map(|(_, stack)| stack).map(|(_, heap)| heap)
-    }
-
     /// Takes the heap of exactly this size that was added last.
     pub(crate) fn take(&mut self, size: ByteSize) -> Option<H> {
         self.take_by(size, VecDeque::pop_back)

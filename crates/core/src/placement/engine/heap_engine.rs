@@ -242,19 +242,6 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Calls a function with each empty heap, and collects the results. O(n) for n empty heaps, under the lock of the
-    /// heaps.
-    pub fn map_empty<T>(&self, mut of: impl FnMut(&H) -> T) -> Vec<T> {
-        match &self.0 {
-            Inner::Default(set) => set.map_empty(of),
-            Inner::Locked(_, locked) => {
-                let (heaps, mut mapped) = (lock(locked), Vec::new());
-                heaps.empty().heaps().for_each(|heap| mapped.push(of(heap)));
-                mapped
-            }
-        }
-    }
-
     /// See [`SharedHeapSet::vacated`].
     pub fn map_vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<T> {
         match &self.0 {
