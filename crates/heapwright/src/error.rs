@@ -139,7 +139,7 @@ pub(crate) struct Row {
     pub(crate) most: ByteSize,
 }
 
-/// What limits memory.
+/// A limit on the memory of an allocator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Limit {
     /// The allocator's limit for the heap type.

@@ -1,4 +1,4 @@
-//! How the time of an allocator grows with the number of live buffers, measured on this machine.
+//! Measurements of the time that an allocator takes with more and more live buffers, on this machine.
 //!
 //! heapwright is on the simulated GPU, whose `CreatePlacedResource` is part of its time; VMA and gpu-allocator are on
 //! the Vulkan device of [`memory::vulkan_device`](crate::memory::vulkan_device), whose functions do nearly nothing.

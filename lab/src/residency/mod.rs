@@ -16,7 +16,8 @@ use crate::workload::traces::NAMES;
 /// Budgets, in percent of the peak.
 const BUDGETS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
-/// What is added on both sides of the ratios to another policy, so that runs that page in next to nothing count less.
+/// A constant number of bytes that is added to both terms of a ratio, so that runs that page in next to nothing count
+/// less.
 const LITTLE: f64 = (64 << 20) as f64;
 
 /// The bytes that each policy pages in, and the bound.

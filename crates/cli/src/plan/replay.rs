@@ -39,7 +39,7 @@ pub(super) fn violation(frame: &NamedFrame, plan: &FramePlan) -> Result<Option<V
     Ok(replay.finish()?.into_iter().find(|violation| violation.severity <= Severity::Warning))
 }
 
-/// What a pass records. Resources are those of the frame, by their numbers.
+/// A command that a pass records. Resources are named by their indices in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Barrier { before: usize, after: usize },

@@ -19,7 +19,7 @@ const QUIET_OPERATIONS: u64 = 64;
 /// The operations of frames keep a heap for no more than so many times the operations of the retention.
 const MOST_OPERATIONS: u64 = 40;
 
-/// What is usually in use is an average over 2^12 operations.
+/// The number of operations over which the bytes in use are averaged, as a base-2 logarithm.
 const USUAL_LOG2: u32 = 12;
 
 /// A set adds its operations to the shared number when it has so many.

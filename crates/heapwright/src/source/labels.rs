@@ -93,7 +93,7 @@ impl Index {
 
     fn part_of(id: AllocationId) -> usize {
         // The upper and the lowest bits are used within a part.
-        usize::try_from(BuildHasherDefault::<IdHasher>::new().hash_one(id) >> 32 & 63).unwrap_or(0)
+        usize::try_from(BuildHasherDefault::<IdHasher>::new().hash_one(id) >> 32).unwrap_or(0) % Self::PARTS
     }
 
     fn insert(&mut self, id: AllocationId, slot: usize) {

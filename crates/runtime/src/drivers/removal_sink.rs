@@ -1,4 +1,4 @@
-//! Who hears that a device is lost.
+//! The receiver of reports that a device is lost.
 
 use std::sync::Arc;
 
