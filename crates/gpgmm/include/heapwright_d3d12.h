@@ -185,7 +185,7 @@ struct HEAP_LIMITS {
 /* How long empty heaps are kept. */
 enum EMPTY_HEAP_POLICY {
     EMPTY_HEAP_POLICY_DEFAULT = 0,         /* while that is cheaper than creating them again */
-    EMPTY_HEAP_POLICY_LEAST_MEMORY = 1,    /* for a shorter time, and heaps are smaller */
+    EMPTY_HEAP_POLICY_LEAST_MEMORY = 1,    /* for a few operations, and heaps are smaller */
     EMPTY_HEAP_POLICY_FEWEST_HITCHES = 2,  /* until memory is short or they are released, and heaps are larger */
 };
 

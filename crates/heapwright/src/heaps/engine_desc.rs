@@ -13,9 +13,10 @@ use crate::source::HeapSource;
 /// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 
-/// For the least memory: a heap that is only partly used wastes less than a 32nd of the memory. The minimum is as
+/// For the least memory: a heap that is only partly used wastes less than a 64th of the memory. The minimum is as
 /// usual, because a smaller heap costs as much to create.
-const LEAST_MEMORY_FRACTION: u32 = 32;
+const LEAST_MEMORY_FRACTION: u32 = 64;
+const LEAST_MEMORY_MAXIMUM: ByteSize = ByteSize::from_mib(32);
 
 /// For the fewest hitches: fewer and larger heaps. Above 128 MiB, creating a single heap is a hitch on every device.
 const FEWEST_HITCHES_FRACTION: u32 = 3;
@@ -38,7 +39,9 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
                 HeapType::Default | HeapType::GpuUpload => HeapSizing::DEVICE_LOCAL,
             };
             let usual = match desc.empty_heap_policy {
-                EmptyHeapPolicy::LeastMemory => HeapSizing { fraction: LEAST_MEMORY_FRACTION, ..usual },
+                EmptyHeapPolicy::LeastMemory => {
+                    HeapSizing { maximum: LEAST_MEMORY_MAXIMUM, fraction: LEAST_MEMORY_FRACTION, ..usual }
+                }
                 EmptyHeapPolicy::FewestHitches => {
                     HeapSizing { maximum: FEWEST_HITCHES_MAXIMUM, fraction: FEWEST_HITCHES_FRACTION, ..usual }
                 }

@@ -150,7 +150,7 @@ proptest! {
     ) {
         let (policy, operations, frames, seconds) = [
             (EmptyHeapPolicy::Default, 10_000, 120, 60),
-            (EmptyHeapPolicy::LeastMemory, 2_000, 30, 1),
+            (EmptyHeapPolicy::LeastMemory, 300, 30, 1),
         ][policy];
         let mut world = World::new(policy, ResourceAllocatorFlags::empty());
         for step in &steps {
