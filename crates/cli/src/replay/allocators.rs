@@ -176,12 +176,6 @@ impl<'a> Allocators<'a> {
             (StepKind::ReleasePool(pool), _, Some(pools)) => {
                 pools[pool as usize].as_ref().map(Pool::release_empty_heaps);
             }
-            (StepKind::Prefetch(prefetch), Some(allocator), Some(pools)) => {
-                let prefetch = &recorded.calls.prefetches[prefetch as usize];
-                let pool = prefetch.pool.and_then(|pool| pools[pool as usize].as_ref());
-                // The allocation that needs the heap creates it otherwise.
-                let _refused = allocator.replay_prefetch(&prefetch.heap, pool, prefetch.is_shared);
-            }
             // The others are not about allocators alone, pools are not as recorded, or the allocator has been dropped,
             // after which readers refuse its steps.
             _ => {}

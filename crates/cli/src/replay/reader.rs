@@ -5,13 +5,11 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use heapwright::PoolDesc;
-use heapwright::d3d12::{D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES};
-use heapwright_trace::session::{Action, Asked, Counter, Description, Heap, Record, Refusal};
+use heapwright_trace::session::{Action, Asked, Counter, Description, Record, Refusal};
 
 use super::recorded::{
     Calls, HeapTime, RecordedAllocation, RecordedAllocator, RecordedHeap, RecordedHeld, RecordedMove,
-    RecordedPlace, RecordedPool, RecordedPrefetch, RecordedRefusal, RecordedRun, Step, StepKind,
-    heap_type_of,
+    RecordedPlace, RecordedPool, RecordedRefusal, RecordedRun, Step, StepKind, heap_type_of,
 };
 
 /// The kind of thing of which a session has too many, and the limit. Limits bound the memory that a malicious file
@@ -54,7 +52,6 @@ pub(super) struct Reader {
     runs_by_id: HashMap<u64, u32>,
     /// Sizes of the live heaps, and their indices if something was placed in them.
     heaps: HashMap<u64, (u64, Option<u32>)>,
-    last_heap: Option<Heap>,
     has_reasons: bool,
     /// The limit that the file exceeds.
     excess: Option<Excess>,
@@ -137,7 +134,6 @@ impl Reader {
             Action::Place { allocation, heap, offset } => self.place(allocation, heap, offset),
             Action::CreateHeap(heap) => {
                 self.heaps.insert(heap.id, (heap.size, None));
-                self.last_heap = Some(heap);
             }
             Action::DestroyHeap { heap } => {
                 if let Some((_, Some(index))) = self.heaps.remove(&heap) {
@@ -185,21 +181,6 @@ impl Reader {
             Action::ReleasePool { pool } => {
                 let &pool = self.pools_by_id.get(&pool)?;
                 return Some((self.calls.pools[pool as usize].allocator, StepKind::ReleasePool(pool)));
-            }
-            Action::PrefetchHeap { heap, pool, is_shared } => {
-                // It follows the creation of its heap directly.
-                let heap = self.last_heap.as_ref().filter(|last| last.id == heap)?;
-                let properties =
-                    D3D12_HEAP_PROPERTIES { Type: i32::from(heap.heap_type as u8), ..Default::default() };
-                let heap = D3D12_HEAP_DESC {
-                    SizeInBytes: heap.size,
-                    Properties: properties,
-                    Alignment: heap.alignment,
-                    Flags: heap.flags,
-                };
-                let pool = pool.and_then(|pool| self.pools_by_id.get(&pool).copied());
-                self.calls.prefetches.push(RecordedPrefetch { heap, pool, is_shared });
-                StepKind::Prefetch(index_of(self.calls.prefetches.len() - 1))
             }
             Action::Refuse(refusal) => {
                 let Refusal { description, resource_flags, request, pool, is_out_of_memory } = *refusal;
@@ -362,8 +343,6 @@ fn index_of(index: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use heapwright_trace::session::HeapType as RecordedHeapType;
-
     use super::*;
 
     /// Steps of no allocator are not held, however many a file has.
@@ -375,27 +354,15 @@ mod tests {
             if has_allocator {
                 note(Action::SelectAllocator { allocator: 1 });
             }
-            let heap_type = RecordedHeapType::Default;
-            note(Action::CreateHeap(Heap {
-                id: 1,
-                size: 65_536,
-                alignment: 65_536,
-                heap_type,
-                flags: 0,
-                name: None,
-            }));
             note(Action::CreatePool { pool: 2, options: Vec::new() });
             note(Action::Refuse(Box::default()));
             note(Action::BeginDefragmentation { run: 3, pool: None });
             note(Action::EndDefragmentation { run: 3 });
-            for _ in 0..3 {
-                note(Action::PrefetchHeap { heap: 1, pool: None, is_shared: true });
-                note(Action::Frame);
-            }
-            let Calls { pools, prefetches, steps, refusals, runs, .. } = reader.calls;
-            (pools.len(), prefetches.len(), steps.len(), refusals.len(), runs.len())
+            (0..3).for_each(|_| note(Action::Frame));
+            let Calls { pools, steps, refusals, runs, .. } = reader.calls;
+            (pools.len(), steps.len(), refusals.len(), runs.len())
         };
-        assert_eq!(held(false), (0, 0, 0, 0, 0));
-        assert_eq!(held(true), (1, 3, 11, 1, 1));
+        assert_eq!(held(false), (0, 0, 0, 0));
+        assert_eq!(held(true), (1, 8, 1, 1));
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use heapwright::d3d12::{D3D12_HEAP_DESC, D3D12_HEAP_TYPE};
-use heapwright::{ByteSize, Error, HeapType, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags};
+use heapwright::d3d12::D3D12_HEAP_TYPE;
+use heapwright::{ByteSize, Error, HeapType, PoolDesc, ResourceAllocatorDesc};
 use heapwright_trace::Trace;
 use heapwright_trace::session::{Asked, Description, HeapType as RecordedHeapType, Placement};
 
@@ -45,7 +45,6 @@ pub(super) struct Calls {
     /// The other calls between the events, in order.
     pub(super) steps: Vec<Step>,
     pub(super) pools: Vec<RecordedPool>,
-    pub(super) prefetches: Vec<RecordedPrefetch>,
     pub(super) refusals: Vec<RecordedRefusal>,
     pub(super) runs: Vec<RecordedRun>,
     pub(super) moves: Vec<RecordedMove>,
@@ -80,14 +79,6 @@ pub(super) struct RecordedPool {
     pub(super) allocator: u32,
     /// An error if an option is unknown.
     pub(super) desc: Result<PoolDesc, Error>,
-}
-
-/// A heap that was added before it was needed.
-#[derive(Debug)]
-pub(super) struct RecordedPrefetch {
-    pub(super) heap: D3D12_HEAP_DESC,
-    pub(super) pool: Option<u32>,
-    pub(super) is_shared: bool,
 }
 
 #[derive(Debug)]
@@ -174,7 +165,6 @@ pub(super) enum StepKind {
     CreatePool(u32),
     DropPool(u32),
     ReleasePool(u32),
-    Prefetch(u32),
     /// A request failed.
     Refuse(u32),
     /// The creation of a pool failed.
@@ -274,8 +264,7 @@ impl RecordedTrace {
         self.calls.allocations.get(allocation)?.pool
     }
 
-    /// Returns the settings of an allocator as they were recorded, except that it does not prefetch: recorded
-    /// prefetches are steps.
+    /// Returns the settings of an allocator as they were recorded.
     ///
     /// # Errors
     ///
@@ -285,7 +274,6 @@ impl RecordedTrace {
         for (name, value) in &self.calls.allocators[allocator].options {
             desc.set_option(name, value)?;
         }
-        desc.flags.remove(ResourceAllocatorFlags::ALLOW_PREFETCH);
         Ok(desc)
     }
 

@@ -62,11 +62,6 @@ fn memory_actions(file: &Path) -> Vec<Action> {
             Action::CreatePool { pool, options } => Action::CreatePool { pool: pools.number(pool), options },
             Action::DropPool { pool } => Action::DropPool { pool: pools.number(pool) },
             Action::ReleasePool { pool } => Action::ReleasePool { pool: pools.number(pool) },
-            Action::PrefetchHeap { heap, pool, is_shared } => Action::PrefetchHeap {
-                heap: heaps.number(heap),
-                pool: pool.map(|pool| pools.number(pool)),
-                is_shared,
-            },
             Action::Ask { allocation, request } => {
                 Action::Ask { allocation: allocations.number(allocation), request }
             }
@@ -129,11 +124,10 @@ fn every_algorithm_policy_pool_nesting_and_prefetch_is_repeated() {
     let (mut pools, mut prefetched, mut drops) = (0, 0, 0);
     for seed in 1..=48 {
         let file = folder.path().join(format!("program-{seed}.hws"));
-        record_program(&file, seed, 500, Does::Usual);
+        prefetched += record_program(&file, seed, 500, Does::Usual).prefetched;
         let actions = replay_is_identical(&file, USUAL, &format!("seed {seed}"));
         let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
         pools += count(|action| matches!(action, Action::UsePool { .. }));
-        prefetched += count(|action| matches!(action, Action::PrefetchHeap { .. }));
         drops += count(|action| matches!(action, Action::DropPool { .. }));
     }
     // Otherwise the programs do not use them.
@@ -150,8 +144,9 @@ fn defragmentations_frames_memory_failures_and_imports_are_repeated() {
         let file = folder.path().join(format!("program-{seed}.hws"));
         let done = record_program(&file, seed, 600, Does::Everything);
         replay_is_identical(&file, profile_of(seed, Does::Everything), &format!("seed {seed}"));
-        let Done { completed, abandoned, frames, failed, failed_pools, imported, memory, moved_memory } =
-            done;
+        let Done {
+            completed, abandoned, frames, failed, failed_pools, imported, memory, moved_memory, ..
+        } = done;
         let counts = [completed, abandoned, frames, failed, failed_pools, imported, memory, moved_memory];
         sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
@@ -172,7 +167,6 @@ fn pauses_are_repeated() {
         }
         program.step(step);
     }
-    program.wait_for_prefetching();
     drop(program);
     let actions = replay_is_identical(&file, USUAL, "pauses");
     assert!(actions.iter().any(|action| matches!(action, Action::IdlePeriod)));

@@ -142,6 +142,8 @@ pub(crate) struct Done {
     /// Memory without a resource, and its moves.
     pub(crate) memory: u32,
     pub(crate) moved_memory: u32,
+    /// Heaps that were prefetched and used.
+    pub(crate) prefetched: u64,
 }
 
 impl Program {
@@ -474,12 +476,6 @@ impl Program {
         drop(self.allocators.remove(place));
     }
 
-    /// Waits for heaps that are being prefetched: until they exist, they keep the pool alive for which they are, and
-    /// the recording.
-    pub(crate) fn wait_for_prefetching(&self) {
-        self.allocators.iter().for_each(|allocator| allocator.audit().unwrap());
-    }
-
     pub(crate) fn step(&mut self, step: u64) {
         let is_shrinking = (step / 150) % 2 == 1;
         let does_everything = self.does == Does::Everything;
@@ -487,13 +483,11 @@ impl Program {
             0 if self.allocators.len() < 4 => self.add_allocator(),
             // Its allocations may be live.
             1 if self.allocators.len() > 1 => {
-                self.wait_for_prefetching();
                 let place = self.place(self.allocators.len());
                 self.drop_allocator(place);
             }
             2..=4 if self.pools.len() < 6 => self.add_pool(),
             5 if !self.pools.is_empty() => {
-                self.wait_for_prefetching();
                 let place = self.place(self.pools.len());
                 drop(self.pools.swap_remove(place));
             }
@@ -538,6 +532,6 @@ impl Program {
 pub(crate) fn record_program(file: &Path, seed: u64, steps: u64, does: Does) -> Done {
     let mut program = Program::new(file, seed, does);
     (0..steps).for_each(|step| program.step(step));
-    program.wait_for_prefetching();
-    program.done
+    let prefetched = |allocator: &ResourceAllocator| allocator.stats().prefetched_heap_misses_eliminated;
+    Done { prefetched: program.allocators.iter().map(prefetched).sum(), ..program.done }
 }

@@ -351,7 +351,7 @@ fn a_chrome_trace_follows_the_format() {
     ] {
         assert!(tracks.contains(track), "{tracks:?}");
     }
-    for name in ["ResourceAllocator.CreatePool", "Pool.Release", "ResourceAllocator.PrefetchHeap"] {
+    for name in ["ResourceAllocator.CreatePool", "Pool.Release"] {
         assert!(names.contains_key(name), "{names:?}");
     }
 }

@@ -165,7 +165,6 @@ impl Inner {
 
     /// Counts a frame: releases memory that was not used for too many frames.
     pub(crate) fn pass_frame(&self) {
-        self.heaps.insert_prefetched();
         // Before the frame, because a recording has the periods as calls of their own.
         self.pass_time(true);
         let recording = self.heaps.source.recording.as_ref();

@@ -80,7 +80,6 @@ impl Pool {
 
     /// Releases the empty heaps beyond the minimum number, and returns their size in bytes.
     pub fn release_empty_heaps(&self) -> ByteSize {
-        self.heaps.insert_created();
         if let Some(recorded) = &self.recorded {
             recorded.release();
         }
@@ -280,10 +279,6 @@ impl Inner {
         self.heaps.add_pool(&heaps);
         let recorded = source.recording.as_ref().zip(options);
         let recorded = recorded.and_then(|(recording, options)| recording.pool(options));
-        if let Some(recorded) = &recorded {
-            // Set once.
-            let _ = heaps.recorded_pool.set(Arc::downgrade(recorded));
-        }
         Ok(Pool {
             heaps: Arc::new(heaps),
             granted,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use heapwright_core::ByteSize;
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
 use heapwright_trace::session::{
@@ -13,10 +12,8 @@ use heapwright_trace::session::{
 use super::allocation::ResourceAllocation;
 use super::inner::Inner;
 use super::memory::MemoryDesc;
-use super::pool::Pool;
 use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
-use crate::heaps::{Sharing, Striped, TypedHeaps};
 use crate::recording::{
     Allocated, CREATE_RESOURCE, Event, HeapMemory, Recording, failure_args, resource_call,
 };
@@ -34,7 +31,8 @@ impl Inner {
         memory: Option<&MemoryDesc<'_>>,
         create: impl FnOnce() -> Result<ResourceAllocation, Error>,
     ) -> Result<ResourceAllocation, Error> {
-        self.prepare_recorded();
+        // What is due by time is done before the call, which a replay repeats after it.
+        self.pass_time(false);
         let (heaps, creations) = (self.heaps_created(), self.heaps.source.clock.creations());
         let made = recording.time(CREATE_RESOURCE, create).inspect_err(|error| {
             note_call(recording, allocation, resource, Some(error));
@@ -51,13 +49,6 @@ impl Inner {
         self.record(recording, &mut made, allocation, resource, memory);
         recording.count(|| self.counters());
         Ok(made)
-    }
-
-    /// Does what is due before a call that a recording repeats.
-    pub(crate) fn prepare_recorded(&self) {
-        self.heaps.insert_prefetched();
-        // The thread that releases by time would do it at a moment that cannot be repeated.
-        self.pass_time(false);
     }
 
     fn heaps_created(&self) -> u64 {
@@ -89,36 +80,12 @@ impl Inner {
         Some(Asked { heap_types: heap_types.into_iter().map(recorded_type).collect(), uses, memory })
     }
 
-    /// Adds an empty heap to the allocator's own heaps or to those of a pool, where a recording has one that was
-    /// prefetched.
-    #[inline]
-    pub(crate) fn replay_prefetch(
-        &self,
-        heap: &D3D12_HEAP_DESC,
-        pool: Option<&Pool>,
-        is_shared: bool,
-    ) -> Result<(), Error> {
-        let heaps: &Striped<TypedHeaps> = match pool {
-            Some(pool) => &pool.heaps,
-            None => self.heaps.like(heap).ok_or_else(|| {
-                Error::unsupported(
-                    "prefetching a heap whose properties or flags no heap of the allocator has",
-                )
-            })?,
-        };
-        let size = ByteSize::new(heap.SizeInBytes);
-        let sharing = if is_shared { Sharing::Shared } else { Sharing::Own };
-        let constraints = self.heaps.source.own_constraints();
-        let made = heaps.insert_prefetched(sharing, size, constraints, None);
-        made.map_err(|refusal| self.refused(heaps.desc.heap_type, size, refusal, false))
-    }
-
     /// Counts a request of a recording whose arguments were not valid.
     #[inline]
     pub(crate) fn replay_invalid_request(&self) {
         let recording = self.heaps.source.recording.as_ref();
         if recording.is_some() {
-            self.prepare_recorded();
+            self.pass_time(false);
         }
         self.count_creation();
         if let Some(recording) = recording {

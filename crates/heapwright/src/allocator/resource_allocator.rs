@@ -285,11 +285,11 @@ impl ResourceAllocator {
 
     /// Tells the allocator the time since any fixed moment, instead of the clock, which is not read from then on.
     ///
-    /// For simulations and replays, whose time is not the clock's: with it, the same calls always release the same
-    /// heaps. Allocators that are nested in this one are told, too. A time before an earlier one is ignored. O(1), or
-    /// as [`end_frame`](Self::end_frame) once in 0.4 seconds.
+    /// For simulations and replays, whose time is not the clock's: with it, the same calls always create and release
+    /// the same heaps, because they prefetch themselves instead of a thread. Allocators that are nested in this one are
+    /// told, too. A time before an earlier one is ignored. O(1), or as [`end_frame`](Self::end_frame) once in 0.4
+    /// seconds.
     pub fn on_time(&self, time: Duration) {
-        self.inner.heaps.insert_prefetched();
         self.inner.tell_time(time);
     }
 
@@ -351,7 +351,6 @@ impl ResourceAllocator {
     /// releases heaps of this allocator or of one that it is nested with.
     #[inline]
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
-        self.inner.heaps.insert_prefetched();
         if let Some(recording) = &self.inner.heaps.source.recording {
             let bytes = bytes.get();
             recording.call(|| Action::ReleaseHeaps { bytes });
@@ -629,23 +628,6 @@ impl ResourceAllocator {
         Arc::as_ptr(&self.inner) as usize
     }
 
-    /// Adds an empty heap like one of a recording, for exact replays: to the allocator's own heaps of that heap type,
-    /// alignment and flags, or to a pool's.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`create`](Self::create) for a new heap; unsupported if the allocator has no such heaps.
-    #[doc(hidden)]
-    #[inline]
-    pub fn replay_prefetch(
-        &self,
-        heap: &D3D12_HEAP_DESC,
-        pool: Option<&Pool>,
-        is_shared: bool,
-    ) -> Result<(), Error> {
-        self.inner.replay_prefetch(heap, pool, is_shared)
-    }
-
     /// Counts a request of a recording whose arguments were not valid.
     #[doc(hidden)]
     #[inline]
@@ -657,7 +639,6 @@ impl ResourceAllocator {
     #[doc(hidden)]
     #[inline]
     pub fn replay_idle_period(&self) {
-        self.inner.heaps.insert_prefetched();
         self.inner.pass_period();
     }
 

@@ -105,26 +105,6 @@ impl HeapKinds {
         }
     }
 
-    /// Returns the allocator's own heaps that have a heap type, an alignment and flags as a recording has them.
-    #[inline]
-    pub(crate) fn like(&self, heap: &D3D12_HEAP_DESC) -> Option<&Striped<TypedHeaps>> {
-        let mut kinds = (0..HeapKind::COUNT).map(|index| HeapKind::of(index, &self.families, &self.caps));
-        let is_like = |kind: &HeapKind| {
-            let own = self.heap_desc(*kind);
-            (own.Properties.Type, own.Alignment, own.Flags)
-                == (heap.Properties.Type, heap.Alignment, heap.Flags)
-        };
-        kinds.find(is_like).map(|kind| self.of(kind.family, kind.class))
-    }
-
-    /// Adds the heaps that were prefetched while a recording is made. At the beginning of a recorded call, never later:
-    /// a replay adds them before the call.
-    pub(crate) fn insert_prefetched(&self) {
-        if let Some(prefetcher) = &self.prefetcher {
-            prefetcher.insert_created();
-        }
-    }
-
     /// Returns the allocator's own heaps, of each kind that was ever used.
     pub(crate) fn own(&self) -> impl Iterator<Item = &Striped<TypedHeaps>> {
         self.kinds.iter().filter_map(OnceLock::get)
@@ -243,22 +223,8 @@ impl HeapKinds {
     ) -> Result<Arc<Heap>, Refusal> {
         self.with_room(heaps, &heaps.new_memory(size, constraints), || {
             heaps.make_way(size);
-            self.create_permitted_heap(heaps, size, constraints)
+            heaps.create_heap(size, constraints)
         })
-    }
-
-    /// Creates a heap, if limits, pool and device permit it. A residency manager makes memory available for it.
-    pub(super) fn create_permitted_heap(
-        &self,
-        heaps: &TypedHeaps,
-        size: ByteSize,
-        constraints: Constraints,
-    ) -> Result<Arc<Heap>, Refusal> {
-        let heap = heaps.account_heap(size, constraints, None)?;
-        if let Some(recording) = &self.source.recording {
-            heap.record(recording, &heaps.desc.heap);
-        }
-        Ok(heap)
     }
 
     /// Releases the empty heaps that stand in the way of the initial heaps of a pool.
@@ -279,7 +245,7 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         let new = heaps.new_memory(size, constraints);
-        let heap = self.with_room(heaps, &new, || self.create_permitted_heap(heaps, size, constraints))?;
+        let heap = self.with_room(heaps, &new, || heaps.create_heap(size, constraints))?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())

@@ -5,13 +5,10 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use heapwright_core::ByteSize;
-use heapwright_d3d12::*;
 
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::error::Refusal;
 use crate::source::Constraints;
 
 /// The state of prefetching for the heaps of one kind.
@@ -22,19 +19,6 @@ pub(crate) struct Prefetch {
     ended: Condvar,
     misses: AtomicU64,
     eliminated: AtomicU64,
-    /// Heaps that were created while a recording is made.
-    created: Mutex<Vec<CreatedHeap>>,
-}
-
-/// A heap that was created, and is not counted yet.
-pub(crate) struct CreatedHeap {
-    pub(crate) sharing: Sharing,
-    pub(crate) size: ByteSize,
-    pub(crate) constraints: Constraints,
-    pub(crate) heap: ID3D12Heap,
-    /// The time of the call that created the heap. The prices are updated with it when the heap is counted, because a
-    /// replay creates the heap at that moment.
-    pub(crate) time: Duration,
 }
 
 impl Prefetch {
@@ -52,16 +36,6 @@ impl Prefetch {
     pub(crate) fn wait(&self) {
         let is_pending = self.is_pending.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.ended.wait_while(is_pending, |is_pending| *is_pending));
-    }
-
-    /// Keeps a heap until it is counted.
-    pub(crate) fn add_created(&self, heap: CreatedHeap) {
-        self.created.lock().unwrap_or_else(PoisonError::into_inner).push(heap);
-    }
-
-    /// Returns the heaps that are not counted yet, and keeps them no longer.
-    pub(crate) fn take_created(&self) -> Vec<CreatedHeap> {
-        mem::take(&mut *self.created.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Counts a heap that was needed and had not been prefetched.
@@ -87,8 +61,6 @@ const LARGEST: ByteSize = ByteSize::from_mib(64);
 pub(crate) struct Prefetcher {
     jobs: Arc<Jobs>,
     thread: Option<JoinHandle<()>>,
-    /// Where there are heaps that were created while a recording is made.
-    created: Arc<Mutex<Vec<Weak<TypedHeaps>>>>,
 }
 
 struct Job {
@@ -101,27 +73,20 @@ struct Job {
 }
 
 impl Job {
-    /// Creates the heap if it is still wanted. While a recording is made, it is only created.
-    fn carry_out(&self, created: &Mutex<Vec<Weak<TypedHeaps>>>) -> Result<(), Refusal> {
-        let &Self { ref heaps, sharing, size, constraints, .. } = self;
-        let Some(heaps) = heaps.upgrade() else { return Ok(()) };
+    /// Creates the heap if it is still wanted.
+    fn carry_out(self) {
+        let &Self { ref heaps, sharing, size, constraints, .. } = &self;
+        let Some(heaps) = heaps.upgrade() else { return };
         let source = &heaps.source;
         // The budget may have changed since the request.
         let is_wanted = source.owner.strong_count() > 0;
         if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
-            return Ok(());
+            return;
         }
-        if source.recording.is_none() {
-            return heaps.insert_prefetched(sharing, size, constraints, None);
+        if let Err(refusal) = heaps.insert_prefetched(sharing, size, constraints) {
+            // The allocation that needs the heap calls the device itself.
+            tracing::debug!(%size, ?refusal, "prefetching a heap failed");
         }
-        let charge =
-            || source.ledger.charge_budget(heaps.desc.segment_group, size, constraints.within_budget);
-        let needs_budget = source.manager_for(constraints).is_none();
-        let Ok(_until_created) = needs_budget.then(charge).transpose() else { return Ok(()) };
-        let (heap, time) = heaps.create_d3d12_heap(size)?;
-        heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap, time });
-        created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));
-        Ok(())
     }
 }
 
@@ -187,18 +152,13 @@ impl Prefetcher {
     pub(crate) fn start() -> Option<Self> {
         let jobs = Arc::<Jobs>::default();
         let queue = EndsJobs(Arc::clone(&jobs));
-        let created = Arc::<Mutex<Vec<Weak<TypedHeaps>>>>::default();
-        let of_thread = Arc::clone(&created);
         let work = move || {
             while let Some(job) = queue.0.next() {
-                if let Err(refusal) = job.carry_out(&of_thread) {
-                    // The allocation that needs the heap calls the device itself.
-                    tracing::debug!(size = %job.size, ?refusal, "prefetching a heap failed");
-                }
+                job.carry_out();
             }
         };
         match std::thread::Builder::new().name("heapwright prefetch".into()).spawn(work) {
-            Ok(thread) => Some(Self { jobs, thread: Some(thread), created }),
+            Ok(thread) => Some(Self { jobs, thread: Some(thread) }),
             Err(error) => {
                 tracing::warn!(%error, "failed to spawn the heap prefetch thread; prefetching disabled");
                 None
@@ -206,15 +166,8 @@ impl Prefetcher {
         }
     }
 
-    /// Adds the heaps that were created while a recording is made.
-    pub(crate) fn insert_created(&self) {
-        let created = mem::take(&mut *self.created.lock().unwrap_or_else(PoisonError::into_inner));
-        for heaps in created.iter().filter_map(Weak::upgrade) {
-            heaps.insert_created();
-        }
-    }
-
-    /// Requests a heap of this size for heaps of one kind, unless a request is in progress. Never blocks.
+    /// Requests a heap of this size for heaps of one kind, unless a request is in progress. Returns at once, unless
+    /// calls must be repeatable: the heap then exists before the call ends.
     pub(crate) fn request(
         &self,
         heaps: &Arc<TypedHeaps>,
@@ -226,7 +179,8 @@ impl Prefetcher {
             return;
         }
         let prefetch = Arc::clone(&heaps.prefetch);
-        self.jobs.add(Job { heaps: Arc::downgrade(heaps), prefetch, sharing, size, constraints });
+        let job = Job { heaps: Arc::downgrade(heaps), prefetch, sharing, size, constraints };
+        if heaps.source.is_repeatable() { job.carry_out() } else { self.jobs.add(job) }
     }
 }
 

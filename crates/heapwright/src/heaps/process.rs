@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::LUID;
-use heapwright_trace::session::Action;
 
 use super::heap_kinds::HeapKinds;
 use super::nesting::Nesting;
@@ -70,13 +69,8 @@ impl HeapKinds {
         released
     }
 
-    /// Releases at least `bytes` bytes of empty heaps in a segment group, or all of them, for another allocator. A
-    /// recording has it as a call that releases everything, so that a replay does the same.
+    /// Releases at least `bytes` bytes of empty heaps in a segment group, or all of them, for another allocator.
     fn give_back(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
-        if let Some(recording) = &self.source.recording {
-            recording.call(|| Action::ReleaseHeaps { bytes: u64::MAX });
-            return self.release(ByteSize::MAX);
-        }
         let is_of = |heaps: &TypedHeaps| {
             Arc::ptr_eq(&heaps.source, &self.source) && heaps.desc.segment_group == group
         };

@@ -114,7 +114,7 @@ impl<'a> HeapRequest<'a> {
         let mut is_refused = false;
         if is_permitted {
             self.heaps.make_way(wanted);
-            match self.kinds.create_permitted_heap(self.heaps, wanted, self.constraints) {
+            match self.heaps.create_heap(wanted, self.constraints) {
                 Ok(heap) => return self.in_new(heap),
                 Err(refused) => {
                     is_refused = refused.bytes_refused_by_device().is_some();

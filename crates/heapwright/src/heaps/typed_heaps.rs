@@ -1,7 +1,6 @@
 //! The heaps of one kind: the engines that divide them and keep the empty ones.
 
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
@@ -9,14 +8,12 @@ use heapwright_core::placement::{
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
-use heapwright_trace::session::Action;
 
 use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Nesting;
-use super::prefetch::{CreatedHeap, Prefetch};
+use super::prefetch::Prefetch;
 use crate::desc::{EmptyHeapPolicy, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::recording::RecordedPool;
 use crate::request::ResourceClass;
 use crate::source::{
     Account, CREATE_HEAP, Charged, Constraints, Heap, HeapSource, NewMemory, PoolHeaps, Refused, Suspects,
@@ -39,8 +36,6 @@ pub(crate) struct TypedHeaps {
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
     pub(super) pool_heaps: Option<Arc<PoolHeaps>>,
-    /// A custom pool in the allocator's recording.
-    pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
 }
 
 /// Properties of the heaps of one kind.
@@ -130,7 +125,6 @@ impl TypedHeaps {
             source,
             prefetch: Arc::default(),
             pool_heaps,
-            recorded_pool: OnceLock::new(),
         });
         if let Some((nesting, kind)) = &heaps.nesting {
             nesting.add_heaps(*kind, &heaps);
@@ -247,35 +241,23 @@ impl TypedHeaps {
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
             constraints,
-            exists: false,
         }
     }
 
-    /// Counts a heap, if pool, limits and manager permit it, and creates it unless it exists already.
-    pub(super) fn account_heap(
-        &self,
-        size: ByteSize,
-        constraints: Constraints,
-        existing: Option<(ID3D12Heap, Duration)>,
-    ) -> Result<Arc<Heap>, Refusal> {
-        let new = NewMemory { exists: existing.is_some(), ..self.new_memory(size, constraints) };
+    /// Creates a heap, if pool, limits and manager permit it.
+    pub(super) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
+        let new = self.new_memory(size, constraints);
         let permit = self.pool_heaps.as_ref().map(|pool| pool.add(size == self.desc.heap_size));
         let permit = permit.transpose().map_err(|obstacle| new.refused(obstacle))?;
-        let timer = self.source.timers.of(self.desc.heap_type);
-        let create = || {
-            let (heap, time) = existing.map_or_else(|| self.create_d3d12_heap(size), Ok)?;
-            timer.note(size, false, time);
-            Ok(heap)
-        };
-        let made = self.source.make(&new, create)?;
+        let made = self.source.make(&new, || self.create_d3d12_heap(size))?;
         self.source.ledger.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        Ok(Heap::new(size, made, permit, timer))
+        let (recording, timer) = (self.source.recording.as_ref(), self.source.timers.of(heap_type));
+        Ok(Heap::new(recording, timer, &self.desc.heap, size, made, permit))
     }
 
-    /// Creates a heap, and returns the time that the device took, from which nothing is learned yet.
-    pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<(ID3D12Heap, Duration), Refusal> {
+    fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, Refusal> {
         let devices = &self.source.devices;
         let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
         let mut heap: Option<ID3D12Heap> = None;
@@ -298,8 +280,9 @@ impl TypedHeaps {
         let refused = |hresult| Refused { call: CREATE_HEAP, hresult, suspects };
         let (heap, time) =
             made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
+        timer.note(size, false, time);
         self.set_priority(&heap);
-        Ok((heap, time))
+        Ok(heap)
     }
 
     /// Sets the priority of a pool for new memory, unless a manager does it.
@@ -320,49 +303,18 @@ impl TypedHeaps {
         self.shared.insert(heap.size(), heap)
     }
 
-    /// Adds a prefetched heap for requests of this kind, which is created unless it exists already, and records both.
-    /// If limits do not permit it any more, or if the heap numbers are exhausted, the heap is released to the device.
-    pub(crate) fn insert_prefetched(
+    /// Creates a heap for later requests of this kind. If the heap numbers are exhausted, the heap is released to the
+    /// device.
+    pub(super) fn insert_prefetched(
         &self,
         sharing: Sharing,
         size: ByteSize,
         constraints: Constraints,
-        existing: Option<(ID3D12Heap, Duration)>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, existing)?;
+        let heap = self.create_heap(size, constraints)?;
         heap.mark_prefetched();
-        if let Some(recording) = &self.source.recording {
-            let pool = match self.recorded_pool.get().map(Weak::upgrade) {
-                // No allocation will ask for it: the last handle of the pool is gone.
-                Some(None) => return Ok(()),
-                Some(pool) => pool,
-                None => None,
-            };
-            heap.record(recording, &self.desc.heap);
-            if let Some(id) = heap.id_in(recording) {
-                // The pool is held until the event is recorded, because none may name it after it was dropped.
-                let (of_pool, is_shared) = (pool.as_ref().map(|pool| pool.id()), sharing == Sharing::Shared);
-                recording.call(|| Action::PrefetchHeap { heap: id, pool: of_pool, is_shared });
-            }
-        }
         let _refused = self.engine(sharing).insert(heap.size(), heap);
         Ok(())
-    }
-
-    /// Adds the heaps that were prefetched while a recording is made. Without the allocator, they are released to the
-    /// device.
-    pub(crate) fn insert_created(&self) {
-        let created = self.prefetch.take_created();
-        if created.is_empty() {
-            return;
-        }
-        // Held until all are recorded, because a recording has nothing of an allocator after its end.
-        let Some(_allocator) = self.source.owner.upgrade() else { return };
-        for CreatedHeap { sharing, size, constraints, heap, time } in created {
-            if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, Some((heap, time))) {
-                tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
-            }
-        }
     }
 
     /// Keeps or releases heaps that became empty.
@@ -461,7 +413,6 @@ impl TypedHeaps {
     #[inline]
     pub(crate) fn audit(&self) -> Result<(), String> {
         self.prefetch.wait();
-        self.insert_created();
         for (engine, name) in [(&self.shared, "shared"), (&self.dedicated, "own")] {
             engine.audit().map_err(|error| {
                 format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)

@@ -28,7 +28,7 @@
 //! | flag | what is recorded |
 //! |---|---|
 //! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name, in sessions also the tiles of reserved resources ([`record_reserved`](crate::ResourceAllocator::record_reserved)); in Chrome traces also residency lists, and how each heap was created |
-//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, defragmentations, requests that failed, dropped allocators, submissions and paging, contents; in Chrome traces each call, also if it failed |
+//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, defragmentations, requests that failed, dropped allocators, submissions and paging, contents; in Chrome traces each call, also if it failed |
 //! | `API_TIMINGS` | the duration of these calls (Chrome traces only) |
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |
 //!
@@ -52,8 +52,8 @@
 //!
 //! * calls of several threads are repeated in the order in which they were recorded, which may not be that in which
 //!   they took effect;
-//! * while a recording is made, the thread that prefetches creates heaps, and the next call that allocates, releases
-//!   heaps or counts a frame adds them to the allocator; until then, limits and statistics do not include them;
+//! * another allocator of the process, which is not in the file, has released its empty heaps for one that is, or the
+//!   other way round;
 //! * budgets, and what the device refuses, are those of the replay, which has no residency manager;
 //! * deferred frees are recorded when they happen, also if that is during a request that is short of memory;
 //! * a resource in a `D3D12_BARRIER_LAYOUT` is created in state COMMON, without castable formats and clear value, and a
@@ -73,7 +73,9 @@
 //! `DllMain` executes, so a DLL must not drop it there, nor in destructors of static C++ objects: the call would not
 //! return.
 //!
-//! Without a recording, an allocation costs one load and one branch more.
+//! While a recording is made, calls do what threads of the allocator do otherwise, so that a replay does it at the same
+//! moment: they release what was empty for too long, and create the heaps that are prefetched, for which they take
+//! longer. Without a recording, an allocation costs one load and one branch more.
 
 mod chrome;
 mod environment;

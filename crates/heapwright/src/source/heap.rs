@@ -1,7 +1,7 @@
 //! Heaps that the allocator created.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -26,7 +26,7 @@ pub(crate) struct Heap {
     /// Held in a pool.
     permit: Option<HeapPermit>,
     /// The heap in the allocator's recording, unless the manager's recording has it.
-    recorded: OnceLock<RecordedHeap>,
+    recorded: Option<RecordedHeap>,
 }
 
 impl Drop for Heap {
@@ -41,12 +41,24 @@ impl Drop for Heap {
 }
 
 impl Heap {
+    /// A heap that was created with a description except for its size. It is recorded, unless the residency manager
+    /// has recorded it in the same file.
     pub(crate) fn new(
+        recording: Option<&Arc<Recording>>,
+        timer: &Arc<HeapTimer>,
+        desc: &D3D12_HEAP_DESC,
         size: ByteSize,
         (heap, residency, charge): (ID3D12Heap, Option<ResidencyHeap>, Charge),
         permit: Option<HeapPermit>,
-        timer: &Arc<HeapTimer>,
     ) -> Arc<Self> {
+        let recorded = recording.and_then(|recording| {
+            let of_manager = residency.as_ref().and_then(ResidencyHeap::recorded);
+            if of_manager.is_some_and(|recorded| recorded.id_in(recording).is_some()) {
+                return None;
+            }
+            let &D3D12_HEAP_DESC { Properties: properties, Alignment: alignment, Flags: flags, .. } = desc;
+            recording.heap(&HeapMemory { size: size.get(), alignment, properties, flags })
+        });
         Arc::new(Self {
             parts: Some((heap, residency.map(Arc::new))),
             size,
@@ -54,7 +66,7 @@ impl Heap {
             charge: Mutex::new(charge),
             is_prefetched: AtomicBool::new(false),
             permit,
-            recorded: OnceLock::new(),
+            recorded,
         })
     }
 
@@ -63,27 +75,10 @@ impl Heap {
         self.parts.as_ref().expect("the parts are taken when it is dropped")
     }
 
-    /// Records the heap, unless it has been recorded in the same file.
-    pub(crate) fn record(&self, recording: &Arc<Recording>, properties: &D3D12_HEAP_DESC) {
-        if self.id_in(recording).is_some() {
-            return;
-        }
-        let memory = HeapMemory {
-            size: self.size().get(),
-            alignment: properties.Alignment,
-            properties: properties.Properties,
-            flags: properties.Flags,
-        };
-        if let Some(recorded) = recording.heap(&memory) {
-            // Nothing else records the heap at the same time.
-            let _ = self.recorded.set(recorded);
-        }
-    }
-
     /// Returns the heap's id in the file of a recording.
     pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
         let of_manager = self.residency().and_then(ResidencyHeap::recorded);
-        self.recorded.get().or(of_manager)?.id_in(recording)
+        self.recorded.as_ref().or(of_manager)?.id_in(recording)
     }
 
     /// Marks the heap as prefetched.

@@ -39,8 +39,6 @@ pub(crate) struct NewMemory {
     pub(crate) flags: D3D12_HEAP_FLAGS,
     pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
     pub(crate) constraints: Constraints,
-    /// Whether the device has created it already, so that the budget counts it.
-    pub(crate) exists: bool,
 }
 
 impl NewMemory {
@@ -168,15 +166,17 @@ impl HeapSource {
         }
     }
 
-    /// If time is told, or a recording is made, calls do its work, in an order that can be repeated.
     #[cold]
     fn wake_idle_thread(&self) {
-        if self.recording.is_none()
-            && !self.clock.is_told()
-            && self.idle_thread.wake(&self.owner, &self.tally)
-        {
+        if !self.is_repeatable() && self.idle_thread.wake(&self.owner, &self.tally) {
             self.clock.restart();
         }
+    }
+
+    /// Returns whether calls do the work of the allocator's threads, in an order that a replay repeats: if a recording
+    /// is made, or time is told.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.recording.is_some() || self.clock.is_told()
     }
 
     /// Returns the manager of memory that is created under these constraints.
@@ -265,7 +265,7 @@ impl HeapSource {
         let &NewMemory { account, what, size, constraints, .. } = new;
         let refuse = |row| new.refused(row);
         // A residency manager charges what it manages itself.
-        let needs_budget = !new.exists && self.manager_for(constraints).is_none();
+        let needs_budget = self.manager_for(constraints).is_none();
         let charge = || self.ledger.charge_budget(account.group, size, constraints.within_budget);
         let _until_created = needs_budget.then(charge).transpose().map_err(refuse)?;
         let charge = self.ledger.charge(account, what, size).map_err(refuse)?;

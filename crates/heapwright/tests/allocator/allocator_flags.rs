@@ -44,11 +44,17 @@ fn heaps_made_in_advance_are_within_the_budget_too() {
     drop(held);
 }
 
+/// Creates an allocator whose time passes, so that a thread prefetches. It keeps empty heaps however long a test takes.
+fn whose_time_passes(gpu: &impl Opened, flags: ResourceAllocatorFlags) -> ResourceAllocator {
+    let desc = keeping_empty_heaps(flagged(flags));
+    ResourceAllocator::new(gpu.device(), gpu.adapter(), desc).expect("a sound device and description")
+}
+
 #[test]
 fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
     let gpu = any_device();
     let run = |flags| {
-        let allocator = with_flags(&gpu, flags);
+        let allocator = whose_time_passes(&gpu, flags);
         let held: Vec<_> = (0..4)
             .map(|_| {
                 let held = buffer(&allocator, &prefetched(), MIB);
@@ -73,7 +79,7 @@ fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
 #[test]
 fn nobody_waits_for_a_heap_that_is_made_in_advance() {
     let (gpu, faults) = faulty_first(None, E_OUTOFMEMORY);
-    let allocator = allocator(&gpu, flagged(ResourceAllocatorFlags::ALLOW_PREFETCH));
+    let allocator = whose_time_passes(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
     let the_device_is_busy = faults.prefetching.lock().expect("no panic");
     let held: Vec<_> = (0..4).map(|_| buffer(&allocator, &prefetched(), MIB)).collect();
     let released = allocator.release_empty_heaps();

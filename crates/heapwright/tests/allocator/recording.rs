@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -10,10 +9,8 @@ use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
 use heapwright::*;
-use heapwright_intercept::{intercept, method};
 use heapwright_trace::session::{Action, Counter, Description, Record};
 use heapwright_trace::{EventKind, RecordReader, Trace};
-use windows_core::Interface;
 
 use crate::gpu::*;
 
@@ -235,10 +232,9 @@ fn a_nested_allocator_is_recorded_whatever_its_parent_records() {
     }
 }
 
-/// Heaps that were prefetched while a recording is made are in no one's way, although no allocation follows that adds
-/// them.
+/// While a recording is made, the call prefetches itself: a replay of the call does the same, at the same moment.
 #[test]
-fn prefetched_heaps_are_released_with_and_without_an_allocation() {
+fn a_recorded_call_prefetches_itself() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("prefetched.hws");
     let gpu = open("discrete");
@@ -247,50 +243,28 @@ fn prefetched_heaps_are_released_with_and_without_an_allocation() {
         allocator(&gpu, ResourceAllocatorDesc { record_options: options(&file), ..flagged(flags) });
     let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
     let desc = place(HeapType::Default, own);
-    let in_use = ByteSize::from_mib(4);
-    let is_prefetched = || usage(&gpu) > in_use;
+    let size = ByteSize::from_mib(4);
 
-    let held = buffer(&allocator, &desc, in_use.get());
-    wait_until(is_prefetched);
-    wait_until(|| allocator.release_empty_heaps() >= in_use);
-    assert_usage(&gpu, in_use);
-    drop(held);
-    allocator.release_empty_heaps();
-
-    let held = buffer(&allocator, &desc, in_use.get());
-    wait_until(is_prefetched);
-    wait_until(|| {
-        allocator.end_frame();
-        !is_prefetched()
-    });
+    let held = buffer(&allocator, &desc, size.get());
+    assert_usage(&gpu, ByteSize::from_mib(8));
+    assert_eq!(allocator.release_empty_heaps(), size);
     drop(held);
     allocator.release_empty_heaps();
 
     let pool = allocator.create_pool(PoolDesc::default()).expect("a pool");
-    let held = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, in_use.get());
-    wait_until(is_prefetched);
-    wait_until(|| pool.release_empty_heaps() >= in_use);
-    drop(held);
-    pool.release_empty_heaps();
-
-    let held = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, in_use.get());
-    wait_until(is_prefetched);
-    drop((held, pool));
-    wait_until(|| usage(&gpu) == ByteSize::ZERO);
-
-    // The pool's heap has no allocator that could record it.
-    let pool = allocator.create_pool(PoolDesc::default()).expect("a pool");
-    let held = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, in_use.get());
-    wait_until(is_prefetched);
+    let held = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, size.get());
+    assert_eq!(pool.release_empty_heaps(), size);
+    let again = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, size.get());
     drop(allocator);
-    pool.release_empty_heaps();
-    assert_usage(&gpu, in_use);
-    drop((held, pool));
-    let prefetched = read(&file).iter().filter(|it| matches!(it, Action::PrefetchHeap { .. })).count();
-    assert_eq!(prefetched, 3);
+    drop((held, again, pool));
+    assert_usage(&gpu, ByteSize::ZERO);
+    let actions = read(&file);
+    let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
+    assert_eq!(count(|action| matches!(action, Action::CreateHeap(_))), 6);
+    assert_eq!(count(|action| matches!(action, Action::DestroyHeap { .. })), 6);
 }
 
-/// The thread that prefetches is creating a heap when the last handle is dropped.
+/// The allocator and its manager have a prefetched heap when the last handle is dropped.
 #[test]
 fn files_are_complete_when_everything_is_dropped() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -298,23 +272,6 @@ fn files_are_complete_when_everything_is_dropped() {
     let [of_allocator, of_manager] =
         files.each_ref().map(|file| RecordOptions { scope: RecordScope::PerInstance, ..options(file) });
     let gpu = open("discrete");
-    let (entered, is_entered) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel();
-    let gate: &'static _ = Box::leak(Box::new(Mutex::new((entered, may_go_on))));
-    let newest: ID3D12Device14 = gpu.device.cast().expect("the runtime has the newest device interface");
-    // SAFETY: the interface is the newest one, and the replacement passes the call on.
-    unsafe {
-        intercept(&newest, gate, |methods| {
-            methods.of::<ID3D12Device>().replace(method!(CreateHeap), |call, (desc, riid, heap)| {
-                if thread::current().name() == Some("heapwright prefetch") {
-                    let gate = call.data.lock().expect("no panic");
-                    gate.0.send(()).expect("the test waits");
-                    gate.1.recv().expect("the test goes on");
-                }
-                (call.original.CreateHeap)(call.this, desc, riid, heap)
-            });
-        });
-    }
     let manager = ResidencyManagerDesc { record_options: of_manager, ..Default::default() };
     let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), manager).expect("a manager");
     let flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
@@ -323,15 +280,7 @@ fn files_are_complete_when_everything_is_dropped() {
         .expect("an allocator");
     let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
     let held = buffer(&allocator, &place(HeapType::Default, own), 4 * MIB);
-    is_entered.recv().expect("a heap is prefetched");
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            // By then the other thread waits, unless it is slow. It must wait for this one in any case.
-            thread::sleep(Duration::from_millis(100));
-            go_on.send(()).expect("the thread waits");
-        });
-        drop((held, allocator, manager));
-    });
+    drop((held, allocator, manager));
     let complete = files.each_ref().map(|file| fs::read(file).expect("written"));
     let actions = read(&files[0]);
     let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();

@@ -151,7 +151,8 @@ pub enum Action {
         /// Time of the call.
         nanoseconds: u64,
     },
-    /// The selected allocator has added an empty heap to its heaps before it was needed.
+    /// The selected allocator has added an empty heap to its heaps before it was needed. In files of earlier versions;
+    /// now the call that has a heap prefetched creates it, as a replay of the call does.
     PrefetchHeap {
         /// Id of the heap.
         heap: u64,
