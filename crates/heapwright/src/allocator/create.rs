@@ -7,8 +7,8 @@ use heapwright_d3d12::*;
 
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
-use super::request::{Placements, ResourceAllocationDesc, ResourceRequest};
-use crate::buffers::BackingSource;
+use super::request::{Resolved, ResourceAllocationDesc, ResourceRequest};
+use crate::buffers::{BackingSource, BufferRange};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::{Holder, Refusal, Shortage};
 use crate::heaps::HeapKind;
@@ -36,9 +36,6 @@ impl Inner {
         let create = || {
             let request = self.request(allocation, resource)?;
             self.count_creation();
-            if let Some(made) = self.part_at_hand(&request) {
-                return Ok(made);
-            }
             self.create_first(&request).or_else(|refusal| self.create_elsewhere(&request, refusal))
         };
         match &self.heaps.source.recording {
@@ -55,55 +52,60 @@ impl Inner {
         }
     }
 
-    /// Creates a part of an existing buffer that has a free range at hand: the common case of parts.
-    #[inline(always)]
-    fn part_at_hand(&self, request: &ResourceRequest<'_>) -> Option<ResourceAllocation> {
-        let (size, alignment) = request.part.filter(|_| !request.is_entered)?;
-        let range = self.buffers.of(&request.granted).take_at_hand(size, alignment)?;
-        let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
-        Some(ResourceAllocation::new(memory, width, &request.granted, WITHIN))
-    }
-
     /// Creates a resource in the granted heaps, or as a part of a buffer if it may be one.
     #[inline(always)]
     fn create_first(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
-        let mut made = match request.part.and_then(|part| self.part(request, part)) {
-            Some(made) => made?,
-            None => {
-                let placements = self.placements(request)?;
-                match placements.order[0] {
-                    Some(decision) if decision.placement == Placement::SharedHeap => {
-                        match self.place(&placements, decision) {
-                            Ok(made) => made,
-                            Err(refusal) => self.create_in_order(&placements, Some(refusal))?,
-                        }
-                    }
-                    _ => self.create_in_order(&placements, None)?,
+        let is_entered = self.is_entered(request.allocation);
+        if let Some(part) = self.part_of(request) {
+            let at_hand = if is_entered { None } else { self.part_at_hand(request, part) };
+            if let Some(made) = at_hand {
+                return Ok(made);
+            }
+            if let Some(made) = self.part(request, part) {
+                return made;
+            }
+        }
+        let resolved = self.resolve(request)?;
+        let refusal = match resolved.order[0] {
+            Some(decision) if decision.placement == Placement::SharedHeap && !is_entered => {
+                match self.place(&resolved, decision) {
+                    Ok(made) => return Ok(made),
+                    Err(refusal) => Some(refusal),
                 }
             }
+            _ => None,
         };
-        self.enter_if_needed(&mut made, request)?;
-        Ok(made)
+        self.create_in_order(&resolved, refusal)
     }
 
     /// Counts, lists and charges a new allocation where necessary.
-    #[inline(always)]
-    pub(crate) fn enter_if_needed(
+    pub(crate) fn entered(
         &self,
-        made: &mut ResourceAllocation,
+        mut made: ResourceAllocation,
         request: &ResourceRequest<'_>,
-    ) -> Result<(), Refusal> {
-        if request.is_entered || made.decision().reason != PlacementReason::Usual {
-            self.charge_asked(made, request)?;
-            self.enter(made, request);
+    ) -> Result<ResourceAllocation, Refusal> {
+        if self.is_entered(request.allocation) || made.decision().reason != PlacementReason::Usual {
+            self.charge_asked(&mut made, request)?;
+            self.enter(&mut made, request);
         }
-        Ok(())
+        Ok(made)
     }
 
     /// As [`create_first`](Self::create_first), in heaps that were granted later, or after memory was freed.
     #[cold]
     pub(crate) fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
         self.create_first(request)
+    }
+
+    /// Creates a part of an existing buffer that has a free range at hand.
+    #[inline(always)]
+    fn part_at_hand(
+        &self,
+        request: &ResourceRequest<'_>,
+        (size, alignment): (ByteSize, Alignment),
+    ) -> Option<ResourceAllocation> {
+        let range = self.buffers.of(&request.granted).take_at_hand(size, alignment)?;
+        Some(within(range, request))
     }
 
     /// Creates a part of a buffer. Returns `None` if there is no memory for a backing buffer: the resource itself may
@@ -120,10 +122,7 @@ impl Inner {
         let buffers = self.buffers.of(&request.granted);
         match permitted.and_then(|()| buffers.take(size, alignment, &self.backing(request))) {
             Err(refusal) if refusal.fatal.is_none() => None,
-            taken => Some(taken.map(|range| {
-                let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
-                ResourceAllocation::new(memory, width, &request.granted, WITHIN)
-            })),
+            taken => Some(taken.and_then(|range| self.entered(within(range, request), request))),
         }
     }
 
@@ -131,16 +130,16 @@ impl Inner {
     #[inline(always)]
     fn place(
         &self,
-        placements: &Placements<'_>,
+        resolved: &Resolved<'_>,
         decision: PlacementDecision,
     ) -> Result<ResourceAllocation, Refusal> {
-        let &ResourceRequest { allocation, resource, ref granted, .. } = placements.request;
-        let asked = self.heap_request(placements, decision)?;
+        let &ResourceRequest { allocation, resource, ref granted } = resolved.request;
+        let asked = self.heap_request(resolved, decision)?;
         let range = asked.take()?;
         if let Some(prefetcher) = &self.heaps.prefetcher {
             self.heaps.prefetch_after(prefetcher, &asked, allocation.flags);
         }
-        let placed = &placements.placed;
+        let placed = &resolved.placed;
         let resource = range.create_resource_at(HeapOffset::ZERO, resource, &placed.desc)?;
         let memory = Memory::Placed { resource: Some(resource), range };
         Ok(ResourceAllocation::new(memory, buffer_width(&placed.desc), granted, decision))
@@ -150,22 +149,24 @@ impl Inner {
     #[cold]
     fn create_in_order(
         &self,
-        placements: &Placements<'_>,
+        resolved: &Resolved<'_>,
         mut first: Option<Refusal>,
     ) -> Result<ResourceAllocation, Refusal> {
-        let request = placements.request;
-        self.in_order(placements, |decision, requirements| {
+        let request = resolved.request;
+        self.check_asked(request, resolved.placed.size)?;
+        let made = self.in_order(resolved, |decision, requirements| {
             let attempt = || match decision.placement {
                 Placement::Committed => {
                     let flags = request.allocation.extra_required_heap_flags;
-                    let (heaps, constraints) = (placements.heaps, request.constraints);
+                    let constraints = self.heaps.source.constraints(request.allocation.flags);
+                    let heaps = resolved.heaps;
                     let (resource, what) = (request.resource, Charged::Committed);
                     let made = self.heaps.commit(heaps, resource, requirements, what, flags, constraints)?;
                     let width = buffer_width(&requirements.desc);
                     let memory = Memory::Standalone(Box::new(made));
                     Ok(ResourceAllocation::new(memory, width, &request.granted, decision))
                 }
-                _ => self.place(placements, decision),
+                _ => self.place(resolved, decision),
             };
             let mut tried = || first.take().map_or_else(attempt, Err);
             // What a fallback or a mere preference releases could have served the other placements, and so could the
@@ -176,8 +177,9 @@ impl Inner {
             if is_optional {
                 return tried();
             }
-            self.heaps.with_device_room(placements.heaps.desc.account(), || self.retried(&mut tried))
-        })
+            self.heaps.with_device_room(resolved.heaps.desc.account(), || self.retried(&mut tried))
+        })?;
+        self.entered(made, request)
     }
 
     /// Calls `attempt`, and again if memory is short and the fence values of deferred allocations are reached, which
@@ -219,13 +221,13 @@ impl Inner {
     /// Calls `attempt` with the placements and their requirements, in order, until one succeeds.
     pub(crate) fn in_order<T>(
         &self,
-        placements: &Placements<'_>,
+        resolved: &Resolved<'_>,
         mut attempt: impl FnMut(PlacementDecision, &ResourceRequirements) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let request = placements.request;
+        let request = resolved.request;
         let mut refusal = Refusal::default();
         let mut not_committed = None;
-        for mut decision in placements.order.into_iter().flatten() {
+        for mut decision in resolved.order.into_iter().flatten() {
             if decision.is_fallback() {
                 decision.reason = refusal.reason();
             }
@@ -244,7 +246,7 @@ impl Inner {
                     attempt(decision, &requirements)
                 })
             } else {
-                attempt(decision, &placements.placed)
+                attempt(decision, &resolved.placed)
             };
             match made {
                 Ok(made) => return Ok(made),
@@ -265,8 +267,8 @@ impl Inner {
     /// Returns the source of backing buffers for a request.
     #[inline]
     pub(crate) fn backing<'a>(&'a self, request: &ResourceRequest<'a>) -> BackingSource<'a> {
-        let ResourceRequest { granted, constraints, .. } = *request;
-        BackingSource { heaps: &self.heaps, requirements: &self.requirements, granted, constraints }
+        let (granted, flags) = (request.granted, request.allocation.flags);
+        BackingSource { heaps: &self.heaps, requirements: &self.requirements, granted, flags }
     }
 
     /// Calls `attempt` with the other granted heaps after the first had no memory.
@@ -281,7 +283,7 @@ impl Inner {
             let preference = self.heap_types_of(first.allocation, first.resource);
             let attributes = self.attributes(first.allocation, first.resource);
             for granted in self.heaps.families.grants(&preference, attributes).skip(1) {
-                match attempt(&self.request_in(first.allocation, first.resource, granted)) {
+                match attempt(&ResourceRequest { granted, ..*first }) {
                     Ok(made) => return Ok(made),
                     Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
                     // An alternative heap type that the resource cannot use does not change the result of the first.
@@ -354,6 +356,13 @@ impl Inner {
             never_fallback,
         })
     }
+}
+
+/// Returns a part of a buffer as an allocation.
+#[inline(always)]
+fn within(range: BufferRange, request: &ResourceRequest<'_>) -> ResourceAllocation {
+    let (memory, width) = (Memory::Within(range), request.resource.desc.Width);
+    ResourceAllocation::new(memory, width, &request.granted, WITHIN)
 }
 
 /// Returns the width of a buffer, in bytes; zero for textures.

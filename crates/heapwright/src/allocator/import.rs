@@ -8,13 +8,13 @@ use windows_core::{IUnknown, Interface};
 
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
-use super::request::ResourceAllocationDesc;
+use super::request::{ResourceAllocationDesc, ResourceRequest};
 use crate::Error;
 use crate::caps::committed_info;
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::heaps::OwnResource;
 use crate::request::{HeapFamily, Placement, PlacementDecision, PlacementReason};
-use crate::source::{Account, Charged, Constraints};
+use crate::source::{Account, Charged};
 
 impl Inner {
     /// Creates an allocation for an existing resource.
@@ -80,9 +80,8 @@ impl Inner {
                 (ByteSize::new(desc.Width), Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE))
             });
         let source = &self.heaps.source;
-        let never_resident = allocation.flags.contains(ResourceAllocationFlags::NEVER_RESIDENT);
-        let constraints = Constraints { never_resident, ..source.own_constraints() };
-        let residency = match source.manager_for(constraints) {
+        let never_resident = allocation.flags & ResourceAllocationFlags::NEVER_RESIDENT;
+        let residency = match source.manager_for(source.constraints(never_resident)) {
             None => None,
             Some(manager) => {
                 Some(source.own_memory.find_or_manage(resource, || manager.manage_resource(resource))?)
@@ -98,7 +97,7 @@ impl Inner {
         let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
         let mut made = ResourceAllocation::new(Memory::Standalone(Box::new(made)), width, &granted, decision);
-        self.enter(&mut made, &self.request_in(allocation, &desc, granted));
+        self.enter(&mut made, &ResourceRequest { allocation, resource: &desc, granted });
         self.record_import(&mut made, allocation, &desc);
         Ok(made)
     }

@@ -187,16 +187,15 @@ impl Inner {
         // Buffers and small textures of the program are then not in the same 64 KiB as those of others.
         let alignment = if heaps.desc.holds_everything { alignment.max(HEAP_GRANULARITY) } else { alignment };
         let asked = ResourceRequirements { desc: request.resource.desc, size, alignment };
-        let placements = self.placements_in(heaps, request, asked);
-        let mut made = self.in_order(&placements, |decision, _| {
+        let resolved = self.resolved_in(heaps, request, asked);
+        let made = self.in_order(&resolved, |decision, _| {
             debug_assert!(decision.placement != Placement::Committed, "NEVER_FALLBACK is set");
-            let take = || self.retried(|| self.heap_request(&placements, decision)?.take());
+            let take = || self.retried(|| self.heap_request(&resolved, decision)?.take());
             let range = self.heaps.with_device_room(heaps.desc.account(), take)?;
             let memory = Memory::Placed { resource: None, range };
             Ok(ResourceAllocation::new(memory, 0, &request.granted, decision))
         })?;
-        self.enter_if_needed(&mut made, request)?;
-        Ok(made)
+        self.entered(made, request)
     }
 }
 

@@ -97,7 +97,7 @@ impl Inner {
             alignment,
             memory,
         };
-        if let Some((size, alignment)) = request.part {
+        if let Some((size, alignment)) = self.part_of(request) {
             let buffers = self.buffers.of(granted);
             let permitted = self.check_asked(request, size);
             match permitted.and_then(|()| buffers.probe(size, alignment, &self.backing(request))) {
@@ -106,15 +106,17 @@ impl Inner {
                 Err(refusal) => return Err(refusal),
             }
         }
-        let placements = self.placements(request)?;
-        self.in_order(&placements, |decision, &ResourceRequirements { size, alignment, .. }| {
-            let (heaps, constraints) = (placements.heaps, request.constraints);
+        let resolved = self.resolve(request)?;
+        self.check_asked(request, resolved.placed.size)?;
+        self.in_order(&resolved, |decision, &ResourceRequirements { size, alignment, .. }| {
             if decision.placement == Placement::Committed {
+                let (heaps, constraints) =
+                    (resolved.heaps, self.heaps.source.constraints(request.allocation.flags));
                 let flags = request.allocation.extra_required_heap_flags;
                 self.heaps.may_commit(heaps, size, flags, constraints)?;
                 return Ok(probe(decision, size, alignment, PredictedMemory::NewHeap(size)));
             }
-            let asked = self.heap_request(&placements, decision)?;
+            let asked = self.heap_request(&resolved, decision)?;
             Ok(probe(decision, asked.placement.size, asked.placement.alignment, asked.probe()?))
         })
     }

@@ -12,15 +12,13 @@ use crate::buffers::{BELOW, canonical_state};
 use crate::desc::{
     HEAP_GRANULARITY, ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm,
 };
-use crate::error::Refusal;
 use crate::heaps::{HeapRequest, Striped, TypedHeaps};
 use crate::request::{
     BYTE_OFFSET_VIEW, Creation, GrantedHeaps, HeapFamily, Placement, PlacementDecision, PlacementReason,
     ResourceClass, ResourceRequirements, check_clear_value, check_gpu_writes, check_initial_state,
     infer_heap_type,
 };
-use crate::source::Constraints;
-use crate::{BufferUses, DeviceCaps, Error, HeapType, HeapTypePreference, InitialState};
+use crate::{BufferUses, Error, HeapTypePreference, InitialState};
 
 /// The description of an allocation: `RESOURCE_ALLOCATION_DESC` of GPGMM, and fields that D3D12MA adds.
 ///
@@ -123,23 +121,16 @@ impl ResourceAllocationDesc<'_> {
     }
 }
 
-/// A request for a resource in heaps of one kind, and what follows from both.
+/// A request for a resource in granted heaps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceRequest<'a> {
     pub(crate) allocation: &'a ResourceAllocationDesc<'a>,
     pub(crate) resource: &'a ResourceDesc<'a>,
     pub(crate) granted: GrantedHeaps,
-    pub(crate) constraints: Constraints,
-    /// Size and alignment as a part of a buffer, if it may be one.
-    pub(crate) part: Option<(ByteSize, Alignment)>,
-    /// In unified memory, the heap type whose limit applies to the resource, in addition to the limit of its heaps.
-    pub(crate) limited_type: Option<HeapType>,
-    /// Whether the allocation is listed or charged, however it is placed.
-    pub(crate) is_entered: bool,
 }
 
-/// The placements that a resource may have in granted heaps.
-pub(crate) struct Placements<'a> {
+/// A request that keeps all rules, and what follows from it: where its memory may be, and how much it is.
+pub(crate) struct Resolved<'a> {
     pub(crate) request: &'a ResourceRequest<'a>,
     pub(crate) heaps: &'a Striped<TypedHeaps>,
     /// The requirements of the resource if it is placed.
@@ -148,8 +139,8 @@ pub(crate) struct Placements<'a> {
 }
 
 impl Inner {
-    /// Checks the options of a request, and selects the heaps that are granted to it.
-    #[inline]
+    /// Checks the options of a request, and selects the heaps that are granted to it first.
+    #[inline(always)]
     pub(crate) fn request<'a>(
         &self,
         allocation: &'a ResourceAllocationDesc<'a>,
@@ -173,34 +164,18 @@ impl Inner {
             let preference = self.heap_types_of(allocation, resource);
             return Err(Error::unsupported(format!("{preference} heaps on this device")));
         };
-        Ok(self.request_in(allocation, resource, granted))
+        Ok(ResourceRequest { allocation, resource, granted })
     }
 
-    /// Returns a request for a resource in certain heaps.
+    /// Returns whether an allocation is listed or charged, however it is placed.
     #[inline]
-    pub(crate) fn request_in<'a>(
-        &self,
-        allocation: &'a ResourceAllocationDesc<'a>,
-        resource: &'a ResourceDesc<'a>,
-        granted: GrantedHeaps,
-    ) -> ResourceRequest<'a> {
-        let flags = allocation.flags;
-        let within_budget = flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
-        let constraints = Constraints {
-            may_create_heap: !flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
-            within_budget: within_budget || self.heaps.source.is_always_in_budget(),
-            never_resident: flags.contains(ResourceAllocationFlags::NEVER_RESIDENT),
-        };
-        let limited_type = self.limited_type(allocation, &granted);
+    pub(crate) fn is_entered(&self, allocation: &ResourceAllocationDesc<'_>) -> bool {
         let special = ResourceAllocationFlags::NEVER_RESIDENT
             .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
-        let is_entered = limited_type.is_some()
+        self.limits_in_unified
             || allocation.user_data != 0
-            || flags.intersects(special)
-            || self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK);
-        let resource_flags = resource.desc.Flags | self.desc().extra_required_resource_flags;
-        let part = part_of(allocation, resource, &granted, resource_flags, &self.caps);
-        ResourceRequest { allocation, resource, granted, constraints, part, limited_type, is_entered }
+            || allocation.flags.intersects(special)
+            || self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
     }
 
     /// Returns the requested heap types.
@@ -220,9 +195,8 @@ impl Inner {
     #[inline]
     pub(crate) fn check(&self, request: &ResourceRequest<'_>) -> Result<(), Error> {
         let ResourceRequest { allocation, resource, granted, .. } = request;
-        let field = "ResourceAllocationDesc::extra_required_heap_flags";
-        let flags = allocation.extra_required_heap_flags;
-        self.heaps.source.devices.check(&self.caps, resource, (flags, field))?;
+        let flags = (allocation.extra_required_heap_flags, EXTRA_HEAP_FLAGS);
+        self.heaps.source.devices.check(&self.caps, resource, flags)?;
         let asked = match allocation.pool {
             Some(_) => granted.family,
             None => HeapFamily::Type(granted.heap_type),
@@ -233,16 +207,20 @@ impl Inner {
         if let Some(clear_value) = &resource.clear_value {
             check_clear_value(clear_value, resource.desc.Dimension, resource_flags)?;
         }
-        let Some(pool) = allocation.pool else { return Ok(()) };
+        allocation.pool.map_or(Ok(()), |pool| self.check_pool(allocation, pool))
+    }
+
+    /// Checks the rules of an allocation in a pool.
+    fn check_pool(&self, allocation: &ResourceAllocationDesc<'_>, pool: &Pool) -> Result<(), Error> {
         if !pool.is_of(&self.heaps.source) {
             let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
             return Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule));
         }
-        let foreign = foreign_heap_flags(flags, pool.heaps.desc.heap.Flags);
+        let foreign = foreign_heap_flags(allocation.extra_required_heap_flags, pool.heaps.desc.heap.Flags);
         if foreign != 0 {
             // Outside of a pool, the resource is committed.
             let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
-            return Err(Error::invalid_argument(field, rule));
+            return Err(Error::invalid_argument(EXTRA_HEAP_FLAGS, rule));
         }
         let heap_type = pool.heap_type();
         if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type)) {
@@ -253,16 +231,12 @@ impl Inner {
         Ok(())
     }
 
-    /// Checks a request, and returns the placements that the resource may have in the granted heaps.
+    /// Checks a request for a resource that is not a part of a buffer, and returns what follows from it.
     #[inline(always)]
-    pub(crate) fn placements<'a>(
-        &'a self,
-        request: &'a ResourceRequest<'a>,
-    ) -> Result<Placements<'a>, Refusal> {
+    pub(crate) fn resolve<'a>(&'a self, request: &'a ResourceRequest<'a>) -> Result<Resolved<'a>, Error> {
         let &ResourceRequest { allocation, resource, .. } = request;
         self.check(request)?;
         let placed = self.requirements.requirements(resource, allocation.uses, Creation::Placed)?;
-        self.check_asked(request, placed.size)?;
         let class = ResourceClass::of(&placed.desc, &self.heaps.caps);
         let heaps = match allocation.pool {
             None => self.heaps.of(request.granted.family, class),
@@ -274,33 +248,33 @@ impl Inner {
                 &pool.heaps
             }
         };
-        Ok(self.placements_in(heaps, request, placed))
+        Ok(self.resolved_in(heaps, request, placed))
     }
 
-    /// Returns the placements that something with these requirements may have in heaps.
+    /// Returns what follows from a request for something with these requirements in heaps.
     #[inline(always)]
-    pub(crate) fn placements_in<'a>(
+    pub(crate) fn resolved_in<'a>(
         &'a self,
         heaps: &'a Striped<TypedHeaps>,
         request: &'a ResourceRequest<'a>,
         placed: ResourceRequirements,
-    ) -> Placements<'a> {
+    ) -> Resolved<'a> {
         let rules = HeapRules {
             always_committed: self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
             dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
             flags: heaps.desc.heap.Flags,
         };
-        Placements { request, heaps, placed, order: order(request.allocation, request.resource, rules) }
+        Resolved { request, heaps, placed, order: order(request.allocation, request.resource, rules) }
     }
 
     /// Returns the request for a range of the heaps that serve a placement: a shared heap or one of its own.
     #[inline]
     pub(crate) fn heap_request<'a>(
         &'a self,
-        &Placements { request, heaps, ref placed, .. }: &Placements<'a>,
+        &Resolved { request, heaps, ref placed, .. }: &Resolved<'a>,
         decision: PlacementDecision,
     ) -> Result<HeapRequest<'a>, Error> {
-        let ResourceRequest { allocation, resource, constraints, .. } = request;
+        let ResourceRequest { allocation, resource, .. } = request;
         let padding = allocation.extra_required_resource_padding;
         let mut alignment = placed.alignment.max(heaps.desc.min_alignment);
         // A tightly aligned buffer owns whole ranges of 64 KiB with respect to textures, and so does a buffer that is
@@ -324,9 +298,11 @@ impl Inner {
             cache_size: allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
             ..PlacementRequest::new(size, alignment)
         };
-        Ok(HeapRequest::new(&self.heaps, heaps, placement, *constraints))
+        Ok(HeapRequest::new(&self.heaps, heaps, placement, allocation.flags))
     }
 }
+
+const EXTRA_HEAP_FLAGS: &str = "ResourceAllocationDesc::extra_required_heap_flags";
 
 /// Returns the required flags that heaps do not have and that affect their resources.
 #[inline]
@@ -339,67 +315,67 @@ pub(crate) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_F
 /// The minimum alignment of a part, as in GPGMM's library.
 const LEAST_ALIGNMENT: u64 = 4;
 
-/// Returns size and alignment of a buffer within a resource, or `None` if it must not be placed there.
-///
-/// Eligible are, if the allocation permits it, buffers below 64 KiB, without flags, in heaps that the CPU can access
-/// and in the canonical state of these heaps (a resource has one state, so a part cannot change its own). The alignment
-/// is the one that the description requests; otherwise the one that the uses need; otherwise 256 in state GENERIC_READ,
-/// because it may become a constant buffer, and in other states the width's next power of two, 4 to 256, because copies
-/// and shader views need whole multiples of 32 bits, and views by elements whole elements. Where the device has views
-/// by byte offsets, which need at most 16 bytes, it is 4 to 16. The size is a multiple of the alignment, as in GPGMM,
-/// so that a constant buffer view, which has multiples of 256 bytes, does not end in another part.
-#[inline]
-fn part_of(
-    allocation: &ResourceAllocationDesc<'_>,
-    resource: &ResourceDesc<'_>,
-    granted: &GrantedHeaps,
-    flags: D3D12_RESOURCE_FLAGS,
-    caps: &DeviceCaps,
-) -> Option<(ByteSize, Alignment)> {
-    if !allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
-        return None;
+impl Inner {
+    /// Returns size and alignment of a buffer within a resource, or `None` if it must not be placed there.
+    ///
+    /// Eligible are, if the allocation permits it, buffers below 64 KiB, without flags, in heaps that the CPU can
+    /// access and in the canonical state of these heaps (a resource has one state, so a part cannot change its own).
+    /// The alignment is the one that the description requests; otherwise the one that the uses need; otherwise 256 in
+    /// state GENERIC_READ, because it may become a constant buffer, and in other states the width's next power of two,
+    /// 4 to 256, because copies and shader views need whole multiples of 32 bits, and views by elements whole elements.
+    /// Where the device has views by byte offsets, which need at most 16 bytes, it is 4 to 16. The size is a multiple
+    /// of the alignment, as in GPGMM, so that a constant buffer view, which has multiples of 256 bytes, does not end in
+    /// another part.
+    #[inline]
+    pub(crate) fn part_of(&self, request: &ResourceRequest<'_>) -> Option<(ByteSize, Alignment)> {
+        let may_be_part = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+        if request.allocation.flags.contains(may_be_part) { self.part_of_buffer(request) } else { None }
     }
-    let desc = &resource.desc;
-    let heap_type = granted.heap_type;
-    let state = match resource.initial_state {
-        InitialState::State(state) => state,
-        // Buffers have no layout.
-        InitialState::Layout(D3D12_BARRIER_LAYOUT_UNDEFINED) => D3D12_RESOURCE_STATE_COMMON,
-        InitialState::Layout(_) => return None,
-    };
-    let refused = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP
-        .union(ResourceAllocationFlags::NEVER_RESIDENT)
-        .union(ResourceAllocationFlags::ALWAYS_COMMITTED)
-        .union(ResourceAllocationFlags::PREFER_COMMITTED);
-    let is_open = resource.is_buffer()
-        && is_sound(resource)
-        && desc.Width > 0
-        && desc.Width < BELOW
-        && flags == D3D12_RESOURCE_FLAG_NONE
-        && heap_type.is_cpu_accessible()
-        && granted.is_cpu_accessible
-        && (state == canonical_state(heap_type) || state == D3D12_RESOURCE_STATE_COMMON)
-        && !allocation.flags.intersects(refused)
-        && allocation.extra_required_heap_flags == D3D12_HEAP_FLAG_NONE
-        && allocation.extra_required_resource_padding.is_zero()
-        && allocation.pool.is_none();
-    if !is_open {
-        return None;
-    }
-    let floor = allocation.uses.floor();
-    let alignment = if desc.Alignment != 0 {
-        Alignment::new(desc.Alignment).filter(|a| a.get() <= BELOW)?.max(floor)
-    } else if floor > Alignment::ONE {
-        floor
-    } else {
-        let most = if caps.byte_offset_views { BYTE_OFFSET_VIEW.get() } else { 256 };
-        let usual = match state {
-            D3D12_RESOURCE_STATE_GENERIC_READ => 256,
-            _ => desc.Width.next_power_of_two().clamp(LEAST_ALIGNMENT, most),
+
+    fn part_of_buffer(&self, request: &ResourceRequest<'_>) -> Option<(ByteSize, Alignment)> {
+        let &ResourceRequest { allocation, resource, ref granted } = request;
+        let desc = &resource.desc;
+        let heap_type = granted.heap_type;
+        let state = match resource.initial_state {
+            InitialState::State(state) => state,
+            // Buffers have no layout.
+            InitialState::Layout(D3D12_BARRIER_LAYOUT_UNDEFINED) => D3D12_RESOURCE_STATE_COMMON,
+            InitialState::Layout(_) => return None,
         };
-        Alignment::new(usual)?
-    };
-    Some((ByteSize::new(desc.Width).align_up(alignment)?, alignment))
+        let refused = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP
+            .union(ResourceAllocationFlags::NEVER_RESIDENT)
+            .union(ResourceAllocationFlags::ALWAYS_COMMITTED)
+            .union(ResourceAllocationFlags::PREFER_COMMITTED);
+        let is_open = resource.is_buffer()
+            && is_sound(resource)
+            && desc.Width > 0
+            && desc.Width < BELOW
+            && desc.Flags | self.desc().extra_required_resource_flags == D3D12_RESOURCE_FLAG_NONE
+            && heap_type.is_cpu_accessible()
+            && granted.is_cpu_accessible
+            && (state == canonical_state(heap_type) || state == D3D12_RESOURCE_STATE_COMMON)
+            && !allocation.flags.intersects(refused)
+            && allocation.extra_required_heap_flags == D3D12_HEAP_FLAG_NONE
+            && allocation.extra_required_resource_padding.is_zero()
+            && allocation.pool.is_none();
+        if !is_open {
+            return None;
+        }
+        let floor = allocation.uses.floor();
+        let alignment = if desc.Alignment != 0 {
+            Alignment::new(desc.Alignment).filter(|a| a.get() <= BELOW)?.max(floor)
+        } else if floor > Alignment::ONE {
+            floor
+        } else {
+            let most = if self.caps.byte_offset_views { BYTE_OFFSET_VIEW.get() } else { 256 };
+            let usual = match state {
+                D3D12_RESOURCE_STATE_GENERIC_READ => 256,
+                _ => desc.Width.next_power_of_two().clamp(LEAST_ALIGNMENT, most),
+            };
+            Alignment::new(usual)?
+        };
+        Some((ByteSize::new(desc.Width).align_up(alignment)?, alignment))
+    }
 }
 
 /// Checks whether the device would accept the description, so that an invalid buffer is not accepted just because it is

@@ -65,7 +65,7 @@ impl Inner {
         first: &ResourceRequest<'_>,
         refusal: &Refusal,
     ) -> Option<ResourceAllocation> {
-        let ResourceRequest { allocation, resource, granted, .. } = first;
+        let ResourceRequest { allocation, resource, granted } = first;
         let answer = refusal.fatal.as_ref()?.hresult();
         let is_unsupported = [E_NOTIMPL, E_INVALIDARG].contains(&answer);
         if !is_unsupported || !self.is_in_unified_memory(allocation, granted) {
@@ -74,7 +74,7 @@ impl Inner {
         let preference = self.heap_types_of(allocation, resource);
         let asked = self.heaps.families.grants(&preference, true);
         for granted in asked.filter(|asked| asked.family != granted.family) {
-            if let Ok(made) = self.create_in(&self.request_in(allocation, resource, granted)) {
+            if let Ok(made) = self.create_in(&ResourceRequest { granted, ..*first }) {
                 let heap_type = granted.heap_type;
                 tracing::debug!(%heap_type, "creation in unified memory failed; resource created in a heap of the requested type instead");
                 self.refused_in_unified.add(&resource.desc);
@@ -90,14 +90,10 @@ impl Inner {
 
     /// Returns the heap type whose limit applies to a resource in unified memory, in addition to the limit of its
     /// heaps.
-    #[inline]
-    pub(crate) fn limited_type(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        &GrantedHeaps { heap_type, family, .. }: &GrantedHeaps,
-    ) -> Option<HeapType> {
-        let is_limited = self.heaps.families.is_unified(family)
-            && allocation.pool.is_none()
+    #[cold]
+    fn limited_type(&self, request: &ResourceRequest<'_>) -> Option<HeapType> {
+        let heap_type = request.granted.heap_type;
+        let is_limited = self.is_in_unified_memory(request.allocation, &request.granted)
             && heap_type != HeapType::Default
             && self.desc().limits.of(heap_type).is_some();
         is_limited.then_some(heap_type)
@@ -106,7 +102,10 @@ impl Inner {
     /// Checks a resource of `size` bytes in unified memory against the limit of the type that it requests.
     #[inline]
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
-        let Some(heap_type) = request.limited_type else { return Ok(()) };
+        if !self.limits_in_unified {
+            return Ok(());
+        }
+        let Some(heap_type) = self.limited_type(request) else { return Ok(()) };
         self.heaps.source.ledger.type_row(heap_type).check(size).map_err(refused)
     }
 
@@ -116,7 +115,7 @@ impl Inner {
         made: &mut ResourceAllocation,
         request: &ResourceRequest<'_>,
     ) -> Result<(), Refusal> {
-        let Some(heap_type) = request.limited_type else { return Ok(()) };
+        let Some(heap_type) = self.limited_type(request) else { return Ok(()) };
         let account = Account { heap_type, group: request.granted.segment_group };
         let charge = self.heaps.source.ledger.charge(account, Charged::InUnifiedMemory, made.size());
         made.set_charge(charge.map_err(refused)?);

@@ -27,8 +27,8 @@ use crate::request::{
 };
 use crate::residency::ResidencyHeap;
 use crate::source::{
-    AllocationId, BackingAddress, Charged, Constraints, HeapSource, KeptResident, Label, LabelSlot,
-    UnusedBuffer, next_number,
+    AllocationId, BackingAddress, Charged, HeapSource, KeptResident, Label, LabelSlot, UnusedBuffer,
+    next_number,
 };
 use crate::{BufferUses, Error, HeapType};
 
@@ -381,9 +381,9 @@ impl Drop for BackingBuffers {
 pub(crate) struct BackingSource<'a> {
     pub(crate) heaps: &'a HeapKinds,
     pub(crate) requirements: &'a RequirementsQuery,
-    /// The heaps that are granted to the part, and its constraints.
+    /// The heaps that are granted to the part, and its flags.
     pub(crate) granted: GrantedHeaps,
-    pub(crate) constraints: Constraints,
+    pub(crate) flags: ResourceAllocationFlags,
 }
 
 impl BackingSource<'_> {
@@ -425,7 +425,7 @@ impl BackingSource<'_> {
         let place = |own_heap| {
             let placement =
                 PlacementRequest { own_heap, ..PlacementRequest::new(placed.size, placed.alignment) };
-            place(&HeapRequest::new(self.heaps, heaps, placement, self.constraints), desc, placed)
+            place(&HeapRequest::new(self.heaps, heaps, placement, self.flags), desc, placed)
         };
         match place(heaps.desc.algorithm == SuballocationAlgorithm::Dedicated) {
             Err(refusal) if refusal.is_about_size() => place(true),
@@ -451,7 +451,8 @@ impl BackingSource<'_> {
             self.described(size, Creation::Committed, |desc, committed| {
                 let (flags, what) = (D3D12_HEAP_FLAG_NONE, Charged::Heap);
                 let heaps = self.typed_heaps();
-                let own = self.heaps.commit(heaps, desc, committed, what, flags, self.constraints)?;
+                let constraints = self.heaps.source.constraints(self.flags);
+                let own = self.heaps.commit(heaps, desc, committed, what, flags, constraints)?;
                 Ok((own.resource.clone(), BackingMemory::Committed(Box::new(own))))
             })?
         } else {
@@ -538,8 +539,8 @@ impl BackingBuffers {
         let probe = |size| match commits(&self.source) {
             false => source.place(size, |request, _, _| request.probe()),
             true => source.described(size, Creation::Committed, |_, &ResourceRequirements { size, .. }| {
-                let flags = D3D12_HEAP_FLAG_NONE;
-                source.heaps.may_commit(source.typed_heaps(), size, flags, source.constraints)?;
+                let (flags, constraints) = (D3D12_HEAP_FLAG_NONE, self.source.constraints(source.flags));
+                source.heaps.may_commit(source.typed_heaps(), size, flags, constraints)?;
                 Ok(PredictedMemory::NewHeap(size))
             }),
         };

@@ -31,7 +31,7 @@ use heapwright_d3d12::*;
 use super::heap_kinds::HeapKinds;
 use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Passed, Sharing, TypedHeaps};
-use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
+use crate::desc::{HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::source::{AllocationId, Constraints, Heap, UnusedBuffer, create_placed};
 
@@ -46,7 +46,7 @@ pub(crate) struct HeapRequest<'a> {
     pub(crate) heaps: &'a Striped<TypedHeaps>,
     pub(crate) sharing: Sharing,
     pub(crate) placement: PlacementRequest,
-    pub(crate) constraints: Constraints,
+    pub(crate) flags: ResourceAllocationFlags,
 }
 
 /// The predicted source of memory.
@@ -70,20 +70,28 @@ struct NewHeap {
 }
 
 impl<'a> HeapRequest<'a> {
-    /// Creates a request. A heap of its own is not managed if the constraints say so.
+    /// Creates a request. A heap of its own is not managed if the flags say so.
     #[inline]
     pub(crate) fn new(
         kinds: &'a HeapKinds,
         heaps: &'a Striped<TypedHeaps>,
         placement: PlacementRequest,
-        constraints: Constraints,
+        flags: ResourceAllocationFlags,
     ) -> Self {
         let sharing = match placement.own_heap {
             false => Sharing::Shared,
-            true if constraints.never_resident && kinds.source.residency.is_some() => Sharing::Unmanaged,
+            true if flags.contains(ResourceAllocationFlags::NEVER_RESIDENT)
+                && kinds.source.residency.is_some() =>
+            {
+                Sharing::Unmanaged
+            }
             true => Sharing::Own,
         };
-        Self { kinds, heaps, sharing, placement, constraints }
+        Self { kinds, heaps, sharing, placement, flags }
+    }
+
+    fn constraints(&self) -> Constraints {
+        self.kinds.source.constraints(self.flags)
     }
 
     /// Finds a free range, or creates a heap.
@@ -114,7 +122,7 @@ impl<'a> HeapRequest<'a> {
         let mut is_refused = false;
         if is_permitted {
             self.heaps.make_way(wanted);
-            match self.heaps.create_heap(wanted, self.constraints) {
+            match self.heaps.create_heap(wanted, self.constraints()) {
                 Ok(heap) => return self.in_new(heap),
                 Err(refused) => {
                     is_refused = refused.bytes_refused_by_device().is_some();
@@ -175,7 +183,7 @@ impl<'a> HeapRequest<'a> {
 
     /// Checks whether pool, limits and budget permit a heap.
     fn may_create(&self, size: ByteSize) -> Result<(), Refusal> {
-        let new = self.heaps.new_memory(size, self.constraints);
+        let new = self.heaps.new_memory(size, self.constraints());
         self.heaps.check_heap_count().map_err(|obstacle| new.refused(obstacle))?;
         self.kinds.source.check(&new).map_err(|row| new.refused(row))
     }
@@ -215,7 +223,7 @@ impl<'a> HeapRequest<'a> {
         refusal: &mut Refusal,
     ) -> Result<Option<PlacedRange>, Refusal> {
         for size in sizes.into_iter().flatten() {
-            match self.kinds.create_heap(self.heaps, size, self.constraints) {
+            match self.kinds.create_heap(self.heaps, size, self.constraints()) {
                 Ok(heap) => return self.in_new(heap).map(Some),
                 Err(refused) => refusal.add(refused)?,
             }
@@ -242,7 +250,7 @@ impl<'a> HeapRequest<'a> {
             // The request exceeds the limit, or the one size of the pool's heaps.
             let limit = if least > largest { largest } else { planned };
             Some(Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit }))
-        } else if !self.constraints.may_create_heap {
+        } else if self.flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             Some(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom))
         } else {
             None
@@ -251,7 +259,7 @@ impl<'a> HeapRequest<'a> {
             return Ok(NewHeap { wanted: least, least, never, is_permitted: false });
         }
         let least = self.heaps.fixed_heap_size(self.sharing).map_or(least, |_| planned);
-        let room = self.kinds.source.room(&self.heaps.new_memory(planned, self.constraints));
+        let room = self.kinds.source.room(&self.heaps.new_memory(planned, self.constraints()));
         let wanted = self.wanted_size(planned, least, room);
         Ok(NewHeap { wanted, least, never, is_permitted: wanted <= room })
     }

@@ -14,7 +14,9 @@ use super::ledger::{Account, Charge, Charged, Ledger, VideoMemory};
 use super::managed::OwnMemory;
 use super::owner::Owner;
 use crate::adapter::check_adapter;
-use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
+use crate::desc::{
+    EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,
+};
 use crate::error::{Limit, MemorySource, Obstacle, Refusal, Row};
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::residency::{ResidencyHeap, ResidencyManager};
@@ -197,13 +199,19 @@ impl HeapSource {
         self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
     }
 
+    /// Returns the constraints on memory for an allocation with these flags.
+    pub(crate) fn constraints(&self, flags: ResourceAllocationFlags) -> Constraints {
+        Constraints {
+            may_create_heap: !flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+            within_budget: flags.contains(ResourceAllocationFlags::WITHIN_BUDGET)
+                || self.is_always_in_budget(),
+            never_resident: flags.contains(ResourceAllocationFlags::NEVER_RESIDENT),
+        }
+    }
+
     /// Returns the constraints on memory that the allocator uses itself.
     pub(crate) fn own_constraints(&self) -> Constraints {
-        Constraints {
-            may_create_heap: true,
-            within_budget: self.is_always_in_budget(),
-            never_resident: false,
-        }
+        self.constraints(ResourceAllocationFlags::empty())
     }
 
     /// Returns the bytes by which the process, including what a residency manager evicted, needs more than the budget.
