@@ -14,11 +14,12 @@ use heapwright_core::placement::{
 };
 use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
+use heapwright_trace::session::Action;
 
 use crate::allocator::{Inner, MemoryAllocation, Pool, ResourceAllocation, ResourceAllocator, place};
 use crate::desc::{ClearValue, LayoutGuid, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
-use crate::recording::{COMPLETE_MOVE, RecordedAllocation, RecordedMove, RecordedRun, Recording};
+use crate::recording::{COMPLETE_MOVE, Recorded, RecordedMove, Recording};
 use crate::residency::ResidencyHeap;
 use crate::source::{
     AllocationId, Constraints, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name,
@@ -118,7 +119,8 @@ pub struct Defragmentation {
     /// Finished runs. Moves out of heaps that were given up may still be in progress.
     finished: Vec<Run>,
     /// The defragmentation in the allocator's recording.
-    recorded: Option<Arc<RecordedRun>>,
+    recorded: Option<Recorded>,
+    recorded_moves: u64,
 }
 
 // By hand: derived, it would be code for all of the state.
@@ -243,7 +245,7 @@ impl Defragmentation {
         let recording = inner.heaps.source.recording.as_ref();
         let recorded = recording.and_then(|it| it.run(desc.pool.and_then(|pool| pool.recorded.as_deref())));
         let allocator = ResourceAllocator::from_inner(Arc::clone(inner));
-        Ok(Self { allocator, is_of_pool, runs, finished: Vec::new(), recorded })
+        Ok(Self { allocator, is_of_pool, runs, finished: Vec::new(), recorded, recorded_moves: 0 })
     }
 
     /// Plans moves within a budget, and releases heaps that are empty.
@@ -288,7 +290,7 @@ impl Defragmentation {
     ) -> DefragmentationStep {
         let allocator = Arc::clone(self.allocator.inner());
         let (mut time_checks, mut ran_out) = (0, false);
-        let step = allocator.timed("Defragmentation.Step", || {
+        let mut step = allocator.timed("Defragmentation.Step", || {
             self.plan(moves, bytes, &mut || {
                 let has_time = time_left();
                 time_checks += u64::from(has_time);
@@ -296,9 +298,15 @@ impl Defragmentation {
                 has_time
             })
         });
-        if let (Some(recorded), Some(recording)) = (&self.recorded, &allocator.heaps.source.recording) {
-            let time_checks = ran_out.then_some(time_checks);
-            recorded.step(moves, bytes.get(), time_checks, step.moves.len());
+        if let Some(recorded) = &self.recorded {
+            let (recording, run) = (recorded.recording(), recorded.id());
+            let (bytes, time_checks) = (bytes.get(), ran_out.then_some(time_checks));
+            let planned = u32::try_from(step.moves.len()).unwrap_or(u32::MAX);
+            recording.call(|| Action::StepDefragmentation { run, moves, bytes, time_checks, planned });
+            for (number, planned) in (self.recorded_moves..).zip(&mut step.moves) {
+                planned.recorded = Some(RecordedMove { recording: Arc::clone(recording), run, number });
+            }
+            self.recorded_moves += u64::from(planned);
             recording.count(|| allocator.counters());
         }
         step
@@ -386,14 +394,13 @@ impl Defragmentation {
                 sum.bytes = sum.bytes.saturating_add(planned.source_range.size());
                 // Until it ends, as its holder has the memory.
                 planned.target.heap.add_user();
-                let recorded = self.recorded.as_ref().map(RecordedRun::next_move);
                 moves.push(Move {
                     run: run.clone(),
                     planned: Some(planned),
                     id,
                     label,
                     target: None,
-                    recorded,
+                    recorded: None,
                 });
             }
             let Some(size) = step.create else { return sum };
@@ -438,9 +445,7 @@ impl Defragmentation {
 impl Drop for Defragmentation {
     #[inline]
     fn drop(&mut self) {
-        if let Some(recorded) = &self.recorded {
-            recorded.end();
-        }
+        self.recorded = None;
         for run in &self.runs {
             // Moves in progress keep the evacuation alive.
             run.lock().cancel();
@@ -657,7 +662,7 @@ impl Move {
         }
         if let Some(recorded) = self.recorded.take() {
             // Before the new place, which belongs to it.
-            recorded.complete(allocation.recorded().map(RecordedAllocation::id));
+            recorded.complete(allocation.recorded().map(|recorded| recorded.object.id()));
         }
         let Some((old_resource, old_range)) = allocation.exchange(resource, range) else {
             planned.target.heap.remove_user();

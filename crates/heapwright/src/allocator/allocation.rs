@@ -206,7 +206,7 @@ impl ResourceAllocation {
 
     /// Returns the allocation in the arguments of a recorded call.
     pub(crate) fn recorded_args(&self) -> String {
-        self.recorded().map_or_else(String::new, |it| format!("\"allocation\":\"{:#x}\",", it.id()))
+        self.recorded().map_or_else(String::new, |it| format!("\"allocation\":\"{:#x}\",", it.object.id()))
     }
 
     pub(crate) fn recorded(&self) -> Option<&RecordedAllocation> {
@@ -263,11 +263,11 @@ impl ResourceAllocation {
         }
         self.list_label();
         if let Some(recorded) = self.recorded() {
-            if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
+            if let Some((heap, offset)) = self.recorded_place(recorded.object.recording()) {
                 let address = self.gpu_virtual_address().filter(|_| self.width != 0);
-                let address = address.map(|address| (address.get(), recorded.size()));
-                let allocation = recorded.id();
-                recorded.recording().push(Event::Move { allocation, heap, offset, address });
+                let address = address.map(|address| (address.get(), recorded.size));
+                let allocation = recorded.object.id();
+                recorded.object.recording().push(Event::Move { allocation, heap, offset, address });
             }
         }
         Some(before)
@@ -443,7 +443,9 @@ impl ResourceAllocation {
     /// Sets the name in reports, and not on the D3D12 object.
     #[doc(hidden)]
     pub fn set_label(&mut self, name: &str) {
-        if let Some(recorded) = self.recorded().filter(|_| !name.is_empty()) {
+        if let Some(RecordedAllocation { object: recorded, .. }) =
+            self.recorded().filter(|_| !name.is_empty())
+        {
             recorded.recording().act(Action::Name { allocation: recorded.id(), name: name.into() });
         }
         self.name = Some(Arc::from(name));

@@ -8,7 +8,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use crate::Error;
-use crate::recording::RecordedMapping;
+use crate::recording::{RecordedMapping, UNMAP};
 use crate::source::KeptResident;
 
 /// A mapped buffer. Dropping it unmaps the buffer and tells the device which bytes were written (`pWrittenRange`): from
@@ -217,7 +217,7 @@ impl Drop for Mapping<'_> {
             // the call.
             unsafe { resource.Unmap(0, range.as_ref().map(std::ptr::from_ref)) };
         };
-        RecordedMapping::unmap(self.recorded.as_deref(), unmap);
+        RecordedMapping::traced(self.recorded.as_deref(), UNMAP, unmap);
     }
 }
 

@@ -6,12 +6,13 @@ use std::sync::{Arc, PoisonError};
 use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapSetTotals;
 use heapwright_d3d12::*;
+use heapwright_trace::session::Action;
 
 use super::inner::Inner;
 use super::request::ResourceAllocationDesc;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
 use crate::heaps::{Striped, TypedHeaps, TypedHeapsDesc};
-use crate::recording::{RecordedPool, Recording};
+use crate::recording::{Recorded, Recording};
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::{HeapSource, next_number};
 use crate::{Error, HeapType};
@@ -46,7 +47,7 @@ pub struct Pool {
     pub(crate) multisampled: bool,
     pub(crate) resource_heap_tier: u8,
     /// The pool in the allocator's recording.
-    pub(crate) recorded: Option<Arc<RecordedPool>>,
+    pub(crate) recorded: Option<Arc<Recorded>>,
 }
 
 // By hand: derived, it would be code for all of the state.
@@ -81,7 +82,7 @@ impl Pool {
     /// Releases the empty heaps beyond the minimum number, and returns their size in bytes.
     pub fn release_empty_heaps(&self) -> ByteSize {
         if let Some(recorded) = &self.recorded {
-            recorded.release();
+            recorded.recording().act(Action::ReleasePool { pool: recorded.id() });
         }
         let _alone = self.heaps.source.release_alone();
         let recording = self.heaps.source.recording.as_deref();
@@ -278,7 +279,7 @@ impl Inner {
         })?;
         self.heaps.add_pool(&heaps);
         let recorded = source.recording.as_ref().zip(options);
-        let recorded = recorded.and_then(|(recording, options)| recording.pool(options));
+        let recorded = recorded.and_then(|(recording, options)| recording.pool(options)).map(Arc::new);
         Ok(Pool {
             heaps: Arc::new(heaps),
             granted,

@@ -15,7 +15,7 @@ use super::memory::MemoryDesc;
 use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
 use crate::recording::{
-    Allocated, CREATE_RESOURCE, Event, HeapMemory, Recording, failure_args, resource_call,
+    Allocated, CREATE_RESOURCE, Event, HeapMemory, RecordedAllocation, Recording, failure_args, resource_call,
 };
 use crate::request::{Placement, implicit_heap_flags};
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
@@ -34,7 +34,7 @@ impl Inner {
         // What is due by time is done before the call, which a replay repeats after it.
         self.pass_time(false);
         let (heaps, creations) = (self.heaps_created(), self.heaps.source.clock.creations());
-        let made = recording.time(CREATE_RESOURCE, create).inspect_err(|error| {
+        let made = Recording::timed(Some(&**recording), CREATE_RESOURCE, create).inspect_err(|error| {
             note_call(recording, allocation, resource, Some(error));
             let is_wrong = error.is_invalid_argument() || error.is_unsupported();
             if !is_wrong || heaps != self.heaps_created() {
@@ -140,10 +140,9 @@ impl Inner {
         let taken = made.size().get();
         let is_buffer = resource.is_buffer();
         let size = if is_buffer { resource.desc.Width } else { taken };
-        let mut recorded = recording.new_allocation(size);
         let place = own.as_ref().map_or(place, |own| Some((own.id(), 0)));
-        recorded.own(own);
-        let id = recorded.id();
+        let recorded = RecordedAllocation::new(recording, size, own);
+        let id = recorded.object.id();
         let has_calls = recording.records(RecordFlags::API_CALLS);
         let describe = || (Box::new(describe(made, id, allocation, resource)), made.info().decision.reason);
         let asked = || self.asked(allocation, resource, memory, Some(made.heap_type()));

@@ -1,22 +1,17 @@
 //! Reserved resources, whose tiles the program maps itself: creation, and recording.
 
-use std::fmt;
-use std::sync::Arc;
-
 use heapwright_d3d12::*;
 use heapwright_trace::session::{Action, ResourceKind};
 
 use super::memory::MemoryAllocation;
 use super::resource_allocator::ResourceAllocator;
-use crate::recording::{Recording, object_name};
+use crate::recording::{Recorded, object_name};
 use crate::{Error, RecordFlags};
 
 /// A reserved resource in a recording, from [`ResourceAllocator::record_reserved`]. Dropping it records that the
 /// resource is destroyed.
-pub struct ReservedRecord {
-    recording: Arc<Recording>,
-    id: u64,
-}
+#[derive(Debug)]
+pub struct ReservedRecord(Recorded);
 
 impl ResourceAllocator {
     /// Creates a reserved resource, which has no memory: `CreateReservedResource`. The program maps its tiles to
@@ -57,10 +52,8 @@ impl ResourceAllocator {
         // SAFETY: the resource is a live COM object.
         let is_buffer = unsafe { resource.GetDesc() }.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
         let kind = if is_buffer { ResourceKind::Buffer } else { ResourceKind::Texture };
-        let id = recording.next_id();
         let name = object_name(resource).map(Into::into);
-        recording.act(Action::Reserve { resource: id, tiles, kind, name });
-        Some(ReservedRecord { recording: Arc::clone(recording), id })
+        Some(ReservedRecord(recording.reserved(tiles, kind, name)))
     }
 }
 
@@ -72,22 +65,10 @@ impl ReservedRecord {
         let memory = match memory {
             None => None,
             Some((memory, tile)) => match memory.as_placed().recorded() {
-                Some(recorded) => Some((recorded.id(), tile)),
+                Some(recorded) => Some((recorded.object.id(), tile)),
                 None => return,
             },
         };
-        self.recording.act(Action::MapTiles { resource: self.id, first, count, memory });
-    }
-}
-
-impl Drop for ReservedRecord {
-    fn drop(&mut self) {
-        self.recording.act(Action::Unreserve { resource: self.id });
-    }
-}
-
-impl fmt::Debug for ReservedRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReservedRecord").field("id", &self.id).finish_non_exhaustive()
+        self.0.recording().act(Action::MapTiles { resource: self.0.id(), first, count, memory });
     }
 }

@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 
 use super::mapping::map_subresource;
 use crate::Error;
-use crate::recording::RecordedMapping;
+use crate::recording::{RecordedMapping, UNMAP};
 use crate::request::{Block, texel_block};
 use crate::source::KeptResident;
 
@@ -146,7 +146,7 @@ impl Drop for TextureMapping<'_> {
         // An empty range: nothing was written. No range of bytes describes the texels that were written.
         let nothing = D3D12_RANGE::default();
         let written = if self.has_written { None } else { Some(std::ptr::from_ref(&nothing)) };
-        RecordedMapping::unmap(self.recorded.as_deref(), || {
+        RecordedMapping::traced(self.recorded.as_deref(), UNMAP, || {
             // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives
             // the call.
             unsafe { self.resource.Unmap(self.subresource, written) };

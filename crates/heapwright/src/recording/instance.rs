@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
-use heapwright_trace::session::{Action, Counter, Heap, HeapType, MAX_CONTENTS_LEN};
+use heapwright_trace::session::{Action, Counter, Heap, HeapType, MAX_CONTENTS_LEN, ResourceKind};
 
 use windows_core::{IUnknown, Interface};
 
 use super::event::{Event, HeapMemory, InstanceKind, NewHeap, Settings};
+use super::object::{EndEvent, Recorded, of_object};
 use super::recorder::Recorder;
 use super::{chrome, environment};
 use crate::{Error, RecordFlags, RecordOptions, RecordScope};
@@ -136,7 +137,7 @@ impl Recording {
 
     /// Records an action of an object.
     pub(crate) fn act(&self, action: Action) {
-        self.push(Event::Action { allocator: None, action });
+        self.push(of_object(action));
     }
 
     /// Records a call in a Chrome trace, if calls are recorded.
@@ -159,12 +160,13 @@ impl Recording {
         }
     }
 
-    /// Makes a call whose duration is recorded, if a recording is made. What it does is recorded as it happens.
+    /// Makes a call, whose duration is recorded if timings are. What it does is recorded as it happens.
     pub(crate) fn timed<T>(this: Option<&Self>, name: &'static str, call: impl FnOnce() -> T) -> T {
-        match this {
-            Some(this) => this.time(name, call),
-            None => call(),
-        }
+        let Some(this) = this.filter(|this| this.records(RecordFlags::API_TIMINGS)) else { return call() };
+        let start = Instant::now();
+        let result = call();
+        this.ended(name, start);
+        result
     }
 
     /// Makes a call, which is recorded with its duration.
@@ -174,20 +176,10 @@ impl Recording {
         args: impl FnOnce() -> String,
         call: impl FnOnce() -> T,
     ) -> T {
-        let Some(this) = this else { return call() };
-        this.note(name, args);
-        this.time(name, call)
-    }
-
-    /// Makes a call, whose duration is recorded if timings are.
-    pub(crate) fn time<T>(&self, name: &'static str, call: impl FnOnce() -> T) -> T {
-        if !self.records(RecordFlags::API_TIMINGS) {
-            return call();
+        if let Some(this) = this {
+            this.note(name, args);
         }
-        let start = Instant::now();
-        let result = call();
-        self.ended(name, start);
-        result
+        Self::timed(this, name, call)
     }
 
     /// Records counters, if counters are recorded.
@@ -215,38 +207,46 @@ impl Recording {
     }
 
     /// Records a new heap, if objects or calls are recorded.
-    pub(crate) fn heap(self: &Arc<Self>, memory: &HeapMemory) -> Option<RecordedHeap> {
+    pub(crate) fn heap(self: &Arc<Self>, memory: &HeapMemory) -> Option<Recorded> {
         let is_object = self.records(RecordFlags::API_OBJECTS);
         let is_call = !self.recorder.is_session() && (is_object || self.records(RecordFlags::API_CALLS));
         if !is_object && !is_call {
             return None;
         }
-        let id = self.recorder.next_id();
+        let id = self.next_id();
         let &HeapMemory { size, alignment, properties, flags } = memory;
         let heap_type = u8::try_from(properties.Type).ok().and_then(HeapType::from_d3d12);
         let heap_type = heap_type.unwrap_or(HeapType::Unknown);
         let heap = Heap { id, size, alignment, heap_type, flags, name: None };
         let call = is_call.then(|| chrome::heap_call(memory));
         self.push(Event::CreateHeap(Box::new(NewHeap { heap, is_object, call })));
-        Some(RecordedHeap { recording: Arc::clone(self), id, is_object })
+        let end: EndEvent = |heap| of_object(Action::DestroyHeap { heap });
+        Some(Recorded::new(self, id, is_object.then_some(end)))
     }
 
-    /// Records a new object that only Chrome traces have.
-    pub(crate) fn object(self: &Arc<Self>, name: &'static str) -> RecordedObject {
-        let object = RecordedObject { recording: Arc::clone(self), name, id: self.recorder.next_id() };
-        object.push('N');
-        object
+    /// Records a new residency list, which only Chrome traces have.
+    pub(crate) fn list(self: &Arc<Self>) -> Recorded {
+        const fn list(phase: char, id: u64) -> Event {
+            Event::Object { name: "ResidencyList", phase, id }
+        }
+        let id = self.next_id();
+        let is_object = self.records(RecordFlags::API_OBJECTS) && !self.recorder.is_session();
+        if is_object {
+            self.push(list('N', id));
+        }
+        let end: EndEvent = |id| list('D', id);
+        Recorded::new(self, id, is_object.then_some(end))
     }
 
     /// Records a new pool, if calls are recorded.
-    pub(crate) fn pool(self: &Arc<Self>, options: Vec<(&'static str, String)>) -> Option<Arc<RecordedPool>> {
+    pub(crate) fn pool(self: &Arc<Self>, options: Vec<(&'static str, String)>) -> Option<Recorded> {
         if !self.records(RecordFlags::API_CALLS) {
             return None;
         }
-        let pool = self.recorder.next_id();
+        let pool = self.next_id();
         let options = options.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         self.call(|| Action::CreatePool { pool, options });
-        Some(Arc::new(RecordedPool { recording: Arc::clone(self), id: pool }))
+        Some(Recorded::new(self, pool, Some(|pool| of_object(Action::DropPool { pool }))))
     }
 
     /// Records that a pool could not be created, if calls are recorded.
@@ -255,14 +255,26 @@ impl Recording {
         self.call(|| Action::RefusePool { options: options() });
     }
 
+    /// Records a new reserved resource.
+    pub(crate) fn reserved(
+        self: &Arc<Self>,
+        tiles: u32,
+        kind: ResourceKind,
+        name: Option<Box<str>>,
+    ) -> Recorded {
+        let resource = self.next_id();
+        self.act(Action::Reserve { resource, tiles, kind, name });
+        Recorded::new(self, resource, Some(|resource| of_object(Action::Unreserve { resource })))
+    }
+
     /// Records a new defragmentation, if calls are recorded.
-    pub(crate) fn run(self: &Arc<Self>, pool: Option<&RecordedPool>) -> Option<Arc<RecordedRun>> {
+    pub(crate) fn run(self: &Arc<Self>, pool: Option<&Recorded>) -> Option<Recorded> {
         if !self.records(RecordFlags::API_CALLS) {
             return None;
         }
-        let id = self.recorder.next_id();
-        self.call(|| Action::BeginDefragmentation { run: id, pool: pool.map(RecordedPool::id) });
-        Some(Arc::new(RecordedRun { recording: Arc::clone(self), id, planned: AtomicU64::new(0) }))
+        let run = self.next_id();
+        self.call(|| Action::BeginDefragmentation { run, pool: pool.map(Recorded::id) });
+        Some(Recorded::new(self, run, Some(|run| of_object(Action::EndDefragmentation { run }))))
     }
 
     /// Records contents from an offset on, which a function reads from an offset and of a length. Chrome traces hold no
@@ -293,10 +305,12 @@ impl Recording {
     pub(crate) fn next_id(&self) -> u64 {
         self.recorder.next_id()
     }
+}
 
-    /// Returns a new allocation of this size, which is recorded by the caller.
-    pub(crate) fn new_allocation(self: &Arc<Self>, size: u64) -> RecordedAllocation {
-        RecordedAllocation { id: self.recorder.next_id(), size, recording: Arc::clone(self), _own_heap: None }
+// By hand: derived, it would be code for all of the state.
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording").field("instance", &self.instance).finish_non_exhaustive()
     }
 }
 
@@ -310,215 +324,5 @@ impl Drop for Recording {
             self.push(Event::End { instance: self.instance, kind: self.kind });
         }
         self.recorder.remove_user();
-    }
-}
-
-/// A heap in a recording. Dropping it records that the heap is destroyed.
-pub(crate) struct RecordedHeap {
-    recording: Arc<Recording>,
-    id: u64,
-    /// Whether its lifetime is recorded, and not only the call that created it.
-    is_object: bool,
-}
-
-impl RecordedHeap {
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Returns the id of the heap in the file of a recording.
-    pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
-        self.recording.shares_file_with(recording).then_some(self.id)
-    }
-}
-
-impl Drop for RecordedHeap {
-    fn drop(&mut self) {
-        if self.is_object {
-            self.recording.act(Action::DestroyHeap { heap: self.id });
-        }
-    }
-}
-
-/// An object that only Chrome traces have. Dropping it records that it is destroyed.
-pub(crate) struct RecordedObject {
-    recording: Arc<Recording>,
-    name: &'static str,
-    id: u64,
-}
-
-impl RecordedObject {
-    pub(crate) fn recording(&self) -> &Arc<Recording> {
-        &self.recording
-    }
-
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
-    fn push(&self, phase: char) {
-        if self.recording.records(RecordFlags::API_OBJECTS) && !self.recording.recorder.is_session() {
-            self.recording.push(Event::Object { name: self.name, phase, id: self.id });
-        }
-    }
-}
-
-impl Drop for RecordedObject {
-    fn drop(&mut self) {
-        self.push('D');
-    }
-}
-
-impl fmt::Debug for RecordedObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct(self.name).field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// A pool in a recording. Dropping it records that the last handle of the pool is dropped.
-pub(crate) struct RecordedPool {
-    recording: Arc<Recording>,
-    id: u64,
-}
-
-impl RecordedPool {
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Records that the application releases the pool's empty heaps.
-    pub(crate) fn release(&self) {
-        self.recording.act(Action::ReleasePool { pool: self.id });
-    }
-}
-
-impl Drop for RecordedPool {
-    fn drop(&mut self) {
-        self.recording.act(Action::DropPool { pool: self.id });
-    }
-}
-
-/// A defragmentation in a recording.
-pub(crate) struct RecordedRun {
-    recording: Arc<Recording>,
-    id: u64,
-    /// Number of planned moves.
-    planned: AtomicU64,
-}
-
-impl RecordedRun {
-    /// Returns the number of a new move.
-    pub(crate) fn next_move(self: &Arc<Self>) -> RecordedMove {
-        RecordedMove { run: Arc::clone(self), number: self.planned.fetch_add(1, Ordering::Relaxed) }
-    }
-
-    /// Records a step that has planned moves within these limits.
-    pub(crate) fn step(&self, moves: u32, bytes: u64, time_checks: Option<u64>, planned: usize) {
-        let (run, planned) = (self.id, u32::try_from(planned).unwrap_or(u32::MAX));
-        self.recording.call(|| Action::StepDefragmentation { run, moves, bytes, time_checks, planned });
-    }
-
-    /// Records the end.
-    pub(crate) fn end(&self) {
-        self.recording.act(Action::EndDefragmentation { run: self.id });
-    }
-}
-
-/// The call that completes a move.
-pub(crate) const COMPLETE_MOVE: &str = "Defragmentation.CompleteMove";
-
-/// A planned move in a recording.
-pub(crate) struct RecordedMove {
-    run: Arc<RecordedRun>,
-    number: u64,
-}
-
-impl RecordedMove {
-    /// Records that an allocation is moved. Without objects, it has no id.
-    pub(crate) fn complete(self, allocation: Option<u64>) {
-        let Self { run, number } = self;
-        match allocation {
-            Some(allocation) => {
-                run.recording.act(Action::CompleteMove { run: run.id, number, allocation });
-            }
-            None => {
-                run.recording.note(COMPLETE_MOVE, || format!("\"run\":\"{:#x}\",\"move\":{number}", run.id))
-            }
-        }
-    }
-
-    /// Records that nothing is moved.
-    pub(crate) fn abandon(self) {
-        let Self { run, number } = self;
-        run.recording.act(Action::AbandonMove { run: run.id, number });
-    }
-}
-
-/// A mapping in a recording: the call that begins it, and the one that ends it.
-pub(crate) struct RecordedMapping {
-    recording: Arc<Recording>,
-    args: String,
-}
-
-impl RecordedMapping {
-    pub(crate) fn new(recording: &Arc<Recording>, args: String) -> Self {
-        Self { recording: Arc::clone(recording), args }
-    }
-
-    /// Makes the call that maps, which is recorded with its duration.
-    pub(crate) fn map<T>(this: Option<&Self>, map: impl FnOnce() -> T) -> T {
-        Self::traced(this, "ResourceAllocation.Map", map)
-    }
-
-    /// Makes the call that unmaps, which is recorded with its duration.
-    pub(crate) fn unmap<T>(this: Option<&Self>, unmap: impl FnOnce() -> T) -> T {
-        Self::traced(this, "ResourceAllocation.Unmap", unmap)
-    }
-
-    fn traced<T>(this: Option<&Self>, name: &'static str, call: impl FnOnce() -> T) -> T {
-        match this {
-            None => call(),
-            Some(this) => Recording::traced(Some(&*this.recording), name, || this.args.clone(), call),
-        }
-    }
-}
-
-impl fmt::Debug for RecordedMapping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordedMapping").field("args", &self.args).finish_non_exhaustive()
-    }
-}
-
-/// An allocation in a recording. Dropping it records that the allocation is freed.
-pub(crate) struct RecordedAllocation {
-    recording: Arc<Recording>,
-    id: u64,
-    size: u64,
-    /// The implicit heap of a committed resource.
-    _own_heap: Option<RecordedHeap>,
-}
-
-impl RecordedAllocation {
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Returns the size of the allocation in the file, which does not change when it is moved.
-    pub(crate) fn size(&self) -> u64 {
-        self.size
-    }
-
-    pub(crate) fn recording(&self) -> &Arc<Recording> {
-        &self.recording
-    }
-
-    pub(crate) fn own(&mut self, heap: Option<RecordedHeap>) {
-        self._own_heap = heap;
-    }
-}
-
-impl Drop for RecordedAllocation {
-    fn drop(&mut self) {
-        self.recording.act(Action::Free { allocation: self.id });
     }
 }

@@ -81,6 +81,7 @@ mod chrome;
 mod environment;
 mod event;
 mod instance;
+mod object;
 mod object_name;
 mod recorder;
 mod session;
@@ -91,8 +92,8 @@ pub(crate) use self::chrome::{
 };
 pub use self::environment::check_environment;
 pub(crate) use self::event::{Allocated, Event, HeapMemory, InstanceKind, Settings};
-pub(crate) use self::instance::{
-    COMPLETE_MOVE, RecordedAllocation, RecordedHeap, RecordedMapping, RecordedMove, RecordedObject,
-    RecordedPool, RecordedRun, Recording,
+pub(crate) use self::instance::Recording;
+pub(crate) use self::object::{
+    COMPLETE_MOVE, MAP, Recorded, RecordedAllocation, RecordedMapping, RecordedMove, UNMAP,
 };
 pub(crate) use self::object_name::object_name;

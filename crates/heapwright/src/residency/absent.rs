@@ -3,7 +3,7 @@
 
 use heapwright_d3d12::{D3D12_RESIDENCY_PRIORITY, ID3D12Device, ID3D12Pageable, ID3D12Resource};
 
-use crate::recording::RecordedHeap;
+use crate::recording::Recorded;
 use crate::{ByteSize, Error, SegmentGroup};
 
 /// A residency manager. There is none without the feature `residency`.
@@ -95,7 +95,7 @@ impl ResidencyHeap {
         match *self {}
     }
 
-    pub(crate) fn recorded(&self) -> Option<&RecordedHeap> {
+    pub(crate) fn recorded(&self) -> Option<&Recorded> {
         match *self {}
     }
 }

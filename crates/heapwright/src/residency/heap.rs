@@ -14,8 +14,8 @@ use super::claim::HeldObject;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, level};
 use super::device::{ManagedDevice, PageableInfo, device_of};
 use super::pager::{Pager, PendingBytes};
-use super::recorded::{ManagerRecording, memory_of};
-use crate::recording::{CREATE_HEAP, RecordedHeap, Recording, name_args};
+use super::recorded::memory_of;
+use crate::recording::{CREATE_HEAP, Recorded, Recording, name_args};
 use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// An object that can be resident or evicted: `IResidencyHeap` of GPGMM. It is a heap, a committed resource, a
@@ -50,7 +50,7 @@ pub struct ResidencyHeap {
     users: AtomicUsize,
     set_by_users: Mutex<SetByUsers>,
     /// The heap in the manager's recording.
-    recorded: Option<RecordedHeap>,
+    recorded: Option<Recorded>,
     /// The last field, so that it is dropped after the reference to the object.
     released: Option<PendingBytes>,
 }
@@ -110,7 +110,7 @@ impl ResidencyHeap {
         object: HeldObject,
         info: &PageableInfo,
         manager: Option<(Arc<Pager>, ManagedHeapId)>,
-        recorded: Option<RecordedHeap>,
+        recorded: Option<Recorded>,
     ) -> Self {
         let PageableInfo { size, alignment, segment_group: group, .. } = *info;
         let created_resident = info.was_created_resident();
@@ -282,17 +282,14 @@ impl ResidencyHeap {
     /// Sets the name of the heap and of its object: `SetDebugName`.
     #[inline]
     pub fn set_debug_name(&self, name: &str) {
-        let recording = self.pager().and_then(|manager| manager.recording.as_ref());
+        let recording = self.pager().and_then(|manager| manager.recording());
         let args = || format!("{},{}", self.recorded_args(), name_args(name));
-        ManagerRecording::traced(recording, "ResidencyHeap.SetDebugName", args, || self.name(name));
+        Recording::traced(recording, "ResidencyHeap.SetDebugName", args, || self.name(name));
     }
 
     /// Returns the heap in the arguments of a recorded call.
     pub(super) fn recorded_args(&self) -> String {
-        format!(
-            "\"Heap\":{{\"id_ref\":\"{:#x}\"}}",
-            self.recorded.as_ref().map_or(u64::MAX, RecordedHeap::id)
-        )
+        format!("\"Heap\":{{\"id_ref\":\"{:#x}\"}}", self.recorded.as_ref().map_or(u64::MAX, Recorded::id))
     }
 
     #[inline]
@@ -318,7 +315,7 @@ impl ResidencyHeap {
     }
 
     /// Returns the heap in the manager's recording.
-    pub(crate) fn recorded(&self) -> Option<&RecordedHeap> {
+    pub(crate) fn recorded(&self) -> Option<&Recorded> {
         self.recorded.as_ref()
     }
 

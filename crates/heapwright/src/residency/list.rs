@@ -10,7 +10,7 @@ use heapwright_d3d12::ID3D12CommandList;
 use super::heap::ResidencyHeap;
 use super::recorded::list_args;
 use crate::Error;
-use crate::recording::{RecordedObject, Recording};
+use crate::recording::{Recorded, Recording};
 
 /// The heaps that a command list uses: `IResidencyList` of GPGMM.
 ///
@@ -41,7 +41,7 @@ use crate::recording::{RecordedObject, Recording};
 pub struct ResidencyList {
     entries: RwLock<Entries>,
     /// The list in the recording of the manager of the first heap that was added.
-    recorded: OnceLock<RecordedObject>,
+    recorded: OnceLock<Recorded>,
 }
 
 #[derive(Debug, Default)]

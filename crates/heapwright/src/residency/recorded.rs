@@ -15,14 +15,12 @@ use super::desc::ResidencyManagerDesc;
 use super::device::PageableInfo;
 use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
-use crate::recording::{
-    Event, HeapMemory, InstanceKind, RecordedHeap, RecordedObject, Recording, Settings, failure_args,
-};
+use crate::recording::{Event, HeapMemory, InstanceKind, Recorded, Recording, Settings, failure_args};
 use crate::{Error, SegmentGroup};
 
 /// The recording of a residency manager.
 pub(super) struct ManagerRecording {
-    recording: Arc<Recording>,
+    pub(super) recording: Arc<Recording>,
     numbers: Mutex<Numbers>,
 }
 
@@ -87,9 +85,9 @@ impl ManagerRecording {
 
     /// Records a new heap.
     #[inline]
-    pub(super) fn heap(&self, id: ManagedHeapId, info: &PageableInfo) -> Option<RecordedHeap> {
+    pub(super) fn heap(&self, id: ManagedHeapId, info: &PageableInfo) -> Option<Recorded> {
         let recorded = self.recording.heap(&memory_of(info));
-        self.numbers().set(id, recorded.as_ref().map(RecordedHeap::id));
+        self.numbers().set(id, recorded.as_ref().map(Recorded::id));
         recorded
     }
 
@@ -112,12 +110,12 @@ impl ManagerRecording {
     #[inline]
     pub(super) fn traced_list<T>(
         &self,
-        list: &OnceLock<RecordedObject>,
+        list: &OnceLock<Recorded>,
         heap: &ResidencyHeap,
         call: impl FnOnce() -> T,
     ) -> T {
         let recorded = list.get_or_init(|| {
-            let (start, recorded) = (Instant::now(), self.recording.object(LIST));
+            let (start, recorded) = (Instant::now(), self.recording.list());
             self.recording.made("ResidencyList.CreateResidencyList", || list_args(&recorded), start);
             recorded
         });
@@ -128,21 +126,6 @@ impl ManagerRecording {
             list + &heap.recorded_args()
         };
         Recording::traced(Some(&*self.recording), "ResidencyList.Add", args, call)
-    }
-
-    /// Makes a call, which is recorded with its duration.
-    pub(super) fn traced<T>(
-        this: Option<&Self>,
-        name: &'static str,
-        args: impl FnOnce() -> String,
-        call: impl FnOnce() -> T,
-    ) -> T {
-        Recording::traced(this.map(|this| &*this.recording), name, args, call)
-    }
-
-    /// Makes a call whose duration is recorded. What it does is recorded as it happens.
-    pub(super) fn timed<T>(this: Option<&Self>, name: &'static str, call: impl FnOnce() -> T) -> T {
-        Recording::timed(this.map(|this| &*this.recording), name, call)
     }
 
     /// Makes a call that submits command lists, and records it if it succeeds.
@@ -159,7 +142,7 @@ impl ManagerRecording {
             .iter()
             .map(|(_, list)| list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default())
             .collect();
-        let executed = self.recording.time(EXECUTE, execute);
+        let executed = Recording::timed(Some(&*self.recording), EXECUTE, execute);
         let fence_value = executed.inspect_err(|error| {
             self.recording.note(EXECUTE, || submit_args(&heaps) + &failure_args(Some(error)));
         })?;
@@ -186,7 +169,7 @@ impl ManagerRecording {
     ) -> Result<(), Error> {
         // Read before the call, as in `submit`.
         let heaps = list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default();
-        let made = self.recording.time(EXECUTE, prefetch);
+        let made = Recording::timed(Some(&*self.recording), EXECUTE, prefetch);
         self.recording.note(EXECUTE, || submit_args(&[heaps]) + &failure_args(made.as_ref().err()));
         made
     }
@@ -200,12 +183,9 @@ impl ManagerRecording {
 
 const EXECUTE: &str = "ResidencyManager.ExecuteCommandLists";
 
-/// The name of residency lists in GPGMM's traces.
-const LIST: &str = "ResidencyList";
-
 /// Returns a list in the arguments of a recorded call.
 #[inline]
-pub(super) fn list_args(list: &RecordedObject) -> String {
+pub(super) fn list_args(list: &Recorded) -> String {
     format!("\"list\":\"{:#x}\"", list.id())
 }
 

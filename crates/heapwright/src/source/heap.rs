@@ -10,7 +10,7 @@ use super::heap_time::HeapTimer;
 use super::ledger::{Charge, Ledger};
 use super::managed::MemoryReference;
 use crate::error::{Obstacle, Row};
-use crate::recording::{HeapMemory, RecordedHeap, Recording};
+use crate::recording::{HeapMemory, Recorded, Recording};
 use crate::residency::ResidencyHeap;
 
 /// A heap, and its charge. Dropping the last reference releases it to the device, which is timed.
@@ -26,7 +26,7 @@ pub(crate) struct Heap {
     /// Held in a pool.
     permit: Option<HeapPermit>,
     /// The heap in the allocator's recording, unless the manager's recording has it.
-    recorded: Option<RecordedHeap>,
+    recorded: Option<Recorded>,
 }
 
 impl Drop for Heap {

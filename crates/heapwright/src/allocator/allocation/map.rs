@@ -10,7 +10,7 @@ use heapwright_d3d12::*;
 use super::{KeptMapped, MappedAddress, ResourceAllocation};
 use crate::allocator::mapping::{Mapping, map_buffer, map_subresource};
 use crate::allocator::texture_mapping::TextureMapping;
-use crate::recording::{RecordedMapping, Recording};
+use crate::recording::{MAP, RecordedAllocation, RecordedMapping, Recording, UNMAP};
 use crate::source::KeptResident;
 use crate::{Error, RecordFlags};
 
@@ -100,7 +100,7 @@ impl ResourceAllocation {
         if self.width == 0 {
             return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
         }
-        let start = RecordedMapping::map(self.recorded_mapping(0).as_ref(), || {
+        let start = RecordedMapping::traced(self.recorded_mapping(0).as_ref(), MAP, || {
             let kept = self.keep_mappable()?;
             let start = match self.part() {
                 Some(range) => range.mapped(),
@@ -123,7 +123,7 @@ impl ResourceAllocation {
         let Some(extras) = self.extras.as_deref_mut() else { return };
         let KeptMapped::At(_) = extras.kept_mapped else { return };
         extras.kept_mapped = KeptMapped::Requested;
-        RecordedMapping::unmap(self.recorded_mapping(0).as_ref(), || {
+        RecordedMapping::traced(self.recorded_mapping(0).as_ref(), UNMAP, || {
             if self.part().is_none() {
                 // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been
                 // written.
@@ -135,15 +135,17 @@ impl ResourceAllocation {
 
     fn map_bytes(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
         let recorded = self.recorded_mapping(0);
-        let mapped = RecordedMapping::map(recorded.as_ref(), || self.map_unrecorded(readable));
+        let mapped = RecordedMapping::traced(recorded.as_ref(), MAP, || self.map_unrecorded(readable));
         mapped.map(|mapping| mapping.recorded(recorded))
     }
 
     /// Returns a mapping in the allocator's recording, if one is made.
     fn recorded_mapping(&self, subresource: u32) -> Option<RecordedMapping> {
-        let recording = self.source().recording.as_ref()?;
-        let args = format!("{}\"Subresource\":{subresource}", self.recorded_args());
-        Some(RecordedMapping::new(recording, args))
+        let recording = Arc::clone(self.source().recording.as_ref()?);
+        Some(RecordedMapping {
+            recording,
+            args: format!("{}\"Subresource\":{subresource}", self.recorded_args()),
+        })
     }
 
     fn map_unrecorded(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
@@ -184,7 +186,7 @@ impl ResourceAllocation {
             return Err(Error::invalid_argument("resource", "is a buffer; use map"));
         }
         let recorded = self.recorded_mapping(subresource);
-        let mapped = RecordedMapping::map(recorded.as_ref(), || {
+        let mapped = RecordedMapping::traced(recorded.as_ref(), MAP, || {
             let kept = self.keep_mappable()?;
             TextureMapping::new(self.resource(), subresource, kept)
         });
@@ -217,7 +219,7 @@ impl ResourceAllocation {
         wants_address: bool,
     ) -> Result<Option<NonNull<u8>>, Error> {
         let recorded = self.recorded_mapping(subresource);
-        RecordedMapping::map(recorded.as_ref(), || {
+        RecordedMapping::traced(recorded.as_ref(), MAP, || {
             self.map_subresource_unrecorded(subresource, read_range, wants_address)
         })
     }
@@ -252,7 +254,7 @@ impl ResourceAllocation {
     /// This subresource was mapped by `map_subresource`, once for each call.
     #[inline]
     pub unsafe fn unmap_subresource(&self, subresource: u32, written_range: Option<D3D12_RANGE>) {
-        RecordedMapping::unmap(self.recorded_mapping(subresource).as_ref(), || {
+        RecordedMapping::traced(self.recorded_mapping(subresource).as_ref(), UNMAP, || {
             if self.part().is_none() {
                 // SAFETY: the resource is a live COM object, and the caller's promise. The range outlives the call.
                 unsafe { self.resource().Unmap(subresource, written_range.as_ref().map(std::ptr::from_ref)) };
@@ -343,7 +345,8 @@ impl ResourceAllocation {
 
     /// Returns the recording of contents, and the id and the size of this allocation there.
     fn recorded_contents(&self) -> Option<(Arc<Recording>, u64, u64)> {
-        let recorded = self.recorded().filter(|it| it.recording().records(RecordFlags::CAPTURE))?;
-        Some((Arc::clone(recorded.recording()), recorded.id(), recorded.size()))
+        let &RecordedAllocation { ref object, size, .. } = self.recorded()?;
+        let recording = object.recording();
+        recording.records(RecordFlags::CAPTURE).then(|| (Arc::clone(recording), object.id(), size))
     }
 }

@@ -27,7 +27,7 @@ use super::device::{ManagedDevice, PagedObjects, completed, create_fence, next_v
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::recorded::ManagerRecording;
 use crate::adapter::check_adapter;
-use crate::recording::object_name;
+use crate::recording::{Recording, object_name};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
 /// The state of a residency manager. Carries out what the planner of the books decides: evicts, makes resident, and
@@ -130,6 +130,10 @@ impl Pager {
         Ok(pager)
     }
 
+    pub(super) fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref().map(|it| &*it.recording)
+    }
+
     /// Makes a call, which is recorded with its duration.
     pub(super) fn traced<T>(
         &self,
@@ -137,12 +141,12 @@ impl Pager {
         args: impl FnOnce() -> String,
         call: impl FnOnce() -> T,
     ) -> T {
-        ManagerRecording::traced(self.recording.as_ref(), name, args, call)
+        Recording::traced(self.recording(), name, args, call)
     }
 
     /// Makes a call whose duration is recorded. What it does is recorded as it happens.
     pub(super) fn timed<T>(&self, name: &'static str, call: impl FnOnce() -> T) -> T {
-        ManagerRecording::timed(self.recording.as_ref(), name, call)
+        Recording::timed(self.recording(), name, call)
     }
 
     pub(super) fn lock(&self) -> PlanGuard<'_> {
