@@ -16,6 +16,10 @@ pub const ALLOCATOR: &str = "IResourceAllocator";
 /// The name of residency managers.
 pub const MANAGER: &str = "IResidencyManager";
 const HEAP: &str = "IResidencyHeap";
+/// The call that creates a resource.
+pub const CREATE_RESOURCE: &str = "ResourceAllocator.CreateResource";
+/// The call that creates a heap.
+pub const CREATE_HEAP: &str = "Heap.CreateResidencyHeap";
 
 const END: &[u8] = b"\n]}\n";
 

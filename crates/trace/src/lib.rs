@@ -11,8 +11,8 @@
 //!   submissions and GPU addresses. [`session::SessionWriter`] writes them, and [`RecordReader`] reads these records
 //!   from captures, too.
 //!
-//! It does not depend on Direct3D 12. Without the feature `read`, which is on by default, it has only the writer of
-//! sessions and depends on little.
+//! It does not depend on Direct3D 12. Without the feature `read`, which is on by default, it has only the writers of
+//! sessions and Chrome traces, also from one [stream] of events, and depends on little.
 //!
 //! # Format
 //!
@@ -103,6 +103,7 @@ pub mod session;
 pub mod snapshot;
 #[cfg(feature = "read")]
 mod source;
+pub mod stream;
 #[cfg(feature = "read")]
 mod text;
 #[cfg(feature = "read")]

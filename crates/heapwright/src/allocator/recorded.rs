@@ -15,7 +15,8 @@ use super::memory::MemoryDesc;
 use super::request::ResourceAllocationDesc;
 use crate::desc::ResourceDesc;
 use crate::recording::{
-    Allocated, CREATE_RESOURCE, Event, HeapMemory, RecordedAllocation, Recording, failure_args, resource_call,
+    Allocated, CREATE_RESOURCE, Event, HeapMemory, RecordedAllocation, Recording, clear_value_fields,
+    failure_args, resource_call,
 };
 use crate::request::{Placement, implicit_heap_flags};
 use crate::{Error, HeapType, InitialState, RecordFlags, SegmentGroup};
@@ -162,7 +163,7 @@ impl Inner {
             address: if is_buffer { made.gpu_virtual_address().map(|address| address.get()) } else { None },
             description: has_calls.then(describe),
             asked: has_calls.then(asked).flatten(),
-            clear_value: resource.clear_value,
+            clear_value: clear_value_fields(resource.clear_value.as_ref()),
             pool: allocation.pool.and_then(|pool| Some(pool.recorded.as_ref()?.id())),
         })));
         made.set_recorded(recorded);

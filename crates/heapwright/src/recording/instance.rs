@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
 use heapwright_trace::session::{Action, Counter, Heap, HeapType, MAX_CONTENTS_LEN, ResourceKind};
+use heapwright_trace::stream::{Event, InstanceKind, NewHeap, Settings};
 
 use windows_core::{IUnknown, Interface};
 
-use super::event::{Event, HeapMemory, InstanceKind, NewHeap, Settings};
+use super::environment;
+use super::gpgmm_fields::{HeapMemory, heap_call};
 use super::object::{EndEvent, Recorded, of_object};
 use super::recorder::Recorder;
-use super::{chrome, environment};
 use crate::{Error, RecordFlags, RecordOptions, RecordScope};
 
 /// How often counters are read.
@@ -218,7 +219,7 @@ impl Recording {
         let heap_type = u8::try_from(properties.Type).ok().and_then(HeapType::from_d3d12);
         let heap_type = heap_type.unwrap_or(HeapType::Unknown);
         let heap = Heap { id, size, alignment, heap_type, flags, name: None };
-        let call = is_call.then(|| chrome::heap_call(memory));
+        let call = is_call.then(|| heap_call(memory));
         self.push(Event::CreateHeap(Box::new(NewHeap { heap, is_object, call })));
         let end: EndEvent = |heap| of_object(Action::DestroyHeap { heap });
         Some(Recorded::new(self, id, is_object.then_some(end)))

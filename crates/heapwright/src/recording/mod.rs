@@ -77,23 +77,22 @@
 //! moment: they release what was empty for too long, and create the heaps that are prefetched, for which they take
 //! longer. Without a recording, an allocation costs one load and one branch more.
 
-mod chrome;
 mod environment;
-mod event;
+mod gpgmm_fields;
 mod instance;
 mod object;
 mod object_name;
 mod recorder;
-mod session;
 mod thread_names;
 
-pub(crate) use self::chrome::{
-    CREATE_HEAP, CREATE_RESOURCE, allocator_fields, failure_args, name_args, resource_call,
-};
 pub use self::environment::check_environment;
-pub(crate) use self::event::{Allocated, Event, HeapMemory, InstanceKind, Settings};
+pub(crate) use self::gpgmm_fields::{
+    HeapMemory, allocator_fields, clear_value_fields, failure_args, name_args, resource_call,
+};
 pub(crate) use self::instance::Recording;
 pub(crate) use self::object::{
     COMPLETE_MOVE, MAP, Recorded, RecordedAllocation, RecordedMapping, RecordedMove, UNMAP,
 };
 pub(crate) use self::object_name::object_name;
+pub(crate) use heapwright_trace::chrome::{CREATE_HEAP, CREATE_RESOURCE};
+pub(crate) use heapwright_trace::stream::{Allocated, Event, InstanceKind, Settings};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use heapwright_trace::session::Action;
+use heapwright_trace::stream::Event;
 
-use super::event::Event;
 use super::instance::Recording;
 
 /// Returns the event of an object's end.

@@ -9,11 +9,9 @@ use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use heapwright_trace::session::WriteError;
+use heapwright_trace::stream::{Entry, Event, EventWriter};
 
-use super::chrome::ChromeEvents;
-use super::event::{Entry, Event};
-use super::session::Session;
-use super::thread_names::thread_number;
+use super::thread_names::{thread_name, thread_number};
 use crate::{Error, RecordScope};
 
 /// How often the file is written.
@@ -59,7 +57,7 @@ struct Shared {
     path: PathBuf,
     is_session: bool,
     /// Locked by the thread that writes, as long as it does.
-    output: Mutex<Output>,
+    output: Mutex<EventWriter<File>>,
     start: Instant,
     queue: Mutex<Queue>,
     /// Tells the writer of much work, of a request, or of the end.
@@ -167,10 +165,15 @@ impl Recorder {
         if file.metadata()?.is_file() {
             file.set_len(0)?;
         }
-        let output = Output::new(&path, file)?;
+        let is_session = is_session(&path);
+        let mut output = match is_session {
+            true => EventWriter::session(file)?,
+            false => EventWriter::chrome(file, std::process::id(), &program_name(), thread_name)?,
+        };
+        output.checkpoint()?;
         let shared = Arc::new(Shared {
             path,
-            is_session: matches!(output, Output::Session(_)),
+            is_session,
             output: Mutex::new(output),
             start: Instant::now(),
             queue: Mutex::default(),
@@ -409,43 +412,18 @@ fn create_numbered() -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The file in its format.
-enum Output {
-    Session(Box<Session<File>>),
-    Chrome(ChromeEvents<File>),
-}
-
-impl Output {
-    fn new(path: &Path, file: File) -> io::Result<Self> {
-        let mut output = match is_session(path) {
-            true => Self::Session(Box::new(Session::new(file)?)),
-            false => Self::Chrome(ChromeEvents::new(file)?),
-        };
-        output.checkpoint()?;
-        Ok(output)
-    }
-
-    fn write(&mut self, entry: Entry) -> io::Result<()> {
-        match self {
-            Self::Session(session) => session.write(entry),
-            Self::Chrome(trace) => trace.write(entry),
-        }
-    }
-
-    fn checkpoint(&mut self) -> io::Result<()> {
-        match self {
-            Self::Session(session) => session.checkpoint(),
-            Self::Chrome(trace) => trace.checkpoint(),
-        }
-    }
+fn program_name() -> String {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&program).file_name().unwrap_or(&program);
+    name.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use heapwright_trace::RecordReader;
     use heapwright_trace::session::{Action, Heap, HeapType, MAX_LIVE};
+    use heapwright_trace::stream::NewHeap;
 
-    use super::super::event::NewHeap;
     use super::*;
 
     fn action(action: Action) -> Event {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::chrome::{
-    ALLOCATION, ALLOCATOR, ChromeTrace, Moment, Options, Place, address_field, append, name_field,
-    resource_args,
+    ALLOCATION, ALLOCATOR, CREATE_RESOURCE, ChromeTrace, Moment, Options, Place, address_field, append,
+    name_field, resource_args,
 };
 use crate::session::{Action, Allocation, Description, Record, ResourceKind};
 
@@ -177,7 +177,7 @@ impl<W: Write> CaptureWriter<W> {
         };
         if let Some(description) = description {
             let args = resource_args(&description, allocation.heap_type as u8, allocation.flags, "");
-            self.trace.call(self.now, "ResourceAllocator.CreateResource", &args)?;
+            self.trace.call(self.now, CREATE_RESOURCE, &args)?;
         }
         let mut fields = format!("\"SizeInBytes\":{}", allocation.size);
         let place = place.map(|place| place.to_string());
