@@ -81,8 +81,8 @@ impl fmt::Debug for DestructionCallbacks {
 
 impl Drop for DestructionCallbacks {
     fn drop(&mut self) {
-        // Outside of the lock.
-        let callbacks = std::mem::take(&mut self.state().callbacks);
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let callbacks = std::mem::take(&mut state.callbacks);
         for Callback { function, data, .. } in callbacks {
             // SAFETY: the contract of `register`.
             unsafe { function(data) };

@@ -156,13 +156,13 @@ macro_rules! implement_object {
                 $crate::api::call::run(self.log(), "RegisterDestructionCallback", || {
                     // SAFETY: by the COM contract, the callback may be called with this data until it is unregistered,
                     // and pCallbackID is null or points to a writable number.
-                    unsafe { self.$($data).+.destruction.register(callbackfn, pdata, pcallbackid.as_mut()) }
+                    unsafe { self.$($data).+.destruction().register(callbackfn, pdata, pcallbackid.as_mut()) }
                 })
             }
 
             fn UnregisterDestructionCallback(&self, callbackid: u32) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "UnregisterDestructionCallback", || {
-                    self.$($data).+.destruction.unregister(callbackid)
+                    self.$($data).+.destruction().unregister(callbackid)
                 })
             }
         }

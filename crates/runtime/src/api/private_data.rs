@@ -1,7 +1,7 @@
 //! Private data, names and destruction callbacks, which objects store for the application.
 
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright_d3d12::{
@@ -14,11 +14,15 @@ use super::destruction_callbacks::DestructionCallbacks;
 use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
-/// The private data of an object, by GUID. Few objects have any, so a list suffices.
+/// The private data of an object, by GUID, and its callbacks. Most objects have none of both, and no memory for them.
 #[derive(Debug, Default)]
-pub(super) struct PrivateData {
+pub(super) struct PrivateData(OnceLock<Box<Stored>>);
+
+/// Few objects have many, so a list suffices.
+#[derive(Debug, Default)]
+struct Stored {
     entries: Mutex<Vec<(GUID, Datum)>>,
-    pub(super) destruction: DestructionCallbacks,
+    destruction: DestructionCallbacks,
 }
 
 #[derive(Debug)]
@@ -108,7 +112,7 @@ impl PrivateData {
 
     /// Returns the name set with `SetName`, for messages. An empty one is none.
     pub(super) fn name(&self) -> Option<String> {
-        let entries = self.lock();
+        let entries = self.0.get()?.lock();
         let (_, datum) = entries.iter().find(|(key, _)| *key == WKPDID_D3DDebugObjectNameW)?;
         let Datum::Bytes(bytes) = datum else { return None };
         let units = bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]]));
@@ -145,7 +149,7 @@ impl PrivateData {
         let guid = *unsafe { call::read(guid, "guid") }?;
         // SAFETY: by the COM contract, pDataSize is null or points to a writable number.
         let size = unsafe { size.as_mut() }.ok_or_else(|| Refusal::invalid("pDataSize is null"))?;
-        let entries = self.lock();
+        let entries = self.stored().lock();
         let Some((_, datum)) = entries.iter().find(|(key, _)| *key == guid) else {
             *size = 0;
             return Ok(false);
@@ -181,7 +185,7 @@ impl PrivateData {
     fn replace(&self, guid: GUID, datum: Option<Datum>) -> bool {
         let is_some = datum.is_some();
         let previous = {
-            let mut entries = self.lock();
+            let mut entries = self.stored().lock();
             let position = entries.iter().position(|(key, _)| *key == guid);
             match (position, datum) {
                 (Some(index), Some(datum)) => Some(std::mem::replace(&mut entries[index].1, datum)),
@@ -199,6 +203,17 @@ impl PrivateData {
         is_some || had_some
     }
 
+    /// Returns the callbacks.
+    pub(super) fn destruction(&self) -> &DestructionCallbacks {
+        &self.stored().destruction
+    }
+
+    fn stored(&self) -> &Stored {
+        self.0.get_or_init(Box::default)
+    }
+}
+
+impl Stored {
     fn lock(&self) -> MutexGuard<'_, Vec<(GUID, Datum)>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
