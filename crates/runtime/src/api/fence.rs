@@ -70,7 +70,7 @@ impl Fence {
             flags,
             value,
             aliasing,
-            _shared: shared.then_some(SharedObjectRelease),
+            _shared: SharedObjectRelease::of(shared),
         }
     }
 

@@ -71,7 +71,7 @@ impl Heap {
         Self {
             child,
             inner: Arc::new(HeapInner { desc, has_address, memory, label, _live: live }),
-            _shared: shared.then_some(SharedObjectRelease),
+            _shared: SharedObjectRelease::of(shared),
         }
     }
 

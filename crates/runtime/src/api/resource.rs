@@ -224,7 +224,7 @@ impl Resource {
             child: child.labelled(label).counted(ObjectKind::Resource),
             facts,
             map_count: AtomicU32::new(0),
-            _shared: is_shared.then_some(SharedObjectRelease),
+            _shared: SharedObjectRelease::of(is_shared),
         }
     }
 

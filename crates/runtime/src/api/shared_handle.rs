@@ -187,7 +187,15 @@ pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) ->
 }
 
 /// A part of each shared D3D12 object. Releasing the object also releases what closed handles refer to.
-pub(super) struct SharedObjectRelease;
+pub(super) struct SharedObjectRelease(());
+
+impl SharedObjectRelease {
+    /// Returns the part of an object, if it is shared. Others cost nothing.
+    pub(super) fn of(is_shared: bool) -> Option<Self> {
+        // Not `then_some`: its value would be dropped, and the process's handles checked, at every creation.
+        is_shared.then(|| Self(()))
+    }
+}
 
 impl Drop for SharedObjectRelease {
     fn drop(&mut self) {
