@@ -65,15 +65,32 @@ pub(crate) unsafe fn create<P, T: HandedOut>(
     check: impl FnOnce() -> Result<P, Refusal>,
     make: impl FnOnce(P) -> Result<T, Refusal>,
 ) -> windows_core::Result<()> {
+    let body = |is_wanted: bool| {
+        let plan = check()?;
+        is_wanted.then(|| make(plan)).transpose()
+    };
+    // SAFETY: guaranteed by the caller.
+    unsafe { create_if_wanted(log, name, riid, ppv, body) }
+}
+
+/// As [`create`], where `body` checks the request, and creates the object if it is wanted.
+///
+/// # Safety
+///
+/// As of [`create`].
+pub(crate) unsafe fn create_if_wanted<T: HandedOut>(
+    log: &MessageLog,
+    name: &'static str,
+    riid: *const GUID,
+    ppv: *mut *mut c_void,
+    body: impl FnOnce(bool) -> Result<Option<T>, Refusal>,
+) -> windows_core::Result<()> {
     let is_check_only = run(log, name, || {
         // SAFETY: guaranteed by the caller.
         unsafe { clear(ppv) };
-        let plan = check()?;
-        if ppv.is_null() {
-            return Ok(true);
-        }
-        // SAFETY: guaranteed by the caller.
-        unsafe { hand_out(&make(plan)?, riid, ppv)? };
+        let Some(made) = body(!ppv.is_null())? else { return Ok(true) };
+        // SAFETY: guaranteed by the caller; without an out pointer, nothing is made.
+        unsafe { hand_out(&made, riid, ppv)? };
         Ok(false)
     })?;
     if is_check_only { Err(Error::from_hresult(S_FALSE)) } else { Ok(()) }

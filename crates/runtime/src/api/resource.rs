@@ -146,11 +146,11 @@ impl Resource {
     pub(super) unsafe fn create(
         device: ComObject<Device>,
         request: &Request<'_>,
-        plan: Plan,
+        plan: &Plan,
         placement: Placement,
     ) -> Result<Self, Refusal> {
         let (driver, of_device) = (device.driver(), device.driver_device());
-        let own = plan.implicit_heap.map(|args| driver.create_heap(of_device, &args)).transpose()?;
+        let own = plan.implicit_heap.as_ref().map(|args| driver.create_heap(of_device, args)).transpose()?;
         let (args, allocation) = (&plan.args, plan.allocation);
         let heap = match (&placement, &own) {
             (Placement::Placed(heap, offset), _) => Some((heap.memory(), *offset)),

@@ -120,6 +120,14 @@ impl TextureLayout {
         Self::Linear(LinearLayout::new(texture))
     }
 
+    /// The texture.
+    pub(crate) fn texture(&self) -> &TextureArgs {
+        match self {
+            Self::Linear(linear) => &linear.texture,
+            Self::Tiled { texture, .. } => texture,
+        }
+    }
+
     /// Size from the beginning of the resource to the end of its last block or tile.
     pub(crate) fn total_size(&self) -> ByteSize {
         ByteSize::new(match self {

@@ -17,7 +17,6 @@ use crate::ddi::{
 
 /// A resource: its range of addresses and the layout of its texels. Dropping the last reference releases what it holds.
 pub(crate) struct DriverResource {
-    args: ResourceArgs,
     /// The layout of the texels; `None` for a buffer.
     layout: Option<Box<TextureLayout>>,
     allocation: ResourceAllocation,
@@ -55,13 +54,7 @@ impl DriverResource {
                 fault: CreateAtFault::Elsewhere { address: start },
             });
         }
-        Ok(Self {
-            args: *args,
-            layout: layout(args),
-            allocation,
-            start,
-            memory: Memory::Heap { heap, offset },
-        })
+        Ok(Self { layout: layout(args), allocation, start, memory: Memory::Heap { heap, offset } })
     }
 
     /// Creates a resource at addresses of its own.
@@ -71,7 +64,7 @@ impl DriverResource {
         memory: ReservedMemory,
     ) -> Self {
         let start = memory.addresses().start;
-        Self { args: *args, layout: layout(args), allocation, start, memory: Memory::Reserved(memory) }
+        Self { layout: layout(args), allocation, start, memory: Memory::Reserved(memory) }
     }
 
     /// The tiles of a reserved resource; `None` for a placed one.
@@ -85,7 +78,7 @@ impl DriverResource {
     /// Returns whether a plane stores three of four bytes: depth of 24 bits. Copies to it set the fourth byte to zero,
     /// as vkd3d-proton's test_copy_texture_ds_edge_cases records for Windows.
     pub(super) fn keeps_24_bits(&self, subresource: u32) -> bool {
-        let ResourceKind::Texture(texture) = &self.args.kind else { return false };
+        let Some(texture) = self.layout().map(TextureLayout::texture) else { return false };
         texture.format.family == DXGI_FORMAT_R24G8_TYPELESS
             && texture.subresource(subresource).is_some_and(|at| at.plane == 0)
     }
@@ -162,8 +155,7 @@ impl DriverResource {
         };
         // Fails if the CPU cannot access the resource.
         self.bytes(0, 1)?;
-        let ResourceKind::Texture(texture) = self.args.kind else { return Ok(None) };
-        let defined = layout.subresource(subresource).filter(|at| at.is_defined(texture.layout));
+        let defined = layout.subresource(subresource).filter(|at| at.is_defined(layout.texture().layout));
         let Some(offset) = defined.and_then(|at| at.block_offset(0, 0, 0)) else { return Ok(None) };
         self.bytes(offset, self.allocation.size.get().saturating_sub(offset)).map(Some)
     }

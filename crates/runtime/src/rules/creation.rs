@@ -96,8 +96,12 @@ pub(crate) fn check(
             allocation_info::args(&resource, least_alignment, request.create_at)
         }
     };
-    let described_alignment = allocation_info::of_placed(&resource, driver).alignment;
     let allocation = driver.check_resource_allocation_info(&args);
+    // That of a placed resource, whose size and alignment do not depend on its address.
+    let described_alignment = match home {
+        Home::Placed { .. } => allocation.alignment,
+        Home::Committed { .. } | Home::Reserved => allocation_info::of_placed(&resource, driver).alignment,
+    };
     if let Home::Placed { heap, offset, .. } = home {
         placement::check(&resource, allocation, offset, heap)?;
     }

@@ -232,20 +232,21 @@ impl Device_Impl {
     ) -> windows_core::Result<()> {
         let ResourceRequest { request, out } = asked;
         self.create_at_next_address(|create_at| {
-            let check = || {
+            // One body, because what is checked is large: it would be copied on its way to the creation.
+            let body = |is_wanted: bool| {
                 self.removal().check_present()?;
                 let placement = home()?;
                 let request = Request { create_at, ..request? };
                 let plan = creation::check(&request, placement.home(), self.driver(), &self.options())?;
                 self.log().notices(name, &plan.notices);
-                Ok((request, plan, placement))
-            };
-            let make = |(request, plan, placement)| {
-                // SAFETY: by the COM contract, the clear value is one for its format.
-                Ok(ComObject::new(unsafe { Resource::create(self.to_object(), &request, plan, placement) }?))
+                let make = || {
+                    // SAFETY: by the COM contract, the clear value is one for its format.
+                    unsafe { Resource::create(self.to_object(), &request, &plan, placement) }
+                };
+                is_wanted.then(|| make().map(ComObject::new)).transpose()
             };
             // SAFETY: guaranteed by the caller.
-            unsafe { call::create(self.log(), name, out.0, out.1, check, make) }
+            unsafe { call::create_if_wanted(self.log(), name, out.0, out.1, body) }
         })
     }
 
