@@ -8,8 +8,8 @@ use heapwright::d3d12::*;
 #[cfg(feature = "residency")]
 use heapwright::residency::ResidencyList;
 use heapwright::{
-    AliasingRequirements, Alignment, ByteSize, Error, MemoryAllocation, Pool, PoolDesc,
-    ResourceAllocationDesc, ResourceAllocator, ResourceKind, SuballocationAlgorithm,
+    AliasingRequirements, Alignment, ByteSize, Error, HeapType, MemoryAllocation, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceKind,
 };
 use heapwright_aliasing::SolveOptions;
 use heapwright_aliasing::frame::{
@@ -36,7 +36,6 @@ pub struct TransientHeaps {
     barriers: BarrierModel,
     /// Whether the device has the layout in which direct and compute queues read.
     has_shared_reads: bool,
-    pools: Vec<(HeapKind, Pool)>,
     last: Option<Arc<TransientResources>>,
 }
 
@@ -65,7 +64,7 @@ impl TransientHeaps {
             if has_enhanced_barriers(allocator) { BarrierModel::Enhanced } else { BarrierModel::Legacy };
         let has_shared_reads = has_shared_reads(allocator.device());
         let allocator = allocator.clone();
-        Self { allocator, barriers, has_shared_reads, pools: Vec::new(), last: None }
+        Self { allocator, barriers, has_shared_reads, last: None }
     }
 
     /// Uses legacy barriers even if the device has enhanced ones: for programs whose passes have legacy barriers of the
@@ -161,7 +160,7 @@ impl TransientHeaps {
     }
 
     /// Returns the memory of a heap: that of the last frame if possible.
-    fn memory(&mut self, frame: &TransientFrame, heap: &HeapPlan) -> Result<Heap, Error> {
+    fn memory(&self, frame: &TransientFrame, heap: &HeapPlan) -> Result<Heap, Error> {
         let of_heap = |resource: &&Resource| heap.category.is_none_or(|of| resource.kind().category() == of);
         let mut held = frame.0.resources().iter().filter(of_heap);
         let is_multisampled = held.any(|resource| resource.desc.SampleDesc.Count > 1);
@@ -179,16 +178,12 @@ impl TransientHeaps {
                 return Ok(held.clone());
             }
         }
-        let pool = match self.pools.iter().position(|(of, _)| *of == kind) {
-            Some(position) => position,
-            None => {
-                self.pools.push((kind, self.allocator.create_pool(pool_desc(kind))?));
-                self.pools.len() - 1
-            }
+        let own_heap = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+        let allocation = ResourceAllocationDesc {
+            flags: own_heap | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS,
+            ..ResourceAllocationDesc::new(HeapType::Default)
         };
-        let pool = &self.pools[pool].1;
-        let allocation = ResourceAllocationDesc { pool: Some(pool), ..Default::default() };
-        let memory = self.allocator.allocate_memory(&allocation, pool_resources(kind), size, alignment)?;
+        let memory = self.allocator.allocate_memory(&allocation, kind.resources(), size, alignment)?;
         Ok(Heap { kind, memory: Arc::new(memory) })
     }
 }
@@ -223,25 +218,6 @@ fn has_shared_reads(device: &ID3D12Device) -> bool {
     })
 }
 
-fn pool_resources(kind: HeapKind) -> ResourceKind {
-    match kind.category {
-        None => ResourceKind::Any,
-        Some(Category::Buffer) => ResourceKind::Buffers,
-        Some(Category::Texture) => ResourceKind::Textures,
-        Some(Category::RenderTargetOrDepthStencil) => ResourceKind::RenderTargets,
-    }
-}
-
-fn pool_desc(kind: HeapKind) -> PoolDesc {
-    PoolDesc {
-        name: "transient resources".to_owned(),
-        resources: pool_resources(kind),
-        algorithm: SuballocationAlgorithm::Dedicated,
-        multisampled: kind.alignment >= MULTISAMPLED,
-        ..PoolDesc::default()
-    }
-}
-
 /// Returns the error for a resource that the planner would have to leave undefined.
 fn mistake(resource: FrameResourceId, reason: NotAliased) -> Error {
     let rule = match reason {
@@ -264,6 +240,18 @@ struct HeapKind {
     category: Option<Category>,
     /// 4 MiB if the heap holds multisampled textures.
     alignment: Alignment,
+}
+
+impl HeapKind {
+    /// Returns the resources that the heaps accept.
+    fn resources(self) -> ResourceKind {
+        match self.category {
+            None => ResourceKind::Any,
+            Some(Category::Buffer) => ResourceKind::Buffers,
+            Some(Category::Texture) => ResourceKind::Textures,
+            Some(Category::RenderTargetOrDepthStencil) => ResourceKind::RenderTargets,
+        }
+    }
 }
 
 /// The memory of one heap of a plan.

@@ -38,8 +38,8 @@ pub(crate) struct Inner {
     pub(crate) decisions: Decisions,
     pub(crate) deferred: Deferred,
     pub(crate) refused_in_unified: RefusedInUnified,
-    /// Whether a type that can be requested in unified memory has a limit.
-    pub(crate) limits_in_unified: bool,
+    /// Whether all allocations are entered: they are listed, or a type that they request in unified memory has a limit.
+    pub(crate) enters_all: bool,
     /// Heaps of allocations that name the properties of CUSTOM heaps, or need heaps for resources of all kinds.
     pub(crate) hidden_pools: Mutex<Vec<Pool>>,
     pub(crate) debug_name: Mutex<Option<Arc<str>>>,
@@ -120,8 +120,8 @@ impl Inner {
         let separates_groups = residency.is_some_and(ResidencyManager::separates_segment_groups);
         let families = HeapFamilies::query(device, &caps, nodes, unified, separates_groups)?;
         let is_limited = |heap_type| source.desc.limits.of(heap_type).is_some();
-        let limits_in_unified = families.has_unified_memory()
-            && [HeapType::Upload, HeapType::Readback, HeapType::GpuUpload].into_iter().any(is_limited);
+        let enters_all = source.desc.flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
+            || families.has_unified_memory() && HeapType::ALL.into_iter().any(is_limited);
         let effective_caps = DeviceCaps { resource_heap_tier, alignment_beside_tight, ..caps };
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());
@@ -143,7 +143,7 @@ impl Inner {
                 decisions: Decisions::default(),
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
-                limits_in_unified,
+                enters_all,
                 hidden_pools: Mutex::default(),
                 debug_name: Mutex::default(),
                 told_frame: AtomicBool::default(),

@@ -8,7 +8,7 @@ use heapwright_d3d12::*;
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
 use super::pool::Pool;
-use super::request::{ResourceAllocationDesc, ResourceRequest, foreign_heap_flags};
+use super::request::{Resolved, ResourceAllocationDesc, ResourceRequest, foreign_heap_flags};
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::{
     HEAP_GRANULARITY, PoolDesc, ResourceAllocationFlags, ResourceDesc, ResourceKind, buffer_desc,
@@ -137,7 +137,7 @@ impl Inner {
     ) -> Result<Option<Pool>, Error> {
         let foreign =
             foreign_heap_flags(allocation.extra_required_heap_flags, self.heaps.source.extra_heap_flags);
-        let is_usual = allocation.custom_heap.is_none() && resources != ResourceKind::Any && foreign == 0;
+        let is_usual = allocation.custom_heap.is_none() && foreign == 0;
         if allocation.pool.is_some() || is_usual {
             return Ok(None);
         }
@@ -172,22 +172,22 @@ impl Inner {
         self.check(request)?;
         let size = ByteSize::new(request.resource.desc.Width);
         self.check_asked(request, size)?;
-        let class = match resources {
-            ResourceKind::Buffers | ResourceKind::Any => ResourceClass::Buffer,
-            ResourceKind::RenderTargets if is_multisampled(alignment) => ResourceClass::Multisampled,
-            ResourceKind::RenderTargets if self.heaps.caps.resource_heap_tier < 2 => {
-                ResourceClass::RenderTarget
-            }
-            ResourceKind::RenderTargets | ResourceKind::Textures => ResourceClass::Texture,
-        };
+        let caps = &self.heaps.caps;
         let heaps = match request.allocation.pool {
             Some(pool) => &pool.heaps,
-            None => self.heaps.of(request.granted.family, class),
+            None if resources == ResourceKind::Any && caps.resource_heap_tier < 2 => {
+                return Err(Error::unsupported("ResourceKind::Any (requires resource heap tier 2)").into());
+            }
+            None => {
+                let class = ResourceClass::of_memory(resources, is_multisampled(alignment), caps);
+                self.heaps.of(request.granted.family, class)
+            }
         };
         // Buffers and small textures of the program are then not in the same 64 KiB as those of others.
-        let alignment = if heaps.desc.holds_everything { alignment.max(HEAP_GRANULARITY) } else { alignment };
+        let alignment =
+            if heaps.desc.class.holds_everything() { alignment.max(HEAP_GRANULARITY) } else { alignment };
         let asked = ResourceRequirements { desc: request.resource.desc, size, alignment };
-        let resolved = self.resolved_in(heaps, request, asked);
+        let resolved = Resolved::new(request, heaps, asked, false);
         let made = self.in_order(&resolved, |decision, _| {
             debug_assert!(decision.placement != Placement::Committed, "NEVER_FALLBACK is set");
             let take = || self.retried(|| self.heap_request(&resolved, decision)?.take());

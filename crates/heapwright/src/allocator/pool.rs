@@ -162,6 +162,7 @@ impl Inner {
             _ if self.heaps.caps.resource_heap_tier >= 2 => ResourceKind::Any,
             ResourceClass::Texture => ResourceKind::Textures,
             ResourceClass::RenderTarget | ResourceClass::Multisampled => ResourceKind::RenderTargets,
+            ResourceClass::Any | ResourceClass::AnyMultisampled => ResourceKind::Any,
         };
         let family = custom_family(memory)?;
         let (heap_type, multisampled) = (family.nearest_heap_type(), class == ResourceClass::Multisampled);
@@ -232,7 +233,8 @@ impl Inner {
         };
         let alignment = if desc.multisampled { ResourceClass::Multisampled.heap_alignment() } else { 0 };
         let class = match desc.resources {
-            ResourceKind::Buffers | ResourceKind::Any => ResourceClass::Buffer,
+            ResourceKind::Buffers => ResourceClass::Buffer,
+            ResourceKind::Any => ResourceClass::Any,
             ResourceKind::Textures => ResourceClass::Texture,
             ResourceKind::RenderTargets => ResourceClass::RenderTarget,
         };
@@ -248,7 +250,6 @@ impl Inner {
             heap_type: granted.heap_type,
             segment_group: granted.segment_group,
             class,
-            holds_everything: desc.resources == ResourceKind::Any,
             heap,
             protected_session: desc.protected_session,
             residency_priority: desc.residency_priority,

@@ -182,9 +182,8 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
         ResourceClass::Texture => (HeapContents::Textures, AllocationKind::Texture),
         ResourceClass::RenderTarget => (HeapContents::RenderTargets, AllocationKind::RenderTarget),
         ResourceClass::Multisampled => (HeapContents::Multisampled, AllocationKind::Multisampled),
+        ResourceClass::Any | ResourceClass::AnyMultisampled => (HeapContents::Any, AllocationKind::Unknown),
     };
-    let contents = if desc.holds_everything { HeapContents::Any } else { contents };
-    let kind = if desc.holds_everything { AllocationKind::Unknown } else { kind };
     for (engine, own) in [(&heaps.shared, false), (&heaps.dedicated, true)] {
         for survey in engine.survey() {
             let mut heap = HeapReport {

@@ -138,6 +138,23 @@ pub(crate) struct Resolved<'a> {
     pub(crate) order: Order,
 }
 
+impl<'a> Resolved<'a> {
+    #[inline(always)]
+    pub(crate) fn new(
+        request: &'a ResourceRequest<'a>,
+        heaps: &'a Striped<TypedHeaps>,
+        placed: ResourceRequirements,
+        always_committed: bool,
+    ) -> Self {
+        let rules = HeapRules {
+            always_committed,
+            dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
+            flags: heaps.desc.heap.Flags,
+        };
+        Self { request, heaps, placed, order: order(request.allocation, request.resource, rules) }
+    }
+}
+
 impl Inner {
     /// Checks the options of a request, and selects the heaps that are granted to it first.
     #[inline(always)]
@@ -172,10 +189,7 @@ impl Inner {
     pub(crate) fn is_entered(&self, allocation: &ResourceAllocationDesc<'_>) -> bool {
         let special = ResourceAllocationFlags::NEVER_RESIDENT
             .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
-        self.limits_in_unified
-            || allocation.user_data != 0
-            || allocation.flags.intersects(special)
-            || self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
+        self.enters_all || allocation.user_data != 0 || allocation.flags.intersects(special)
     }
 
     /// Returns the requested heap types.
@@ -248,23 +262,8 @@ impl Inner {
                 &pool.heaps
             }
         };
-        Ok(self.resolved_in(heaps, request, placed))
-    }
-
-    /// Returns what follows from a request for something with these requirements in heaps.
-    #[inline(always)]
-    pub(crate) fn resolved_in<'a>(
-        &'a self,
-        heaps: &'a Striped<TypedHeaps>,
-        request: &'a ResourceRequest<'a>,
-        placed: ResourceRequirements,
-    ) -> Resolved<'a> {
-        let rules = HeapRules {
-            always_committed: self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
-            dedicated: heaps.desc.algorithm == SuballocationAlgorithm::Dedicated,
-            flags: heaps.desc.heap.Flags,
-        };
-        Resolved { request, heaps, placed, order: order(request.allocation, request.resource, rules) }
+        let always_committed = self.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED);
+        Ok(Resolved::new(request, heaps, placed, always_committed))
     }
 
     /// Returns the request for a range of the heaps that serve a placement: a shared heap or one of its own.
@@ -279,7 +278,9 @@ impl Inner {
         let mut alignment = placed.alignment.max(heaps.desc.min_alignment);
         // A tightly aligned buffer owns whole ranges of 64 KiB with respect to textures, and so does a buffer that is
         // not. So either the textures take whole ranges, or the buffers, of which some may request the flag themselves.
-        if heaps.desc.holds_everything && resource.is_buffer() != self.requirements.is_tight_by_default() {
+        if heaps.desc.class.holds_everything()
+            && resource.is_buffer() != self.requirements.is_tight_by_default()
+        {
             alignment = alignment.max(HEAP_GRANULARITY);
         }
         // A multiple of the alignment, as moves of a defragmentation require.

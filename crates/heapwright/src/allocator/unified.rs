@@ -100,11 +100,7 @@ impl Inner {
     }
 
     /// Checks a resource of `size` bytes in unified memory against the limit of the type that it requests.
-    #[inline]
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
-        if !self.limits_in_unified {
-            return Ok(());
-        }
         let Some(heap_type) = self.limited_type(request) else { return Ok(()) };
         self.heaps.source.ledger.type_row(heap_type).check(size).map_err(refused)
     }

@@ -80,7 +80,6 @@ impl HeapKinds {
             heap_type,
             segment_group: self.families.segment_group(family, heap_type),
             class,
-            holds_everything: false,
             heap: self.heap_desc(kind),
             protected_session: None,
             residency_priority: None,

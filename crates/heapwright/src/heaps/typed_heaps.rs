@@ -47,8 +47,6 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) heap_type: HeapType,
     pub(crate) segment_group: SegmentGroup,
     pub(crate) class: ResourceClass,
-    /// Whether a pool holds buffers and textures; its `class` is then that of buffers.
-    pub(crate) holds_everything: bool,
     /// Everything except the size.
     pub(crate) heap: D3D12_HEAP_DESC,
     pub(crate) protected_session: Option<ID3D12ProtectedResourceSession>,

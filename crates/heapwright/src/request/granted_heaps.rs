@@ -5,6 +5,7 @@ use heapwright_d3d12::*;
 
 use super::heap_family::{HeapFamily, HeapMemory, NodeMasks};
 use super::heap_type::{HeapType, HeapTypePreference};
+use crate::desc::ResourceKind;
 use crate::{Architecture, DeviceCaps, Error, InitialState, SegmentGroup};
 
 /// The heaps that an allocator uses for each heap type on its device.
@@ -216,7 +217,7 @@ impl HeapFamilies {
 }
 
 /// A class of resources that share heaps. Buffers are always separate, so that a tiny buffer never keeps a heap of
-/// textures alive.
+/// textures alive, except in memory and pools for all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ResourceClass {
     /// Buffers.
@@ -228,10 +229,21 @@ pub(crate) enum ResourceClass {
     RenderTarget,
     /// Multisampled textures, whose heaps are aligned to 4 MiB.
     Multisampled,
+    /// Memory for resources of all kinds, except for multisampled textures.
+    Any,
+    /// Memory for resources of all kinds, in heaps that are aligned to 4 MiB.
+    AnyMultisampled,
 }
 
 impl ResourceClass {
-    pub(crate) const ALL: [Self; 4] = [Self::Buffer, Self::Texture, Self::RenderTarget, Self::Multisampled];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Buffer,
+        Self::Texture,
+        Self::RenderTarget,
+        Self::Multisampled,
+        Self::Any,
+        Self::AnyMultisampled,
+    ];
 
     #[inline]
     pub(crate) const fn index(self) -> usize {
@@ -240,7 +252,27 @@ impl ResourceClass {
             Self::Texture => 1,
             Self::RenderTarget => 2,
             Self::Multisampled => 3,
+            Self::Any => 4,
+            Self::AnyMultisampled => 5,
         }
+    }
+
+    /// Returns the class of memory for resources of a kind on a device.
+    pub(crate) fn of_memory(resources: ResourceKind, is_multisampled: bool, caps: &DeviceCaps) -> Self {
+        match resources {
+            ResourceKind::Buffers => Self::Buffer,
+            ResourceKind::Any if is_multisampled => Self::AnyMultisampled,
+            ResourceKind::Any => Self::Any,
+            ResourceKind::RenderTargets if is_multisampled => Self::Multisampled,
+            ResourceKind::RenderTargets if caps.resource_heap_tier < 2 => Self::RenderTarget,
+            ResourceKind::RenderTargets | ResourceKind::Textures => Self::Texture,
+        }
+    }
+
+    /// Returns whether buffers and textures share the heaps.
+    #[inline]
+    pub(crate) const fn holds_everything(self) -> bool {
+        matches!(self, Self::Any | Self::AnyMultisampled)
     }
 
     /// Returns the class of a resource on a device.
@@ -261,8 +293,10 @@ impl ResourceClass {
     /// Returns `D3D12_HEAP_DESC::Alignment`; 0 is the default of 64 KiB.
     pub(crate) const fn heap_alignment(self) -> u64 {
         match self {
-            Self::Multisampled => D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64,
-            Self::Buffer | Self::Texture | Self::RenderTarget => 0,
+            Self::Multisampled | Self::AnyMultisampled => {
+                D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64
+            }
+            Self::Buffer | Self::Texture | Self::RenderTarget | Self::Any => 0,
         }
     }
 
@@ -274,6 +308,7 @@ impl ResourceClass {
             Self::Texture => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
             // Multisampled textures are render targets or depth-stencils.
             Self::RenderTarget | Self::Multisampled => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
+            Self::Any | Self::AnyMultisampled => D3D12_HEAP_FLAG_ALLOW_ALL_BUFFERS_AND_TEXTURES,
         }
     }
 }

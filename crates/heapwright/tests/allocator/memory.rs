@@ -69,6 +69,18 @@ fn heaps_for_all_kinds_require_tier_2() {
 }
 
 #[test]
+fn an_allocator_that_commits_places_memory_too() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
+    for resources in [ResourceKind::Buffers, ResourceKind::Any] {
+        let memory = memory(&allocator, resources, MIB);
+        drop(memory.create_resource(HeapOffset::ZERO, buffer_desc(ByteSize::from_mib(1))).expect("it fits"));
+    }
+    assert_eq!(allocator.report().pools.len(), 1, "memory needs no pool");
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
 fn heaps_have_the_flags_and_properties_that_are_asked_for() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
