@@ -17,13 +17,11 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
 use crate::allocator::{Inner, MemoryAllocation, Pool, ResourceAllocation, ResourceAllocator, place};
-use crate::desc::{ClearValue, LayoutGuid, ResourceDesc, SuballocationAlgorithm};
+use crate::desc::{ClearValue, LayoutGuid, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm};
 use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
 use crate::recording::{COMPLETE_MOVE, Recorded, RecordedMove, Recording};
 use crate::residency::ResidencyHeap;
-use crate::source::{
-    AllocationId, Constraints, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name,
-};
+use crate::source::{AllocationId, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name};
 use crate::{Error, InitialState};
 
 pub use heapwright_core::placement::EvacuationProgress as DefragmentationProgress;
@@ -423,11 +421,10 @@ impl Defragmentation {
         // Defragmentation neither raises usage above the budget, not even for a while, nor evicts or waits; without
         // this heap it makes do with others.
         let source = &self.allocator.inner().heaps.source;
-        let own = source.own_constraints();
-        if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
+        if !source.may_prefetch(heaps.desc.segment_group, size, ResourceAllocationFlags::WITHIN_BUDGET) {
             return None;
         }
-        self.allocator.inner().heaps.create_heap(heaps, size, own).ok()
+        self.allocator.inner().heaps.create_heap(heaps, size, ResourceAllocationFlags::empty()).ok()
     }
 
     /// Returns the results so far. O(heaps).

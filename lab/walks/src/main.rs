@@ -176,6 +176,8 @@ fn transients(allocator: &ResourceAllocator) {
             frame.add_use(pass, resources[before], Use::Read, read).expect("a read");
         }
     }
+    // The first one creates the sets of the allocator's heaps of this kind, as the first buffer does.
+    forget(TransientHeaps::new(allocator).prepare(&frame).expect("there is memory"));
     prepare(&mut TransientHeaps::new(allocator), &frame);
 }
 

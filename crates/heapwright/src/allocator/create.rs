@@ -158,10 +158,10 @@ impl Inner {
             let attempt = || match decision.placement {
                 Placement::Committed => {
                     let flags = request.allocation.extra_required_heap_flags;
-                    let constraints = self.heaps.source.constraints(request.allocation.flags);
-                    let heaps = resolved.heaps;
+                    let (heaps, allocation_flags) = (resolved.heaps, request.allocation.flags);
                     let (resource, what) = (request.resource, Charged::Committed);
-                    let made = self.heaps.commit(heaps, resource, requirements, what, flags, constraints)?;
+                    let made =
+                        self.heaps.commit(heaps, resource, requirements, what, flags, allocation_flags)?;
                     let width = buffer_width(&requirements.desc);
                     let memory = Memory::Standalone(Box::new(made));
                     Ok(ResourceAllocation::new(memory, width, &request.granted, decision))

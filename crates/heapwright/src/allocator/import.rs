@@ -80,8 +80,7 @@ impl Inner {
                 (ByteSize::new(desc.Width), Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE))
             });
         let source = &self.heaps.source;
-        let never_resident = allocation.flags & ResourceAllocationFlags::NEVER_RESIDENT;
-        let residency = match source.manager_for(source.constraints(never_resident)) {
+        let residency = match source.manager_for(allocation.flags) {
             None => None,
             Some(manager) => {
                 Some(source.own_memory.find_or_manage(resource, || manager.manage_resource(resource))?)

@@ -266,7 +266,7 @@ impl Inner {
             self.retried(|| self.heaps.make_room_for_heaps(&heaps, desc.min_heap_count))?;
             let account = heaps.desc.account();
             (0..desc.min_heap_count).try_for_each(|_| {
-                let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
+                let create = || self.heaps.create_empty_heap(&heaps, size);
                 let near = || self.heaps.with_device_room(account, || self.retried(create));
                 self.heaps.with_any_room(account, near)
             })

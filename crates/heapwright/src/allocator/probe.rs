@@ -110,10 +110,8 @@ impl Inner {
         self.check_asked(request, resolved.placed.size)?;
         self.in_order(&resolved, |decision, &ResourceRequirements { size, alignment, .. }| {
             if decision.placement == Placement::Committed {
-                let (heaps, constraints) =
-                    (resolved.heaps, self.heaps.source.constraints(request.allocation.flags));
                 let flags = request.allocation.extra_required_heap_flags;
-                self.heaps.may_commit(heaps, size, flags, constraints)?;
+                self.heaps.may_commit(resolved.heaps, size, flags, request.allocation.flags)?;
                 return Ok(probe(decision, size, alignment, PredictedMemory::NewHeap(size)));
             }
             let asked = self.heap_request(&resolved, decision)?;

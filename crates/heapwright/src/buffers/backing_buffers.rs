@@ -451,8 +451,7 @@ impl BackingSource<'_> {
             self.described(size, Creation::Committed, |desc, committed| {
                 let (flags, what) = (D3D12_HEAP_FLAG_NONE, Charged::Heap);
                 let heaps = self.typed_heaps();
-                let constraints = self.heaps.source.constraints(self.flags);
-                let own = self.heaps.commit(heaps, desc, committed, what, flags, constraints)?;
+                let own = self.heaps.commit(heaps, desc, committed, what, flags, self.flags)?;
                 Ok((own.resource.clone(), BackingMemory::Committed(Box::new(own))))
             })?
         } else {
@@ -539,8 +538,8 @@ impl BackingBuffers {
         let probe = |size| match commits(&self.source) {
             false => source.place(size, |request, _, _| request.probe()),
             true => source.described(size, Creation::Committed, |_, &ResourceRequirements { size, .. }| {
-                let (flags, constraints) = (D3D12_HEAP_FLAG_NONE, self.source.constraints(source.flags));
-                source.heaps.may_commit(source.typed_heaps(), size, flags, constraints)?;
+                let flags = D3D12_HEAP_FLAG_NONE;
+                source.heaps.may_commit(source.typed_heaps(), size, flags, source.flags)?;
                 Ok(PredictedMemory::NewHeap(size))
             }),
         };

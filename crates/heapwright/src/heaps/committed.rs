@@ -7,10 +7,10 @@ use heapwright_d3d12::*;
 
 use super::heap_kinds::HeapKinds;
 use super::typed_heaps::TypedHeaps;
-use crate::desc::ResourceDesc;
+use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::ResourceRequirements;
-use crate::source::{Charge, Charged, Constraints, HeapSource, NewMemory, OwnHeap, create_committed};
+use crate::source::{Charge, Charged, HeapSource, NewMemory, OwnHeap, create_committed};
 
 /// The flags that say which resources a heap may hold. An implicit heap holds the resource that it is created with.
 const RESOURCE_KINDS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
@@ -30,13 +30,19 @@ pub(crate) struct OwnResource {
 }
 
 impl HeapKinds {
-    /// Checks the constraints of a committed resource that do not depend on released memory.
-    fn check_committed(&self, size: ByteSize, constraints: Constraints) -> Result<(), Refusal> {
+    /// Checks the flags of a committed resource that do not depend on released memory.
+    fn check_committed(
+        &self,
+        size: ByteSize,
+        allocation_flags: ResourceAllocationFlags,
+    ) -> Result<(), Refusal> {
         let limit = self.source.max_heap_size;
-        let obstacle = match constraints {
-            Constraints { may_create_heap: false, .. } => Obstacle::NoRoom,
-            _ if size > limit => Obstacle::HeapSize { limit },
-            _ => return Ok(()),
+        let obstacle = if allocation_flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
+            Obstacle::NoRoom
+        } else if size > limit {
+            Obstacle::HeapSize { limit }
+        } else {
+            return Ok(());
         };
         Err(Refusal::of(MemorySource::Committed(size), obstacle))
     }
@@ -59,10 +65,10 @@ impl HeapKinds {
         heaps: &TypedHeaps,
         size: ByteSize,
         extra_flags: D3D12_HEAP_FLAGS,
-        constraints: Constraints,
+        allocation_flags: ResourceAllocationFlags,
     ) -> Result<(), Refusal> {
-        self.check_committed(size, constraints)?;
-        let new = self.new_committed(heaps, size, Charged::Committed, extra_flags, constraints);
+        self.check_committed(size, allocation_flags)?;
+        let new = self.new_committed(heaps, size, Charged::Committed, extra_flags, allocation_flags);
         self.source.check(&new).map_err(|row| new.refused(row))
     }
 
@@ -73,10 +79,10 @@ impl HeapKinds {
         size: ByteSize,
         what: Charged,
         extra_flags: D3D12_HEAP_FLAGS,
-        constraints: Constraints,
+        allocation_flags: ResourceAllocationFlags,
     ) -> NewMemory {
         let flags = self.committed_flags(heaps, extra_flags);
-        NewMemory { what, flags, ..heaps.new_memory(size, constraints) }
+        NewMemory { what, flags, ..heaps.new_memory(size, allocation_flags) }
     }
 
     /// Creates a committed resource, charged like `heaps` of the same memory: as a committed resource, or as a heap if
@@ -88,14 +94,14 @@ impl HeapKinds {
         requirements: &ResourceRequirements,
         what: Charged,
         extra_flags: D3D12_HEAP_FLAGS,
-        constraints: Constraints,
+        allocation_flags: ResourceAllocationFlags,
     ) -> Result<OwnResource, Refusal> {
         let source = &self.source;
         let &ResourceRequirements { desc, size, alignment } = requirements;
-        self.check_committed(size, constraints)?;
+        self.check_committed(size, allocation_flags)?;
         let committed = MemorySource::Committed(size);
         let properties = heaps.desc.heap.Properties;
-        let new = self.new_committed(heaps, size, what, extra_flags, constraints);
+        let new = self.new_committed(heaps, size, what, extra_flags, allocation_flags);
         let protected_session = resource.protected_session.or(heaps.desc.protected_session.as_ref());
         let resource = &ResourceDesc { protected_session, ..*resource };
         let create = || {

@@ -15,7 +15,7 @@ use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Refusal;
 use crate::request::{GrantedHeaps, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Constraints, Heap, HeapSource, NewMemory, Owner, next_number};
+use crate::source::{Account, Heap, HeapSource, NewMemory, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -218,33 +218,27 @@ impl HeapKinds {
         &self,
         heaps: &TypedHeaps,
         size: ByteSize,
-        constraints: Constraints,
+        allocation_flags: ResourceAllocationFlags,
     ) -> Result<Arc<Heap>, Refusal> {
-        self.with_room(heaps, &heaps.new_memory(size, constraints), || {
+        self.with_room(heaps, &heaps.new_memory(size, allocation_flags), || {
             heaps.make_way(size);
-            heaps.create_heap(size, constraints)
+            heaps.create_heap(size, allocation_flags)
         })
     }
 
     /// Releases the empty heaps that stand in the way of the initial heaps of a pool.
     pub(crate) fn make_room_for_heaps(&self, heaps: &TypedHeaps, count: u32) -> Result<(), Refusal> {
-        let (one, constraints) = (heaps.desc.heap_size, self.source.own_constraints());
+        let one = heaps.desc.heap_size;
         let all = NewMemory {
             size: one.checked_mul(count.into()).unwrap_or(ByteSize::MAX),
-            ..heaps.new_memory(one, constraints)
+            ..heaps.new_memory(one, ResourceAllocationFlags::empty())
         };
         self.with_room(heaps, &all, || self.source.check(&all).map_err(|row| all.refused(row)))
     }
 
     /// Creates one of the initial heaps of a pool.
-    pub(crate) fn create_empty_heap(
-        &self,
-        heaps: &TypedHeaps,
-        size: ByteSize,
-        constraints: Constraints,
-    ) -> Result<(), Refusal> {
-        let new = heaps.new_memory(size, constraints);
-        let heap = self.with_room(heaps, &new, || heaps.create_heap(size, constraints))?;
+    pub(crate) fn create_empty_heap(&self, heaps: &TypedHeaps, size: ByteSize) -> Result<(), Refusal> {
+        let heap = self.create_heap(heaps, size, ResourceAllocationFlags::empty())?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
@@ -270,11 +264,9 @@ impl HeapKinds {
             _ => heaps.new_heap_size(sharing, placement).ok(),
         };
         let Some(next) = next else { return };
-        let own = self.source.own_constraints();
-        let within_budget = own.within_budget || flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
-        let constraints = Constraints { within_budget, ..own };
-        if self.source.may_prefetch(heaps.desc.segment_group, next, constraints) {
-            prefetcher.request(heaps, sharing, next, constraints);
+        let flags = flags & ResourceAllocationFlags::WITHIN_BUDGET;
+        if self.source.may_prefetch(heaps.desc.segment_group, next, flags) {
+            prefetcher.request(heaps, sharing, next, flags);
         }
     }
 }

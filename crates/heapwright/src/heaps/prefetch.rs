@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use heapwright_core::ByteSize;
 
 use super::typed_heaps::{Sharing, TypedHeaps};
-use crate::source::Constraints;
+use crate::desc::ResourceAllocationFlags;
 
 /// The state of prefetching for the heaps of one kind.
 #[derive(Default)]
@@ -69,21 +69,21 @@ struct Job {
     prefetch: Arc<Prefetch>,
     sharing: Sharing,
     size: ByteSize,
-    constraints: Constraints,
+    allocation_flags: ResourceAllocationFlags,
 }
 
 impl Job {
     /// Creates the heap if it is still wanted.
     fn carry_out(self) {
-        let &Self { ref heaps, sharing, size, constraints, .. } = &self;
+        let &Self { ref heaps, sharing, size, allocation_flags, .. } = &self;
         let Some(heaps) = heaps.upgrade() else { return };
         let source = &heaps.source;
         // The budget may have changed since the request.
         let is_wanted = source.owner.strong_count() > 0;
-        if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
+        if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, allocation_flags) {
             return;
         }
-        if let Err(refusal) = heaps.insert_prefetched(sharing, size, constraints) {
+        if let Err(refusal) = heaps.insert_prefetched(sharing, size, allocation_flags) {
             // The allocation that needs the heap calls the device itself.
             tracing::debug!(%size, ?refusal, "prefetching a heap failed");
         }
@@ -173,13 +173,13 @@ impl Prefetcher {
         heaps: &Arc<TypedHeaps>,
         sharing: Sharing,
         size: ByteSize,
-        constraints: Constraints,
+        allocation_flags: ResourceAllocationFlags,
     ) {
         if size > LARGEST || !heaps.prefetch.begin() {
             return;
         }
         let prefetch = Arc::clone(&heaps.prefetch);
-        let job = Job { heaps: Arc::downgrade(heaps), prefetch, sharing, size, constraints };
+        let job = Job { heaps: Arc::downgrade(heaps), prefetch, sharing, size, allocation_flags };
         if heaps.source.is_repeatable() { job.carry_out() } else { self.jobs.add(job) }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
             prefetch: Arc::clone(prefetch),
             sharing: Sharing::Shared,
             size: ByteSize::from_mib(1),
-            constraints: Constraints { may_create_heap: true, within_budget: false, never_resident: false },
+            allocation_flags: ResourceAllocationFlags::empty(),
         }
     }
 

@@ -98,7 +98,7 @@ impl Room<'_> {
             }
         }
         // What a manager can evict is not in its row.
-        let evicts = source.manager_for(self.new.constraints).is_some();
+        let evicts = source.manager_for(self.new.allocation_flags).is_some();
         let lacks = |room: &Self, row: &Row| !room.missing(*row).is_zero();
         while let Some(row) = source.rows(self.new).find(|row| lacks(self, row)) {
             let (is_budget, bytes) = (matches!(row.limit, Limit::Budget(_)), self.missing(row));

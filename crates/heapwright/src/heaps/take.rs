@@ -33,7 +33,7 @@ use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Passed, Sharing, TypedHeaps};
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::source::{AllocationId, Constraints, Heap, UnusedBuffer, create_placed};
+use crate::source::{AllocationId, Heap, UnusedBuffer, create_placed};
 
 /// The fraction of what limits and budget leave that a new heap takes, unless the request itself needs more. A heap
 /// that takes everything leaves nothing to resources of other kinds.
@@ -90,10 +90,6 @@ impl<'a> HeapRequest<'a> {
         Self { kinds, heaps, sharing, placement, flags }
     }
 
-    fn constraints(&self) -> Constraints {
-        self.kinds.source.constraints(self.flags)
-    }
-
     /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
@@ -122,7 +118,7 @@ impl<'a> HeapRequest<'a> {
         let mut is_refused = false;
         if is_permitted {
             self.heaps.make_way(wanted);
-            match self.heaps.create_heap(wanted, self.constraints()) {
+            match self.heaps.create_heap(wanted, self.flags) {
                 Ok(heap) => return self.in_new(heap),
                 Err(refused) => {
                     is_refused = refused.bytes_refused_by_device().is_some();
@@ -183,7 +179,7 @@ impl<'a> HeapRequest<'a> {
 
     /// Checks whether pool, limits and budget permit a heap.
     fn may_create(&self, size: ByteSize) -> Result<(), Refusal> {
-        let new = self.heaps.new_memory(size, self.constraints());
+        let new = self.heaps.new_memory(size, self.flags);
         self.heaps.check_heap_count().map_err(|obstacle| new.refused(obstacle))?;
         self.kinds.source.check(&new).map_err(|row| new.refused(row))
     }
@@ -223,7 +219,7 @@ impl<'a> HeapRequest<'a> {
         refusal: &mut Refusal,
     ) -> Result<Option<PlacedRange>, Refusal> {
         for size in sizes.into_iter().flatten() {
-            match self.kinds.create_heap(self.heaps, size, self.constraints()) {
+            match self.kinds.create_heap(self.heaps, size, self.flags) {
                 Ok(heap) => return self.in_new(heap).map(Some),
                 Err(refused) => refusal.add(refused)?,
             }
@@ -259,7 +255,7 @@ impl<'a> HeapRequest<'a> {
             return Ok(NewHeap { wanted: least, least, never, is_permitted: false });
         }
         let least = self.heaps.fixed_heap_size(self.sharing).map_or(least, |_| planned);
-        let room = self.kinds.source.room(&self.heaps.new_memory(planned, self.constraints()));
+        let room = self.kinds.source.room(&self.heaps.new_memory(planned, self.flags));
         let wanted = self.wanted_size(planned, least, room);
         Ok(NewHeap { wanted, least, never, is_permitted: wanted <= room })
     }

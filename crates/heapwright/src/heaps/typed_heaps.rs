@@ -12,12 +12,11 @@ use heapwright_d3d12::*;
 use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Nesting;
 use super::prefetch::Prefetch;
-use crate::desc::{EmptyHeapPolicy, SuballocationAlgorithm};
+use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::ResourceClass;
 use crate::source::{
-    Account, CREATE_HEAP, Charged, Constraints, Heap, HeapSource, NewMemory, PoolHeaps, Refused, Suspects,
-    UnusedBuffer,
+    Account, CREATE_HEAP, Charged, Heap, HeapSource, NewMemory, PoolHeaps, Refused, Suspects, UnusedBuffer,
 };
 use crate::{HeapType, SegmentGroup};
 
@@ -231,20 +230,24 @@ impl TypedHeaps {
     }
 
     /// Returns a new heap of `size` bytes.
-    pub(crate) fn new_memory(&self, size: ByteSize, constraints: Constraints) -> NewMemory {
+    pub(crate) fn new_memory(&self, size: ByteSize, allocation_flags: ResourceAllocationFlags) -> NewMemory {
         NewMemory {
             account: self.desc.account(),
             what: Charged::Heap,
             size,
             flags: self.desc.heap.Flags,
             priority: self.desc.residency_priority,
-            constraints,
+            allocation_flags,
         }
     }
 
     /// Creates a heap, if pool, limits and manager permit it.
-    pub(super) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
-        let new = self.new_memory(size, constraints);
+    pub(super) fn create_heap(
+        &self,
+        size: ByteSize,
+        allocation_flags: ResourceAllocationFlags,
+    ) -> Result<Arc<Heap>, Refusal> {
+        let new = self.new_memory(size, allocation_flags);
         let permit = self.pool_heaps.as_ref().map(|pool| pool.add(size == self.desc.heap_size));
         let permit = permit.transpose().map_err(|obstacle| new.refused(obstacle))?;
         let made = self.source.make(&new, || self.create_d3d12_heap(size))?;
@@ -307,9 +310,9 @@ impl TypedHeaps {
         &self,
         sharing: Sharing,
         size: ByteSize,
-        constraints: Constraints,
+        allocation_flags: ResourceAllocationFlags,
     ) -> Result<(), Refusal> {
-        let heap = self.create_heap(size, constraints)?;
+        let heap = self.create_heap(size, allocation_flags)?;
         heap.mark_prefetched();
         let _refused = self.engine(sharing).insert(heap.size(), heap);
         Ok(())

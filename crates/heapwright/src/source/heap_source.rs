@@ -22,15 +22,6 @@ use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::residency::{ResidencyHeap, ResidencyManager};
 use crate::{DeviceCaps, Error, SegmentGroup};
 
-/// Constraints on the source of memory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Constraints {
-    pub(crate) may_create_heap: bool,
-    pub(crate) within_budget: bool,
-    /// The residency manager does not manage the memory.
-    pub(crate) never_resident: bool,
-}
-
 /// Memory to be created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewMemory {
@@ -40,7 +31,8 @@ pub(crate) struct NewMemory {
     /// The flags with which it is created.
     pub(crate) flags: D3D12_HEAP_FLAGS,
     pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
-    pub(crate) constraints: Constraints,
+    /// The flags of the allocation for which it is created.
+    pub(crate) allocation_flags: ResourceAllocationFlags,
 }
 
 impl NewMemory {
@@ -181,10 +173,15 @@ impl HeapSource {
         self.recording.is_some() || self.clock.is_told()
     }
 
-    /// Returns the manager of memory that is created under these constraints.
+    /// Returns the manager of memory for an allocation with these flags.
     #[inline]
-    pub(crate) fn manager_for(&self, constraints: Constraints) -> Option<&ResidencyManager> {
-        self.residency.as_ref().filter(|_| !constraints.never_resident)
+    pub(crate) fn manager_for(&self, flags: ResourceAllocationFlags) -> Option<&ResidencyManager> {
+        self.residency.as_ref().filter(|_| !flags.contains(ResourceAllocationFlags::NEVER_RESIDENT))
+    }
+
+    /// Returns whether memory for an allocation with these flags must not exceed the budget.
+    pub(crate) fn is_within_budget(&self, flags: ResourceAllocationFlags) -> bool {
+        flags.contains(ResourceAllocationFlags::WITHIN_BUDGET) || self.is_always_in_budget()
     }
 
     /// Returns whether the allocator or the residency manager forbids memory beyond the budget.
@@ -197,21 +194,6 @@ impl HeapSource {
     /// Returns whether empty heaps are never released to create a new one.
     pub(crate) fn never_over_allocates(&self) -> bool {
         self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
-    }
-
-    /// Returns the constraints on memory for an allocation with these flags.
-    pub(crate) fn constraints(&self, flags: ResourceAllocationFlags) -> Constraints {
-        Constraints {
-            may_create_heap: !flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
-            within_budget: flags.contains(ResourceAllocationFlags::WITHIN_BUDGET)
-                || self.is_always_in_budget(),
-            never_resident: flags.contains(ResourceAllocationFlags::NEVER_RESIDENT),
-        }
-    }
-
-    /// Returns the constraints on memory that the allocator uses itself.
-    pub(crate) fn own_constraints(&self) -> Constraints {
-        self.constraints(ResourceAllocationFlags::empty())
     }
 
     /// Returns the bytes by which the process, including what a residency manager evicted, needs more than the budget.
@@ -231,7 +213,7 @@ impl HeapSource {
 
     /// Returns the budget's row for new memory, if there is one.
     pub(crate) fn budget_row(&self, new: &NewMemory) -> Option<Row> {
-        if self.manager_for(new.constraints).is_some() && begins_evicted(new.flags) {
+        if self.manager_for(new.allocation_flags).is_some() && begins_evicted(new.flags) {
             // The memory needs no budget until it is used.
             return None;
         }
@@ -241,8 +223,8 @@ impl HeapSource {
     /// Returns the rows that new memory must not exceed. What a residency manager can evict does not count towards its
     /// budget.
     pub(crate) fn rows(&self, new: &NewMemory) -> impl Iterator<Item = Row> + use<> {
-        let budget = self.budget_row(new).filter(|_| new.constraints.within_budget);
-        let budget = match self.manager_for(new.constraints) {
+        let budget = self.budget_row(new).filter(|_| self.is_within_budget(new.allocation_flags));
+        let budget = match self.manager_for(new.allocation_flags) {
             Some(manager) => budget.map(|row| needed_row(manager, new.account.group, row.limit)),
             None => budget,
         };
@@ -270,16 +252,17 @@ impl HeapSource {
     where
         T: Clone + Into<ID3D12Pageable>,
     {
-        let &NewMemory { account, what, size, constraints, .. } = new;
+        let &NewMemory { account, what, size, allocation_flags, .. } = new;
         let refuse = |row| new.refused(row);
         // A residency manager charges what it manages itself.
-        let needs_budget = self.manager_for(constraints).is_none();
-        let charge = || self.ledger.charge_budget(account.group, size, constraints.within_budget);
+        let needs_budget = self.manager_for(allocation_flags).is_none();
+        let charge =
+            || self.ledger.charge_budget(account.group, size, self.is_within_budget(allocation_flags));
         let _until_created = needs_budget.then(charge).transpose().map_err(refuse)?;
         let charge = self.ledger.charge(account, what, size).map_err(refuse)?;
         let is_unreported = self.ledger.video_memory.is_unreported(account.group);
         let check_first_report = || if is_unreported { self.check_first_report(new) } else { Ok(()) };
-        let Some(manager) = self.manager_for(constraints) else {
+        let Some(manager) = self.manager_for(allocation_flags) else {
             let made = create()?;
             check_first_report().map_err(refuse)?;
             return Ok((made, None, charge));
@@ -288,11 +271,12 @@ impl HeapSource {
         // Memory that is created evicted needs no budget.
         let needed = (!begins_evicted).then_some((group, size));
         let mut made = None;
-        let managed = manager.create_memory(needed, constraints.within_budget, new.priority, || {
-            let object = made.insert(create()).as_ref().map(|object| object.clone().into());
-            // The error is in `made`.
-            object.map_err(|_| E_FAIL.into())
-        });
+        let managed =
+            manager.create_memory(needed, self.is_within_budget(allocation_flags), new.priority, || {
+                let object = made.insert(create()).as_ref().map(|object| object.clone().into());
+                // The error is in `made`.
+                object.map_err(|_| E_FAIL.into())
+            });
         match (made, managed) {
             (Some(Err(refusal)), _) => Err(refusal),
             (Some(Ok(object)), Ok(managed)) => {
@@ -323,8 +307,13 @@ impl HeapSource {
 
     /// Returns whether a heap may be prefetched. A heap that may never be needed must not evict others or exceed the
     /// budget.
-    pub(crate) fn may_prefetch(&self, group: SegmentGroup, size: ByteSize, constraints: Constraints) -> bool {
-        let is_limited = self.residency.is_some() || constraints.within_budget;
+    pub(crate) fn may_prefetch(
+        &self,
+        group: SegmentGroup,
+        size: ByteSize,
+        flags: ResourceAllocationFlags,
+    ) -> bool {
+        let is_limited = self.residency.is_some() || self.is_within_budget(flags);
         !is_limited || self.exceeds_budget(group, size) != Some(true)
     }
 }

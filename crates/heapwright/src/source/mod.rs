@@ -26,7 +26,7 @@ pub(crate) use self::device::{
     CREATE_HEAP, Refused, Suspects, create_committed, create_placed, set_debug_name,
 };
 pub(crate) use self::heap::{Heap, PoolHeaps};
-pub(crate) use self::heap_source::{Constraints, HeapSource, NewMemory};
+pub(crate) use self::heap_source::{HeapSource, NewMemory};
 pub(crate) use self::idle::IdleThreadUser;
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, LabelSlot, Labels, Listed, next_number};
