@@ -7,8 +7,9 @@ use heapwright_d3d12::*;
 
 use super::shape::{Piece, Shape};
 use crate::drivers::command::Command;
-use crate::drivers::resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::DriverResource;
 use crate::drivers::texels::TexelLocation;
+use crate::drivers::texels::TexelRegion;
 use crate::rules::views::{View, ViewPart};
 
 /// The kind of an access.

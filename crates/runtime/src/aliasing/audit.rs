@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::coverage::{Coverage, Part};
+use super::ids::{HeapId, ResourceId};
 use super::judge::Judge;
-use super::resource::{HeapId, ResourceId, TrackedHome, TrackedResource};
+use super::resource::{TrackedHome, TrackedResource};
 
 impl Judge {
     /// Checks the consistency of the state. O(size of the state).

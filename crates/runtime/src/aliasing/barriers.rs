@@ -10,13 +10,14 @@ use super::call_overlaps::{Extent, Role, conflicting, is_before};
 use super::content::{Cause, Content};
 use super::coverage::Coverage;
 use super::handover::Reason;
+use super::ids::ResourceId;
 use super::judge::{Judge, Step};
 use super::laws::AliasingLaws;
 use super::note::{EnhancedBarrier, Note, Subresources};
 use super::prohibitions::{
     ALIASING_BARRIER, AliasingBarrier, ENHANCED_BARRIER, IN_ONE_CALL, LateBarrier, SameCall,
 };
-use super::resource::{ResourceId, TrackedHome, TrackedResource};
+use super::resource::{TrackedHome, TrackedResource};
 use super::state::BarrierState;
 use super::submission::Submission;
 use super::usage::discard_piece;

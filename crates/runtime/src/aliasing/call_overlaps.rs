@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::resource::HeapId;
+use super::ids::HeapId;
 
 /// The effect of a call's barriers on a resource, as far as rules E-5 and E-6 distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

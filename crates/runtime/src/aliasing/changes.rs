@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::resource::{ResourceId, TrackedResource};
+use super::ids::ResourceId;
+use super::resource::TrackedResource;
 
 /// The resources in the order of their last changes, so that what is repeated (the same dispatch, again and again)
 /// concerns only those that changed in between.

@@ -3,7 +3,7 @@
 use heapwright_d3d12::aliasing::*;
 
 use super::coverage::Coverage;
-use super::resource::ResourceId;
+use super::ids::ResourceId;
 use super::rule::Rule;
 
 /// The contents of a unit: a subresource, or a tile.

@@ -7,12 +7,13 @@ use super::access::Kind;
 use super::content::{Cause, Content};
 use super::coverage::Coverage;
 use super::granularity::{KIB_64, common, expand};
+use super::ids::{HeapId, ResourceId};
 use super::inheritance::{self, Circumstances, Transfer};
-use super::inherited_contents::{bytes_as_one, inherit_bytes, is_all_or_nothing, tiles_to_bytes};
+use super::inherited_contents::{Outcome, bytes_as_one, inherit_bytes, is_all_or_nothing, tiles_to_bytes};
 use super::judge::Judge;
 use super::laws::AliasingLaws;
 use super::prohibitions::{FirstUse, INACTIVE, Succession, UNORDERED};
-use super::resource::{HeapId, ResourceId, Touch, TrackedHome, TrackedResource};
+use super::resource::{Touch, TrackedHome, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
 use crate::fence::clock::CPU;
@@ -45,15 +46,6 @@ struct Taken {
     heap: HeapId,
     bytes: Range<u64>,
     offset: u64,
-}
-
-/// The effect of a transfer on contents.
-#[derive(Debug, Clone)]
-pub(super) enum Outcome {
-    Inherited,
-    Lost(Rule),
-    /// Some units were not inherited: the unit of the old and of the new resource, and the rule.
-    Partly(Vec<(u32, u32, Rule)>),
 }
 
 impl Judge {

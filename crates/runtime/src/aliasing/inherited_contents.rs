@@ -5,10 +5,18 @@ use std::ops::Range;
 use super::content::{Cause, Content};
 use super::coverage::{Coverage, Part, Region};
 use super::granularity::{KIB_64, common};
-use super::handover::Outcome;
 use super::inheritance::{self, Circumstances, Transfer};
 use super::resource::TrackedResource;
 use super::rule::Rule;
+
+/// The effect of a transfer on contents.
+#[derive(Debug, Clone)]
+pub(super) enum Outcome {
+    Inherited,
+    Lost(Rule),
+    /// Some units were not inherited: the unit of the old and of the new resource, and the rule.
+    Partly(Vec<(u32, u32, Rule)>),
+}
 
 /// Returns whether contents are either entirely valid or not valid at all.
 pub(super) fn is_all_or_nothing(content: &Content) -> bool {

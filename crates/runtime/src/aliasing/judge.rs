@@ -11,10 +11,11 @@ use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
 use super::changes::{BufferAddresses, Changes};
+use super::ids::{HeapId, ResourceId};
 use super::laws::{AliasingLaws, Row};
 use super::memory::HeapMemory;
 use super::prohibitions::Breach;
-use super::resource::{HeapId, Label, ResourceId, TrackedHome, TrackedResource};
+use super::resource::{Label, TrackedHome, TrackedResource};
 use super::rule::Rule;
 use super::skipped_views::SkippedViews;
 use super::submission::Submission;

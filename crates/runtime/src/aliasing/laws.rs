@@ -2,6 +2,8 @@
 
 use bitflags::bitflags;
 
+#[cfg(feature = "mutation")]
+use super::options::AliasingTracking;
 use super::options::Strictness;
 
 bitflags! {
@@ -176,5 +178,14 @@ impl AliasingLaws {
     ) -> impl Iterator<Item = &'a E> {
         let applies = move |row: &&Row<F, E>| self.contains(row.law) && (row.condition)(facts);
         table.iter().filter(applies).map(|row| &row.effect)
+    }
+}
+
+#[cfg(feature = "mutation")]
+impl AliasingTracking {
+    /// Returns the names of all laws that the judge may enforce, for tests of checks.
+    #[doc(hidden)]
+    pub fn laws() -> impl Iterator<Item = &'static str> {
+        AliasingLaws::all().iter_names().map(|(name, _)| name)
     }
 }

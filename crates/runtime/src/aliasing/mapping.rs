@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::content::{Cause, Content};
 use super::granularity::KIB_64;
+use super::ids::{HeapId, ResourceId};
 use super::judge::Judge;
 use super::laws::AliasingLaws;
-use super::resource::{HeapId, Label, ResourceId, TileHome, TrackedHome, TrackedResource};
+use super::resource::{Label, TileHome, TrackedHome, TrackedResource};
 use crate::drivers::heap::DriverHeap;
 use crate::drivers::tiles::{TileMapping, TileMemory};
 

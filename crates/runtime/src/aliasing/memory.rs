@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::granularity::KIB_64;
-use super::resource::{ResourceId, Touch};
+use super::ids::ResourceId;
+use super::resource::Touch;
 
 /// The last users of a heap's bytes, in ranges that do not overlap. Bytes without a user are in no range.
 #[derive(Debug, Default)]

@@ -107,6 +107,7 @@ mod content;
 mod coverage;
 mod granularity;
 mod handover;
+mod ids;
 mod inheritance;
 mod inherited_contents;
 mod judge;

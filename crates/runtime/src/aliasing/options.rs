@@ -51,13 +51,6 @@ impl AliasingTracking {
     /// The simple usage model, as documented, with undefined contents overwritten.
     pub const SIMPLE: Self = Self { model: UsageModel::Simple, ..Self::ADVANCED };
 
-    /// Returns the names of all laws that the judge may enforce, for tests of checks.
-    #[cfg(feature = "mutation")]
-    #[doc(hidden)]
-    pub fn laws() -> impl Iterator<Item = &'static str> {
-        super::laws::AliasingLaws::all().iter_names().map(|(name, _)| name)
-    }
-
     /// Converts from the interface's structure; `None` for `OFF`.
     ///
     /// # Errors

@@ -7,19 +7,12 @@ use heapwright_d3d12::*;
 
 use super::content::{Cause, Content};
 use super::coverage::{Coverage, Part, Region};
+use super::ids::{HeapId, ResourceId};
 use super::runs::Runs;
 use super::shape::{Piece, Shape};
 use super::state::BarrierState;
 use crate::drivers::resource::DriverResource;
 use crate::fence::clock::Epoch;
-
-/// The number of a tracked resource, from 1 on; never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ResourceId(pub(crate) u64);
-
-/// The number of a tracked heap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct HeapId(pub(super) u64);
 
 /// The name of an object, which the application may change at any time.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use crate::ddi::{
     Extent, ResourceAllocation, ResourceArgs, ResourceKind, SubresourceTiles, TextureArgs,
     TextureMemoryLayout, TileGrid,
 };
-use crate::drivers::resource::TexelRegion;
+use crate::drivers::texels::TexelRegion;
 
 /// Alignment of the row pitch of a ROW_MAJOR texture, in bytes, as in a copyable footprint.
 const ROW_PITCH_ALIGNMENT: u64 = 256;

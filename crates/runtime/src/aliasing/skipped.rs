@@ -5,9 +5,9 @@ use heapwright_d3d12::*;
 use super::access::{Kind, ResourcePart};
 use super::content::Content;
 use super::coverage::Part;
+use super::ids::ResourceId;
 use super::judge::{Judge, Step};
 use super::note::{AddressedBytes, RenderedView, Skipped};
-use super::resource::ResourceId;
 use super::shape::Piece;
 use super::usage::Usage;
 

@@ -12,9 +12,10 @@ use heapwright_d3d12::D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
 
 use super::access::ResourcePart;
 use super::content::{Cause, Content};
+use super::ids::ResourceId;
 use super::judge::{Judge, Step};
 use super::note::UnorderedViews;
-use super::resource::{ResourceId, TrackedResource};
+use super::resource::TrackedResource;
 use crate::fence::clock::Epoch;
 
 /// The views of all descriptor heaps that were in use.

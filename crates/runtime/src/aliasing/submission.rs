@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use heapwright_d3d12::*;
 
+use super::ids::ResourceId;
 use super::laws::AliasingLaws;
 use super::note::{EnhancedBarrier, Subresources};
-use super::resource::{ResourceId, Touch, TrackedResource};
+use super::resource::{Touch, TrackedResource};
 use super::rule::Rule;
 use super::shape::Piece;
 use super::violation::Place;

@@ -8,11 +8,12 @@ use heapwright_d3d12::*;
 
 use super::access::{Access, Kind, ResourcePart, of_command};
 use super::content::{Cause, Content};
+use super::ids::ResourceId;
 use super::judge::{Judge, Step, TrackingOptions};
 use super::laws::AliasingLaws;
 use super::note::RecordedCall;
 use super::options::{AliasingTracking, UsageModel};
-use super::resource::{Identity, Label, ResourceId, TrackedHome, TrackedResource};
+use super::resource::{Identity, Label, TrackedHome, TrackedResource};
 use super::runs::Runs;
 use super::shape::Shape;
 use super::state::BarrierState;

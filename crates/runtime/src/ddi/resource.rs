@@ -1,8 +1,14 @@
 //! Descriptions of resources for the driver (the DDI's `D3D12DDIARG_CREATERESOURCE`).
 
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use std::ptr::null;
 
-use super::umddi::{D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT, D3D12DDI_RESOURCE_FLAGS_0003};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_d3d12::*;
+
+use super::umddi::{
+    D3D12DDI_MIP_REGION_0075, D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT, D3D12DDI_RESOURCE_FLAGS_0003,
+    D3D12DDIARG_BUFFER_PLACEMENT, D3D12DDIARG_CREATERESOURCE_0109,
+};
 use crate::format::FormatProperties;
 use crate::format::swizzle::StandardSwizzle;
 use crate::format::tile::{TileDimension, TileShape, TileSize};
@@ -25,6 +31,56 @@ impl ResourceArgs {
     /// Returns whether the driver should align the resource tightly.
     pub(crate) fn is_tight(&self) -> bool {
         self.flags & D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT != 0
+    }
+}
+
+impl From<&ResourceArgs> for D3D12DDIARG_CREATERESOURCE_0109 {
+    /// Describes a resource as a driver in C sees it. The members that this runtime's drivers do not need are 0.
+    fn from(args: &ResourceArgs) -> Self {
+        let (dimension, width, height, depth, mips) = match &args.kind {
+            ResourceKind::Buffer { width } => (D3D12_RESOURCE_DIMENSION_BUFFER, width.get(), 1, 1, 1),
+            ResourceKind::Texture(texture) => {
+                let dimension = match texture.dimension {
+                    TextureDimension::Texture1D => D3D12_RESOURCE_DIMENSION_TEXTURE1D,
+                    TextureDimension::Texture2D => D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+                    TextureDimension::Texture3D => D3D12_RESOURCE_DIMENSION_TEXTURE3D,
+                };
+                let depth = texture.extent.depth.max(texture.array_size);
+                (dimension, texture.extent.width.into(), texture.extent.height, depth, texture.mip_levels)
+            }
+        };
+        let texture = match &args.kind {
+            ResourceKind::Buffer { .. } => None,
+            ResourceKind::Texture(texture) => Some(texture),
+        };
+        Self {
+            ReuseBufferGPUVA: D3D12DDIARG_BUFFER_PLACEMENT { hResource: std::ptr::null_mut(), Offset: 0 },
+            ResourceType: dimension,
+            Width: width,
+            Height: height,
+            DepthOrArraySize: u16::try_from(depth).unwrap_or(u16::MAX),
+            MipLevels: u16::try_from(mips).unwrap_or(u16::MAX),
+            Format: texture.map_or(DXGI_FORMAT_UNKNOWN, |texture| texture.format.format),
+            SampleDesc: DXGI_SAMPLE_DESC {
+                Count: texture.map_or(1, |texture| texture.sample_count),
+                Quality: 0,
+            },
+            Layout: match texture.map(|texture| texture.layout) {
+                None | Some(TextureMemoryLayout::RowMajor) => D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+                Some(TextureMemoryLayout::Unknown) => D3D12_TEXTURE_LAYOUT_UNKNOWN,
+                Some(TextureMemoryLayout::UndefinedSwizzle64Kib) => {
+                    D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE
+                }
+                Some(TextureMemoryLayout::StandardSwizzle64Kib) => D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
+            },
+            Flags: args.flags,
+            InitialBarrierLayout: 0,
+            pRowMajorLayout: null(),
+            SamplerFeedbackMipRegion: D3D12DDI_MIP_REGION_0075 { Width: 0, Height: 0, Depth: 0 },
+            NumCastableFormats: 0,
+            pCastableFormats: null(),
+            CreateAtVirtualAddress: args.create_at.map_or(0, |address| address.get()),
+        }
     }
 }
 

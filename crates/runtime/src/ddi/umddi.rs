@@ -8,11 +8,10 @@
 )]
 
 use std::ffi::c_void;
-use std::ptr::null;
 
 use heapwright_d3d12::*;
 
-use super::{GpuVirtualAddressRange, ResourceArgs, ResourceKind, TextureDimension, TextureMemoryLayout};
+use super::GpuVirtualAddressRange;
 
 /// Flags of a resource.
 pub(crate) type D3D12DDI_RESOURCE_FLAGS_0003 = u32;
@@ -98,56 +97,6 @@ pub(crate) struct D3D12DDIARG_CREATERESOURCE_0109 {
     pub(crate) NumCastableFormats: u32,
     pub(crate) pCastableFormats: *const DXGI_FORMAT,
     pub(crate) CreateAtVirtualAddress: D3D12DDI_GPU_VIRTUAL_ADDRESS,
-}
-
-impl From<&ResourceArgs> for D3D12DDIARG_CREATERESOURCE_0109 {
-    /// Describes a resource as a driver in C sees it. The members that this runtime's drivers do not need are 0.
-    fn from(args: &ResourceArgs) -> Self {
-        let (dimension, width, height, depth, mips) = match &args.kind {
-            ResourceKind::Buffer { width } => (D3D12_RESOURCE_DIMENSION_BUFFER, width.get(), 1, 1, 1),
-            ResourceKind::Texture(texture) => {
-                let dimension = match texture.dimension {
-                    TextureDimension::Texture1D => D3D12_RESOURCE_DIMENSION_TEXTURE1D,
-                    TextureDimension::Texture2D => D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-                    TextureDimension::Texture3D => D3D12_RESOURCE_DIMENSION_TEXTURE3D,
-                };
-                let depth = texture.extent.depth.max(texture.array_size);
-                (dimension, texture.extent.width.into(), texture.extent.height, depth, texture.mip_levels)
-            }
-        };
-        let texture = match &args.kind {
-            ResourceKind::Buffer { .. } => None,
-            ResourceKind::Texture(texture) => Some(texture),
-        };
-        Self {
-            ReuseBufferGPUVA: D3D12DDIARG_BUFFER_PLACEMENT { hResource: std::ptr::null_mut(), Offset: 0 },
-            ResourceType: dimension,
-            Width: width,
-            Height: height,
-            DepthOrArraySize: u16::try_from(depth).unwrap_or(u16::MAX),
-            MipLevels: u16::try_from(mips).unwrap_or(u16::MAX),
-            Format: texture.map_or(DXGI_FORMAT_UNKNOWN, |texture| texture.format.format),
-            SampleDesc: DXGI_SAMPLE_DESC {
-                Count: texture.map_or(1, |texture| texture.sample_count),
-                Quality: 0,
-            },
-            Layout: match texture.map(|texture| texture.layout) {
-                None | Some(TextureMemoryLayout::RowMajor) => D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-                Some(TextureMemoryLayout::Unknown) => D3D12_TEXTURE_LAYOUT_UNKNOWN,
-                Some(TextureMemoryLayout::UndefinedSwizzle64Kib) => {
-                    D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE
-                }
-                Some(TextureMemoryLayout::StandardSwizzle64Kib) => D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
-            },
-            Flags: args.flags,
-            InitialBarrierLayout: 0,
-            pRowMajorLayout: null(),
-            SamplerFeedbackMipRegion: D3D12DDI_MIP_REGION_0075 { Width: 0, Height: 0, Depth: 0 },
-            NumCastableFormats: 0,
-            pCastableFormats: null(),
-            CreateAtVirtualAddress: args.create_at.map_or(0, |address| address.get()),
-        }
-    }
 }
 
 /// The arguments of device creation: those of DDI 0003, and the ranges to reserve of DDI 0109. Of the handles and

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use heapwright_core::GpuVirtualAddress;
 
-use super::resource::{DriverResource, TexelRegion};
+use super::resource::DriverResource;
 use super::texels::TexelLocation;
+use super::texels::TexelRegion;
 use super::tiles::TileMapping;
 use crate::fence::{Fence, FenceWait};
 pub(crate) use crate::format::{Resolver, TexelValue};

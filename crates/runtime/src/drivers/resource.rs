@@ -1,4 +1,4 @@
-//! Resources in a heap or in addresses of their own, and texels in CPU memory.
+//! Resources in a heap or in addresses of their own.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use heapwright_d3d12::DXGI_FORMAT_R24G8_TYPELESS;
 use super::heap::DriverHeap;
 use super::layout::TextureLayout;
 use super::reserved::ReservedMemory;
-use super::texels;
 use super::tiles::TileTable;
 use crate::ddi::{
     CreateAtFault, DriverError, GpuVirtualAddressRange, ResourceAllocation, ResourceArgs, ResourceKind,
@@ -89,7 +88,7 @@ impl DriverResource {
     }
 
     /// Returns a pointer to bytes of the resource by their offset.
-    fn bytes(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
+    pub(super) fn bytes(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
         match &self.memory {
             Memory::Heap { heap, offset: base } => {
                 let outside = DriverError::HostOutOfMemory { requested: ByteSize::new(size) };
@@ -97,23 +96,6 @@ impl DriverResource {
             }
             Memory::Reserved(_) => Err(DriverError::NotCpuAccessible),
         }
-    }
-
-    /// Calls `each` for every contiguous run of blocks of a region, with its address in this process, its offset in the
-    /// caller's rows, and its size in bytes.
-    fn for_each_run(
-        &self,
-        subresource: u32,
-        region: TexelRegion,
-        pitches: [usize; 2],
-        mut each: impl FnMut(NonNull<u8>, usize, usize),
-    ) -> Result<(), DriverError> {
-        let [row_pitch, slice_pitch] = pitches;
-        texels::for_each_run(self, subresource, region, |offset, [along, row, slice], len| {
-            let bytes = self.bytes(offset, len as u64)?;
-            each(bytes, slice * slice_pitch + row * row_pitch + along, len);
-            Ok(())
-        })
     }
 
     /// The GPU virtual address of the first byte. Textures have one as well, which the runtime does not expose.
@@ -159,71 +141,6 @@ impl DriverResource {
         let Some(offset) = defined.and_then(|at| at.block_offset(0, 0, 0)) else { return Ok(None) };
         self.bytes(offset, self.allocation.size.get().saturating_sub(offset)).map(Some)
     }
-
-    /// Copies texels from CPU memory to a region of a subresource.
-    ///
-    /// # Safety
-    ///
-    /// `rows` describes readable memory for the whole region, whose bounds lie within the subresource.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`map`](Self::map).
-    pub(crate) unsafe fn write_subresource(
-        &self,
-        subresource: u32,
-        region: TexelRegion,
-        rows: TexelRows<*const u8>,
-    ) -> Result<(), DriverError> {
-        let pitches = [rows.row_pitch, rows.slice_pitch];
-        self.for_each_run(subresource, region, pitches, |bytes, offset, len| {
-            // SAFETY: the caller's rows are readable for the whole region, of which this is a run; the target is a run
-            // of the resource in its heap, which `bytes` checked. The two do not overlap.
-            unsafe { std::ptr::copy_nonoverlapping(rows.start.add(offset), bytes.as_ptr(), len) };
-        })
-    }
-
-    /// Copies texels from a region of a subresource to CPU memory.
-    ///
-    /// # Safety
-    ///
-    /// `rows` describes writable memory for the whole region, whose bounds lie within the subresource.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`map`](Self::map).
-    pub(crate) unsafe fn read_subresource(
-        &self,
-        subresource: u32,
-        region: TexelRegion,
-        rows: TexelRows<*mut u8>,
-    ) -> Result<(), DriverError> {
-        let pitches = [rows.row_pitch, rows.slice_pitch];
-        self.for_each_run(subresource, region, pitches, |bytes, offset, len| {
-            // SAFETY: as for writing, with source and target exchanged.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), rows.start.add(offset), len) };
-        })
-    }
-}
-
-/// A box of texels: half-open, not empty, within the subresource, and on block boundaries of its format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TexelRegion {
-    /// The first texel in x, y and z.
-    pub(crate) start: [u32; 3],
-    /// The number of texels in x, y and z.
-    pub(crate) size: [u32; 3],
-}
-
-/// Rows of texel blocks in linear memory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TexelRows<P> {
-    /// The first block.
-    pub(crate) start: P,
-    /// Distance between rows of blocks, in bytes.
-    pub(crate) row_pitch: usize,
-    /// Distance between depth slices, in bytes.
-    pub(crate) slice_pitch: usize,
 }
 
 /// Computes the layout of a resource's texels; `None` for a buffer.

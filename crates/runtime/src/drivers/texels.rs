@@ -1,12 +1,13 @@
-//! Copies, fills and resolves of texels, one row of blocks at a time.
+//! Copies, fills and resolves of texels, one row of blocks at a time, also from and to CPU memory.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::driver::GpuMemory;
 use super::layout::SubresourceLayout;
 use super::page_fault::{FaultCause, PageFault};
 use crate::ddi::DriverError;
-use crate::drivers::resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::DriverResource;
 use crate::format::Resolver;
 
 /// The location of texels: in a texture, or laid out in a buffer.
@@ -34,6 +35,26 @@ pub(crate) enum TexelLocation {
         /// Size of a block in x and y, in texels.
         block_texels: [u32; 2],
     },
+}
+
+/// A box of texels: half-open, not empty, within the subresource, and on block boundaries of its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TexelRegion {
+    /// The first texel in x, y and z.
+    pub(crate) start: [u32; 3],
+    /// The number of texels in x, y and z.
+    pub(crate) size: [u32; 3],
+}
+
+/// Rows of texel blocks in linear memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TexelRows<P> {
+    /// The first block.
+    pub(crate) start: P,
+    /// Distance between rows of blocks, in bytes.
+    pub(crate) row_pitch: usize,
+    /// Distance between depth slices, in bytes.
+    pub(crate) slice_pitch: usize,
 }
 
 /// Blocks of texels in the address space.
@@ -231,6 +252,70 @@ pub(super) fn for_each_run(
             each(address - blocks.base, [along, size(at[1].into())?, size(at[2].into())?], len)
         },
     )
+}
+
+impl DriverResource {
+    /// Calls `each` for every contiguous run of blocks of a region, with its address in this process, its offset in the
+    /// caller's rows, and its size in bytes.
+    fn for_each_run(
+        &self,
+        subresource: u32,
+        region: TexelRegion,
+        pitches: [usize; 2],
+        mut each: impl FnMut(NonNull<u8>, usize, usize),
+    ) -> Result<(), DriverError> {
+        let [row_pitch, slice_pitch] = pitches;
+        for_each_run(self, subresource, region, |offset, [along, row, slice], len| {
+            let bytes = self.bytes(offset, len as u64)?;
+            each(bytes, slice * slice_pitch + row * row_pitch + along, len);
+            Ok(())
+        })
+    }
+
+    /// Copies texels from CPU memory to a region of a subresource.
+    ///
+    /// # Safety
+    ///
+    /// `rows` describes readable memory for the whole region, whose bounds lie within the subresource.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`map`](Self::map).
+    pub(crate) unsafe fn write_subresource(
+        &self,
+        subresource: u32,
+        region: TexelRegion,
+        rows: TexelRows<*const u8>,
+    ) -> Result<(), DriverError> {
+        let pitches = [rows.row_pitch, rows.slice_pitch];
+        self.for_each_run(subresource, region, pitches, |bytes, offset, len| {
+            // SAFETY: the caller's rows are readable for the whole region, of which this is a run; the target is a run
+            // of the resource in its heap, which `bytes` checked. The two do not overlap.
+            unsafe { std::ptr::copy_nonoverlapping(rows.start.add(offset), bytes.as_ptr(), len) };
+        })
+    }
+
+    /// Copies texels from a region of a subresource to CPU memory.
+    ///
+    /// # Safety
+    ///
+    /// `rows` describes writable memory for the whole region, whose bounds lie within the subresource.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`map`](Self::map).
+    pub(crate) unsafe fn read_subresource(
+        &self,
+        subresource: u32,
+        region: TexelRegion,
+        rows: TexelRows<*mut u8>,
+    ) -> Result<(), DriverError> {
+        let pitches = [rows.row_pitch, rows.slice_pitch];
+        self.for_each_run(subresource, region, pitches, |bytes, offset, len| {
+            // SAFETY: as for writing, with source and target exchanged.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), rows.start.add(offset), len) };
+        })
+    }
 }
 
 #[cfg(test)]

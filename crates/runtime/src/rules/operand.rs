@@ -47,6 +47,26 @@ impl<'a> Operand<'a> {
         Arc::ptr_eq(self.driver, other.driver)
     }
 
+    /// Checks that copies may write to the resource, which a message calls `name`. Resources in UPLOAD heaps stay in
+    /// GENERIC_READ; states are checked by the debug layer.
+    pub(super) fn check_copy_target(&self, name: &str) -> Result<(), Refusal> {
+        if self.heap_type == Some(D3D12_HEAP_TYPE_UPLOAD) {
+            return Err(Refusal::invalid(format!("{name} is in an UPLOAD heap, which the GPU cannot write")));
+        }
+        Ok(())
+    }
+
+    /// Checks that copies may read from the resource, which a message calls `name`. Resources in READBACK heaps stay in
+    /// COPY_DEST; states are checked by the debug layer.
+    pub(super) fn check_copy_source(&self, name: &str) -> Result<(), Refusal> {
+        if self.heap_type == Some(D3D12_HEAP_TYPE_READBACK) {
+            return Err(Refusal::invalid(format!(
+                "{name} is in a READBACK heap, which cannot be a copy source"
+            )));
+        }
+        Ok(())
+    }
+
     /// Returns a reference for a command to hold.
     pub(crate) fn hold(&self) -> Arc<DriverResource> {
         Arc::clone(self.driver)

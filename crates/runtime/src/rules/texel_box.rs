@@ -4,7 +4,7 @@ use heapwright_d3d12::D3D12_BOX;
 
 use super::Refusal;
 use crate::ddi::Extent;
-use crate::drivers::resource::TexelRegion;
+use crate::drivers::texels::TexelRegion;
 use crate::format::FormatProperties;
 
 /// Checks that a box lies within a subresource and on block boundaries. Returns `None` for an empty box, which must be

@@ -14,7 +14,7 @@ use crate::aliasing::options::{AliasingTracking, Strictness};
 use crate::aliasing::rule::Rule;
 use crate::aliasing::{Note, Subresources};
 use crate::ddi::{TextureMemoryLayout, TextureUsage};
-use crate::drivers::resource::TexelRegion;
+use crate::drivers::texels::TexelRegion;
 use crate::fence::Fence;
 
 const HEAP_TILES: u64 = 8;

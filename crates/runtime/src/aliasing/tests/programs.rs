@@ -9,7 +9,7 @@ use crate::aliasing::rule::Rule;
 use crate::aliasing::{EnhancedBarrier, Note, RenderedView, ResourcePart, Skipped, Subresources};
 use crate::ddi::{TextureMemoryLayout, TextureUsage};
 use crate::drivers::command::Command;
-use crate::drivers::resource::TexelRegion;
+use crate::drivers::texels::TexelRegion;
 
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 const NONE: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_NONE;

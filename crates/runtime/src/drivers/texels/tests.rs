@@ -17,7 +17,8 @@ use crate::ddi::{
     TextureDimension, TextureMemoryLayout, TextureUsage,
 };
 use crate::drivers::driver::Driver;
-use crate::drivers::resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::DriverResource;
+use crate::drivers::texels::TexelRegion;
 use crate::format::{self, ResolveMode, Resolver};
 use crate::residency::PageableKind;
 

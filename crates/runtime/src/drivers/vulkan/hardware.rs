@@ -6,8 +6,16 @@ use ash::vk;
 use heapwright_core::{Alignment, ByteSize};
 
 use super::error::VulkanError;
-use super::memory::{COPIES, OWN_MEMORY};
 use super::memory_types::MemoryTypes;
+
+/// The uses of the buffers of memory that is imported.
+pub(super) const COPIES: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
+    vk::BufferUsageFlags::TRANSFER_SRC.as_raw() | vk::BufferUsageFlags::TRANSFER_DST.as_raw(),
+);
+
+/// Memory of this process, which is imported.
+pub(super) const OWN_MEMORY: vk::ExternalMemoryHandleTypeFlags =
+    vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
 
 /// A physical device.
 #[derive(Clone)]
@@ -132,7 +140,11 @@ impl Hardware {
     /// Returns whether CPU and GPU share one memory.
     pub(super) fn is_uma(&self) -> bool {
         matches!(self.kind, vk::PhysicalDeviceType::INTEGRATED_GPU | vk::PhysicalDeviceType::CPU)
-            || heaps(&self.memory).iter().all(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL))
+            || self
+                .memory
+                .memory_heaps_as_slice()
+                .iter()
+                .all(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL))
     }
 
     /// Returns the version of Vulkan that the device supports, as text.
@@ -142,14 +154,9 @@ impl Hardware {
     }
 }
 
-/// The memory heaps.
-pub(super) fn heaps(memory: &vk::PhysicalDeviceMemoryProperties) -> &[vk::MemoryHeap] {
-    memory.memory_heaps_as_slice()
-}
-
 /// The size of a memory heap.
 pub(super) fn heap_size(memory: &vk::PhysicalDeviceMemoryProperties, heap: usize) -> ByteSize {
-    ByteSize::new(heaps(memory).get(heap).map_or(0, |heap| heap.size))
+    ByteSize::new(memory.memory_heaps_as_slice().get(heap).map_or(0, |heap| heap.size))
 }
 
 /// Returns the alignment of memory of this process that can be imported for copies by a device that has the extension

@@ -11,9 +11,8 @@ use ash::vk;
 use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
 
 use super::error::VulkanError;
-use super::hardware::Hardware;
+use super::hardware::{Hardware, OWN_MEMORY};
 use super::instance::VulkanInstance;
-use super::memory::OWN_MEMORY;
 use crate::ddi::DriverError;
 use crate::drivers::removal_sink::RemovalSink;
 

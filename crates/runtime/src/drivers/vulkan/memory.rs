@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use ash::vk;
 use heapwright_core::ByteSize;
 
+use super::hardware::{COPIES, OWN_MEMORY};
 use super::logical_device::LogicalDevice;
 use crate::ddi::DriverError;
 
@@ -19,15 +20,6 @@ const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
         | vk::BufferUsageFlags::VERTEX_BUFFER.as_raw()
         | vk::BufferUsageFlags::INDIRECT_BUFFER.as_raw(),
 );
-
-/// The uses of the buffers of memory that is imported.
-pub(super) const COPIES: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
-    vk::BufferUsageFlags::TRANSFER_SRC.as_raw() | vk::BufferUsageFlags::TRANSFER_DST.as_raw(),
-);
-
-/// Memory of this process, which is imported.
-pub(super) const OWN_MEMORY: vk::ExternalMemoryHandleTypeFlags =
-    vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
 
 /// A buffer with memory of its own, both freed when dropped.
 ///

@@ -2,7 +2,6 @@
 
 use ash::vk;
 
-use super::hardware::heaps;
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
 
 /// The memory types of a device, for each kind of heap.
@@ -83,8 +82,12 @@ fn choose(
     let types = types.filter(|(index, _)| usable.checked_shr(*index).unwrap_or(0) & 1 != 0);
     let fitting = types
         .filter(|(_, own)| own.property_flags.contains(required) && (own.property_flags & !usual).is_empty());
-    let size =
-        |heap: u32| usize::try_from(heap).ok().and_then(|heap| heaps(memory).get(heap)).map_or(0, |h| h.size);
+    let size = |heap: u32| {
+        usize::try_from(heap)
+            .ok()
+            .and_then(|heap| memory.memory_heaps_as_slice().get(heap))
+            .map_or(0, |h| h.size)
+    };
     fitting
         .min_by_key(|(index, own)| {
             let surplus = (own.property_flags & unwanted).as_raw().count_ones();

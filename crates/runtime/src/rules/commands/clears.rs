@@ -6,7 +6,8 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 
 use crate::drivers::command::{Command, TexelValue};
-use crate::drivers::resource::{DriverResource, TexelRegion};
+use crate::drivers::resource::DriverResource;
+use crate::drivers::texels::TexelRegion;
 use crate::format::{self, texel_value};
 use crate::rules::operand::{Operand, extents};
 use crate::rules::views::{View, ViewPart};

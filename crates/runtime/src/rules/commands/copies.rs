@@ -12,24 +12,6 @@ use crate::rules::operand::Operand;
 use crate::rules::{Notices, Refusal};
 use crate::timestamps::Timestamps;
 
-/// Checks that copies may write to a resource. Resources in UPLOAD heaps stay in GENERIC_READ; states are checked by
-/// the debug layer.
-pub(crate) fn check_target(resource: Operand<'_>, name: &str) -> Result<(), Refusal> {
-    if resource.heap_type == Some(D3D12_HEAP_TYPE_UPLOAD) {
-        return Err(Refusal::invalid(format!("{name} is in an UPLOAD heap, which the GPU cannot write")));
-    }
-    Ok(())
-}
-
-/// Checks that copies may read from a resource. Resources in READBACK heaps stay in COPY_DEST; states are checked by
-/// the debug layer.
-pub(crate) fn check_source(resource: Operand<'_>, name: &str) -> Result<(), Refusal> {
-    if resource.heap_type == Some(D3D12_HEAP_TYPE_READBACK) {
-        return Err(Refusal::invalid(format!("{name} is in a READBACK heap, which cannot be a copy source")));
-    }
-    Ok(())
-}
-
 /// The start of a checked range of bytes in a buffer.
 struct Bytes<'a> {
     buffer: Operand<'a>,
@@ -75,8 +57,8 @@ pub(crate) fn copy_buffer_region(
     ];
     let target = Bytes::check(target, target_offset, size, ["pDstBuffer", "DstOffset"], target_ids)?;
     let source = Bytes::check(source, source_offset, size, ["pSrcBuffer", "SrcOffset"], source_ids)?;
-    notices.tolerate(check_target(target.buffer, "pDstBuffer"));
-    notices.tolerate(check_source(source.buffer, "pSrcBuffer"));
+    notices.tolerate(target.buffer.check_copy_target("pDstBuffer"));
+    notices.tolerate(source.buffer.check_copy_source("pSrcBuffer"));
     let is_same = target.buffer.is(&source.buffer);
     if is_same && target.offset < source.offset + size && source.offset < target.offset + size {
         return Err(Refusal::invalid(format!(
@@ -98,8 +80,8 @@ pub(crate) fn copy_resource(
     source: Operand<'_>,
     notices: &mut Notices,
 ) -> Result<Vec<Command>, Refusal> {
-    notices.tolerate(check_target(target, "pDstResource"));
-    notices.tolerate(check_source(source, "pSrcResource"));
+    notices.tolerate(target.check_copy_target("pDstResource"));
+    notices.tolerate(source.check_copy_source("pSrcResource"));
     if target.is(&source) {
         return Err(Refusal::invalid("pDstResource and pSrcResource are the same resource")
             .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));

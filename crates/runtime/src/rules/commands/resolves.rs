@@ -6,11 +6,10 @@
 
 use heapwright_d3d12::*;
 
-use super::copies::{check_source, check_target};
 use crate::ddi::{Extent, SubresourceIndex, TextureArgs};
 use crate::drivers::command::Command;
-use crate::drivers::resource::TexelRegion;
 use crate::drivers::texels::TexelLocation;
+use crate::drivers::texels::TexelRegion;
 use crate::format::{self, FormatKind, FormatProperties, ResolveMode, Resolver};
 use crate::rules::Refusal;
 use crate::rules::operand::Operand;
@@ -188,8 +187,8 @@ impl Resolve<'_> {
         let target = Side::of(self.target, self.target_subresource, names, wrong_target)?;
         let names = ["pSrcResource", "SrcSubresource"];
         let source = Side::of(self.source, self.source_subresource, names, wrong_source)?;
-        check_target(self.target, "pDstResource").map_err(|refusal| refusal.with_id(wrong_target))?;
-        check_source(self.source, "pSrcResource").map_err(|refusal| refusal.with_id(wrong_source))?;
+        self.target.check_copy_target("pDstResource").map_err(|refusal| refusal.with_id(wrong_target))?;
+        self.source.check_copy_source("pSrcResource").map_err(|refusal| refusal.with_id(wrong_source))?;
         let samples = (target.texture.sample_count, source.texture.sample_count);
         if self.mode == Mode::Decompress {
             if samples.0 == samples.1 {

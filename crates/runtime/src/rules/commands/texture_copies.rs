@@ -2,11 +2,10 @@
 
 use heapwright_d3d12::*;
 
-use super::copies::{check_source, check_target};
 use crate::ddi::Extent;
 use crate::drivers::command::Command;
-use crate::drivers::resource::TexelRegion;
 use crate::drivers::texels::TexelLocation;
+use crate::drivers::texels::TexelRegion;
 use crate::format::{self, FormatProperties};
 use crate::rules::operand::{Operand, subresource_count};
 use crate::rules::{Notices, Refusal};
@@ -271,8 +270,8 @@ pub(crate) fn copy_texture_region(
     source_box: Option<&D3D12_BOX>,
     notices: &mut Notices,
 ) -> Result<Option<Command>, Refusal> {
-    notices.tolerate(check_target(target.resource, "pDst"));
-    notices.tolerate(check_source(source.resource, "pSrc"));
+    notices.tolerate(target.resource.check_copy_target("pDst"));
+    notices.tolerate(source.resource.check_copy_source("pSrc"));
     let mismatch = D3D12_MESSAGE_ID_COPYTEXTUREREGION_FORMATMISMATCH;
     check_formats(target.format, source.format, mismatch, notices)?;
     if target.resource.is_buffer() && source.resource.is_buffer() {

@@ -2,7 +2,6 @@
 
 use heapwright_d3d12::*;
 
-use super::copies::{check_source, check_target};
 use crate::drivers::command::Command;
 use crate::rules::operand::Operand;
 use crate::rules::tile_regions::{ResourceTiles, TILE_SIZE, indices};
@@ -38,9 +37,9 @@ pub(crate) fn copy_tiles(
         )));
     }
     if to_tiles {
-        notices.tolerate(check_source(buffer, "pBuffer"));
+        notices.tolerate(buffer.check_copy_source("pBuffer"));
     } else {
-        notices.tolerate(check_target(buffer, "pBuffer"));
+        notices.tolerate(buffer.check_copy_target("pBuffer"));
     }
     if tiled.is(&buffer) {
         return Err(Refusal::invalid("pTiledResource and pBuffer are the same resource")
