@@ -1,9 +1,5 @@
 //! The command line. Each command defines its own arguments.
 
-use std::fmt::Display;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
-
 use clap::{ArgAction, Parser, Subcommand};
 
 use crate::conformance::ConformanceArgs;
@@ -45,19 +41,6 @@ pub(crate) enum Command {
     Recreate(RecreateArgs),
     Report(ReportArgs),
     Plan(PlanArgs),
-}
-
-/// Returns a parser of numbers, whose error names the allowed ones.
-pub(crate) fn number<T>(
-    allowed: RangeInclusive<T>,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
-where
-    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
-{
-    move |text| match text.parse() {
-        Ok(number) if allowed.contains(&number) => Ok(number),
-        _ => Err(format!("expected a number from {} to {}", allowed.start(), allowed.end())),
-    }
 }
 
 const PROGRAM_HELP: &str = "\

@@ -23,6 +23,7 @@ mod exit;
 mod format;
 mod input;
 mod logging;
+mod numbers;
 mod output;
 mod output_file;
 mod plan;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use heapwright_conformance::Class;
 
-use crate::args::number;
+use crate::numbers::number;
 
 /// Check a device's conformance to Direct3D 12's memory rules
 ///

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use heapwright_core::ByteSize;
 use heapwright_core::units::ParseByteSizeError;
 
-use crate::args::number;
+use crate::numbers::number;
 
 /// Plan aliased memory: pack resources that do not live at the same time into the smallest heap
 ///

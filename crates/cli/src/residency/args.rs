@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use heapwright_core::residency::policy::PolicyKind;
 
-use crate::args::number;
+use crate::numbers::number;
 
 /// Simulate workloads under eviction policies and compare them with the offline optimum
 ///

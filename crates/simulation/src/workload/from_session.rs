@@ -15,8 +15,7 @@ use heapwright::ByteSize;
 use heapwright_core::SegmentGroup;
 use heapwright_trace::session::{Action, Counter, Heap, HeapType, Record};
 
-use super::from_trace::{BUDGET_PERCENT, FRAMES_IN_FLIGHT};
-use super::{Frame, HeapNumber, WorkHeap, Workload};
+use super::{BUDGET_PERCENT, FRAMES_IN_FLIGHT, Frame, HeapNumber, WorkHeap, Workload};
 
 /// Maximum number of uses of heaps, which bounds the memory for malicious sessions.
 const MAX_USES: usize = 1 << 24;

@@ -32,18 +32,13 @@ use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::{EventKind, RecordReader, Trace, TraceError};
 
 use super::from_session::Recorded;
-use super::{Frame, HeapNumber, WorkHeap, Workload, as_index};
+use super::{BUDGET_PERCENT, FRAMES_IN_FLIGHT, Frame, HeapNumber, WorkHeap, Workload, as_index};
 
 /// The number of events per submission. It is small, so that concurrent work of the GPU fits in the budget,
 /// as in a program that intends to page: three consecutive submissions exceed it in 1.1 % of the cases for
 /// `unet_diffusion` and never for `vision_serving`. With 16 events it is 9 and 1 %, with 64 79 and 7 %, and
 /// keeping the queue busy matters more than what is evicted.
 const EVENTS_PER_SUBMISSION: usize = 8;
-
-/// The budget in percent of the peak.
-pub(super) const BUDGET_PERCENT: u32 = 60;
-
-pub(super) const FRAMES_IN_FLIGHT: usize = 2;
 
 /// The error of records that cannot be converted to a workload.
 #[derive(Debug, thiserror::Error)]

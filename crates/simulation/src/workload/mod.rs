@@ -13,6 +13,12 @@ use heapwright_core::SegmentGroup;
 
 pub use self::from_trace::{CannotDerive, from_records};
 
+/// The budget in percent of the peak, where records have none.
+const BUDGET_PERCENT: u32 = 60;
+
+/// The number of frames by which the CPU may be ahead, where records have none.
+const FRAMES_IN_FLIGHT: usize = 2;
+
 /// Frames of submissions, with the heaps that each submission uses.
 #[derive(Debug)]
 pub struct Workload {
