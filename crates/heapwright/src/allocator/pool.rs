@@ -12,7 +12,7 @@ use super::inner::Inner;
 use super::request::ResourceAllocationDesc;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
 use crate::heaps::{Striped, TypedHeaps, TypedHeapsDesc};
-use crate::recording::{Recorded, Recording};
+use crate::recording::{Recorded, RecordedOptions, Recording};
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::{HeapSource, next_number};
 use crate::{Error, HeapType};
@@ -219,7 +219,9 @@ impl Inner {
         let flags = (desc.extra_heap_flags, "PoolDesc::extra_heap_flags");
         source.devices.check(&self.caps, &ResourceDesc::default(), flags)?;
         let granted = self.pool_heaps(&desc)?;
-        let options = source.recording.as_ref().map(|_| desc.options());
+        let boxed = |(name, value): (&str, String)| (name.into(), value.into());
+        let recording = source.recording.as_ref();
+        let options = recording.map(|_| desc.options().into_iter().map(boxed).collect::<RecordedOptions>());
         let mut properties = self.heaps.families.properties(granted.family);
         if let Some(nodes) = desc.nodes {
             nodes.check(self.caps.node_count)?;
@@ -273,14 +275,13 @@ impl Inner {
         };
         create_heaps().map_err(|refusal| {
             // Empty heaps of others may have been released for them.
-            if let Some((recording, options)) = source.recording.as_ref().zip(options.clone()) {
-                recording.refuse_pool(options);
+            if let Some((recording, options)) = recording.zip(options.clone()) {
+                recording.call(|| Action::RefusePool { options });
             }
             self.refused(desc.heap_type, size, refusal, false)
         })?;
         self.heaps.add_pool(&heaps);
-        let recorded = source.recording.as_ref().zip(options);
-        let recorded = recorded.and_then(|(recording, options)| recording.pool(options)).map(Arc::new);
+        let recorded = recording.zip(options).and_then(|(recording, options)| recording.pool(options));
         Ok(Pool {
             heaps: Arc::new(heaps),
             granted,

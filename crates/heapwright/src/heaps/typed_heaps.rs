@@ -254,8 +254,7 @@ impl TypedHeaps {
         self.source.ledger.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        let (recording, timer) = (self.source.recording.as_ref(), self.source.timers.of(heap_type));
-        Ok(Heap::new(recording, timer, &self.desc.heap, size, made, permit))
+        Ok(Heap::new(self.source.timers.of(heap_type), &self.desc.heap, size, made, permit))
     }
 
     fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, Refusal> {

@@ -28,6 +28,9 @@ fn identity(device: &ID3D12Device) -> usize {
     device.cast::<IUnknown>().map_or(0, |device| device.as_raw().addr())
 }
 
+/// Names and values of options.
+pub(crate) type RecordedOptions = Vec<(Box<str>, Box<str>)>;
+
 /// The recording of one allocator or residency manager. What it has created keeps it alive.
 pub(crate) struct Recording {
     recorder: Arc<Recorder>,
@@ -240,20 +243,14 @@ impl Recording {
     }
 
     /// Records a new pool, if calls are recorded.
-    pub(crate) fn pool(self: &Arc<Self>, options: Vec<(&'static str, String)>) -> Option<Recorded> {
+    pub(crate) fn pool(self: &Arc<Self>, options: RecordedOptions) -> Option<Arc<Recorded>> {
         if !self.records(RecordFlags::API_CALLS) {
             return None;
         }
         let pool = self.next_id();
-        let options = options.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         self.call(|| Action::CreatePool { pool, options });
-        Some(Recorded::new(self, pool, Some(|pool| of_object(Action::DropPool { pool }))))
-    }
-
-    /// Records that a pool could not be created, if calls are recorded.
-    pub(crate) fn refuse_pool(&self, options: Vec<(&'static str, String)>) {
-        let options = || options.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        self.call(|| Action::RefusePool { options: options() });
+        let end: EndEvent = |pool| of_object(Action::DropPool { pool });
+        Some(Arc::new(Recorded::new(self, pool, Some(end))))
     }
 
     /// Records a new reserved resource.

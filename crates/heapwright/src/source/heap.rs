@@ -44,14 +44,13 @@ impl Heap {
     /// A heap that was created with a description except for its size. It is recorded, unless the residency manager
     /// has recorded it in the same file.
     pub(crate) fn new(
-        recording: Option<&Arc<Recording>>,
         timer: &Arc<HeapTimer>,
         desc: &D3D12_HEAP_DESC,
         size: ByteSize,
         (heap, residency, charge): (ID3D12Heap, Option<ResidencyHeap>, Charge),
         permit: Option<HeapPermit>,
     ) -> Arc<Self> {
-        let recorded = recording.and_then(|recording| {
+        let recorded = timer.recording().and_then(|recording| {
             let of_manager = residency.as_ref().and_then(ResidencyHeap::recorded);
             if of_manager.is_some_and(|recorded| recorded.id_in(recording).is_some()) {
                 return None;

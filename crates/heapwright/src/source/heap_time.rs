@@ -116,6 +116,11 @@ impl HeapTimers {
 }
 
 impl HeapTimer {
+    /// Returns the recording of the heaps' allocator.
+    pub(super) fn recording(&self) -> Option<&Arc<Recording>> {
+        self.recording.as_ref()
+    }
+
     pub(crate) fn prices(&self) -> &Arc<HeapPrices> {
         &self.prices
     }
