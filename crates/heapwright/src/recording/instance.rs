@@ -284,7 +284,8 @@ impl Recording {
         size: u64,
         read: impl Fn(u64, usize) -> Result<Vec<u8>, Error>,
     ) -> Result<(), Error> {
-        self.push(Event::RecordContents { allocation, size });
+        let args = || format!("\"allocation\":\"{allocation:#x}\",\"SizeInBytes\":{size}");
+        self.note("ResourceAllocation.RecordContents", args);
         if !self.recorder.is_session() {
             return Ok(());
         }
@@ -319,7 +320,7 @@ fn nanoseconds(time: Duration) -> u64 {
 impl Drop for Recording {
     fn drop(&mut self) {
         if self.records(RecordFlags::API_OBJECTS) {
-            self.push(Event::End { instance: self.instance, kind: self.kind });
+            self.push(Event::Object { name: self.kind.name(), phase: 'D', id: self.instance });
         }
         self.recorder.remove_user();
     }

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::io::{self, BufWriter, Seek, Write};
 
-use super::{Allocated, Entry, Event, InstanceKind, Settings};
+use super::{Allocated, Entry, Event, Settings};
 use crate::chrome::{
-    self, ALLOCATION, ALLOCATOR, CREATE_HEAP, CREATE_RESOURCE, ChromeTrace, MANAGER, Moment, Options, Place,
-    append,
+    self, ALLOCATION, CREATE_HEAP, CREATE_RESOURCE, ChromeTrace, Moment, Options, Place, append,
 };
 use crate::session::Action;
 
@@ -44,9 +43,8 @@ impl<W: Write + Seek> ChromeEvents<W> {
         let trace = &mut self.trace;
         match event {
             Event::Begin { instance, kind, parent, settings } => {
-                trace.new_object(at, name_of(kind), instance, &instance_fields(&settings, parent))
+                trace.new_object(at, kind.name(), instance, &instance_fields(&settings, parent))
             }
-            Event::End { instance, kind } => trace.object(at, name_of(kind), 'D', instance),
             // Only a replay needs the times, and reads sessions.
             Event::Action { action: Action::HeapTime { .. }, .. } => Ok(()),
             Event::Action { allocator, action } => trace.action(at, allocator.unwrap_or_default(), &action),
@@ -57,10 +55,6 @@ impl<W: Write + Seek> ChromeEvents<W> {
                     append(&mut fields, format_args!(",{}", chrome::address_field(address)));
                 }
                 trace.snapshot(at, ALLOCATION, allocation, &fields)
-            }
-            Event::RecordContents { allocation, size } => {
-                let args = format!("\"allocation\":\"{allocation:#x}\",\"SizeInBytes\":{size}");
-                trace.call(at, "ResourceAllocation.RecordContents", &args)
             }
             Event::CreateHeap(new) => {
                 if let Some(args) = &new.call {
@@ -106,11 +100,4 @@ fn instance_fields(settings: &Settings, parent: Option<u64>) -> String {
     }
     append(&mut fields, format_args!(",\"heapwright\":{{{}}}", Options(&settings.options)));
     fields
-}
-
-fn name_of(kind: InstanceKind) -> &'static str {
-    match kind {
-        InstanceKind::Allocator => ALLOCATOR,
-        InstanceKind::ResidencyManager => MANAGER,
-    }
 }

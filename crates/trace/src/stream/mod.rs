@@ -10,6 +10,7 @@ use std::io::{self, Seek, Write};
 
 use self::chrome::ChromeEvents;
 use self::session::SessionEvents;
+use crate::chrome::{ALLOCATOR, MANAGER};
 use crate::session::{Action, Asked, Counter, Description, Heap, PlacementReason, ResourceKind};
 
 /// A file of either format that is being written.
@@ -101,13 +102,6 @@ pub enum Event {
         /// Its description.
         settings: Settings,
     },
-    /// An instance ends.
-    End {
-        /// Its id.
-        instance: u64,
-        /// Its kind.
-        kind: InstanceKind,
-    },
     /// What a session has a record of: an action of an allocator, or of an object that knows its allocator.
     Action {
         /// Id of the allocator.
@@ -127,13 +121,6 @@ pub enum Event {
         offset: u64,
         /// GPU virtual address and recorded size of a buffer.
         address: Option<(u64, u64)>,
-    },
-    /// The contents of a buffer are recorded. In a session, their bytes follow.
-    RecordContents {
-        /// Id of the buffer.
-        allocation: u64,
-        /// Number of bytes.
-        size: u64,
     },
     /// A new heap.
     CreateHeap(Box<NewHeap>),
@@ -220,6 +207,17 @@ pub enum InstanceKind {
     Allocator,
     /// A residency manager.
     ResidencyManager,
+}
+
+impl InstanceKind {
+    /// Returns the name of its objects in Chrome traces.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allocator => ALLOCATOR,
+            Self::ResidencyManager => MANAGER,
+        }
+    }
 }
 
 /// A new heap.

@@ -62,12 +62,7 @@ impl<W: Write + Seek> SessionEvents<W> {
                 }
                 Ok(())
             }
-            Event::Begin { .. }
-            | Event::End { .. }
-            | Event::RecordContents { .. }
-            | Event::Object { .. }
-            | Event::Call { .. }
-            | Event::Timing { .. } => Ok(()),
+            Event::Begin { .. } | Event::Object { .. } | Event::Call { .. } | Event::Timing { .. } => Ok(()),
             Event::Action { allocator, action } => {
                 if let Some(allocator) = allocator {
                     self.select(allocator)?;
