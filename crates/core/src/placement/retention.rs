@@ -56,8 +56,8 @@ use crate::ByteSize;
 /// | 5,000, new heaps of a 64th and at most 32 MiB | 7.09 / 1.090 / 1.016 | 2.29 / 1.082 / 1.014 | 5.04 / 1.087 / 1.017 | 55.2 / 1.115 / 1.019 |
 /// | 8 operations, the same heaps ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 7.15 / 1.090 / 1.017 | 1.82 / 1.090 / 1.017 | 4.87 / 1.090 / 1.017 | 69.8 / 1.090 / 1.017 |
 ///
-/// To hold the least is a promise about memory, so [`LEAST_MEMORY`](Self::LEAST_MEMORY) counts operations and no prices:
-/// by prices, it held more where heaps are dear than allocators with small blocks do.
+/// To hold the least is a promise about memory, so [`LEAST_MEMORY`](Self::LEAST_MEMORY) counts operations and no
+/// prices: by prices, it held more where heaps are dear than allocators with small blocks do.
 ///
 /// Fractions of 4 to 16 and maxima of 32 to 96 MiB are equally good with this retention. A minimum that follows from
 /// the prices (the largest heap that costs at most twice as much as the smallest) is 4 MiB or more on all devices but

@@ -28,9 +28,9 @@
 //!
 //! * `tracker`: the interface to the rest of the runtime; `note`: what lists record for it.
 //! * `judge`: the state of all resources; `handover`: transfer of memory; `usage`: reads, writes and discards;
-//!   `skipped`, `skipped_views`: possible writes of draws and dispatches; `barriers`; `call_overlaps`: resources of one
-//!   call of `Barrier` that overlap; `mapping`: tile mappings; `changes`: what changed since a dispatch that is
-//!   repeated.
+//!   `skipped`, `skipped_views`, `view_tables`: possible writes of draws and dispatches; `barriers`; `call_overlaps`:
+//!   resources of one call of `Barrier` that overlap; `mapping`: tile mappings; `changes`: what changed since a
+//!   dispatch that is repeated.
 //! * `shape`, `granularity`, `memory`: the layout of resources in memory. `content`, `coverage`, `state`: their state.
 //! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`:
 //!   ordering by barriers; `clock`: ordering by fences.
@@ -129,6 +129,7 @@ mod submission;
 mod tests;
 mod tracker;
 mod usage;
+mod view_tables;
 mod violation;
 
 pub(crate) use self::access::ResourcePart;

@@ -1,12 +1,11 @@
-//! The unordered access views through which draws and dispatches may write.
+//! What draws and dispatches may write through unordered access views.
 //!
 //! A dispatch may write everything that the descriptors of a heap show, which may be a million views. Most programs
 //! dispatch again and again with the same heap. What a dispatch may have written stays so until the resource changes,
 //! so only views of resources that changed since the heap's last use are visited, and views that are new.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use heapwright_d3d12::D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
 
@@ -16,78 +15,7 @@ use super::ids::ResourceId;
 use super::judge::{Judge, Step};
 use super::note::UnorderedViews;
 use super::resource::TrackedResource;
-use crate::fence::clock::Epoch;
-
-/// The views of all descriptor heaps that were in use.
-#[derive(Default)]
-pub(super) struct SkippedViews {
-    /// By the address of the heap's descriptors, which the table keeps from being reused.
-    tables: HashMap<usize, ViewTable>,
-    /// Views by addresses that the GPU reads: all buffers with unordered access.
-    indirect: Uses,
-}
-
-/// The views of a descriptor heap.
-struct ViewTable {
-    descriptors: Weak<dyn UnorderedViews>,
-    /// The resources that each descriptor refers to.
-    referred: HashMap<u32, Vec<ResourceId>>,
-    /// The parts of each resource, by descriptor.
-    parts: BTreeMap<ResourceId, BTreeMap<u32, Vec<ResourcePart<'static>>>>,
-    /// Resources of which views are new.
-    new: BTreeSet<ResourceId>,
-    /// The submission for which the descriptors were read. D3D12 forbids changes while it may use them.
-    read_for: Option<Epoch>,
-    uses: Uses,
-}
-
-/// The uses of views by draws and dispatches.
-#[derive(Debug, Default)]
-struct Uses {
-    /// The last change of a resource before the last use.
-    change: u64,
-    /// The number of the last draw or dispatch; 0 if there was none.
-    skipped: u64,
-}
-
-impl ViewTable {
-    fn new(descriptors: &Arc<dyn UnorderedViews>) -> Self {
-        Self {
-            descriptors: Arc::downgrade(descriptors),
-            referred: HashMap::new(),
-            parts: BTreeMap::new(),
-            new: BTreeSet::new(),
-            read_for: None,
-            uses: Uses::default(),
-        }
-    }
-
-    /// Replaces the parts that a descriptor refers to. Returns those that it referred to before.
-    fn replace(
-        &mut self,
-        index: u32,
-        parts: impl Iterator<Item = (ResourceId, ResourcePart<'static>)>,
-    ) -> Vec<(ResourceId, Vec<ResourcePart<'static>>)> {
-        let mut before = Vec::new();
-        for id in self.referred.remove(&index).unwrap_or_default() {
-            let Some(of_resource) = self.parts.get_mut(&id) else { continue };
-            before.extend(of_resource.remove(&index).map(|parts| (id, parts)));
-            if of_resource.is_empty() {
-                self.parts.remove(&id);
-            }
-        }
-        for (id, part) in parts {
-            self.parts.entry(id).or_default().entry(index).or_default().push(part);
-            self.referred.entry(index).or_default().push(id);
-            self.new.insert(id);
-        }
-        before
-    }
-
-    fn parts_of(&self, id: ResourceId) -> impl Iterator<Item = ResourcePart<'static>> {
-        self.parts.get(&id).into_iter().flat_map(|parts| parts.values().flatten().copied())
-    }
-}
+use super::view_tables::{Uses, ViewTable};
 
 impl Judge {
     /// Applies what a draw or dispatch may write through the descriptors of a heap. O(views that are new, or of
