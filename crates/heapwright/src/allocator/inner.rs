@@ -9,10 +9,10 @@ use heapwright_core::placement::HeapRetention;
 use heapwright_d3d12::*;
 use heapwright_trace::session::Action;
 
+use super::decisions::Decisions;
 use super::deferred::Deferred;
 use super::pool::Pool;
-use super::stats::Decisions;
-use super::unified::RefusedInUnified;
+use super::refused_in_unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heaps::{HeapKinds, Passed};

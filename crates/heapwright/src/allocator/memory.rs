@@ -143,7 +143,7 @@ impl Inner {
         }
         let heap_type = match (allocation.heap_type, allocation.custom_heap) {
             (Some(asked), _) => asked.heap_types().first().copied().unwrap_or(HeapType::Default),
-            (None, Some(memory)) => super::pool::custom_family(memory)?.nearest_heap_type(),
+            (None, Some(memory)) => super::create_pool::custom_family(memory)?.nearest_heap_type(),
             (None, None) => infer_heap_type(Default::default()),
         };
         let desc = PoolDesc {

@@ -25,12 +25,12 @@
 //! | `allocation`, `mapping`, `texture_mapping` | the allocation; CPU access to it |
 //! | `memory`, `aliasing` | ranges of heaps in which the program places resources itself; those that share bytes |
 //! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
-//! | `pool`, `import` | custom pools; resources that the application created |
-//! | `unified` | limits of unified memory, and resources that the device does not create in it |
+//! | `pool`, `create_pool`, `import` | custom pools; resources that the application created |
+//! | `unified`, `refused_in_unified` | limits of unified memory, and resources that the device does not create in it |
 //! | `recorded`, `reserved` | recording of allocations and allocators; of reserved resources |
 //! | `deferred` | deferred frees |
 //! | `held_heaps` | the heaps that are held, with their D3D12 objects |
-//! | `stats`, `report` | totals, and the number of each decision; a list of everything that is held |
+//! | `stats`, `decisions`, `report` | totals; the number of each decision; a list of everything that is held |
 
 // rustdoc shows the methods of a type in the order of the modules, so those with the constructors come first.
 mod allocation;
@@ -38,6 +38,8 @@ mod resource_allocator;
 
 mod aliasing;
 mod create;
+mod create_pool;
+mod decisions;
 mod deferred;
 mod held_heaps;
 mod import;
@@ -47,6 +49,7 @@ mod memory;
 mod pool;
 mod probe;
 mod recorded;
+mod refused_in_unified;
 mod report;
 mod request;
 mod reserved;
