@@ -6,8 +6,8 @@ use heapwright::{ByteSize, Error, Pool, ResourceAllocator, ResourceAllocatorDesc
 use heapwright_loader::Gpu;
 
 use super::configuration::Configuration;
-use super::engine::Settings;
 use super::recorded::{HeapTime, RecordedTrace, Step, StepKind};
+use super::settings::Settings;
 
 /// The allocators of a replay. The first is the only one of most.
 #[derive(Debug)]

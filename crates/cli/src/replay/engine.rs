@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use heapwright::d3d12::{D3D12_RESOURCE_DIMENSION_UNKNOWN, IDXGIAdapter3};
 use heapwright::{
-    Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, InitialState, MemoryAllocation, RecordOptions,
-    ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
+    Alignment, ByteSize, Error, GpuVirtualAddress, InitialState, MemoryAllocation, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
 };
 use heapwright_loader::Gpu;
 use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
@@ -20,28 +20,10 @@ use super::recorded::{
 };
 use super::report::{self, ReplayReport};
 use super::request::{Request, RequestKind};
+use super::settings::Settings;
 use super::timing::{Samples, Stopwatch};
 use super::verify::{Buffer, Found, Verifier};
 use crate::format;
-
-/// Options of a replay.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) heap_type: HeapType,
-    /// Whether buffers are checked. Requires a heap type that the CPU can write to.
-    pub(super) verify: bool,
-    pub(super) configuration: Configuration,
-    /// Options to set in addition.
-    pub(super) options: Vec<(String, String)>,
-    /// Whether resources are created as recorded, rather than as buffers of the recorded sizes.
-    pub(super) as_recorded: bool,
-    /// Whether the adapter's CurrentUsage after the replay must equal that before it.
-    pub(super) compare_usage: bool,
-    /// Whether the replay must be exact if the recording is complete.
-    pub(super) is_exact: bool,
-    /// Recording of the allocators, which the environment may request without it.
-    pub(super) record_options: RecordOptions,
-}
 
 /// What an observer sees of a replay, outside the timed calls.
 pub(super) enum Observed<'a> {

@@ -2,15 +2,20 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::path::Path;
 use std::time::Duration;
 
 use heapwright::PoolDesc;
+use heapwright_trace::Trace;
 use heapwright_trace::session::{Action, Asked, Counter, Description, Record, Refusal};
 
 use super::recorded::{
     Calls, HeapTime, RecordedAllocation, RecordedAllocator, RecordedHeap, RecordedHeld, RecordedMove,
-    RecordedPlace, RecordedPool, RecordedRefusal, RecordedRun, Step, StepKind, heap_type_of,
+    RecordedPlace, RecordedPool, RecordedRefusal, RecordedRun, RecordedTrace, Step, StepKind,
 };
+use super::request::heap_type_of;
+use crate::exit::Failed;
+use crate::input;
 
 /// The kind of thing of which a session has too many, and the limit. Limits bound the memory that a malicious file
 /// takes.
@@ -33,6 +38,26 @@ const MAX_DESCRIPTIONS: usize = 1 << 20;
 
 /// Maximum number of recorded sums of held bytes. Further ones are not compared.
 const MAX_HELD: usize = 1 << 20;
+
+impl RecordedTrace {
+    /// Reads a file, standard input or a generated trace.
+    pub(super) fn read(path: &Path) -> Result<Self, Failed> {
+        let mut reader = Reader::default();
+        let trace = Trace::from_records(input::records(path)?, |events, record| reader.note(events, record))?;
+        let has_reasons = reader.has_reasons();
+        match reader.into_calls() {
+            Err((what, limit)) => {
+                let rule = format!("there are more than {limit} {what}; a replay has at most as many");
+                Err(Failed::bad_input(rule).of(trace.path().display()))
+            }
+            Ok(calls) => {
+                let recorded = Self::new(trace, calls);
+                let is_checkable = recorded.has_settings && has_reasons;
+                Ok(Self { is_checkable, ..recorded })
+            }
+        }
+    }
+}
 
 /// Collects records.
 #[derive(Debug, Default)]

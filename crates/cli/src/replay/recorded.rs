@@ -2,18 +2,13 @@
 //! allocation.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
-use heapwright::d3d12::D3D12_HEAP_TYPE;
 use heapwright::{ByteSize, Error, HeapType, PoolDesc, ResourceAllocatorDesc};
 use heapwright_trace::Trace;
 use heapwright_trace::session::{Asked, Description, HeapType as RecordedHeapType, Placement};
 
-use super::reader::Reader;
-use super::request::Request;
-use crate::exit::Failed;
-use crate::input;
+use super::request::{Request, heap_type_of};
 
 /// A trace with what else its file records.
 #[derive(Debug)]
@@ -201,26 +196,8 @@ impl RecordedTrace {
         Self { has_heap_types: true, ..Self::new(trace, calls) }
     }
 
-    /// Reads a file, standard input or a generated trace.
-    pub(super) fn read(path: &Path) -> Result<Self, Failed> {
-        let mut reader = Reader::default();
-        let trace = Trace::from_records(input::records(path)?, |events, record| reader.note(events, record))?;
-        let has_reasons = reader.has_reasons();
-        match reader.into_calls() {
-            Err((what, limit)) => {
-                let rule = format!("there are more than {limit} {what}; a replay has at most as many");
-                Err(Failed::bad_input(rule).of(trace.path().display()))
-            }
-            Ok(calls) => {
-                let recorded = Self::new(trace, calls);
-                let is_checkable = recorded.has_settings && has_reasons;
-                Ok(Self { is_checkable, ..recorded })
-            }
-        }
-    }
-
     /// Adds the calls to a trace. There is at least one allocator.
-    fn new(trace: Trace, mut calls: Calls) -> Self {
+    pub(super) fn new(trace: Trace, mut calls: Calls) -> Self {
         let has_settings = !calls.allocators.is_empty();
         if !has_settings {
             calls.allocators.push(RecordedAllocator::default());
@@ -310,10 +287,4 @@ impl RecordedTrace {
         let description = &self.calls.descriptions[description as usize];
         Request::new(description, Some(&self.calls.asked[asked as usize]), None, resource_flags)
     }
-}
-
-/// Returns `None` for types of heaps that the allocator does not create.
-pub(super) fn heap_type_of(recorded: RecordedHeapType) -> Option<HeapType> {
-    let number = D3D12_HEAP_TYPE::from(recorded as u8);
-    HeapType::ALL.into_iter().find(|heap_type| heap_type.to_d3d12() == number)
 }

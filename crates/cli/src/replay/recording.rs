@@ -13,8 +13,9 @@ use heapwright_trace::{RecordReader, Trace, TraceError};
 use crate::exit::Failed;
 
 use super::configuration::Configuration;
-use super::engine::{self, Observed, Settings};
+use super::engine::{self, Observed};
 use super::recorded::RecordedTrace;
+use super::settings::Settings;
 
 /// What a replay recorded.
 pub(crate) struct Recording {

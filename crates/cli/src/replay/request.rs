@@ -1,16 +1,14 @@
 //! Requests of a recorded program.
 
 use heapwright::d3d12::{
-    D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST,
+    D3D12_HEAP_TYPE, D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST,
     D3D12_RESOURCE_STATE_GENERIC_READ, D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC,
 };
 use heapwright::{
     Alignment, BufferUses, ByteSize, FreeRangeChoice, HeapType, HeapTypePreference, ResourceAllocationDesc,
     ResourceAllocationFlags, ResourceKind, buffer_desc,
 };
-use heapwright_trace::session::{Asked, BareMemory, Description, Placement};
-
-use super::recorded::heap_type_of;
+use heapwright_trace::session::{Asked, BareMemory, Description, HeapType as RecordedHeapType, Placement};
 
 /// A request for a resource, or for memory of one.
 #[derive(Debug)]
@@ -127,4 +125,10 @@ fn preference(asked: &Asked) -> Option<HeapTypePreference> {
     let mut heap_types = asked.heap_types.iter().filter_map(|&heap_type| heap_type_of(heap_type));
     let first = HeapTypePreference::first(heap_types.next()?);
     Some(heap_types.fold(first, HeapTypePreference::or))
+}
+
+/// Returns `None` for types of heaps that the allocator does not create.
+pub(super) fn heap_type_of(recorded: RecordedHeapType) -> Option<HeapType> {
+    let number = D3D12_HEAP_TYPE::from(recorded as u8);
+    HeapType::ALL.into_iter().find(|heap_type| heap_type.to_d3d12() == number)
 }
