@@ -5,7 +5,10 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use heapwright::{ResourceAllocator, ResourceAllocatorDesc};
+use heapwright::{
+    ByteSize, EmptyHeapPolicy, HeapType, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, buffer_desc,
+};
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
 use heapwright_trace::session::{Action, Counter, Description, Heap, Placement, Refusal, SessionWriter};
@@ -194,6 +197,38 @@ fn idle_periods_are_repeated() {
     let actions = replay_is_identical(&file, USUAL, "idle periods");
     let periods = actions.iter().filter(|action| matches!(action, Action::IdlePeriod)).count();
     assert!(periods > 30, "{periods}");
+}
+
+/// An allocator that needs memory has another one of the process release its empty heaps. The replay has both.
+#[test]
+fn what_allocators_release_for_one_another_is_repeated() {
+    let folder = Folder::new();
+    let file = folder.path().join("others.hws");
+    let profile = "discrete-2gib";
+    let gpu = Instance::open(HostProfile::find(profile).unwrap()).unwrap();
+    let new = || {
+        let desc = ResourceAllocatorDesc {
+            record_options: record_to(&file),
+            flags: ResourceAllocatorFlags::ALWAYS_IN_BUDGET,
+            empty_heap_policy: EmptyHeapPolicy::FewestHitches,
+            ..Default::default()
+        };
+        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap()
+    };
+    let allocators = [new(), new(), new()];
+    for round in 0..6_usize {
+        let desc = ResourceAllocationDesc::new(HeapType::Default);
+        let size = buffer_desc(ByteSize::from_mib(90 + round as u64));
+        let allocator = &allocators[round % 3];
+        let live = (0..15).map(|_| allocator.create(&desc, size).unwrap()).collect::<Vec<_>>();
+        let held = allocators.each_ref().map(|it| it.reserved().get());
+        assert!(held.iter().sum::<u64>() <= 2 << 30, "{held:?}");
+        drop(live);
+    }
+    drop(allocators);
+    let actions = replay_is_identical(&file, profile, "others");
+    let destroyed = actions.iter().filter(|action| matches!(action, Action::DestroyHeap { .. })).count();
+    assert!(destroyed > 30, "{destroyed}: each released heaps of others");
 }
 
 /// Allocators are created when they are first used, those in which they are nested before them.
