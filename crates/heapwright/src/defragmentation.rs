@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, PlannedMove, SharedHeapSet, SharedPlaced,
+    Evacuation, EvacuationBudget, EvacuationState, Placed, PlacementAlgorithm, PlannedMove, SharedHeapSet,
+    Sharing,
 };
 use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
@@ -18,7 +19,7 @@ use heapwright_trace::session::Action;
 
 use crate::allocator::{Inner, MemoryAllocation, Pool, ResourceAllocation, ResourceAllocator, place};
 use crate::desc::{ClearValue, LayoutGuid, ResourceAllocationFlags, ResourceDesc, SuballocationAlgorithm};
-use crate::heaps::{PlacedRange, Sharing, Stripe, Striped, TypedHeaps};
+use crate::heaps::{PlacedRange, Stripe, Striped, TypedHeaps};
 use crate::recording::{COMPLETE_MOVE, Recorded, RecordedMove, Recording};
 use crate::residency::ResidencyHeap;
 use crate::source::{AllocationId, Heap, Label, MemoryReference, Refused, create_placed, set_debug_name};
@@ -159,7 +160,7 @@ struct Run {
     evacuation: Arc<Mutex<HeapEvacuation>>,
 }
 
-/// The heaps of an engine with the default algorithm.
+/// A set of heaps with the default algorithm.
 struct DefaultSet(Arc<Stripe<TypedHeaps>>);
 
 impl Deref for DefaultSet {
@@ -167,15 +168,16 @@ impl Deref for DefaultSet {
 
     #[inline]
     fn deref(&self) -> &Self::Target {
-        // Checked by every caller that creates one.
-        self.0.shared.as_default().expect("the algorithm is Default")
+        &self.0.set
     }
 }
 
 impl Run {
     #[inline]
     fn new(heaps: &Striped<TypedHeaps>) -> Option<Self> {
-        heaps.shared.as_default()?;
+        if heaps.set.algorithm() != PlacementAlgorithm::Default {
+            return None;
+        }
         let heaps = heaps.reference();
         let set = DefaultSet(Arc::clone(&heaps));
         let mut evacuation = Evacuation::new(set).keep_heaps(heaps.desc.min_heap_count);
@@ -381,7 +383,7 @@ impl Defragmentation {
             sum.state = step.state;
             run.release(step.release);
             for planned in step.moves {
-                let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
+                let id = AllocationId::placed(run.heaps.desc.number, planned.source);
                 let label = run.heaps.source.labels.get(id).unwrap_or_default();
                 if label.backing.is_some() {
                     // A backing buffer, which no application can move.
@@ -651,7 +653,7 @@ impl Move {
         let Some(planned) = self.planned.take() else { return Err(ended()) };
         let alignment = allocation.alignment();
         let target = &planned.target;
-        let placed = SharedPlaced { id: target.id, range: target.range, heap: NonNull::from(&*target.heap) };
+        let placed = Placed { id: target.id, range: target.range, heap: NonNull::from(&*target.heap) };
         let range = PlacedRange::new(Arc::clone(&self.run.heaps), Sharing::Shared, placed, alignment);
         if let (Some(name), Some(resource)) = (allocation.debug_name(), &resource) {
             // A failure to set the name is no reason to abandon the move.

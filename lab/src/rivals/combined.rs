@@ -1,8 +1,6 @@
 //! Heapwright's slabs over heaps, with one heap of the whole capacity, so that all rivals have the same range.
 
-use heapwright_core::placement::{
-    HeapRetention, HeapSizing, PlacementRequest, SharedHeapSet, SharedPlacementId,
-};
+use heapwright_core::placement::{HeapRetention, HeapSetDesc, PlacementId, PlacementRequest, SharedHeapSet};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, Terms};
@@ -14,23 +12,22 @@ pub struct OurCombined(SharedHeapSet<()>);
 const FOR_EVER: HeapRetention = HeapRetention::FOR_EVER;
 
 impl Rival for OurCombined {
-    type Handle = SharedPlacementId;
+    type Handle = PlacementId;
 
     fn new(terms: &Terms) -> Self {
-        let (slots_up_to, lanes) = (SharedHeapSet::<()>::SLOTS_UP_TO, SharedHeapSet::<()>::LANES);
-        let set = SharedHeapSet::new(HeapSizing::default(), FOR_EVER, slots_up_to, lanes);
+        let set = SharedHeapSet::new(&HeapSetDesc { retention: FOR_EVER, ..HeapSetDesc::default() });
         set.insert(terms.capacity, ()).expect("one heap of any capacity");
         Self(set)
     }
 
     #[inline]
-    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(SharedPlacementId, HeapOffset)> {
+    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(PlacementId, HeapOffset)> {
         let placed = self.0.allocate(&PlacementRequest::new(size, alignment)).ok()??;
         Some((placed.id, placed.range.start()))
     }
 
     #[inline]
-    fn free(&mut self, handle: SharedPlacementId) {
+    fn free(&mut self, handle: PlacementId) {
         let released = self.0.free(handle).expect("a workload frees what is live");
         assert!(released.is_empty(), "the one heap stays");
     }

@@ -82,7 +82,8 @@ impl<'ast> Visit<'ast> for CrateNames {
 fn is_of_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let syn::Meta::List(list) = &attribute.meta else { return false };
-        list.path.is_ident("cfg") && list.tokens.to_string().starts_with("test")
+        let condition = list.tokens.to_string();
+        list.path.is_ident("cfg") && (condition.starts_with("test") || condition.starts_with("all (test"))
     })
 }
 

@@ -67,8 +67,14 @@ impl HeapIndex {
         Self { heads: [NONE; BIN_COUNT], bitmap: [0; WORD_COUNT], words: 0, count: 0, only: NONE }
     }
 
-    pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
-        self.link(heaps, slot, bin_of(heaps.key_class(slot)));
+    /// Returns the number of heaps.
+    pub(super) const fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Adds a heap, whose key is of this size class.
+    pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, key_class: u32) {
+        self.link(heaps, slot, bin_of(key_class));
         self.count += 1;
         self.only = slot;
     }
@@ -86,6 +92,14 @@ impl HeapIndex {
     pub(super) fn update(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, key_class: u32) {
         self.unlink(heaps, slot);
         self.link(heaps, slot, bin_of(key_class));
+    }
+
+    /// Moves a heap to its bin, if its key changed.
+    pub(super) fn update_if_moved(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
+        let key_class = heaps.key_class(slot);
+        if !heaps.links(slot).fit(key_class) {
+            self.update(heaps, slot, key_class);
+        }
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::heap_prices::{CLASSES, class_of, size_of_class};
-use super::{HeapCosts, HeapPrices, HeapRetention, HeapSizing, Keeping, PlacementRequest, SharedHeapSet};
+use super::{HeapCosts, HeapPrices, HeapRetention, HeapSetDesc, Keeping, PlacementRequest, SharedHeapSet};
 use crate::{Alignment, ByteSize};
 
 const KEEPING: Keeping = Keeping::Rent { nanos: 90, most: u64::MAX };
@@ -89,16 +89,9 @@ fn changed_prices_are_followed_within_64_heaps() {
 fn an_empty_heap_is_kept_until_its_rent_is_its_price() {
     let kept = |costs: HeapCosts, mib, mib_in_use| {
         let prices = Arc::new(HeapPrices::default());
-        let (sizing, retention) =
-            (HeapSizing::default(), HeapRetention { keeping: KEEPING, ..Default::default() });
-        let set: SharedHeapSet<u32> = SharedHeapSet::with_shared(
-            sizing,
-            retention,
-            ByteSize::ZERO,
-            1,
-            Arc::default(),
-            Arc::clone(&prices),
-        );
+        let retention = HeapRetention { keeping: KEEPING, ..Default::default() };
+        let desc = HeapSetDesc { retention, slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() };
+        let set: SharedHeapSet<u32> = SharedHeapSet::with_shared(&desc, Arc::default(), Arc::clone(&prices));
         let (size, small) = (ByteSize::from_mib(mib), ByteSize::from_kib(100));
         note(&prices, ByteSize::from_mib(4), costs);
         note(&prices, size, costs);
@@ -128,14 +121,8 @@ fn an_empty_heap_is_kept_until_its_rent_is_its_price() {
 fn new_heaps_take_at_most_a_frame() {
     let size = |costs: HeapCosts| {
         let prices = Arc::new(HeapPrices::default());
-        let set: SharedHeapSet<u32> = SharedHeapSet::with_shared(
-            HeapSizing::default(),
-            HeapRetention::default(),
-            ByteSize::ZERO,
-            1,
-            Arc::default(),
-            Arc::clone(&prices),
-        );
+        let desc = HeapSetDesc { slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() };
+        let set: SharedHeapSet<u32> = SharedHeapSet::with_shared(&desc, Arc::default(), Arc::clone(&prices));
         set.allocate_in_new(
             ByteSize::from_gib(4),
             0,

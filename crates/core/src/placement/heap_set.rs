@@ -1,27 +1,32 @@
 //! Heap sets: heaps with a suballocator each.
 
+mod block_sizes;
 mod choice;
 mod closing;
 mod free_room;
 mod idle;
-mod ranges;
+mod rules;
+mod used_ranges;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-pub(super) use self::choice::HeapChoice;
+use self::block_sizes::BlockSizes;
+pub use self::block_sizes::SizeCacheCounts;
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
 pub(super) use self::free_room::FreeRoom;
 use self::idle::{IdleLinks, IdleOrder};
-use self::ranges::SlabNotes;
-pub(super) use self::ranges::{Beside, SlabPlace, UsedRange};
+use self::used_ranges::SlabNotes;
+pub(super) use self::used_ranges::{Beside, SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::idle_times::{FREE_DECAY_LOG2, IdleTimes};
-use super::{HeapRetention, HeapSizing, PlacementError};
-use crate::suballoc::slab::table::SlabTable;
-use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
-use crate::{Alignment, ByteSize, HeapRange};
+use super::ranges::Ranges;
+use super::{
+    HeapId, HeapRetention, HeapSizing, Placed, PlacementError, PlacementId, PlacementRequest, PlacementRule,
+    Sharing,
+};
+use crate::suballoc::{AuditError, Stamp, Suballocation, Tlsf, tlsf};
+use crate::{Alignment, ByteSize};
 
 /// Heaps of one kind, each with a suballocator, found by their largest free range.
 ///
@@ -31,14 +36,22 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// has been in use for longest. So heaps that were added for a peak become empty again after it. Otherwise the
 /// request is placed in the smallest sufficient empty heap that is not [oversized](MOST_OVERSIZE), or in a new heap.
 ///
-/// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); host memory is O(heaps +
-/// allocations). The set does not lock.
+/// A [rule](PlacementRule) says which requests share a heap, how large a new one is, and what divides it. With the
+/// default one, all share, and a [`Tlsf`] divides each heap. With the others, what divides a heap is chosen when its
+/// first request is placed. A heap in which a request is alone is in no index while it is in use.
+///
+/// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1), apart from the suballocators of the other
+/// rules; host memory is O(heaps + allocations). The set does not lock.
 pub(crate) struct HeapSet<H> {
-    sizing: HeapSizing,
+    rule: PlacementRule,
     pub(super) times: IdleTimes,
+    /// Whether a heap leaves when it becomes empty.
+    keeps_none: bool,
     table: Table<H>,
-    /// The heaps in use, by their largest free range; one index per class.
-    occupied: [HeapIndex; HeapUse::COUNT],
+    /// The heaps in use whose requests share them, by their largest free range.
+    occupied: HeapIndex,
+    /// Of those of blocks of one size each: an index for each size.
+    blocks: BlockSizes,
     /// The empty heaps, by size. Boxed, because loom moves a set on stacks of 32 KiB when it creates one.
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
@@ -72,121 +85,27 @@ pub struct HeapSetTotals {
     pub empty: ByteSize,
 }
 
-/// Identifies a heap of a set. An id of a heap that left the set is recognized as stale.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct HeapId {
-    slot: Slot,
-    generation: u32,
-}
-
-/// Identifies a live allocation of a set.
-///
-/// It has 16 bytes, so that it is passed in registers. It contains only the slot of the heap: stamps continue
-/// when another heap takes the slot, so an older id is stale.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct PlacementId {
-    stamp: Stamp,
-    slot: NonZeroU32,
-    heap: Slot,
-}
-
-impl PlacementId {
-    #[inline]
-    pub(super) const fn new(heap: Slot, suballocation: SuballocationId) -> Self {
-        Self { stamp: suballocation.stamp(), slot: suballocation.slot(), heap }
-    }
-
-    /// Returns the number of the heap, for an allocation directly in a heap.
-    #[inline]
-    pub(super) const fn heap(self) -> Slot {
-        self.heap
-    }
-
-    /// Creates the id of a slot of a slab, which belongs to a lane and not directly to a heap.
-    #[inline]
-    pub(super) const fn of_slot(lane: u32, suballocation: SuballocationId) -> Self {
-        Self::new(lane, suballocation)
-    }
-
-    /// Returns the lane and the slot, if it is a slot of a slab.
-    #[inline]
-    pub(super) const fn slot(self) -> Option<(u32, SuballocationId)> {
-        let suballocation = self.suballocation();
-        if SlabTable::<()>::is_slot(suballocation) { Some((self.heap, suballocation)) } else { None }
-    }
-
-    #[inline]
-    pub(super) const fn suballocation(self) -> SuballocationId {
-        SuballocationId::new(self.slot, self.stamp)
-    }
-}
-
-const _: () = assert!(size_of::<Option<PlacementId>>() == 16);
-
-/// The placement of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Placed<'a, H> {
-    /// The id that frees it.
-    pub id: PlacementId,
-    /// The range of the allocation in the heap.
-    pub range: HeapRange,
-    /// The owner's handle of the heap.
-    pub heap: &'a H,
-}
-
 /// The result of a search, for [`HeapSet::place`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FoundRange {
     heap: Slot,
-    /// The class that the heap gets if it is empty.
-    class: HeapUse,
-    free: tlsf::Placement,
-    size: ByteSize,
+    /// The free range, if the heap has the default algorithm. Otherwise its suballocator finds it again.
+    free: Option<tlsf::Placement>,
 }
 
 /// An empty heap of more than so many times the size that a new heap for a request would have is not used for it:
 /// otherwise a small request would keep the heap of a peak alive.
 const MOST_OVERSIZE: u64 = 4;
 
-fn check_size(size: ByteSize) -> Result<(), PlacementError> {
-    if size.is_zero() { Err(SuballocError::ZeroSize.into()) } else { Ok(()) }
-}
-
-/// The class of a heap's content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeapUse {
-    Shared,
-    /// Requests that asked for a heap of their own. The rest of the heap is never used.
-    Alone,
-    /// Closed heaps, in which nothing is placed any more. No request has this class. Closed heaps are in no
-    /// index.
-    Closed,
-}
-
-impl HeapUse {
-    /// The number of indices.
-    const COUNT: usize = 2;
-
-    const fn index(self) -> usize {
-        match self {
-            Self::Shared => 0,
-            Self::Alone => 1,
-            Self::Closed => 2,
-        }
-    }
-}
-
-#[derive(Clone)]
 struct Heap<H> {
-    suballocator: Tlsf,
+    ranges: Ranges,
     payload: H,
-    /// The class of the heap's content; meaningless while the heap is empty.
-    class: HeapUse,
+    /// Whether requests share the heap; meaningless while it is empty.
+    sharing: Sharing,
     closing: Closing,
     slabs: SlabNotes,
 }
 
-#[derive(Clone)]
 struct Entry<H> {
     generation: u32,
     /// The first stamp of the next heap in this slot.
@@ -206,11 +125,18 @@ struct IndexEntry {
 }
 
 /// The heaps by slot.
-#[derive(Clone)]
 struct Table<H> {
     entries: Vec<Entry<H>>,
     indexed: Vec<IndexEntry>,
     vacant: Vec<Slot>,
+}
+
+impl<H> Heap<H> {
+    /// Returns whether the heap is among those by whose largest free range a place is found, if it is in use.
+    #[inline]
+    fn is_found(&self) -> bool {
+        self.sharing == Sharing::Shared && self.closing == Closing::Open
+    }
 }
 
 impl<H> Table<H> {
@@ -248,12 +174,12 @@ impl<H> IndexedHeaps for Table<H> {
 
     #[inline]
     fn key(&self, slot: Slot) -> u64 {
-        self.heap(slot).suballocator.largest_free_range().get()
+        self.heap(slot).ranges.largest_free_range().get()
     }
 
     #[inline]
     fn key_class(&self, slot: Slot) -> u32 {
-        self.heap(slot).suballocator.largest_size_class()
+        self.heap(slot).ranges.largest_size_class()
     }
 
     #[inline]
@@ -264,12 +190,14 @@ impl<H> IndexedHeaps for Table<H> {
 
 impl<H> HeapSet<H> {
     /// Creates a set without heaps.
-    pub(super) fn new(sizing: HeapSizing, times: IdleTimes) -> Self {
+    pub(super) fn new(rule: PlacementRule, times: IdleTimes) -> Self {
         Self {
-            sizing,
+            rule,
+            keeps_none: times.retention == HeapRetention::NONE,
             times,
             table: Table { entries: Vec::new(), indexed: Vec::new(), vacant: Vec::new() },
-            occupied: std::array::from_fn(|_| HeapIndex::new()),
+            occupied: HeapIndex::new(),
+            blocks: BlockSizes::default(),
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
             room: Arc::default(),
@@ -290,51 +218,21 @@ impl<H> HeapSet<H> {
         &self.room
     }
 
-    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero.
+    /// Places a request that shares its heap by the default algorithm. Returns `None` if it needs a new heap, has zero
+    /// bytes, or the set has another algorithm. O(1).
     #[inline(always)]
-    pub(crate) fn allocate(
-        &mut self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let found = self.find(size, alignment)?;
-        Ok(found.and_then(|found| self.place_inline(found)))
+    pub(super) fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<Placed<&H>> {
+        if size.is_zero() {
+            return None;
+        }
+        let (heap, free) = self.find_good_fit(size, alignment)?;
+        self.place_at(heap, Sharing::Shared, free, size)
     }
 
-    /// Finds the place of a request. This is the first step of an allocation. Returns `None` if a new heap is needed.
-    /// O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero.
+    /// Finds the place of a request by the default algorithm.
     #[inline(always)]
-    pub(super) fn find(
-        &self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<FoundRange>, PlacementError> {
-        check_size(size)?;
-        Ok(self.find_by(HeapUse::Shared, size, alignment, |enough| self.find_heap(enough)))
-    }
-
-    /// Finds a place in a particular heap. O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero, or the heap is not in the set.
-    pub(super) fn find_in(
-        &self,
-        heap: HeapId,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<FoundRange>, PlacementError> {
-        check_size(size)?;
-        self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
-        Ok(self.find_in_slot(heap.slot, HeapUse::Shared, size, alignment))
+    fn find_good_fit(&self, size: ByteSize, alignment: Alignment) -> Option<(Slot, tlsf::Placement)> {
+        self.find_by(size, alignment, |enough| self.find_heap(enough))
     }
 
     /// Finds a range in the heap that `heap_with` returns for the size. If its free range is misaligned,
@@ -343,80 +241,143 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     fn find_by(
         &self,
-        class: HeapUse,
         size: ByteSize,
         alignment: Alignment,
         heap_with: impl Fn(ByteSize) -> Option<Slot>,
-    ) -> Option<FoundRange> {
-        let slot = heap_with(size)?;
-        let found = self.find_in_slot(slot, class, size, alignment);
+    ) -> Option<(Slot, tlsf::Placement)> {
+        let found = self.find_in_tlsf(heap_with(size)?, size, alignment);
         if found.is_some() {
             return found;
         }
         let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
-        let slot = heap_with(padded)?;
-        self.find_in_slot(slot, class, size, alignment)
+        self.find_in_tlsf(heap_with(padded)?, size, alignment)
     }
 
     #[inline(always)]
-    fn find_in_slot(
+    fn find_in_tlsf(
         &self,
-        heap: Slot,
-        class: HeapUse,
+        slot: Slot,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Option<FoundRange> {
-        let free = self.table.heap(heap).suballocator.find(size, alignment)?;
-        Some(FoundRange { heap, class, free, size })
+    ) -> Option<(Slot, tlsf::Placement)> {
+        let Ranges::Tlsf(tlsf) = &self.table.heap(slot).ranges else { return None };
+        Some((slot, tlsf.find(size, alignment)?))
+    }
+
+    /// Places memory of a slab like [`allocate`](Self::allocate): in any heap, or in a particular one. O(1).
+    #[inline(never)]
+    pub(super) fn allocate_slab(
+        &mut self,
+        heap: Option<HeapId>,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Option<Placed<&H>> {
+        let (heap, free) = match heap {
+            None => self.find_good_fit(size, alignment)?,
+            Some(id) => {
+                self.table.find(id)?;
+                self.find_in_tlsf(id.slot, size, alignment)?
+            }
+        };
+        self.place_at(heap, Sharing::Shared, free, size)
+    }
+
+    /// Finds a place in a heap that is open.
+    fn find_in_slot(&self, heap: Slot, request: &PlacementRequest) -> Option<FoundRange> {
+        let ranges = &self.table.heap(heap).ranges;
+        let free = match ranges {
+            Ranges::Tlsf(tlsf) => Some(tlsf.find(request.size, request.alignment)?),
+            others => {
+                let fresh = if others.is_empty() {
+                    Some(self.rule.ranges_for(request, others.capacity())?)
+                } else {
+                    None
+                };
+                if !fresh.as_ref().unwrap_or(others).would_fit(request) {
+                    return None;
+                }
+                None
+            }
+        };
+        Some(FoundRange { heap, free })
     }
 
     /// Places a request where it was found to fit; nothing may have changed since. Returns `None` if the heap
-    /// has reached the limit on the number of ranges. O(1).
+    /// has reached the limit on the number of ranges. O(1) with the default algorithm.
     #[inline(never)]
-    pub(super) fn place(&mut self, found: FoundRange) -> Option<Placed<'_, H>> {
-        self.place_inline(found)
+    pub(super) fn place(&mut self, found: FoundRange, request: &PlacementRequest) -> Option<Placed<&H>> {
+        let sharing = self.rule.sharing_of(request);
+        match found.free {
+            Some(free) => self.place_at(found.heap, sharing, free, request.size),
+            None => self.place_by_rule(found.heap, sharing, request),
+        }
     }
 
     // Inlined, like the functions it calls: returning the result through memory costs 3 of 30 ns
     // (2026-11-21). It has 2 KB, so only the shortest path has a copy.
     #[inline(always)]
-    fn place_inline(&mut self, found: FoundRange) -> Option<Placed<'_, H>> {
-        let FoundRange { heap: slot, class, free, size } = found;
+    fn place_at(
+        &mut self,
+        slot: Slot,
+        sharing: Sharing,
+        free: tlsf::Placement,
+        size: ByteSize,
+    ) -> Option<Placed<&H>> {
         let links = self.table.links(slot);
         let heap = self.table.entry_mut(slot).heap.as_mut().expect("indexed slots contain a heap");
-        let was_empty = heap.suballocator.is_empty();
-        let suballocation = heap.suballocator.allocate_at(free, size).ok()?;
-        let key_class = heap.suballocator.largest_size_class();
+        let tlsf = heap.ranges.as_tlsf_mut()?;
+        let was_empty = tlsf.is_empty();
+        let suballocation = tlsf.allocate_at(free, size).ok()?;
+        let key_class = tlsf.largest_size_class();
         if was_empty {
-            heap.class = class;
-            self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
-            self.use_empty(slot);
-            self.occupied[class.index()].insert(&mut self.table, slot);
-            self.totals.empty_heap_count -= 1;
+            heap.sharing = sharing;
+            self.put_to_use(slot);
+            if sharing == Sharing::Shared {
+                self.occupied.insert(&mut self.table, slot, key_class);
+            }
         } else if !links.fit(key_class) {
-            let class = heap.class;
-            self.occupied[class.index()].update(&mut self.table, slot, key_class);
+            self.occupied.update(&mut self.table, slot, key_class);
         }
+        self.note_placed(size);
+        Some(self.placed(slot, suballocation))
+    }
+
+    /// Removes a heap from the empty ones, because a request is placed in it.
+    #[inline(always)]
+    fn put_to_use(&mut self, slot: Slot) {
+        let capacity = self.table.heap(slot).ranges.capacity();
+        self.totals.empty = self.totals.empty.saturating_sub(capacity);
+        self.totals.empty_heap_count -= 1;
+        self.use_empty(slot);
+    }
+
+    #[inline(always)]
+    fn note_placed(&mut self, size: ByteSize) {
         self.count_operations(1);
         self.totals.allocation_count += 1;
         self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
         self.room.note(&self.totals);
-        Some(self.placed(slot, suballocation))
+    }
+
+    /// Returns the sizes of new heaps of the default algorithm.
+    fn sizing(&self) -> Option<&HeapSizing> {
+        if let PlacementRule::Default(sizing) = &self.rule { Some(sizing) } else { None }
     }
 
     /// Returns the size of a new heap for a request of `size` bytes, or `None` if it overflows.
     fn usual_heap_size(&self, size: ByteSize) -> Option<ByteSize> {
-        let most = self.times.prices.within_frame().unwrap_or(self.sizing.maximum);
-        let maximum = most.min(self.sizing.maximum);
-        HeapSizing { maximum, ..self.sizing }.heap_size(size, self.times.most_in_use)
+        let sizing = *self.sizing()?;
+        let most = self.times.prices.within_frame().unwrap_or(sizing.maximum);
+        let maximum = most.min(sizing.maximum);
+        HeapSizing { maximum, ..sizing }.heap_size(size, self.times.most_in_use)
     }
 
     /// See [`SharedHeapSet::make_way`](super::SharedHeapSet::make_way).
-    pub(super) fn make_way(&mut self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
+    pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
-        let in_use = self.totals.reserved.saturating_sub(self.totals.empty).saturating_add(elsewhere);
-        while self.times.makes_way(in_use, self.totals.empty, heap_size) {
+        let in_use = self.totals.reserved.saturating_sub(self.totals.empty);
+        while !self.keeps_added() && self.times.makes_way(in_use, self.totals.empty, heap_size) {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
                 None => break,
@@ -435,13 +396,13 @@ impl<H> HeapSet<H> {
         if self.totals.reserved.checked_add(size).is_none() {
             return Err(PlacementError::TooManyBytes);
         }
-        let suballocator = self.suballocator(size)?;
-        let (closing, slabs) = (Closing::default(), SlabNotes::default());
-        let mut heap = Heap { suballocator, payload, class: HeapUse::Shared, closing, slabs };
+        let ranges = self.ranges_of_empty(size)?;
+        let (sharing, closing) = (Sharing::Shared, Closing::Open);
+        let mut heap = Heap { ranges, payload, sharing, closing, slabs: SlabNotes::default() };
         let slot = match self.table.vacant.pop() {
             Some(slot) => {
                 let entry = self.table.entry_mut(slot);
-                heap.suballocator.continue_stamps(entry.next_stamp);
+                heap.ranges.continue_stamps(entry.next_stamp);
                 entry.heap = Some(heap);
                 slot
             }
@@ -457,7 +418,7 @@ impl<H> HeapSet<H> {
             }
         };
         self.note_return(slot);
-        self.index_empty(slot);
+        self.index_empty(slot, self.table.key_class(slot));
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
         self.totals.empty = self.totals.empty.saturating_add(size);
@@ -474,20 +435,18 @@ impl<H> HeapSet<H> {
     ///
     /// Returns an error if the id is not live in this set.
     #[inline(always)]
-    pub(crate) fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
+    pub(super) fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         self.free_and_keep(id)?;
         // Without empty heaps, the common case, nothing is searched. At most one heap leaves, so that no free pays for
         // many.
         if self.totals.empty_heap_count == 0 {
             return Ok(None);
         }
-        let heap = self.table.heap(id.heap);
-        if self.times.retention == HeapRetention::NONE
-            && heap.suballocator.is_empty()
-            && heap.class != HeapUse::Closed
-        {
+        let heap = self.table.heap(id.heap());
+        let leaves = self.keeps_none || heap.sharing == Sharing::Alone { reusable: false };
+        if leaves && heap.ranges.is_empty() && heap.closing == Closing::Open {
             // Not one that was empty before, which the owner needs.
-            return Ok(Some(self.remove(id.heap)));
+            return Ok(Some(self.remove(id.heap())));
         }
         Ok(self.take_drained().or_else(|| self.take_expired()))
     }
@@ -495,29 +454,53 @@ impl<H> HeapSet<H> {
     /// Frees an allocation, and keeps its heap even if it is empty. O(1).
     #[inline(always)]
     pub(super) fn free_and_keep(&mut self, id: PlacementId) -> Result<(), PlacementError> {
-        let slot = id.heap;
+        let slot = id.heap();
         let entry = self.table.entries.get_mut(slot as usize);
         let heap = entry.and_then(|entry| entry.heap.as_mut()).ok_or(PlacementError::UnknownHeap)?;
-        let range = heap.suballocator.free(id.suballocation())?;
-        let (class, key_class) = (heap.class, heap.suballocator.largest_size_class());
-        if heap.suballocator.is_empty() {
-            self.totals.empty = self.totals.empty.saturating_add(heap.suballocator.capacity());
-            if class == HeapUse::Closed {
-                self.drained.push(slot);
-            } else {
-                self.occupied[class.index()].remove(&mut self.table, slot);
-                self.index_empty(slot);
+        let Ranges::Tlsf(tlsf) = &mut heap.ranges else { return self.free_by_rule(id) };
+        let range = tlsf.free(id.suballocation())?;
+        let key_class = tlsf.largest_size_class();
+        if tlsf.is_empty() {
+            let is_found = heap.is_found();
+            if is_found {
+                self.occupied.remove(&mut self.table, slot);
             }
-            self.totals.empty_heap_count += 1;
-        } else if !self.table.links(slot).fit(key_class) && class != HeapUse::Closed {
-            self.occupied[class.index()].update(&mut self.table, slot, key_class);
+            self.note_emptied(slot, key_class);
+        } else if !self.table.links(slot).fit(key_class) && self.table.heap(slot).is_found() {
+            self.occupied.update(&mut self.table, slot, key_class);
         }
+        self.note_freed(range.size());
+        Ok(())
+    }
+
+    /// Removes the heap of an allocation that was just freed, if it may not be used again.
+    pub(super) fn take_unusable(&mut self, freed: PlacementId) -> Option<H> {
+        let heap = self.table.heap(freed.heap());
+        let leaves = heap.sharing == Sharing::Alone { reusable: false } && heap.ranges.is_empty();
+        leaves.then(|| self.remove(freed.heap()))
+    }
+
+    /// Adds a heap that is in no index any more to the empty ones. Its size is of this class.
+    #[inline(always)]
+    fn note_emptied(&mut self, slot: Slot, key_class: u32) {
+        let heap = self.table.heap(slot);
+        let (capacity, closing) = (heap.ranges.capacity(), heap.closing);
+        self.totals.empty = self.totals.empty.saturating_add(capacity);
+        self.totals.empty_heap_count += 1;
+        if closing == Closing::Open {
+            self.index_empty(slot, key_class);
+        } else {
+            self.drained.push(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn note_freed(&mut self, size: ByteSize) {
         self.count_operations(1);
         self.times.forget_most_in_use(self.totals.reserved, FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
-        self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
+        self.totals.used = ByteSize::new(self.totals.used.get() - size.get());
         self.room.note(&self.totals);
-        Ok(())
     }
 
     /// Frees a range of a slab, like [`free`](Self::free). O(1).
@@ -542,45 +525,48 @@ impl<H> HeapSet<H> {
     /// Returns the first disagreement.
     pub(crate) fn audit(&self) -> Result<(), AuditError> {
         let mut counted = HeapSetTotals::default();
-        let mut indexed: Vec<Slot> = self.empty.slots(&self.table);
-        let empties = indexed.len();
-        for class in &self.occupied {
-            indexed.extend(class.slots(&self.table));
-        }
-        indexed.extend(self.closed_slots());
-        for (position, &slot) in indexed.iter().enumerate() {
-            let heap = self.table.heap(slot);
-            heap.suballocator.audit()?;
-            if heap.class != HeapUse::Closed && heap.suballocator.is_empty() != (position < empties) {
-                return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
-            }
-            counted.used = counted.used.saturating_add(heap.suballocator.used());
-            counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
-            counted.allocation_count += heap.suballocator.allocation_count();
+        let (mut empty, mut in_use) = (Vec::new(), Vec::new());
+        for slot in 0..self.slot_limit() {
+            let Some(heap) = &self.table.entry(slot).heap else { continue };
+            heap.ranges.audit()?;
+            counted.used = counted.used.saturating_add(heap.ranges.used());
+            counted.reserved = counted.reserved.saturating_add(heap.ranges.capacity());
+            counted.allocation_count += heap.ranges.allocation_count();
             counted.heap_count += 1;
-            if heap.suballocator.is_empty() {
+            if heap.ranges.is_empty() {
                 counted.empty_heap_count += 1;
-                counted.empty = counted.empty.saturating_add(heap.suballocator.capacity());
+                counted.empty = counted.empty.saturating_add(heap.ranges.capacity());
+            }
+            if heap.closing == Closing::Open {
+                if heap.ranges.is_empty() {
+                    empty.push(slot);
+                } else if heap.sharing == Sharing::Shared {
+                    in_use.push((self.block_size_of(slot), slot));
+                }
             }
         }
         self.audit_closed()?;
         if counted != self.totals {
             return Err(AuditError::new(format!("counted {counted:?}, recorded {:?}", self.totals)));
         }
-        let mut idle = self.idle_slots();
-        idle.sort_unstable();
-        let mut empty = self.empty.slots(&self.table);
-        empty.sort_unstable();
-        if idle != empty {
-            return Err(AuditError::new(format!(
-                "the heaps {empty:?} are empty, in their order are {idle:?}"
-            )));
+        for (mut found, of) in
+            [(self.idle_slots(), "in their order"), (self.empty.slots(&self.table), "indexed")]
+        {
+            found.sort_unstable();
+            if found != empty {
+                return Err(AuditError::new(format!("the heaps {empty:?} are empty, {of} are {found:?}")));
+            }
         }
+        let mut indexed: Vec<_> =
+            self.occupied.slots(&self.table).into_iter().map(|slot| (None, slot)).collect();
+        self.blocks.list(&self.table, &mut indexed)?;
         indexed.sort_unstable();
-        indexed.dedup();
-        let present = self.table.entries.iter().filter(|entry| entry.heap.is_some()).count();
-        if indexed.len() != present {
-            return Err(AuditError::new(format!("{} of {present} heaps are indexed", indexed.len())));
+        in_use.sort_unstable();
+        if indexed != in_use {
+            return Err(AuditError::new(format!("the heaps {in_use:?} are in use, indexed are {indexed:?}")));
+        }
+        if self.rule.has_one_heap() && in_use.len() > 1 {
+            return Err(AuditError::new(format!("the heaps {in_use:?} are in use instead of one")));
         }
         Ok(())
     }
@@ -588,7 +574,7 @@ impl<H> HeapSet<H> {
     /// Returns a heap with a free range of `enough` bytes.
     #[inline(always)]
     fn find_heap(&self, enough: ByteSize) -> Option<Slot> {
-        let occupied = self.occupied[HeapUse::Shared.index()].find_oldest(&self.table, enough.get());
+        let occupied = self.occupied.find_oldest(&self.table, enough.get());
         occupied.or_else(|| self.find_empty_heap(enough))
     }
 
@@ -596,14 +582,14 @@ impl<H> HeapSet<H> {
     fn find_empty_heap(&self, enough: ByteSize) -> Option<Slot> {
         let slot = self.empty.find(&self.table, enough.get())?;
         let is_worth_it = self.times.keeps_all()
-            || self.usual_heap_size(enough).is_none_or(|new| {
-                self.table.heap(slot).suballocator.capacity().get() / MOST_OVERSIZE <= new.get()
-            });
+            || self
+                .usual_heap_size(enough)
+                .is_none_or(|new| self.table.heap(slot).ranges.capacity().get() / MOST_OVERSIZE <= new.get());
         is_worth_it.then_some(slot)
     }
 
     #[inline(always)]
-    fn placed(&self, heap: Slot, Suballocation { id, range }: Suballocation) -> Placed<'_, H> {
+    fn placed(&self, heap: Slot, Suballocation { id, range }: Suballocation) -> Placed<&H> {
         Placed { id: PlacementId::new(heap, id), range, heap: &self.table.heap(heap).payload }
     }
 
@@ -618,28 +604,29 @@ impl<H> HeapSet<H> {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
         let heap = entry.heap.take().expect("indexed slots contain a heap");
-        let Heap { suballocator, payload, class, .. } = heap;
-        let size = suballocator.capacity();
-        entry.next_stamp = suballocator.next_stamp();
+        let Heap { ranges, payload, closing, .. } = heap;
+        let size = ranges.capacity();
+        entry.next_stamp = ranges.next_stamp();
         self.table.vacant.push(slot);
-        self.closed_count -= usize::from(class == HeapUse::Closed);
+        self.closed_count -= usize::from(closing != Closing::Open);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
         self.totals.empty = self.totals.empty.saturating_sub(size);
         self.totals.reserved = self.totals.reserved.saturating_sub(size);
         self.room.note(&self.totals);
-        if self.spare.iter().all(|spare| spare.highest_size_class() < suballocator.highest_size_class()) {
+        let Ranges::Tlsf(tlsf) = ranges else { return payload };
+        if self.spare.iter().all(|spare| spare.highest_size_class() < tlsf.highest_size_class()) {
             self.spare.clear();
-            self.spare.push(suballocator);
+            self.spare.push(tlsf);
         }
         payload
     }
 
-    /// Returns a suballocator for a new heap of `size` bytes.
-    fn suballocator(&mut self, size: ByteSize) -> Result<Tlsf, PlacementError> {
+    /// Returns the suballocator of a new heap of `size` bytes.
+    fn ranges_of_empty(&mut self, size: ByteSize) -> Result<Ranges, PlacementError> {
         match self.spare.pop_if(|spare| spare.try_resize(size)) {
-            Some(spare) => Ok(spare),
-            None => Ok(Tlsf::new(size)?),
+            Some(spare) => Ok(Ranges::Tlsf(spare)),
+            None => Ok(self.rule.ranges_of_empty(size)?),
         }
     }
 }

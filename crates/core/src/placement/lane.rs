@@ -5,7 +5,7 @@ mod slab_memory;
 use self::slab_memory::SlabMemory;
 pub(super) use self::slab_memory::SlabRanges;
 use super::heap_set::SlabPlace;
-use super::{HeapId, HeapSet, HeapSetTotals, PlacementError, PlacementId};
+use super::{HeapId, HeapSet, HeapSetTotals, Placed, PlacementError, PlacementId};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
 use crate::suballoc::{AuditError, SuballocError, Suballocation, SuballocationId};
@@ -29,20 +29,6 @@ const SLOTS_PER_SUM: u32 = 64;
 /// So many slots count as one operation: a program may use a thousand of them while it uses a heap once.
 const SLOTS_PER_OPERATION: u32 = 8;
 
-/// An allocated slot.
-pub(super) struct Slot<'a, H> {
-    pub(super) id: SuballocationId,
-    pub(super) range: HeapRange,
-    pub(super) heap: &'a H,
-}
-
-/// The source of memory for new slabs.
-#[derive(Clone, Copy)]
-pub(super) enum Source {
-    AnyHeap,
-    Heap(HeapId),
-}
-
 impl<H> Lane<H> {
     /// Creates the lane with this number in a set.
     pub(super) const fn new(number: u32) -> Self {
@@ -59,31 +45,26 @@ impl<H: Clone> Lane<H> {
 
     /// Allocates a free slot, or returns `None` if the class has none. O(1).
     #[inline(always)]
-    pub(super) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<Slot<'_, H>> {
+    pub(super) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<Placed<&H>> {
         let (suballocation, memory) = self.slabs.as_mut()?.allocate(class, size)?;
         self.slots_used += 1;
-        Some(Slot { id: suballocation.id, range: suballocation.range, heap: &memory.heap })
+        Some(placed(self.number, suballocation, &memory.heap))
     }
 
     /// Adds a slab to a class without a free slot, of the preferred size or the largest that fits into the
-    /// heaps, and allocates a slot of it. Returns `None` if the heaps have no room. O(1).
+    /// heaps or into a particular one, and allocates a slot of it. Returns `None` if the heaps have no room. O(1).
     #[cold]
     pub(super) fn allocate_in_new_slab(
         &mut self,
         heaps: &mut HeapSet<H>,
-        source: Source,
+        heap: Option<HeapId>,
         class: SizeClass,
         size: ByteSize,
-    ) -> Option<Slot<'_, H>> {
+    ) -> Option<Placed<&H>> {
         let slabs = self.slabs.get_or_insert_default();
         let mut shape = slabs.shape(class);
         let (start, memory) = loop {
-            let (bytes, alignment) = (shape.bytes(), shape.alignment());
-            let found = match source {
-                Source::AnyHeap => heaps.find(bytes, alignment),
-                Source::Heap(heap) => heaps.find_in(heap, bytes, alignment),
-            };
-            if let Some(placed) = found.ok().flatten().and_then(|found| heaps.place(found)) {
+            if let Some(placed) = heaps.allocate_slab(heap, shape.bytes(), shape.alignment()) {
                 break (placed.range.start(), SlabMemory::new(placed.id, placed.heap.clone()));
             }
             shape = match shape.halved() {
@@ -97,8 +78,7 @@ impl<H: Clone> Lane<H> {
             Ok((number, suballocation)) => {
                 let memory = slabs.parent(number)?;
                 heaps.note_slab(memory.first_id(), SlabPlace { lane: self.number, number });
-                let heap = &memory.heap;
-                Some(Slot { id: suballocation.id, range: suballocation.range, heap })
+                Some(placed(self.number, suballocation, &memory.heap))
             }
             Err(memory) => {
                 // The limit on the number of slabs is reached. The heap has other allocations, or is left for
@@ -234,6 +214,11 @@ impl<H: Clone> Lane<H> {
         }
         Ok(())
     }
+}
+
+#[inline]
+fn placed<H>(lane: u32, Suballocation { id, range }: Suballocation, heap: &H) -> Placed<&H> {
+    Placed { id: PlacementId::of_slot(lane, id), range, heap }
 }
 
 fn give_up_empty<H>(

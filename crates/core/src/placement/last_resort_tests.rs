@@ -3,11 +3,12 @@
 
 use proptest::prelude::*;
 
-use super::engine::{EngineDesc, HeapEngine};
 use super::{
-    HeapRetention, HeapSizing, HeapSurvey, PlacementRequest, SharedPlaced, SharedPlacementId, SurveyedRange,
+    HeapSetDesc, HeapSurvey, Placed, PlacementId, PlacementRequest, SharedHeapSet, Sharing, SurveyedRange,
 };
 use crate::{Alignment, ByteSize, HeapRange};
+
+const ALONE: Sharing = Sharing::Alone { reusable: true };
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -37,7 +38,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 struct Live {
-    id: SharedPlacementId,
+    id: PlacementId,
     heap: u32,
     own_heap: bool,
 }
@@ -52,7 +53,7 @@ fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest
     survey.iter().any(|heap| {
         let is_alone = live.iter().any(|live| live.own_heap && live.heap == heap.heap);
         let is_empty = !heap.ranges.iter().any(|range| matches!(range, SurveyedRange::Used { .. }));
-        if request.own_heap {
+        if request.sharing != Sharing::Shared {
             return is_empty && heap.size >= request.size;
         }
         !is_alone
@@ -64,8 +65,7 @@ fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest
 }
 
 /// Returns the free slots of all slabs to the heaps.
-fn give_up_free_slots(engine: &HeapEngine<u32>) {
-    let set = engine.as_default().expect("the default algorithm");
+fn give_up_free_slots(set: &SharedHeapSet<u32>) {
     for number in 0..set.lane_limit() {
         let mut lane = set.lock_lane_of(number).expect("a lane that was used");
         for slab in lane.with_free_slots() {
@@ -82,49 +82,45 @@ proptest! {
         heaps in prop::collection::vec(1_u64..24, 1..5),
         steps in steps(),
     ) {
-        let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::Default {
-            sizing: HeapSizing::default(),
-            retention: HeapRetention::default(),
-            slots_up_to: ByteSize::from_kib(16),
-            lanes: 2,
-        });
+        let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc { lanes: 2, ..HeapSetDesc::default() });
         for (number, size) in (0..).zip(heaps) {
-            engine.insert(ByteSize::from_kib(64 * size), number).unwrap();
+            set.insert(ByteSize::from_kib(64 * size), number).unwrap();
         }
         let mut live: Vec<Live> = Vec::new();
-        let free = |engine: &HeapEngine<u32>, one: Live| {
-            for number in engine.free(one.id).unwrap() {
-                engine.insert(ByteSize::from_kib(64), number).unwrap();
+        let free = |set: &SharedHeapSet<u32>, one: Live| {
+            for number in set.free(one.id).unwrap() {
+                set.insert(ByteSize::from_kib(64), number).unwrap();
             }
         };
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Allocate { size, alignment_log2, own_heap } => {
                     let alignment = Alignment::from_log2(alignment_log2).unwrap();
-                    let request = PlacementRequest { own_heap, ..PlacementRequest::new(ByteSize::new(size), alignment) };
-                    let before = (engine.totals(), engine.survey());
-                    let has_room = engine.has_room(&request).unwrap();
-                    prop_assert_eq!((engine.totals(), engine.survey()), before, "a question changes nothing");
-                    let placed = engine.allocate_anywhere(&request).unwrap();
+                    let sharing = if own_heap { ALONE } else { Sharing::Shared };
+                    let request = PlacementRequest { sharing, ..PlacementRequest::new(ByteSize::new(size), alignment) };
+                    let before = (set.totals(), set.survey());
+                    let has_room = set.has_room(&request).unwrap();
+                    prop_assert_eq!((set.totals(), set.survey()), before, "a question changes nothing");
+                    let placed = set.allocate_anywhere(&request).unwrap();
                     prop_assert!(placed.is_some() || !has_room, "{:?}", request);
                     match placed {
-                        Some(SharedPlaced { id, range, heap }) => {
+                        Some(Placed { id, range, heap }) => {
                             prop_assert!(range.start().get().is_multiple_of(alignment.get()));
                             live.push(Live { id, heap, own_heap });
                         }
                         None => {
-                            let survey = engine.survey();
+                            let survey = set.survey();
                             prop_assert!(!is_room(&survey, &live, &request), "{:?} in {:?}", request, survey);
                             // Nor is there room if all slabs return all of their free slots.
-                            give_up_free_slots(&engine);
-                            let survey = engine.survey();
+                            give_up_free_slots(&set);
+                            let survey = set.survey();
                             prop_assert!(!is_room(&survey, &live, &request), "{:?} in {:?}", request, survey);
                         }
                     }
                 }
                 Step::Free(index) => {
                     if !live.is_empty() {
-                        free(&engine, live.swap_remove(index.index(live.len())));
+                        free(&set, live.swap_remove(index.index(live.len())));
                     }
                 }
                 Step::FreeMost => {
@@ -132,43 +128,43 @@ proptest! {
                     let (gone, kept) = live.drain(..).partition(|_| { number += 1; number % 4 != 0 });
                     live = kept;
                     let gone: Vec<Live> = gone;
-                    gone.into_iter().for_each(|one| free(&engine, one));
+                    gone.into_iter().for_each(|one| free(&set, one));
                 }
             }
             // The audit takes most of the time.
             if number % 8 == 0 {
-                engine.audit().unwrap();
+                set.audit().unwrap();
             }
-            prop_assert_eq!(engine.totals().allocation_count, live.len() as u64);
+            prop_assert_eq!(set.totals().allocation_count, live.len() as u64);
         }
         for one in live.drain(..) {
-            free(&engine, one);
+            free(&set, one);
         }
-        engine.take_empty(ByteSize::MAX);
-        engine.audit().unwrap();
-        prop_assert_eq!(engine.totals(), Default::default());
+        set.take_empty(ByteSize::MAX);
+        set.audit().unwrap();
+        prop_assert_eq!(set.totals(), Default::default());
     }
 }
 
 #[test]
 fn an_own_heap_comes_from_the_set_and_goes_back_to_it() {
-    let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());
+    let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc::default());
     let request = |kib| {
         let plain = PlacementRequest::new(ByteSize::from_kib(kib), Alignment::ONE);
-        PlacementRequest { own_heap: true, ..plain }
+        PlacementRequest { sharing: ALONE, ..plain }
     };
-    let size = engine.new_heap_size(&request(100)).unwrap();
+    let size = set.new_heap_size(&request(100)).unwrap();
     assert_eq!(size, ByteSize::from_kib(128), "the size rounded up to 64 KiB");
-    let first = engine.allocate_in_new(size, 1, &request(100)).unwrap();
+    let first = set.allocate_in_new(size, 1, &request(100)).unwrap();
     let shared = PlacementRequest::new(ByteSize::from_kib(1), Alignment::ONE);
-    assert_eq!(engine.allocate_anywhere(&shared).unwrap(), None, "an own heap must not be shared");
-    assert_eq!(engine.free(first.id).unwrap(), []);
+    assert_eq!(set.allocate_anywhere(&shared).unwrap(), None, "an own heap must not be shared");
+    assert_eq!(set.free(first.id).unwrap(), []);
     // Repeated allocations and frees use the same heap.
     for _ in 0..10 {
-        let again = engine.allocate(&request(90)).unwrap().expect("the heap is kept");
-        engine.free(again.id).unwrap();
+        let again = set.allocate(&request(90)).unwrap().expect("the heap is kept");
+        set.free(again.id).unwrap();
     }
-    let placed = engine.allocate_anywhere(&shared).unwrap();
+    let placed = set.allocate_anywhere(&shared).unwrap();
     assert!(placed.is_some(), "an empty heap serves all requests");
-    engine.audit().unwrap();
+    set.audit().unwrap();
 }

@@ -5,10 +5,7 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use super::{
-    EngineDesc, HeapEngine, HeapRetention, HeapSizing, PlacementRequest, PlacementRule, SharedHeapSet,
-    SharedPlaced, SlabSizing,
-};
+use super::{HeapRetention, HeapSetDesc, Placed, PlacementRequest, PlacementRule, SharedHeapSet, SlabSizing};
 use crate::{Alignment, ByteSize};
 
 const SMALL: ByteSize = ByteSize::new(256);
@@ -16,11 +13,11 @@ const LARGE: ByteSize = ByteSize::from_kib(128);
 
 fn set(lanes: u32) -> Arc<SharedHeapSet<u32>> {
     let retention = HeapRetention::NONE;
-    Arc::new(SharedHeapSet::new(HeapSizing::default(), retention, SharedHeapSet::<u32>::SLOTS_UP_TO, lanes))
+    Arc::new(SharedHeapSet::new(&HeapSetDesc { retention, lanes, ..HeapSetDesc::default() }))
 }
 
 /// Allocates like the resource allocator: in an existing heap, otherwise in one created outside of all locks.
-fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> SharedPlaced<u32> {
+fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> Placed<u32> {
     match set.allocate_on(lane, &PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         Some(placed) => placed,
         None => {
@@ -32,7 +29,7 @@ fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> SharedPlaced
 
 /// Checks that the allocations of the two threads do not overlap, and that nothing remains after freeing
 /// them.
-fn check(set: &SharedHeapSet<u32>, held: &[SharedPlaced<u32>]) {
+fn check(set: &SharedHeapSet<u32>, held: &[Placed<u32>]) {
     set.audit().unwrap();
     assert_eq!(set.totals().allocation_count, u64::try_from(held.len()).unwrap());
     for placed in held {
@@ -143,12 +140,12 @@ fn loom_some_empty_heaps_are_taken_while_a_slab_is_wanted() {
 }
 
 #[test]
-fn loom_two_threads_make_heaps_for_a_locked_engine() {
+fn loom_two_threads_make_heaps_of_blocks() {
     loom::model(|| {
         let rule = PlacementRule::SlabBySize(SlabSizing::default());
-        let desc = EngineDesc::ByRule { rule, retention: HeapRetention::NONE };
-        let engine: Arc<HeapEngine<u32>> = Arc::new(HeapEngine::new(&desc));
-        let work = |engine: &HeapEngine<u32>, thread| {
+        let desc = HeapSetDesc::new(rule, HeapRetention::NONE);
+        let engine: Arc<SharedHeapSet<u32>> = Arc::new(SharedHeapSet::new(&desc));
+        let work = |engine: &SharedHeapSet<u32>, thread| {
             let request = PlacementRequest::new(SMALL, Alignment::ONE);
             match engine.allocate(&request).unwrap() {
                 Some(placed) => placed,

@@ -7,7 +7,7 @@ use super::PlacementAlgorithm;
 use crate::ByteSize;
 use crate::suballoc::SuballocError;
 
-/// An error of a set or an engine.
+/// An error of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlacementError {
@@ -26,7 +26,7 @@ pub enum PlacementError {
         /// The size of the largest heap that the algorithm requests.
         largest: ByteSize,
     },
-    /// The engine is limited to one heap, which has no room.
+    /// The set is limited to one heap, which has no room.
     OneHeapFull {
         /// The requested size.
         requested: ByteSize,

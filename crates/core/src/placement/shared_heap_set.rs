@@ -4,25 +4,25 @@ mod empty_heaps;
 mod free_slots;
 mod survey;
 
-pub(super) use self::survey::SurveyedRanges;
-pub use self::survey::{HeapSurvey, SurveyedRange};
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::heap_set::{FreeRoom, HeapChoice};
+use super::heap_set::FreeRoom;
 use super::idle_times::IdleTimes;
-use super::lane::{Lane, SlabRanges, Source, correct};
+use super::lane::{Lane, SlabRanges, correct};
 use super::{
-    HeapPrices, HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, Placed, PlacementAlgorithm,
-    PlacementError, PlacementId, PlacementRequest,
+    HeapPrices, HeapRetention, HeapSet, HeapSetDesc, HeapSetTotals, HeapTally, Placed, PlacementAlgorithm,
+    PlacementError, PlacementId, PlacementRequest, Sharing, SizeCacheCounts,
 };
+use crate::ByteSize;
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::{AuditError, FreeRangeChoice};
 use crate::sync::{Mutex, MutexGuard, lock, try_lock};
-use crate::{ByteSize, HeapRange};
 
-/// Heaps with slabs for small sizes, from which many threads can allocate at the same time.
+/// Heaps from which many threads can allocate at the same time, with slabs for small sizes.
+///
+/// A [rule](super::PlacementRule), chosen at creation, says which requests share a heap, and what divides it. With the
+/// default one:
 ///
 /// ```text
 ///   thread 0    thread 1    thread 2          a lane each, while there are as many lanes
@@ -36,7 +36,10 @@ use crate::{ByteSize, HeapRange};
 /// threads may share a lane once more threads than lanes have allocated; the one that finds it locked uses
 /// the next lane. Any thread may free any allocation.
 ///
-/// `H` is the owner's handle of a heap; each allocation gets a clone of it.
+/// The other rules have no slabs, and so only the lock of the heaps.
+///
+/// `H` is the owner's handle of a heap (an `ID3D12Heap`); each allocation gets a clone of it. The set creates and
+/// destroys no heaps: it returns the size of the heap that it needs, and the heaps that it no longer needs.
 ///
 /// # Locking
 ///
@@ -45,8 +48,9 @@ use crate::{ByteSize, HeapRange};
 ///
 /// # Cost
 ///
-/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1), and O(lanes) before a new heap is
-/// requested. Each lane has its own slabs, so up to half a slab of each class and lane is unused.
+/// By the default rule, [`allocate`](Self::allocate) and [`free`](Self::free) are O(1), and O(lanes) before a new heap
+/// is requested. Each lane has its own slabs, so up to half a slab of each class and lane is unused. By the others they
+/// are O(log n) for n ranges of a heap, and with slabs by size, O(n) for n heaps of a block size if another is needed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,6 +73,7 @@ use crate::{ByteSize, HeapRange};
 /// # Ok::<(), heapwright_core::placement::PlacementError>(())
 /// ```
 pub struct SharedHeapSet<H> {
+    algorithm: PlacementAlgorithm,
     /// The largest request that gets a slot.
     slots_up_to: ByteSize,
     lanes: Box<[Alone<Mutex<Lane<H>>>]>,
@@ -85,71 +90,28 @@ pub struct SharedHeapSet<H> {
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// How a set places a request.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    /// In a slot of this class.
-    Slot(SizeClass),
-    /// In a range of a heap.
-    Range(HeapChoice),
-}
-
-/// Identifies a live allocation of a [`SharedHeapSet`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SharedPlacementId(pub(super) PlacementId);
-
-/// The placement of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedPlaced<H> {
-    /// The id that frees it.
-    pub id: SharedPlacementId,
-    /// The range of the allocation in the heap.
-    pub range: HeapRange,
-    /// The owner's handle of the heap.
-    pub heap: H,
-}
-
 impl<H: Clone> Default for SharedHeapSet<H> {
     fn default() -> Self {
-        Self::new(HeapSizing::default(), HeapRetention::default(), Self::SLOTS_UP_TO, Self::LANES)
+        Self::new(&HeapSetDesc::default())
     }
 }
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// The default for the largest request that gets a slot: 16 KiB.
-    ///
-    /// Larger requests share one lock. On the five traces that heapwright is developed with, slots hold 0.3 % more
-    /// memory than ranges of which eight count as one operation, too (2026-11-25).
-    pub const SLOTS_UP_TO: ByteSize = ByteSize::from_kib(16);
-
-    /// The default number of lanes: 16.
-    ///
-    /// A lane that was never used takes 128 bytes, any other 20 KiB. More threads seldom create resources at
-    /// the same time.
-    pub const LANES: u32 = 16;
-
     /// Creates a set without heaps.
-    ///
-    /// Requests up to `slots_up_to` get a slot, if their size rounded up to their alignment is at most 64
-    /// KiB. `lanes` is clamped to 1 to 4,096.
     #[must_use]
-    pub fn new(sizing: HeapSizing, retention: HeapRetention, slots_up_to: ByteSize, lanes: u32) -> Self {
-        Self::with_shared(sizing, retention, slots_up_to, lanes, Arc::default(), Arc::default())
+    pub fn new(desc: &HeapSetDesc) -> Self {
+        Self::with_shared(desc, Arc::default(), Arc::default())
     }
 
     /// Creates a set like [`new`](Self::new) that shares a tally and prices with others: with them it counts the
     /// operations after which an empty heap is released, and learns what heaps cost.
     #[must_use]
-    pub fn with_shared(
-        sizing: HeapSizing,
-        retention: HeapRetention,
-        slots_up_to: ByteSize,
-        lanes: u32,
-        tally: Arc<HeapTally>,
-        prices: Arc<HeapPrices>,
-    ) -> Self {
-        let heaps = HeapSet::new(sizing, IdleTimes::new(retention, tally, prices));
+    pub fn with_shared(desc: &HeapSetDesc, tally: Arc<HeapTally>, prices: Arc<HeapPrices>) -> Self {
+        let HeapSetDesc { rule, retention, slots_up_to, lanes } = *desc;
+        let heaps = HeapSet::new(rule, IdleTimes::new(retention, tally, prices));
+        let (slots_up_to, lanes) = if rule.is_default() { (slots_up_to, lanes) } else { (ByteSize::ZERO, 1) };
         Self {
+            algorithm: rule.algorithm(),
             room: Arc::clone(heaps.room()),
             slots_up_to,
             lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),
@@ -157,6 +119,12 @@ impl<H: Clone> SharedHeapSet<H> {
             keeps_slabs: retention != HeapRetention::NONE,
             heaps: Alone(Mutex::new(heaps)),
         }
+    }
+
+    /// Returns the algorithm chosen at creation. O(1), no lock.
+    #[must_use]
+    pub const fn algorithm(&self) -> PlacementAlgorithm {
+        self.algorithm
     }
 
     /// Returns the totals of the set. O(lanes that were used). Each lane is read at its own time if other
@@ -180,31 +148,27 @@ impl<H: Clone> SharedHeapSet<H> {
         self.room.is_nearly_full(size)
     }
 
-    /// Returns how a request is placed.
+    /// Returns the class of the slot that a request gets, if it gets one.
     #[inline]
-    fn way(&self, request: &PlacementRequest) -> Result<Way, PlacementError> {
-        if request.upper {
-            return Err(PlacementError::NoUpperEnd { algorithm: PlacementAlgorithm::Default });
-        }
-        if request.own_heap {
-            return Ok(Way::Range(HeapChoice::Own));
-        }
-        if request.strategy == FreeRangeChoice::MinOffset {
-            return Ok(Way::Range(HeapChoice::Lowest));
-        }
-        let class =
-            SizeClass::of(request.size, request.alignment).filter(|_| request.size <= self.slots_up_to);
-        Ok(class.map_or(Way::Range(HeapChoice::Shared), Way::Slot))
+    fn class_of(&self, request: &PlacementRequest) -> Option<SizeClass> {
+        if is_plain(request) { self.class_of_plain(request) } else { None }
     }
 
-    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1), and at the lowest offset O(n)
-    /// for n ranges of up to 256 heaps.
+    #[inline]
+    fn class_of_plain(&self, request: &PlacementRequest) -> Option<SizeClass> {
+        SizeClass::of(request.size, request.alignment).filter(|_| request.size <= self.slots_up_to)
+    }
+
+    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. See [Cost](Self#cost); at the lowest
+    /// offset O(n) for n ranges of up to 256 heaps.
     ///
     /// # Errors
     ///
-    /// Returns an error if the size is zero, or the request asks for the upper end, which these heaps do not have.
+    /// - The size is zero, or the size of a heap for it overflows.
+    /// - [`PlacementError::NeedsOwnHeap`]: the request is larger than the heaps that the rule's requests share.
+    /// - [`PlacementError::NoUpperEnd`]: the request asks for the upper end, which the heaps do not have.
     #[inline]
-    pub fn allocate(&self, request: &PlacementRequest) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+    pub fn allocate(&self, request: &PlacementRequest) -> Result<Option<Placed<H>>, PlacementError> {
         self.allocate_on(lane_of_thread(), request)
     }
 
@@ -213,53 +177,46 @@ impl<H: Clone> SharedHeapSet<H> {
         &self,
         lane: u32,
         request: &PlacementRequest,
-    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
-        let choice = match self.way(request)? {
-            Way::Slot(class) => return Ok(self.allocate_slot(lane, class, request.size)),
-            Way::Range(choice) => choice,
-        };
-        let placed = self.allocate_range(choice, request)?;
-        if placed.is_some() || choice != HeapChoice::Shared {
+    ) -> Result<Option<Placed<H>>, PlacementError> {
+        if let Some(class) = self.class_of(request) {
+            return Ok(self.allocate_slot(lane, class, request.size));
+        }
+        let placed = self.allocate_range(request)?;
+        if placed.is_some() || !is_plain(request) {
             return Ok(placed);
         }
         // The memory of empty slabs is used before a new heap.
         let any = self.lock_lane(lane).1.give_up_empty(&mut lock(&self.heaps.0));
-        if any { self.allocate_range(choice, request) } else { Ok(None) }
+        if any { self.allocate_range(request) } else { Ok(None) }
     }
 
-    fn allocate_slot(&self, lane: u32, class: SizeClass, size: ByteSize) -> Option<SharedPlaced<H>> {
+    fn allocate_slot(&self, lane: u32, class: SizeClass, size: ByteSize) -> Option<Placed<H>> {
         let (number, mut lane) = self.lock_lane(lane);
         let slot = match lane.allocate(class, size) {
-            Some(slot) => return Some(placed(number, slot)),
+            Some(slot) => return Some(slot.cloned()),
             None => {
                 self.lanes_used.fetch_max(number + 1, Ordering::Relaxed);
-                lane.allocate_in_new_slab(&mut lock(&self.heaps.0), Source::AnyHeap, class, size)
+                lane.allocate_in_new_slab(&mut lock(&self.heaps.0), None, class, size)
             }
         };
         if let Some(slot) = slot {
-            return Some(placed(number, slot));
+            return Some(slot.cloned());
         }
         drop(lane);
         // A free slot of another lane is used before a new heap.
-        (0..).zip(self.used_lanes()).find_map(|(other, lane)| {
-            let mut lane = try_lock(&lane.0)?;
-            Some(placed(other, lane.allocate(class, size)?))
-        })
+        self.used_lanes().find_map(|lane| Some(try_lock(&lane.0)?.allocate(class, size)?.cloned()))
     }
 
     /// Places a request that does not get a slot.
-    fn allocate_range(
-        &self,
-        choice: HeapChoice,
-        request: &PlacementRequest,
-    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+    fn allocate_range(&self, request: &PlacementRequest) -> Result<Option<Placed<H>>, PlacementError> {
         let mut heaps = lock(&self.heaps.0);
-        let found = heaps.find_by_choice(choice, request.size, request.alignment)?;
-        Ok(found.and_then(|found| heaps.place(found)).map(directly))
+        heaps.count_size(request);
+        let found = heaps.find(request)?;
+        Ok(found.and_then(|found| heaps.place(found, request)).map(Placed::cloned))
     }
 
-    /// Places a request if the normal path finds room at once: in a free slot of the thread's lane, or for
-    /// requests that get no slot, in a free range of the heaps. Returns `None` otherwise; then call
+    /// Places a request if the normal path of the default algorithm finds room at once: in a free slot of the thread's
+    /// lane, or for requests that get no slot, in a free range of the heaps. Returns `None` otherwise; then call
     /// [`allocate`](Self::allocate). O(1).
     ///
     /// It does not clone the owner's handle of the heap: `heap` is called with a reference to it, and its
@@ -269,28 +226,30 @@ impl<H: Clone> SharedHeapSet<H> {
         &self,
         request: &PlacementRequest,
         heap: impl FnOnce(&H) -> T,
-    ) -> Option<SharedPlaced<T>> {
+    ) -> Option<Placed<T>> {
         let PlacementRequest { size, alignment, .. } = *request;
-        match self.way(request).ok()? {
-            Way::Slot(class) => {
-                let (number, mut lane) = self.lock_lane(lane_of_thread());
-                let slot = lane.allocate(class, size)?;
-                let id = SharedPlacementId(PlacementId::of_slot(number, slot.id));
-                Some(SharedPlaced { id, range: slot.range, heap: heap(slot.heap) })
+        if !is_plain(request) {
+            return None;
+        }
+        match self.class_of_plain(request) {
+            Some(class) => {
+                let (_, mut lane) = self.lock_lane(lane_of_thread());
+                let Placed { id, range, heap: found } = lane.allocate(class, size)?;
+                Some(Placed { id, range, heap: heap(found) })
             }
-            Way::Range(HeapChoice::Shared) => {
+            None => {
                 let mut heaps = lock(&self.heaps.0);
-                let Placed { id, range, heap: found } = heaps.allocate(size, alignment).ok()??;
-                Some(SharedPlaced { id: SharedPlacementId(id), range, heap: heap(found) })
+                let Placed { id, range, heap: found } = heaps.allocate(size, alignment)?;
+                Some(Placed { id, range, heap: heap(found) })
             }
-            Way::Range(HeapChoice::Lowest | HeapChoice::Own) => None,
         }
     }
 
     /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
     /// no heap can be created.
     ///
-    /// It first does what [`allocate`](Self::allocate) does. Then every free range is examined, and free slots of slabs
+    /// It first does what [`allocate`](Self::allocate) does, and with other algorithms than the default one no more. Then
+    /// every free range is examined, and free slots of slabs
     /// are returned to the heaps where they make room for the request. O(n) for n free ranges and slabs that have free
     /// slots. For a request with a heap of its own, every empty heap is examined, and those that contain only unused
     /// slabs.
@@ -298,27 +257,20 @@ impl<H: Clone> SharedHeapSet<H> {
     /// # Errors
     ///
     /// Returns the errors of [`allocate`](Self::allocate).
-    pub fn allocate_anywhere(
-        &self,
-        request: &PlacementRequest,
-    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+    pub fn allocate_anywhere(&self, request: &PlacementRequest) -> Result<Option<Placed<H>>, PlacementError> {
         if let Some(placed) = self.allocate(request)? {
             return Ok(Some(placed));
         }
-        let PlacementRequest { size, alignment, own_heap, .. } = *request;
-        let choice = if own_heap { HeapChoice::Own } else { HeapChoice::Shared };
         let place_anywhere = |heaps: &mut HeapSet<H>| {
-            let found = heaps.find_anywhere(choice, size, alignment)?;
-            Ok(found.and_then(|found| heaps.place(found)).map(directly))
+            let found = heaps.find_anywhere(request);
+            found.and_then(|found| heaps.place(found, request)).map(Placed::cloned)
         };
-        if own_heap {
+        if request.sharing != Sharing::Shared {
             self.give_up_unused_slabs();
-            return place_anywhere(&mut lock(&self.heaps.0));
+            return Ok(place_anywhere(&mut lock(&self.heaps.0)));
         }
-        if let Some(placed) = place_anywhere(&mut lock(&self.heaps.0))? {
-            return Ok(Some(placed));
-        }
-        Ok(self.allocate_in_free_slots(size, alignment))
+        let placed = place_anywhere(&mut lock(&self.heaps.0));
+        Ok(placed.or_else(|| self.allocate_in_free_slots(request.size, request.alignment)))
     }
 
     /// Returns whether [`allocate`](Self::allocate) would place a request on this thread if unused slabs keep their
@@ -348,12 +300,8 @@ impl<H: Clone> SharedHeapSet<H> {
 
     /// Returns the result of [`has_room`](Self::has_room) for a lane.
     pub(super) fn has_room_on(&self, lane: u32, request: &PlacementRequest) -> Result<bool, PlacementError> {
-        let class = match self.way(request)? {
-            Way::Slot(class) => class,
-            Way::Range(choice) => {
-                let found = lock(&self.heaps.0).find_by_choice(choice, request.size, request.alignment)?;
-                return Ok(found.is_some());
-            }
+        let Some(class) = self.class_of(request) else {
+            return Ok(lock(&self.heaps.0).find(request)?.is_some());
         };
         {
             let (_, lane) = self.lock_lane(lane);
@@ -363,7 +311,7 @@ impl<H: Clone> SharedHeapSet<H> {
             let heaps = lock(&self.heaps.0);
             // A slab of the usual number of slots, or of half as many, and so on.
             for shape in lane.shape(class).and_halves() {
-                if heaps.find(shape.bytes(), shape.alignment())?.is_some() {
+                if heaps.find(&PlacementRequest::new(shape.bytes(), shape.alignment()))?.is_some() {
                     return Ok(true);
                 }
             }
@@ -376,49 +324,79 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the size of the heap overflows, or the request asks for the upper end.
+    /// Returns the errors of [`allocate`](Self::allocate), and [`PlacementError::OneHeapFull`] if the set is limited to
+    /// one heap and has it.
     pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
-        let (choice, wanted) = match self.way(request)? {
-            Way::Slot(class) => (HeapChoice::Shared, self.lock_lane(lane_of_thread()).1.shape(class).bytes()),
-            Way::Range(choice) => (choice, request.size),
-        };
-        lock(&self.heaps.0).new_heap_size(choice, wanted)
+        let slab =
+            self.class_of(request).map(|class| self.lock_lane(lane_of_thread()).1.shape(class).bytes());
+        let request = PlacementRequest { size: slab.unwrap_or(request.size), ..*request };
+        lock(&self.heaps.0).new_heap_size(&request)
+    }
+
+    /// Returns the bytes that a heap must have for a request, at least.
+    #[must_use]
+    pub fn least_heap_size(&self, request: &PlacementRequest) -> ByteSize {
+        if self.algorithm == PlacementAlgorithm::Default {
+            return request.size;
+        }
+        lock(&self.heaps.0).rule().least_heap_size(request)
+    }
+
+    /// Returns the size of a heap worth creating in advance after such a request was placed, so that a later
+    /// request does not wait for it. The owner creates it and calls [`insert`](Self::insert).
+    ///
+    /// Only slabs by size return a size, by GPGMM's rule: if at most one heap has room for the size, and that
+    /// heap is half full; unless the next heap would have room for fewer than four blocks, be larger than 64
+    /// MiB, or an empty heap of at least that size exists. The other algorithms return `None`. O(n) for n heaps of
+    /// blocks of the same size.
+    ///
+    /// Heaps that are being created are not considered: called again before the heap is inserted, it returns
+    /// the same size.
+    #[must_use]
+    pub fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
+        let may_have = self.algorithm == PlacementAlgorithm::SlabBySize;
+        if may_have { lock(&self.heaps.0).next_heap(request) } else { None }
+    }
+
+    /// Returns how often the size of a request was known; zero in algorithms that keep no sizes. O(1).
+    #[must_use]
+    pub fn size_cache(&self) -> SizeCacheCounts {
+        lock(&self.heaps.0).size_cache()
     }
 
     /// Removes the empty heaps by which more would be held after a heap of `heap_size` bytes is created than was in use
-    /// at once: release them before. With [`HeapRetention::FOR_EVER`], twice as much is held. `elsewhere` bytes that
-    /// the owner uses beside the set, and will add to it empty, count as in use. O(1) per heap.
-    pub fn make_way(&self, heap_size: ByteSize, elsewhere: ByteSize) -> Vec<H> {
-        lock(&self.heaps.0).make_way(heap_size, elsewhere)
+    /// at once: release them before. With [`HeapRetention::FOR_EVER`], twice as much is held. O(1) per heap.
+    pub fn make_way(&self, heap_size: ByteSize) -> Vec<H> {
+        lock(&self.heaps.0).make_way(heap_size)
     }
 
     /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can. O(1).
     ///
+    /// The heap may have another size than [`new_heap_size`](Self::new_heap_size) returned, as long as the request
+    /// fits.
+    ///
     /// # Errors
     ///
-    /// Returns an error if the heap size cannot be managed, there are too many heaps, or the request has zero bytes or
-    /// asks for the upper end. Returns [`PlacementError::TooLarge`] if the request does not fit into the heap, which is
-    /// in the set nevertheless.
+    /// Returns an error if the heap size cannot be managed, or there are too many heaps; the heap is then dropped. After
+    /// other errors, the heap is in the set, empty: those of [`allocate`](Self::allocate),
+    /// [`PlacementError::TooLarge`] if the request does not fit into the heap, and [`PlacementError::OneHeapFull`] if a
+    /// second heap is not allowed.
     pub fn allocate_in_new(
         &self,
         heap_size: ByteSize,
         payload: H,
         request: &PlacementRequest,
-    ) -> Result<SharedPlaced<H>, PlacementError> {
-        let PlacementRequest { size, alignment, .. } = *request;
-        let class = match self.way(request)? {
-            Way::Slot(class) => class,
-            Way::Range(choice) => {
-                let mut heaps = lock(&self.heaps.0);
-                return heaps.allocate_in_new(choice, heap_size, payload, size, alignment).map(directly);
-            }
+    ) -> Result<Placed<H>, PlacementError> {
+        let Some(class) = self.class_of(request) else {
+            let mut heaps = lock(&self.heaps.0);
+            return heaps.allocate_in_new(heap_size, payload, request).map(Placed::cloned);
         };
         let (number, mut lane) = self.lock_lane(lane_of_thread());
         self.lanes_used.fetch_max(number + 1, Ordering::Relaxed);
         let mut heaps = lock(&self.heaps.0);
         let heap = heaps.insert(heap_size, payload)?;
-        let slot = lane.allocate_in_new_slab(&mut heaps, Source::Heap(heap), class, size);
-        slot.map(|slot| placed(number, slot)).ok_or(PlacementError::TooLarge { requested: size })
+        let slot = lane.allocate_in_new_slab(&mut heaps, Some(heap), class, request.size);
+        slot.map(Placed::cloned).ok_or(PlacementError::TooLarge { requested: request.size })
     }
 
     /// Frees an allocation. Heaps that are not worth keeping leave the set and are returned. O(1), and O(1)
@@ -428,10 +406,10 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// Returns an error if the id is not live in this set.
     #[inline]
-    pub fn free(&self, id: SharedPlacementId) -> Result<Vec<H>, PlacementError> {
-        let Some((lane, slot)) = id.0.slot() else {
+    pub fn free(&self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
+        let Some((lane, slot)) = id.slot() else {
             // Not collected from the option, which takes 20 instructions to find that it is empty.
-            return Ok(match lock(&self.heaps.0).free(id.0)? {
+            return Ok(match lock(&self.heaps.0).free(id)? {
                 None => Vec::new(),
                 Some(released) => vec![released],
             });
@@ -528,17 +506,10 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 }
 
-/// Converts the placement of an allocation that is directly in a heap, not in a slab.
-fn directly<H: Clone>(placed: Placed<'_, H>) -> SharedPlaced<H> {
-    SharedPlaced { id: SharedPlacementId(placed.id), range: placed.range, heap: placed.heap.clone() }
-}
-
-fn placed<H: Clone>(lane: u32, slot: super::lane::Slot<'_, H>) -> SharedPlaced<H> {
-    SharedPlaced {
-        id: SharedPlacementId(PlacementId::of_slot(lane, slot.id)),
-        range: slot.range,
-        heap: slot.heap.clone(),
-    }
+/// Returns whether any range of a shared heap is as good as another for a request.
+#[inline]
+fn is_plain(request: &PlacementRequest) -> bool {
+    !request.upper && request.sharing == Sharing::Shared && request.strategy != FreeRangeChoice::MinOffset
 }
 
 /// Returns the number of the calling thread, counted from zero in the order in which threads first allocate.

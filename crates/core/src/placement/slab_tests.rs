@@ -1,13 +1,14 @@
 //! Slabs of shared heap sets: which memory is used before a heap is created.
 
 use super::{
-    HeapRetention, HeapSizing, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced, lane_of_thread,
+    HeapSetDesc, HeapSizing, Placed, PlacementError, PlacementRequest, PlacementRule, SharedHeapSet,
+    lane_of_thread,
 };
 use crate::placement::tests::take_all_empty;
 use crate::{Alignment, ByteSize};
 
 /// Allocates in an existing heap, or in a new one.
-fn allocate(set: &SharedHeapSet<ByteSize>, size: ByteSize) -> SharedPlaced<ByteSize> {
+fn allocate(set: &SharedHeapSet<ByteSize>, size: ByteSize) -> Placed<ByteSize> {
     if let Some(placed) = set.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         return placed;
     }
@@ -15,12 +16,19 @@ fn allocate(set: &SharedHeapSet<ByteSize>, size: ByteSize) -> SharedPlaced<ByteS
     set.allocate_in_new(heap_size, heap_size, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
 }
 
+/// Describes a set with slots for requests up to `kib` KiB.
+fn desc_of_heaps_of_64_kib(kib: u64, lanes: u32) -> HeapSetDesc {
+    let size = ByteSize::from_kib(64);
+    let rule = PlacementRule::Default(HeapSizing { minimum: size, maximum: size, ..HeapSizing::default() });
+    HeapSetDesc { rule, slots_up_to: ByteSize::from_kib(kib), lanes, ..HeapSetDesc::default() }
+}
+
 #[test]
 fn whether_the_heaps_are_nearly_full_is_known_without_a_lock() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     let request = |bytes| PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE);
     let is_nearly_full = || {
-        let _lane = set.lock_lane_of(lane_of_thread() % SharedHeapSet::<u32>::LANES);
+        let _lane = set.lock_lane_of(lane_of_thread() % HeapSetDesc::LANES);
         let _heaps = set.lock_heaps();
         set.is_nearly_full(ByteSize::new(1000))
     };
@@ -37,16 +45,7 @@ fn whether_the_heaps_are_nearly_full_is_known_without_a_lock() {
 /// Free slots of one thread's slabs serve another thread before a heap is created.
 #[test]
 fn a_slot_of_another_lane_comes_before_a_new_heap() {
-    let set: SharedHeapSet<ByteSize> = SharedHeapSet::new(
-        HeapSizing {
-            minimum: ByteSize::from_kib(64),
-            maximum: ByteSize::from_kib(64),
-            ..HeapSizing::default()
-        },
-        HeapRetention::default(),
-        ByteSize::from_kib(64),
-        16,
-    );
+    let set: SharedHeapSet<ByteSize> = SharedHeapSet::new(&desc_of_heaps_of_64_kib(64, 16));
     let size = ByteSize::from_kib(16);
     let first = allocate(&set, size);
     // Its slab of four slots is the whole heap.
@@ -59,16 +58,10 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
 /// An empty slab is kept for its class, and released before a heap is created for another size.
 #[test]
 fn memory_of_empty_slabs_is_used_before_a_new_heap() {
-    let sizing = HeapSizing {
-        minimum: ByteSize::from_kib(64),
-        maximum: ByteSize::from_kib(64),
-        ..HeapSizing::default()
-    };
     for wanted in [ByteSize::from_kib(7), ByteSize::from_kib(8)] {
         // The larger requests get a slot as well, or a range.
         for (up_to, lanes) in [(64, 1), (1, 4)] {
-            let set: SharedHeapSet<u32> =
-                SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(up_to), lanes);
+            let set: SharedHeapSet<u32> = SharedHeapSet::new(&desc_of_heaps_of_64_kib(up_to, lanes));
             let small = ByteSize::from_kib(1);
             let first = set
                 .allocate_in_new(ByteSize::from_kib(64), 1, &PlacementRequest::new(small, Alignment::ONE))
@@ -105,8 +98,8 @@ fn a_request_that_does_not_fit_its_new_heap_is_an_error() {
 #[test]
 fn an_id_of_another_set_is_refused() {
     let many: SharedHeapSet<ByteSize> = SharedHeapSet::default();
-    let one: SharedHeapSet<ByteSize> =
-        SharedHeapSet::new(HeapSizing::default(), HeapRetention::default(), ByteSize::from_kib(64), 1);
+    let desc = HeapSetDesc { slots_up_to: ByteSize::from_kib(64), lanes: 1, ..HeapSetDesc::default() };
+    let one: SharedHeapSet<ByteSize> = SharedHeapSet::new(&desc);
     let small = allocate(&many, ByteSize::new(10));
     let large = allocate(&many, ByteSize::from_mib(1));
     assert!(one.free(small.id).is_err());
@@ -135,7 +128,7 @@ fn heaps_without_what_is_unused_are_listed() {
     let used = set.allocate_in_new(size, 1, &request(range)).unwrap();
     let unused = set.allocate(&request(range)).unwrap().unwrap();
     let alone = set.allocate_in_new(size, 2, &request(range)).unwrap();
-    let listed = |unused: &[SharedPlaced<u32>]| {
+    let listed = |unused: &[Placed<u32>]| {
         let ids: Vec<_> = unused.iter().map(|placed| placed.id).collect();
         let mut heaps = set.vacated(&ids, |&heap| heap);
         heaps.sort_unstable();

@@ -1,8 +1,8 @@
-//! Rules of heap sets. `engine::tests` compares them with a model.
+//! Rules of heap sets. `model_tests` compares them with a model.
 
-pub(super) mod driven_engine;
+pub(super) mod driven_set;
 
-use driven_engine::DrivenEngine;
+use driven_set::DrivenSet;
 use proptest::prelude::*;
 
 use super::idle_times::IdleTimes;
@@ -15,29 +15,28 @@ pub(crate) fn take_all_empty<H: Clone>(set: &SharedHeapSet<H>) -> Vec<H> {
     set.take_empty(ByteSize::MAX).into_iter().map(|(_, heap)| heap).collect()
 }
 
-/// The default engine without slabs: one heap set.
-fn driven(retention: HeapRetention) -> DrivenEngine {
-    let sizing = HeapSizing::default();
-    DrivenEngine::new(EngineDesc::Default { sizing, retention, slots_up_to: ByteSize::ZERO, lanes: 1 })
+/// The default algorithm without slabs.
+fn driven(retention: HeapRetention) -> DrivenSet {
+    DrivenSet::new(HeapSetDesc { retention, slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() })
 }
 
 /// Places a request, and returns the name of its heap.
-fn allocate(driven: &mut DrivenEngine, size: ByteSize) -> u32 {
+fn allocate(driven: &mut DrivenSet, size: ByteSize) -> u32 {
     driven.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap().0.0
 }
 
-fn free_all(driven: &mut DrivenEngine) {
+fn free_all(driven: &mut DrivenSet) {
     while !driven.live.is_empty() {
         driven.free(0);
     }
 }
 
-fn free_last(driven: &mut DrivenEngine) {
+fn free_last(driven: &mut DrivenSet) {
     driven.free(driven.live.len() - 1);
 }
 
-fn pass_frame(driven: &mut DrivenEngine) -> usize {
-    let released = driven.engine.pass_frame();
+fn pass_frame(driven: &mut DrivenSet) -> usize {
+    let released = driven.set.pass_frame();
     driven.gone(released.iter().copied());
     released.len()
 }
@@ -58,15 +57,18 @@ proptest! {
     }
 }
 
+fn heap_set<H>() -> HeapSet<H> {
+    HeapSet::new(PlacementRule::Default(HeapSizing::default()), IdleTimes::default())
+}
+
 /// Places a request in a particular heap.
 fn allocate_in<H>(set: &mut HeapSet<H>, heap: HeapId, size: ByteSize) -> PlacementId {
-    let found = set.find_in(heap, size, Alignment::ONE).expect("in the set").expect("room");
-    set.place(found).expect("room for one range").id
+    set.allocate_slab(Some(heap), size, Alignment::ONE).expect("room").id
 }
 
 #[test]
 fn an_id_of_a_released_heap_is_recognised() {
-    let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
+    let mut set = heap_set();
     let heap = set.insert(ByteSize::from_mib(1), 'a').expect("valid size");
     let id = allocate_in(&mut set, heap, ByteSize::new(16));
     set.free(id).expect("live");
@@ -74,16 +76,15 @@ fn an_id_of_a_released_heap_is_recognised() {
     let other = set.insert(ByteSize::from_mib(1), 'b').expect("valid size");
     allocate_in(&mut set, other, ByteSize::new(16));
     assert!(matches!(set.free(id), Err(PlacementError::Suballocation(SuballocError::StaleId { .. }))));
-    let stale = set.find_in(heap, ByteSize::new(16), Alignment::ONE);
-    assert!(matches!(stale, Err(PlacementError::UnknownHeap)));
+    assert_eq!(set.allocate_slab(Some(heap), ByteSize::new(16), Alignment::ONE), None);
 }
 
 /// Creates empty heaps of 64, 16 and 8 MiB.
-fn with_empty_heaps() -> (DrivenEngine, [u32; 3]) {
+fn with_empty_heaps() -> (DrivenSet, [u32; 3]) {
     let mut driven = driven(HeapRetention::default());
     let heaps = [64, 16, 8].map(|mib| allocate(&mut driven, ByteSize::from_mib(mib)));
     free_all(&mut driven);
-    assert_eq!(driven.engine.totals().empty_heap_count, 3);
+    assert_eq!(driven.set.totals().empty_heap_count, 3);
     (driven, heaps)
 }
 
@@ -99,16 +100,16 @@ fn the_smallest_sufficient_empty_heap_is_reused() {
 #[test]
 fn an_empty_heap_that_is_too_small_makes_way() {
     let (mut driven, heaps) = with_empty_heaps();
-    let before = driven.engine.totals().reserved;
+    let before = driven.set.totals().reserved;
     let heap = allocate(&mut driven, ByteSize::from_mib(65));
     assert!(!heaps.contains(&heap) && !driven.heaps.contains_key(&heaps[0]));
-    assert!(driven.engine.totals().reserved <= before, "what is held does not grow");
+    assert!(driven.set.totals().reserved <= before, "what is held does not grow");
     driven.check();
 }
 
 #[test]
 fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
-    let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
+    let mut set = heap_set();
     let (one, small) = (ByteSize::from_mib(1), ByteSize::from_kib(100));
     // The first has the most room, so that a best fit would use another one.
     let mut first = None;
@@ -117,14 +118,14 @@ fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
         first.get_or_insert(allocate_in(&mut set, heap, one));
     }
     for _ in 0..4 {
-        let placed = set.allocate(small, Alignment::ONE).expect("a sound size").expect("room");
+        let placed = set.allocate(small, Alignment::ONE).expect("room");
         let (id, heap) = (placed.id, *placed.heap);
         assert_eq!(heap, 4);
         set.free(id).expect("it is live");
     }
     // A heap that becomes empty and is used again begins anew.
     set.free(first.expect("there are three")).expect("it is live");
-    let placed = set.allocate(small, Alignment::ONE).expect("a sound size").expect("room");
+    let placed = set.allocate(small, Alignment::ONE).expect("room");
     assert_eq!(*placed.heap, 3);
     set.audit().expect("consistent");
 }
@@ -148,7 +149,7 @@ fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
 
 #[test]
 fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
-    let mut heaps: HeapSet<u32> = HeapSet::new(HeapSizing::default(), IdleTimes::default());
+    let mut heaps: HeapSet<u32> = heap_set();
     let half = ByteSize::new(1 << 63);
     let first = heaps.insert(half, 1).expect("half of all bytes");
     allocate_in(&mut heaps, first, half);
@@ -171,10 +172,10 @@ fn small_requests_do_not_keep_the_heap_of_a_peak() {
 }
 
 /// Lets periods pass, and returns how many heaps left.
-fn pause(driven: &mut DrivenEngine, periods: u32) -> usize {
+fn pause(driven: &mut DrivenSet, periods: u32) -> usize {
     let mut left = 0;
     for _ in 0..periods {
-        let released = driven.engine.pass_period();
+        let released = driven.set.pass_period();
         driven.gone(released.iter().copied());
         left += released.len();
     }
@@ -182,7 +183,7 @@ fn pause(driven: &mut DrivenEngine, periods: u32) -> usize {
 }
 
 /// A burst, after which nothing is in use.
-fn burst(driven: &mut DrivenEngine) {
+fn burst(driven: &mut DrivenSet) {
     allocate(driven, ByteSize::from_mib(40));
     free_last(driven);
 }
@@ -211,9 +212,8 @@ fn overdue_heaps_leave_by_their_price_and_are_usable_until_then() {
     for mib in [16, 64] {
         prices.note_created(ByteSize::from_mib(mib), std::time::Duration::from_micros(25 * mib));
     }
-    let (sizing, retention) = (HeapSizing::default(), HeapRetention::default());
-    let heaps =
-        SharedHeapSet::with_shared(sizing, retention, ByteSize::ZERO, 1, std::sync::Arc::default(), prices);
+    let desc = HeapSetDesc { slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() };
+    let heaps = SharedHeapSet::with_shared(&desc, std::sync::Arc::default(), prices);
     for (number, mib) in [64, 64, 16, 16, 16, 16, 16].into_iter().enumerate() {
         heaps.insert(ByteSize::from_mib(mib), number).expect("a sound size");
     }

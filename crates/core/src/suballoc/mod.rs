@@ -53,7 +53,6 @@ pub use audit_error::AuditError;
 pub(crate) use buddy::Buddy;
 pub use error::SuballocError;
 pub use linear::{FenceOrderError, Linear, Retired};
-pub(crate) use ordered_set::OrderedSet;
 pub use strategy::FreeRangeChoice;
 pub(crate) use suballocation::Stamp;
 pub use suballocation::{NoValue, RangeUse, Suballocation, SuballocationId};

@@ -8,28 +8,28 @@ use std::collections::BTreeSet;
 /// program.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(test, derive(PartialEq, Eq))]
-pub(crate) struct OrderedSet(BTreeSet<[u64; 3]>);
+pub(super) struct OrderedSet(BTreeSet<[u64; 3]>);
 
 impl OrderedSet {
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn insert(&mut self, value: [u64; 3]) {
+    pub(super) fn insert(&mut self, value: [u64; 3]) {
         self.0.insert(value);
     }
 
     /// Removes a triple and returns whether it was there.
-    pub(crate) fn remove(&mut self, value: [u64; 3]) -> bool {
+    pub(super) fn remove(&mut self, value: [u64; 3]) -> bool {
         self.0.remove(&value)
     }
 
-    pub(crate) fn contains(&self, value: [u64; 3]) -> bool {
+    pub(super) fn contains(&self, value: [u64; 3]) -> bool {
         self.0.contains(&value)
     }
 
     /// Returns the first triple that is not below `least`.
-    pub(crate) fn first_from(&self, least: [u64; 3]) -> Option<[u64; 3]> {
+    pub(super) fn first_from(&self, least: [u64; 3]) -> Option<[u64; 3]> {
         self.0.range(least..).next().copied()
     }
 

@@ -37,7 +37,7 @@ impl ResourceAllocator {
         let mut held = Vec::new();
         for heaps in self.inner().heaps.all() {
             let pool = heaps.desc.pool.is_some().then_some(heaps.desc.number);
-            for survey in [&heaps.shared, &heaps.dedicated].into_iter().flat_map(|engine| engine.survey()) {
+            for survey in heaps.set.survey() {
                 held.push(HeldHeap {
                     heap: survey.heap.d3d12().clone(),
                     size: survey.size,

@@ -81,7 +81,7 @@ impl ResourceAllocator {
             report.pools.push(PoolReport {
                 name: heaps.desc.pool.as_deref().unwrap_or_default().to_owned(),
                 heap_type: Some(heaps.desc.heap_type.into()),
-                algorithm: Some(heaps.shared.algorithm().to_string()),
+                algorithm: Some(heaps.set.algorithm().to_string()),
                 ..Default::default()
             });
             add_heaps(&mut report, &heaps, place, &parts);
@@ -184,28 +184,26 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
         ResourceClass::Multisampled => (HeapContents::Multisampled, AllocationKind::Multisampled),
         ResourceClass::Any | ResourceClass::AnyMultisampled => (HeapContents::Any, AllocationKind::Unknown),
     };
-    for (engine, own) in [(&heaps.shared, false), (&heaps.dedicated, true)] {
-        for survey in engine.survey() {
-            let mut heap = HeapReport {
-                pool,
-                heap_type,
-                segment_group: desc.segment_group,
-                kind: contents,
-                algorithm: engine.algorithm().to_string(),
-                size: survey.size,
-                flags: heap_flag_names(desc.heap.Flags),
-                ..Default::default()
-            };
-            for range in survey.ranges {
-                let SurveyedRange::Used { id, range } = range else { continue };
-                let label = heaps.source.labels.get(AllocationId::placed(desc.number, own, id));
-                let backing = label.as_ref().and_then(|label| label.backing);
-                let kind = if backing.is_some() { AllocationKind::BackingBuffer } else { kind };
-                let within = backing.map(|address| parts.get(&address).cloned().unwrap_or_default());
-                let listed = allocation(range.start(), range.size(), kind, label);
-                heap.allocations.push(AllocationReport { within, ..listed });
-            }
-            report.heaps.push(heap);
+    for survey in heaps.set.survey() {
+        let mut heap = HeapReport {
+            pool,
+            heap_type,
+            segment_group: desc.segment_group,
+            kind: contents,
+            algorithm: heaps.set.algorithm().to_string(),
+            size: survey.size,
+            flags: heap_flag_names(desc.heap.Flags),
+            ..Default::default()
+        };
+        for range in survey.ranges {
+            let SurveyedRange::Used { id, range } = range else { continue };
+            let label = heaps.source.labels.get(AllocationId::placed(desc.number, id));
+            let backing = label.as_ref().and_then(|label| label.backing);
+            let kind = if backing.is_some() { AllocationKind::BackingBuffer } else { kind };
+            let within = backing.map(|address| parts.get(&address).cloned().unwrap_or_default());
+            let listed = allocation(range.start(), range.size(), kind, label);
+            heap.allocations.push(AllocationReport { within, ..listed });
         }
+        report.heaps.push(heap);
     }
 }

@@ -1,7 +1,7 @@
 //! What a call asks for: the description of an allocation, the rules between its fields, the heaps that it is granted,
 //! and the placements that it may have, in the order in which they are tried.
 
-use heapwright_core::placement::PlacementRequest;
+use heapwright_core::placement::{PlacementRequest, Sharing};
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -294,7 +294,10 @@ impl Inner {
         let placement = PlacementRequest {
             rounding: if rounding.get() < alignment.get() { rounding } else { ByteSize::ZERO },
             strategy: allocation.strategy,
-            own_heap: decision.placement == Placement::OwnHeap,
+            sharing: match decision.placement {
+                Placement::OwnHeap => Sharing::Alone { reusable: true },
+                _ => Sharing::Shared,
+            },
             upper: allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
             cache_size: allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
             ..PlacementRequest::new(size, alignment)

@@ -8,8 +8,8 @@ use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, PlacementError, PlacementRequest,
-    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+    HeapRetention, HeapSetDesc, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, Placed, PlacementError,
+    PlacementId, PlacementRequest, PlacementRule, SharedHeapSet, Sharing, SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
@@ -185,7 +185,7 @@ pub(crate) struct SurveyedBuffer {
 pub(crate) struct BufferRange {
     buffers: Arc<Stripe<BackingBuffers>>,
     buffer: BackingRef,
-    id: SharedPlacementId,
+    id: PlacementId,
     range: HeapRange,
     alignment: Alignment,
 }
@@ -233,7 +233,7 @@ impl BufferRange {
     }
 
     pub(crate) fn id(&self) -> AllocationId {
-        AllocationId::placed(self.buffers.number, false, self.id)
+        AllocationId::placed(self.buffers.number, self.id)
     }
 }
 
@@ -289,14 +289,8 @@ impl BackingBuffers {
             // a heap of empty backing buffers from a used one.
             _ => HeapRetention::NONE,
         };
-        let set = SharedHeapSet::with_shared(
-            sizing,
-            retention,
-            SharedHeapSet::<BackingRef>::SLOTS_UP_TO,
-            SharedHeapSet::<BackingRef>::LANES,
-            Arc::clone(&source.tally),
-            Arc::default(),
-        );
+        let desc = HeapSetDesc::new(PlacementRule::Default(sizing), retention);
+        let set = SharedHeapSet::with_shared(&desc, Arc::clone(&source.tally), Arc::default());
         let source = Arc::clone(source);
         Arc::new(Self { number: next_number(), kind, set, source })
     }
@@ -312,7 +306,7 @@ impl BackingBuffers {
 
     /// Returns the backing buffers with their parts.
     pub(crate) fn survey(&self) -> Vec<SurveyedBuffer> {
-        let id = |id| AllocationId::placed(self.number, false, id);
+        let id = |id| AllocationId::placed(self.number, id);
         let used = |survey: HeapSurvey<BackingRef>| {
             let ranges = survey.ranges.into_iter().filter_map(|range| match range {
                 SurveyedRange::Used { id: placed, range } => Some((id(placed), range)),
@@ -422,13 +416,15 @@ impl BackingSource<'_> {
         place: impl Fn(&HeapRequest<'_>, &ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let heaps = self.typed_heaps();
-        let place = |own_heap| {
+        let alone = Sharing::Alone { reusable: true };
+        let place = |sharing| {
             let placement =
-                PlacementRequest { own_heap, ..PlacementRequest::new(placed.size, placed.alignment) };
+                PlacementRequest { sharing, ..PlacementRequest::new(placed.size, placed.alignment) };
             place(&HeapRequest::new(self.heaps, heaps, placement, self.flags), desc, placed)
         };
-        match place(heaps.desc.algorithm == SuballocationAlgorithm::Dedicated) {
-            Err(refusal) if refusal.is_about_size() => place(true),
+        let is_dedicated = heaps.desc.algorithm == SuballocationAlgorithm::Dedicated;
+        match place(if is_dedicated { alone } else { Sharing::Shared }) {
+            Err(refusal) if refusal.is_about_size() => place(alone),
             placed => placed,
         }
     }
@@ -487,7 +483,7 @@ impl BackingBuffers {
         size: ByteSize,
         alignment: Alignment,
         source: &BackingSource<'_>,
-    ) -> Result<SharedPlaced<BackingRef>, Refusal> {
+    ) -> Result<Placed<BackingRef>, Refusal> {
         let request = PlacementRequest::new(size, alignment);
         match self.set.allocate(&request).map_err(refused)? {
             Some(placed) => Ok(placed),
@@ -500,9 +496,9 @@ impl BackingBuffers {
         &self,
         request: &PlacementRequest,
         source: &BackingSource<'_>,
-    ) -> Result<SharedPlaced<BackingRef>, Refusal> {
+    ) -> Result<Placed<BackingRef>, Refusal> {
         let wanted = self.set.new_heap_size(request).map_err(refused)?;
-        release(self.set.make_way(wanted, ByteSize::ZERO));
+        release(self.set.make_way(wanted));
         let made = BackingSource::or_least(wanted, request.size, |size| source.create(size));
         let (buffer_size, buffer) = match made {
             Ok(made) => made,
@@ -566,8 +562,8 @@ impl Striped<BackingBuffers> {
     }
 
     #[inline(always)]
-    fn range(&self, placed: SharedPlaced<BackingRef>, alignment: Alignment) -> BufferRange {
-        let SharedPlaced { id, range, heap: buffer } = placed;
+    fn range(&self, placed: Placed<BackingRef>, alignment: Alignment) -> BufferRange {
+        let Placed { id, range, heap: buffer } = placed;
         BufferRange { buffers: self.reference(), buffer, id, range, alignment }
     }
 }

@@ -3,15 +3,16 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
+use heapwright_core::placement::{PlacementAlgorithm, Sharing};
 use heapwright_d3d12::*;
 
-use super::engine_desc::fixed_heap_size;
 use super::nesting::Nesting;
 use super::prefetch::Prefetcher;
 use super::process;
+use super::set_desc::fixed_heap_size;
 use super::striped::Striped;
 use super::take::HeapRequest;
-use super::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc};
+use super::typed_heaps::{HeapsShare, Passed, TypedHeaps, TypedHeapsDesc};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Refusal;
 use crate::request::{GrantedHeaps, HeapFamilies, HeapFamily, ResourceClass};
@@ -251,22 +252,24 @@ impl HeapKinds {
     pub(crate) fn prefetch_after(
         &self,
         prefetcher: &Prefetcher,
-        &HeapRequest { heaps, sharing, ref placement, .. }: &HeapRequest<'_>,
+        &HeapRequest { heaps, ref placement, .. }: &HeapRequest<'_>,
         flags: ResourceAllocationFlags,
     ) {
-        if sharing == Sharing::Unmanaged || flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
+        let is_reusable = placement.sharing != Sharing::Alone { reusable: false };
+        if !is_reusable || flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             return;
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
-        let next = match heaps.shared.as_default() {
-            Some(set) if !always && !set.is_nearly_full(placement.size) => return,
-            None if !always => heaps.shared.next_heap(placement),
-            _ => heaps.new_heap_size(sharing, placement).ok(),
+        let is_default = heaps.set.algorithm() == PlacementAlgorithm::Default;
+        let next = if always || is_default && heaps.set.is_nearly_full(placement.size) {
+            heaps.new_heap_size(placement).ok()
+        } else {
+            heaps.set.next_heap(placement)
         };
         let Some(next) = next else { return };
         let flags = flags & ResourceAllocationFlags::WITHIN_BUDGET;
         if self.source.may_prefetch(heaps.desc.segment_group, next, flags) {
-            prefetcher.request(heaps, sharing, next, flags);
+            prefetcher.request(heaps, next, flags);
         }
     }
 }

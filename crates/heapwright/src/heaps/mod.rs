@@ -6,18 +6,18 @@
 //! | `committed` | a resource with memory of its own |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator |
 //! | `room` | which empty heaps are released for new memory, and when |
-//! | `typed_heaps`, `engine_desc` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
+//! | `typed_heaps`, `set_desc` | [`TypedHeaps`]: the heaps of one kind, and the set that divides them and keeps the empty ones |
 //! | `nesting` | the state that nested allocators share |
 //! | `prefetch` | heaps that are created in advance |
 //! | `striped` | references that are counted per thread |
 
 mod committed;
-mod engine_desc;
 mod heap_kinds;
 mod nesting;
 mod prefetch;
 mod process;
 mod room;
+mod set_desc;
 mod striped;
 mod take;
 mod typed_heaps;
@@ -27,4 +27,4 @@ pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
 pub(crate) use self::striped::{Stripe, Striped};
 pub use self::take::PredictedMemory;
 pub(crate) use self::take::{HeapRequest, PlacedRange};
-pub(crate) use self::typed_heaps::{HeapsShare, Passed, Sharing, TypedHeaps, TypedHeapsDesc, sum_of_totals};
+pub(crate) use self::typed_heaps::{HeapsShare, Passed, TypedHeaps, TypedHeapsDesc, sum_of_totals};

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use heapwright_core::ByteSize;
 
-use super::typed_heaps::{Sharing, TypedHeaps};
+use super::typed_heaps::TypedHeaps;
 use crate::desc::ResourceAllocationFlags;
 
 /// The state of prefetching for the heaps of one kind.
@@ -67,7 +67,6 @@ struct Job {
     heaps: Weak<TypedHeaps>,
     /// That of the heaps. Whoever waits for its end may then drop the heaps, and nothing else keeps them alive.
     prefetch: Arc<Prefetch>,
-    sharing: Sharing,
     size: ByteSize,
     allocation_flags: ResourceAllocationFlags,
 }
@@ -75,7 +74,7 @@ struct Job {
 impl Job {
     /// Creates the heap if it is still wanted.
     fn carry_out(self) {
-        let &Self { ref heaps, sharing, size, allocation_flags, .. } = &self;
+        let &Self { ref heaps, size, allocation_flags, .. } = &self;
         let Some(heaps) = heaps.upgrade() else { return };
         let source = &heaps.source;
         // The budget may have changed since the request.
@@ -83,7 +82,7 @@ impl Job {
         if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, allocation_flags) {
             return;
         }
-        if let Err(refusal) = heaps.insert_prefetched(sharing, size, allocation_flags) {
+        if let Err(refusal) = heaps.insert_prefetched(size, allocation_flags) {
             // The allocation that needs the heap calls the device itself.
             tracing::debug!(%size, ?refusal, "prefetching a heap failed");
         }
@@ -171,7 +170,6 @@ impl Prefetcher {
     pub(crate) fn request(
         &self,
         heaps: &Arc<TypedHeaps>,
-        sharing: Sharing,
         size: ByteSize,
         allocation_flags: ResourceAllocationFlags,
     ) {
@@ -179,7 +177,7 @@ impl Prefetcher {
             return;
         }
         let prefetch = Arc::clone(&heaps.prefetch);
-        let job = Job { heaps: Arc::downgrade(heaps), prefetch, sharing, size, allocation_flags };
+        let job = Job { heaps: Arc::downgrade(heaps), prefetch, size, allocation_flags };
         if heaps.source.is_repeatable() { job.carry_out() } else { self.jobs.add(job) }
     }
 }
@@ -203,7 +201,6 @@ mod tests {
         Job {
             heaps: Weak::new(),
             prefetch: Arc::clone(prefetch),
-            sharing: Sharing::Shared,
             size: ByteSize::from_mib(1),
             allocation_flags: ResourceAllocationFlags::empty(),
         }

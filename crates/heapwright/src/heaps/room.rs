@@ -280,8 +280,8 @@ impl HeapKinds {
         for owner in self.owners_of_family() {
             is_any |= owner.release_unused_buffers(&is_in, keeps_heaps);
         }
-        for set in family.iter().filter_map(|heaps| heaps.shared.as_default()) {
-            is_any |= set.give_up_unused_slabs();
+        for heaps in &family {
+            is_any |= heaps.set.give_up_unused_slabs();
         }
         is_any
     }

@@ -23,14 +23,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::placement::{
-    PlacementAlgorithm, PlacementError, PlacementRequest, SharedHeapSet, SharedPlaced, SharedPlacementId,
+    Placed, PlacementAlgorithm, PlacementError, PlacementId, PlacementRequest, Sharing,
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
 use super::heap_kinds::HeapKinds;
 use super::striped::{Stripe, Striped};
-use super::typed_heaps::{Passed, Sharing, TypedHeaps};
+use super::typed_heaps::{Passed, TypedHeaps};
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocationFlags, ResourceDesc};
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::source::{AllocationId, Heap, UnusedBuffer, create_placed};
@@ -44,7 +44,6 @@ const FRACTION_OF_REST: u64 = 8;
 pub(crate) struct HeapRequest<'a> {
     pub(crate) kinds: &'a HeapKinds,
     pub(crate) heaps: &'a Striped<TypedHeaps>,
-    pub(crate) sharing: Sharing,
     pub(crate) placement: PlacementRequest,
     pub(crate) flags: ResourceAllocationFlags,
 }
@@ -70,35 +69,28 @@ struct NewHeap {
 }
 
 impl<'a> HeapRequest<'a> {
-    /// Creates a request. A heap of its own is not managed if the flags say so.
+    /// Creates a request. A heap of its own is not managed if the flags say so, and then it is used once.
     #[inline]
     pub(crate) fn new(
         kinds: &'a HeapKinds,
         heaps: &'a Striped<TypedHeaps>,
-        placement: PlacementRequest,
+        mut placement: PlacementRequest,
         flags: ResourceAllocationFlags,
     ) -> Self {
-        let sharing = match placement.own_heap {
-            false => Sharing::Shared,
-            true if flags.contains(ResourceAllocationFlags::NEVER_RESIDENT)
-                && kinds.source.residency.is_some() =>
-            {
-                Sharing::Unmanaged
-            }
-            true => Sharing::Own,
-        };
-        Self { kinds, heaps, sharing, placement, flags }
+        if let Sharing::Alone { reusable } = &mut placement.sharing {
+            let is_managed = !flags.contains(ResourceAllocationFlags::NEVER_RESIDENT);
+            *reusable &= is_managed || kinds.source.residency.is_none();
+        }
+        Self { kinds, heaps, placement, flags }
     }
 
     /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
-        if let (Sharing::Shared, Some(set)) = (self.sharing, self.heaps.shared.as_default()) {
-            // Found at once, usually in a heap that is not empty. Takes no reference to the heap.
-            let address = |heap: &Arc<Heap>| NonNull::from(&**heap);
-            if let Some(found) = set.allocate_at_hand(&self.placement, address) {
-                return Ok(self.placed(found));
-            }
+        // Found at once, usually in a heap that is not empty. Takes no reference to the heap.
+        let address = |heap: &Arc<Heap>| NonNull::from(&**heap);
+        if let Some(found) = self.heaps.set.allocate_at_hand(&self.placement, address) {
+            return Ok(self.placed(found));
         }
         self.take_in_steps()
     }
@@ -130,7 +122,7 @@ impl<'a> HeapRequest<'a> {
         let sizes = [(wanted, !is_refused), (least, least < wanted)];
         let sizes = sizes.map(|(size, is_possible)| Some(size).filter(|_| may_create && is_possible));
         // For a heap of its own, any free range is a whole empty heap, which is the last resort.
-        if self.sharing == Sharing::Shared {
+        if self.placement.sharing == Sharing::Shared {
             if let Some(range) = self.find_anywhere()? {
                 return Ok(range);
             }
@@ -141,7 +133,7 @@ impl<'a> HeapRequest<'a> {
         if let Some(range) = self.released(sizes, &mut refusal)? {
             return Ok(range);
         }
-        if self.may_be_held() && self.heaps.shared.as_default().is_some_and(SharedHeapSet::reopen_closed) {
+        if self.may_be_held() && self.heaps.set.reopen_closed() {
             if let Some(range) = self.find()? {
                 return Ok(range);
             }
@@ -160,9 +152,8 @@ impl<'a> HeapRequest<'a> {
     /// Predicts the source of the memory, without what is released for it, and what only an exhaustive search finds.
     #[inline]
     pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
-        let engine = self.heaps.engine(self.sharing);
-        let has_spare = |least, most| self.may_be_held() && self.heaps.has_spare(self.sharing, least, most);
-        if self.may_be_held() && engine.has_room(&self.placement)? {
+        let has_spare = |least, most| self.may_be_held() && self.heaps.has_spare(least, most);
+        if self.may_be_held() && self.heaps.set.has_room(&self.placement)? {
             return Ok(PredictedMemory::Held);
         }
         let NewHeap { wanted, least, never, is_permitted } = self.new_heap()?;
@@ -197,7 +188,7 @@ impl<'a> HeapRequest<'a> {
             return Ok(None);
         }
         let mut found = self.find()?;
-        if found.is_none() && self.sharing == Sharing::Shared {
+        if found.is_none() && self.placement.sharing == Sharing::Shared {
             found = self.find_anywhere()?;
         }
         if found.is_none() {
@@ -228,20 +219,20 @@ impl<'a> HeapRequest<'a> {
     }
 
     fn spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
-        let spare = if self.may_be_held() { self.heaps.take_spare(self.sharing, least, most) } else { None };
+        let spare = if self.may_be_held() { self.heaps.take_spare(least, most) } else { None };
         spare.map(|heap| self.in_new(heap)).transpose()
     }
 
     fn may_be_held(&self) -> bool {
-        self.sharing != Sharing::Unmanaged
+        self.placement.sharing != Sharing::Alone { reusable: false }
     }
 
     /// Returns the heap that the request needs.
     fn new_heap(&self) -> Result<NewHeap, Refusal> {
-        let least = self.heaps.engine(self.sharing).least_heap_size(&self.placement);
+        let least = self.heaps.set.least_heap_size(&self.placement);
         let least = least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
         let largest = self.heaps.source.max_heap_size;
-        let planned = self.heaps.new_heap_size(self.sharing, &self.placement)?.min(largest);
+        let planned = self.heaps.new_heap_size(&self.placement)?.min(largest);
         let never = if planned < least {
             // The request exceeds the limit, or the one size of the pool's heaps.
             let limit = if least > largest { largest } else { planned };
@@ -254,7 +245,7 @@ impl<'a> HeapRequest<'a> {
         if never.is_some() {
             return Ok(NewHeap { wanted: least, least, never, is_permitted: false });
         }
-        let least = self.heaps.fixed_heap_size(self.sharing).map_or(least, |_| planned);
+        let least = self.heaps.fixed_heap_size(self.placement.sharing).map_or(least, |_| planned);
         let room = self.kinds.source.room(&self.heaps.new_memory(planned, self.flags));
         let wanted = self.wanted_size(planned, least, room);
         Ok(NewHeap { wanted, least, never, is_permitted: wanted <= room })
@@ -263,7 +254,7 @@ impl<'a> HeapRequest<'a> {
     /// Returns the best size of a new heap of `planned` bytes, of which the request needs `least`, where limits and
     /// budget leave `room`.
     fn wanted_size(&self, planned: ByteSize, least: ByteSize, room: ByteSize) -> ByteSize {
-        let takes_any_size = self.heaps.shared.algorithm() == PlacementAlgorithm::Default;
+        let takes_any_size = self.heaps.set.algorithm() == PlacementAlgorithm::Default;
         let fraction =
             if takes_any_size && self.heaps.desc.max_heap_count == 0 { FRACTION_OF_REST } else { 1 };
         let left = room.get() / fraction;
@@ -281,8 +272,8 @@ impl<'a> HeapRequest<'a> {
 }
 
 /// Returns the address of the heap in which something is placed.
-fn addressed(placed: SharedPlaced<Arc<Heap>>) -> SharedPlaced<NonNull<Heap>> {
-    SharedPlaced { id: placed.id, range: placed.range, heap: NonNull::from(&*placed.heap) }
+fn addressed(placed: Placed<Arc<Heap>>) -> Placed<NonNull<Heap>> {
+    Placed { id: placed.id, range: placed.range, heap: NonNull::from(&*placed.heap) }
 }
 
 impl HeapRequest<'_> {
@@ -291,7 +282,7 @@ impl HeapRequest<'_> {
         if !self.may_be_held() {
             return Ok(None);
         }
-        let found = self.heaps.engine(self.sharing).allocate(&self.placement)?;
+        let found = self.heaps.set.allocate(&self.placement)?;
         Ok(found.map(|placed| self.placed(addressed(placed))))
     }
 
@@ -300,19 +291,19 @@ impl HeapRequest<'_> {
         if !self.may_be_held() {
             return Ok(None);
         }
-        let found = self.heaps.engine(self.sharing).allocate_anywhere(&self.placement)?;
+        let found = self.heaps.set.allocate_anywhere(&self.placement)?;
         Ok(found.map(|placed| self.placed(addressed(placed))))
     }
 
     /// Allocates a range in a heap that is added to the others.
     fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
-        let placed = self.heaps.engine(self.sharing).allocate_in_new(heap.size(), heap, &self.placement);
+        let placed = self.heaps.set.allocate_in_new(heap.size(), heap, &self.placement);
         Ok(self.placed(addressed(placed?)))
     }
 
     #[inline]
-    fn placed(&self, placed: SharedPlaced<NonNull<Heap>>) -> PlacedRange {
-        PlacedRange::new(self.heaps.reference(), self.sharing, placed, self.placement.alignment)
+    fn placed(&self, placed: Placed<NonNull<Heap>>) -> PlacedRange {
+        PlacedRange::new(self.heaps.reference(), self.placement.sharing, placed, self.placement.alignment)
     }
 }
 
@@ -320,12 +311,12 @@ impl HeapRequest<'_> {
 ///
 /// # Invariants
 ///
-/// `heap` points to a heap of which an engine of `heaps` holds an `Arc`. The engine holds it until the heap is empty,
+/// `heap` points to a heap of which the set of `heaps` holds an `Arc`. The set holds it until the heap is empty,
 /// and the range is in the heap until it is freed.
 pub(crate) struct PlacedRange {
     heaps: Arc<Stripe<TypedHeaps>>,
     heap: NonNull<Heap>,
-    id: SharedPlacementId,
+    id: PlacementId,
     range: HeapRange,
     sharing: Sharing,
     /// A power of two. As a byte, because a range is moved often.
@@ -351,10 +342,10 @@ impl PlacedRange {
     pub(crate) fn new(
         heaps: Arc<Stripe<TypedHeaps>>,
         sharing: Sharing,
-        placed: SharedPlaced<NonNull<Heap>>,
+        placed: Placed<NonNull<Heap>>,
         alignment: Alignment,
     ) -> Self {
-        let SharedPlaced { id, range, heap } = placed;
+        let Placed { id, range, heap } = placed;
         let alignment_log2 = u8::try_from(alignment.log2()).unwrap_or(0);
         let placed =
             Self { heaps, heap, id, range, sharing, alignment_log2, is_held: true, keeps_heap: false };
@@ -369,7 +360,7 @@ impl PlacedRange {
         self.is_held = false;
     }
 
-    /// Keeps the heap in the engine when dropping this leaves it empty.
+    /// Keeps the heap in its set when dropping this leaves it empty.
     pub(crate) fn keep_heap(&mut self) {
         self.keeps_heap = true;
     }
@@ -380,8 +371,7 @@ impl PlacedRange {
 
     /// Returns the range as one of an unused backing buffer.
     pub(crate) fn as_unused(&self) -> UnusedBuffer {
-        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
-        UnusedBuffer { heaps: self.heaps().desc.number, is_in_dedicated, id: self.id }
+        UnusedBuffer { heaps: self.heaps().desc.number, id: self.id }
     }
 
     pub(crate) fn alignment(&self) -> Alignment {
@@ -406,8 +396,7 @@ impl PlacedRange {
     }
 
     pub(crate) fn id(&self) -> AllocationId {
-        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
-        AllocationId::placed(self.heaps().desc.number, is_in_dedicated, self.id)
+        AllocationId::placed(self.heaps().desc.number, self.id)
     }
 }
 
@@ -418,14 +407,11 @@ impl Drop for PlacedRange {
         if !self.is_held {
             return;
         }
-        let engine = self.heaps.engine(self.sharing);
-        let freed = match engine.as_default().filter(|_| self.keeps_heap) {
-            None => engine.free(self.id),
-            Some(set) => set.free_and_keep(self.id).map(|()| Vec::new()),
-        };
+        let set = &self.heaps.set;
+        let freed = if self.keeps_heap { set.free_and_keep(self.id) } else { set.free(self.id) };
         match freed {
             Ok(left) if left.is_empty() => {}
-            Ok(left) => self.heaps.recycle_own(left, self.sharing),
+            Ok(left) => self.heaps.recycle(left),
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
         self.heaps.source.look_after_empty();

@@ -1,17 +1,16 @@
-//! The heaps of one kind: the engines that divide them and keep the empty ones.
+//! The heaps of one kind: the set that divides them and keeps the empty ones.
 
 use std::sync::Arc;
 
 use heapwright_core::placement::{
-    EngineDesc, HeapEngine, HeapRetention, HeapSetTotals, PlacementAlgorithm, PlacementError,
-    PlacementRequest, PlacementRule,
+    HeapSetTotals, PlacementError, PlacementId, PlacementRequest, SharedHeapSet, Sharing,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::engine_desc::{engine_desc, granularity_of};
 use super::nesting::Nesting;
 use super::prefetch::Prefetch;
+use super::set_desc::set_desc;
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, SuballocationAlgorithm};
 use crate::error::{MemorySource, Obstacle, Refusal};
 use crate::request::ResourceClass;
@@ -22,13 +21,10 @@ use crate::{HeapType, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
 ///
-/// Locking is that of the engine and of the pool. Neither lock is held while a heap is created or destroyed.
+/// Locking is that of the set and of the pool. Neither lock is held while a heap is created or destroyed.
 pub(crate) struct TypedHeaps {
     pub(crate) desc: TypedHeapsDesc,
-    /// Resources that share heaps; with the default algorithm, also those with a heap of their own.
-    pub(crate) shared: HeapEngine<Arc<Heap>>,
-    /// Resources with a heap of their own that does not belong to the shared engine.
-    pub(crate) dedicated: HeapEngine<Arc<Heap>>,
+    pub(crate) set: SharedHeapSet<Arc<Heap>>,
     /// The allocators that it is nested with, and the number of its kind; `None` for a pool.
     nesting: Option<(Arc<Nesting>, usize)>,
     pub(crate) source: Arc<HeapSource>,
@@ -84,39 +80,22 @@ pub(crate) enum Passed {
     PartOfPeriod,
 }
 
-/// Whether a resource shares its heap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Sharing {
-    /// Shared with other resources.
-    Shared,
-    /// Not shared.
-    Own,
-    /// Not shared, and not managed by the residency manager. The heap is never used for other allocations.
-    Unmanaged,
-}
-
 impl TypedHeaps {
     pub(crate) fn new(
         desc: TypedHeapsDesc,
         nesting: Option<(Arc<Nesting>, usize)>,
         source: Arc<HeapSource>,
     ) -> Arc<Self> {
-        // Its heaps are kept with the shared ones.
-        let dedicated = EngineDesc::ByRule {
-            rule: PlacementRule::Dedicated { granularity: granularity_of(desc.heap.Alignment) },
-            retention: HeapRetention::NONE,
-        };
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
-            shared: HeapEngine::with_shared(
-                &engine_desc(&source, &desc),
+            set: SharedHeapSet::with_shared(
+                &set_desc(&source, &desc),
                 match source.desc.empty_heap_policy {
                     EmptyHeapPolicy::UntilNextFree => Arc::default(),
                     _ => Arc::clone(&source.tally),
                 },
                 Arc::clone(source.timers.of(desc.heap_type).prices()),
             ),
-            dedicated: HeapEngine::new(&dedicated),
             desc,
             nesting,
             source,
@@ -129,25 +108,11 @@ impl TypedHeaps {
         heaps
     }
 
-    #[inline]
-    pub(crate) fn engine(&self, sharing: Sharing) -> &HeapEngine<Arc<Heap>> {
-        if self.is_in_shared_engine(sharing) { &self.shared } else { &self.dedicated }
-    }
-
-    #[inline]
-    pub(crate) fn is_in_shared_engine(&self, sharing: Sharing) -> bool {
-        match sharing {
-            Sharing::Shared => true,
-            Sharing::Own => self.shared.algorithm() == PlacementAlgorithm::Default,
-            Sharing::Unmanaged => false,
-        }
-    }
-
     /// Releases the empty heaps by which more would be held, after a heap of `size` bytes is added, than was in use at
     /// once.
     pub(crate) fn make_way(&self, size: ByteSize) {
         if !self.source.never_over_allocates() {
-            self.recycle(self.shared.make_way(size, self.dedicated.totals().reserved));
+            self.recycle(self.set.make_way(size));
         }
     }
 
@@ -157,30 +122,16 @@ impl TypedHeaps {
     }
 
     /// Returns the size of the heap that a request would need, without changes.
-    pub(crate) fn new_heap_size(
-        &self,
-        sharing: Sharing,
-        request: &PlacementRequest,
-    ) -> Result<ByteSize, PlacementError> {
-        self.fixed_heap_size(sharing).map_or_else(|| self.engine(sharing).new_heap_size(request), Ok)
+    pub(crate) fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
+        self.fixed_heap_size(request.sharing).map_or_else(|| self.set.new_heap_size(request), Ok)
     }
 
-    /// Takes an empty heap of a suitable size that is already held: kept with shared ones, or by another allocator that
-    /// is nested with this one, and within the limits of this one.
-    pub(crate) fn take_spare(
-        &self,
-        sharing: Sharing,
-        least: ByteSize,
-        wanted: ByteSize,
-    ) -> Option<Arc<Heap>> {
-        if !self.is_in_shared_engine(sharing) {
-            if let Some((_, heap)) = self.shared.take_empty_fitting(least, wanted) {
-                return Some(heap);
-            }
-        }
+    /// Takes an empty heap of a suitable size that another allocator holds that is nested with this one, within the
+    /// limits of this one.
+    pub(crate) fn take_spare(&self, least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
         for other in self.siblings() {
             let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
-            let Some((_, heap)) = other.shared.take_empty_fitting(least, permitted) else { continue };
+            let Some((_, heap)) = other.set.take_empty_fitting(least, permitted) else { continue };
             match heap.transfer_to(&self.source.ledger) {
                 Ok(()) => {
                     self.make_way(heap.size());
@@ -199,29 +150,19 @@ impl TypedHeaps {
 
     /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
     #[inline]
-    pub(crate) fn has_spare(&self, sharing: Sharing, least: ByteSize, wanted: ByteSize) -> bool {
-        if !self.is_in_shared_engine(sharing) && self.shared.has_empty_fitting(least, wanted) {
-            return true;
-        }
+    pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
         let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
-        self.siblings().iter().any(|other| other.shared.has_empty_fitting(least, permitted))
+        self.siblings().iter().any(|other| other.set.has_empty_fitting(least, permitted))
     }
 
     /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots
     /// and `unused` backing buffers. O(n) for n of these.
     pub(crate) fn vacated(&self, unused: &[UnusedBuffer]) -> (u64, ByteSize) {
-        let ids = |is_in_dedicated| {
-            let here = unused.iter().filter(|buffer| buffer.is_in(self.desc.number, is_in_dedicated));
-            here.map(|buffer| buffer.id).collect::<Vec<_>>()
-        };
-        let mut sizes = self.shared.map_vacated(&ids(false), Self::size_of);
-        sizes.extend(self.dedicated.map_vacated(&ids(true), Self::size_of));
+        let here = unused.iter().filter(|buffer| buffer.heaps == self.desc.number);
+        let ids: Vec<PlacementId> = here.map(|buffer| buffer.id).collect();
+        let sizes = self.set.vacated(&ids, |heap| heap.size());
         let bytes = sizes.iter().fold(ByteSize::ZERO, |sum, &size| sum.saturating_add(size));
         (sizes.len() as u64, bytes)
-    }
-
-    fn size_of(heap: &Arc<Heap>) -> ByteSize {
-        heap.size()
     }
 
     /// Checks whether a pool may have one more heap.
@@ -300,20 +241,19 @@ impl TypedHeaps {
 
     /// Adds an empty heap.
     pub(crate) fn insert_empty(&self, heap: Arc<Heap>) -> Result<(), PlacementError> {
-        self.shared.insert(heap.size(), heap)
+        self.set.insert(heap.size(), heap)
     }
 
     /// Creates a heap for later requests of this kind. If the heap numbers are exhausted, the heap is released to the
     /// device.
     pub(super) fn insert_prefetched(
         &self,
-        sharing: Sharing,
         size: ByteSize,
         allocation_flags: ResourceAllocationFlags,
     ) -> Result<(), Refusal> {
         let heap = self.create_heap(size, allocation_flags)?;
         heap.mark_prefetched();
-        let _refused = self.engine(sharing).insert(heap.size(), heap);
+        let _refused = self.insert_empty(heap);
         Ok(())
     }
 
@@ -326,16 +266,6 @@ impl TypedHeaps {
         if let Some(kept) = self.desc.kept_size {
             self.put_back(left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)));
         }
-    }
-
-    /// Keeps or releases heaps that became empty when allocations of their own were freed.
-    pub(crate) fn recycle_own(&self, mut heaps: Vec<Arc<Heap>>, sharing: Sharing) {
-        let keeps = self.desc.kept_size.is_none() && self.source.retention != HeapRetention::NONE;
-        if keeps && !self.is_in_shared_engine(sharing) {
-            self.put_back(heaps.extract_if(.., |heap| self.is_usable(heap)));
-            heaps.extend(self.shared.pass_operations());
-        }
-        self.recycle(heaps);
     }
 
     /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.
@@ -362,16 +292,16 @@ impl TypedHeaps {
         left.iter().fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size()))
     }
 
-    /// Takes empty heaps that may leave, of at least `bytes` bytes or all of them, out of the engines.
+    /// Takes empty heaps that may leave, of at least `bytes` bytes or all of them, out of the set.
     pub(super) fn take_leaving(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
         let (mut left, mut needed) = (Vec::new(), Vec::new());
         let mut missing = bytes;
         while !missing.is_zero() {
-            let taken = self.take_empty(missing);
+            let taken = self.set.take_empty(missing);
             if taken.is_empty() {
                 break;
             }
-            for heap in taken {
+            for (_, heap) in taken {
                 if heap.leave_pool() {
                     missing = missing.saturating_sub(heap.size());
                     left.push(heap);
@@ -384,21 +314,17 @@ impl TypedHeaps {
         left
     }
 
-    /// Takes empty heaps of at least `bytes` bytes, or all of them, out of the engines.
-    fn take_empty(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
-        let mut taken = self.dedicated.take_empty(bytes);
-        taken.extend(self.shared.take_empty(bytes.saturating_sub(sum_of_sizes(&taken))));
-        taken.into_iter().map(|(_, heap)| heap).collect()
-    }
-
     /// Releases heaps that are not worth keeping any more. Returns whether there were any.
     pub(crate) fn pass(&self, passed: Passed) -> bool {
         let heaps = match passed {
-            Passed::Operations => self.shared.pass_operations(),
-            Passed::Frame => self.shared.pass_frame(),
-            Passed::Period => self.shared.pass_period(),
-            Passed::BegunPeriod => self.shared.begin_period(),
-            Passed::PartOfPeriod => self.shared.take_overdue(),
+            Passed::Operations => self.set.pass_operations(),
+            Passed::Frame => self.set.pass_frame(),
+            Passed::Period => self.set.pass_period(),
+            Passed::BegunPeriod => {
+                self.set.count_period();
+                self.set.take_overdue()
+            }
+            Passed::PartOfPeriod => self.set.take_overdue(),
         };
         let are_any = !heaps.is_empty();
         self.recycle(heaps);
@@ -407,23 +333,17 @@ impl TypedHeaps {
 
     /// Returns the totals of the heaps, including empty ones that are held.
     pub(crate) fn totals(&self) -> HeapSetTotals {
-        sum_of_totals(&self.shared.totals(), &self.dedicated.totals())
+        self.set.totals()
     }
 
     #[inline]
     pub(crate) fn audit(&self) -> Result<(), String> {
         self.prefetch.wait();
-        for (engine, name) in [(&self.shared, "shared"), (&self.dedicated, "own")] {
-            engine.audit().map_err(|error| {
-                format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
-            })?;
-        }
-        Ok(())
+        self.set.audit().map_err(|error| {
+            let TypedHeapsDesc { heap_type, class, .. } = self.desc;
+            format!("{heap_type} heaps of {class:?}: {error}")
+        })
     }
-}
-
-fn sum_of_sizes<H>(heaps: &[(ByteSize, H)]) -> ByteSize {
-    heaps.iter().fold(ByteSize::ZERO, |sum, &(size, _)| sum.saturating_add(size))
 }
 
 /// The contribution of heaps of one kind to statistics.
@@ -464,7 +384,7 @@ impl TypedHeaps {
     /// Returns what the heaps contribute to statistics.
     pub(crate) fn share(&self) -> HeapsShare {
         let (prefetch_misses, prefetch_eliminated) = self.prefetch.misses_and_eliminated();
-        let cache = self.shared.size_cache();
+        let cache = self.set.size_cache();
         HeapsShare {
             totals: self.totals(),
             prefetch_misses,

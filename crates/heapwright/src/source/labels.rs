@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::SharedPlacementId;
+use heapwright_core::placement::PlacementId;
 
 use crate::HeapType;
 use crate::request::Placement;
@@ -19,13 +19,13 @@ pub struct AllocationId(Place);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
-    InHeap { heaps: u64, own: bool, id: SharedPlacementId },
+    InHeap { heaps: u64, id: PlacementId },
     Alone(u64),
 }
 
 impl AllocationId {
-    pub(crate) const fn placed(heaps: u64, own: bool, id: SharedPlacementId) -> Self {
-        Self(Place::InHeap { heaps, own, id })
+    pub(crate) const fn placed(heaps: u64, id: PlacementId) -> Self {
+        Self(Place::InHeap { heaps, id })
     }
 
     /// Returns the id of an allocation with memory of its own.

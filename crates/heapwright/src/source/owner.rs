@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use heapwright_core::placement::SharedPlacementId;
+use heapwright_core::placement::PlacementId;
 
 use crate::error::HoldsMemory;
 
@@ -27,14 +27,5 @@ pub(crate) trait Owner: Any + HoldsMemory + Send + Sync {
 pub(crate) struct UnusedBuffer {
     /// The number of the heaps that it is in.
     pub(crate) heaps: u64,
-    /// Whether it is in their engine for resources with a heap of their own.
-    pub(crate) is_in_dedicated: bool,
-    pub(crate) id: SharedPlacementId,
-}
-
-impl UnusedBuffer {
-    /// Returns whether it is in one of the engines of the heaps with a number.
-    pub(crate) fn is_in(&self, heaps: u64, is_in_dedicated: bool) -> bool {
-        (self.heaps, self.is_in_dedicated) == (heaps, is_in_dedicated)
-    }
+    pub(crate) id: PlacementId,
 }

@@ -1,6 +1,6 @@
 //! The inputs and results of a run of evacuation.
 
-use crate::placement::{HeapId, SharedPlaced, SharedPlacementId};
+use crate::placement::{HeapId, Placed, PlacementId};
 use crate::{ByteSize, HeapRange};
 
 /// The limits of one step.
@@ -28,12 +28,12 @@ impl Default for EvacuationBudget {
 #[must_use = "the target range stays live until the move is completed or abandoned"]
 pub struct PlannedMove<H> {
     /// The allocation to move.
-    pub source: SharedPlacementId,
+    pub source: PlacementId,
     /// The range of the source.
     pub source_range: HeapRange,
     /// The target: a range of the same size, with an alignment that is sufficient for anything that was
     /// aligned at the source.
-    pub target: SharedPlaced<H>,
+    pub target: Placed<H>,
     pub(super) from: HeapId,
     /// The slot of the target's heap.
     pub(super) to: u32,

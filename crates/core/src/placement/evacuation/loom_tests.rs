@@ -7,8 +7,8 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlacementRequest,
-    SharedHeapSet, SharedPlaced,
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSetDesc, Placed, PlacementRequest,
+    SharedHeapSet,
 };
 use crate::{Alignment, ByteSize};
 
@@ -17,11 +17,11 @@ const LARGE: ByteSize = ByteSize::from_kib(128);
 
 fn set() -> Arc<SharedHeapSet<u32>> {
     let retention = HeapRetention::default();
-    Arc::new(SharedHeapSet::new(HeapSizing::default(), retention, SharedHeapSet::<u32>::SLOTS_UP_TO, 1))
+    Arc::new(SharedHeapSet::new(&HeapSetDesc { retention, lanes: 1, ..HeapSetDesc::default() }))
 }
 
 /// Allocates like the resource allocator: in an existing heap, otherwise in one created outside of all locks.
-fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> SharedPlaced<u32> {
+fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> Placed<u32> {
     match set.allocate_on(0, &PlacementRequest::new(size, Alignment::ONE)).unwrap() {
         Some(placed) => placed,
         None => {
@@ -32,7 +32,7 @@ fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> SharedPlaced
 }
 
 /// Runs to the end, and returns the new place of `first`.
-fn evacuate(set: &Arc<SharedHeapSet<u32>>, first: SharedPlaced<u32>) -> SharedPlaced<u32> {
+fn evacuate(set: &Arc<SharedHeapSet<u32>>, first: Placed<u32>) -> Placed<u32> {
     let mut run = Evacuation::new(Arc::clone(set));
     let mut place = first;
     for _ in 0..20 {

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use super::effects::PlannedMove;
 use super::run::{Evacuation, Placing};
 use super::unit::Item;
-use crate::placement::{HeapId, SharedHeapSet, SharedPlaced, SharedPlacementId};
+use crate::placement::{HeapId, Placed, SharedHeapSet};
 use crate::{Alignment, HeapRange};
 
 impl<S, H> Evacuation<S, H>
@@ -47,20 +47,14 @@ where
     ) -> Placing<H> {
         let size = source_range.size();
         let mut heaps = self.set.lock_heaps();
-        let mut placed = heaps
-            .allocate_in_occupied(size, alignment)
-            .map(|placed| (placed.id, placed.range, placed.heap.clone()));
-        if placed.is_none() {
-            let replacement = self.unit.replacement;
-            placed = replacement
-                .and_then(|heap| heaps.allocate_in_closed(heap, size, alignment))
-                .map(|placed| (placed.id, placed.range, placed.heap.clone()));
+        let mut placed = heaps.allocate_in_occupied(size, alignment).map(Placed::cloned);
+        if let (None, Some(heap)) = (&placed, self.unit.replacement) {
+            placed = heaps.allocate_in_closed(heap, size, alignment).map(Placed::cloned);
         }
         drop(heaps);
-        let Some((id, range, heap)) = placed else { return Placing::NoRoom };
-        self.candidates.expect(id.heap(), size.get());
-        let target = SharedPlaced { id: SharedPlacementId(id), range, heap };
-        let (source, to) = (SharedPlacementId(item.id), id.heap());
+        let Some(target) = placed else { return Placing::NoRoom };
+        let (source, to) = (item.id, target.id.heap());
+        self.candidates.expect(to, size.get());
         Placing::Planned(PlannedMove { source, source_range, target, from, to })
     }
 }

@@ -1,157 +1,70 @@
 //! The choice of a heap for requests that ask for more than any good place, and of empty heaps to take away.
 
-use super::super::heap_index::IndexedHeaps as _;
-use super::{FoundRange, HeapSet, HeapUse, Placed, PlacementError, PlacementId, Slot, check_size};
+use super::super::heap_index::{HeapIndex, IndexedHeaps as _};
+use super::{Closing, FoundRange, HeapSet, PlacementId, Slot};
+use crate::ByteSize;
+use crate::placement::{PlacementRequest, Sharing};
 use crate::suballoc::Tlsf;
-use crate::{Alignment, ByteSize};
-
-/// The heap in which a request is placed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeapChoice {
-    /// A heap that is shared, with a good fit.
-    Shared,
-    /// The heap with the lowest number that has room, at the lowest offset.
-    Lowest,
-    /// A heap of its own. It comes from the same set as all others and returns to it, so that heaps are reused in both
-    /// directions.
-    Own,
-}
 
 /// The number of heaps, from the lowest number on, that are examined for the lowest offset before the request is placed
 /// normally. It bounds the cost.
 const CANDIDATES: usize = 256;
 
 impl<H> HeapSet<H> {
-    /// Finds the place of a request like [`find`](Self::find), which it is for shared heaps.
-    ///
-    /// At the lowest offset, the cost is a comparison for each of at most 256 heaps, and O(n) for n ranges in those
-    /// that may have room. Of its own is an empty heap that is not too large. O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero.
-    #[inline]
-    pub(crate) fn find_by_choice(
-        &self,
-        choice: HeapChoice,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<FoundRange>, PlacementError> {
-        match choice {
-            HeapChoice::Shared => self.find(size, alignment),
-            HeapChoice::Lowest => {
-                check_size(size)?;
-                let mut candidates = (0..).take(self.table.entries.len().min(CANDIDATES));
-                let lowest = candidates.find_map(|slot| self.find_lowest_in(slot, size, alignment));
-                if lowest.is_some() { Ok(lowest) } else { self.find(size, alignment) }
-            }
-            HeapChoice::Own => {
-                check_size(size)?;
-                // At most a fifth of such a heap is wasted, because nothing else may use the rest.
-                let whole = size.align_up(self.sizing.granularity).unwrap_or(size);
-                let most = whole.saturating_add(ByteSize::new(whole.get() / 4));
-                let slot = self.empty.find(&self.table, size.get());
-                let slot = slot.filter(|&slot| self.table.key(slot) <= most.get());
-                Ok(slot.and_then(|slot| self.find_in_slot(slot, HeapUse::Alone, size, alignment)))
-            }
-        }
+    /// Finds the heap with the lowest number that has room, at the lowest offset.
+    pub(super) fn find_lowest(&self, request: &PlacementRequest) -> Option<FoundRange> {
+        let mut candidates = (0..).take(self.table.entries.len().min(CANDIDATES));
+        candidates.find_map(|slot| self.find_lowest_in(slot, request))
     }
 
-    fn find_lowest_in(&self, slot: Slot, size: ByteSize, alignment: Alignment) -> Option<FoundRange> {
+    fn find_lowest_in(&self, slot: Slot, request: &PlacementRequest) -> Option<FoundRange> {
         let heap = self.table.entry(slot).heap.as_ref()?;
-        let is_open =
-            heap.class == HeapUse::Shared || (heap.class != HeapUse::Closed && heap.suballocator.is_empty());
-        let may_hold = is_open && heap.suballocator.largest_size_class() >= Tlsf::size_class(size.get());
-        let free = if may_hold { heap.suballocator.find_lowest(size, alignment)? } else { return None };
-        Some(FoundRange { heap: slot, class: HeapUse::Shared, free, size })
+        let tlsf = heap.ranges.as_tlsf()?;
+        let is_open = heap.closing == Closing::Open && (heap.sharing == Sharing::Shared || tlsf.is_empty());
+        if !is_open || tlsf.largest_size_class() < Tlsf::size_class(request.size.get()) {
+            return None;
+        }
+        Some(FoundRange { heap: slot, free: Some(tlsf.find_lowest(request.size, request.alignment)?) })
     }
 
     /// Finds a place in any heap that holds the request, in an empty one last, or returns `None` if there is none. Use
     /// it when no heap can be created. O(n) for n free ranges of at least the request's size.
     ///
-    /// Excluded are heaps that are being emptied and those of requests with a heap of their own; for such a request,
-    /// all heaps that are not empty.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero.
-    pub(crate) fn find_anywhere(
-        &self,
-        choice: HeapChoice,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<FoundRange>, PlacementError> {
-        check_size(size)?;
-        let class = choice.class();
-        let occupied = (class == HeapUse::Shared).then_some(&self.occupied[HeapUse::Shared.index()]);
-        for index in [occupied, Some(&self.empty)].into_iter().flatten() {
-            for heap in index.from(&self.table, size.get()) {
-                if let Some(free) = self.table.heap(heap).suballocator.find_anywhere(size, alignment) {
-                    return Ok(Some(FoundRange { heap, class, free, size }));
-                }
+    /// Excluded are heaps that are being emptied, those of requests that are alone, and those that other algorithms than
+    /// the default one divide; for a request that is alone, all heaps that are not empty.
+    pub(crate) fn find_anywhere(&self, request: &PlacementRequest) -> Option<FoundRange> {
+        let from = |index: &HeapIndex, find: &dyn Fn(Slot) -> Option<FoundRange>| {
+            index.from(&self.table, request.size.get()).find_map(find)
+        };
+        match self.rule.sharing_of(request) {
+            Sharing::Alone { reusable: false } => None,
+            Sharing::Alone { .. } => from(&self.empty, &|heap| self.find_in_slot(heap, request)),
+            Sharing::Shared => {
+                let find_in = |heap| self.find_anywhere_in(heap, request);
+                from(&self.occupied, &find_in).or_else(|| from(&self.empty, &find_in))
             }
         }
-        Ok(None)
+    }
+
+    fn find_anywhere_in(&self, heap: Slot, request: &PlacementRequest) -> Option<FoundRange> {
+        let tlsf = self.table.heap(heap).ranges.as_tlsf()?;
+        Some(FoundRange { heap, free: Some(tlsf.find_anywhere(request.size, request.alignment)?) })
     }
 
     /// Finds a place like [`find_anywhere`](Self::find_anywhere), in the heap of a live range.
     pub(crate) fn find_anywhere_beside(
         &self,
         id: PlacementId,
-        size: ByteSize,
-        alignment: Alignment,
+        request: &PlacementRequest,
     ) -> Option<FoundRange> {
-        let free = self.table.heap(id.heap).suballocator.find_anywhere(size, alignment)?;
-        Some(FoundRange { heap: id.heap, class: HeapUse::Shared, free, size })
+        self.find_anywhere_in(id.heap(), request)
     }
 
     /// Returns a size that no free range of a shared heap in use exceeds, and at most twice that of the largest one.
     /// O(1).
     pub(crate) fn largest_free_at_most(&self) -> ByteSize {
-        let largest = self.occupied[HeapUse::Shared.index()].largest();
+        let largest = self.occupied.largest();
         ByteSize::new(largest.map_or(0, |heap| self.table.key(heap).saturating_mul(2)))
-    }
-
-    /// Adds a heap of `heap_size` bytes, and places a request in it. O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`insert`](Self::insert). Returns an error if the size is zero, or
-    /// [`PlacementError::TooLarge`] if the request does not fit into the heap; the heap is in the set
-    /// nevertheless.
-    pub(crate) fn allocate_in_new(
-        &mut self,
-        choice: HeapChoice,
-        heap_size: ByteSize,
-        payload: H,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Placed<'_, H>, PlacementError> {
-        let heap = self.insert(heap_size, payload)?;
-        check_size(size)?;
-        let found = self.find_in_slot(heap.slot, choice.class(), size, alignment);
-        found.and_then(|found| self.place(found)).ok_or(PlacementError::TooLarge { requested: size })
-    }
-
-    /// Returns the size of the new heap for a request of `size` bytes: its own has its size, rounded up to the
-    /// granularity.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size of the heap overflows.
-    pub(crate) fn new_heap_size(
-        &self,
-        choice: HeapChoice,
-        size: ByteSize,
-    ) -> Result<ByteSize, PlacementError> {
-        let heap_size = if choice == HeapChoice::Own {
-            size.align_up(self.sizing.granularity)
-        } else {
-            self.usual_heap_size(size)
-        };
-        heap_size
-            .filter(|&size| size <= Tlsf::MAX_CAPACITY)
-            .ok_or(PlacementError::TooLarge { requested: size })
     }
 
     /// Removes empty heaps from the set until their total size is `up_to`, or none are left.
@@ -167,7 +80,7 @@ impl<H> HeapSet<H> {
             else {
                 break;
             };
-            let size = self.table.heap(slot).suballocator.capacity();
+            let size = self.table.heap(slot).ranges.capacity();
             bytes = bytes.saturating_add(size);
             taken.push((size, self.remove(slot)));
         }
@@ -194,9 +107,9 @@ impl<H> HeapSet<H> {
         let of_heap = |ids: &[PlacementId]| {
             let entry = self.table.entries.get(ids.first()?.heap() as usize)?;
             let heap = entry.heap.as_ref()?;
-            let is_live = |id: &&PlacementId| heap.suballocator.range_of(id.suballocation()).is_ok();
+            let is_live = |id: &&PlacementId| heap.ranges.contains(id.suballocation());
             let count = ids.iter().filter(is_live).count() as u64;
-            (count == heap.suballocator.allocation_count()).then(|| of(&heap.payload))
+            (count == heap.ranges.allocation_count()).then(|| of(&heap.payload))
         };
         unused.chunk_by(|one, next| one.heap() == next.heap()).filter_map(of_heap).collect()
     }
@@ -208,16 +121,7 @@ impl<H> HeapSet<H> {
         at_most: ByteSize,
     ) -> Option<(Slot, ByteSize)> {
         let slot = self.empty.find(&self.table, at_least.get())?;
-        let size = self.table.heap(slot).suballocator.capacity();
+        let size = self.table.heap(slot).ranges.capacity();
         (size <= at_most).then_some((slot, size))
-    }
-}
-
-impl HeapChoice {
-    const fn class(self) -> HeapUse {
-        match self {
-            Self::Shared | Self::Lowest => HeapUse::Shared,
-            Self::Own => HeapUse::Alone,
-        }
     }
 }

@@ -4,23 +4,17 @@
 //! heap becomes empty, or would move to another bin of its index.
 
 use super::super::heap_index::IndexedHeaps as _;
-use super::{HeapId, HeapSet, HeapUse, Placed, PlacementError, Slot};
-use crate::suballoc::AuditError;
+use super::{HeapId, HeapSet, Placed, PlacementError, Sharing, Slot};
+use crate::suballoc::{AuditError, Tlsf};
 use crate::{Alignment, ByteSize};
 
-/// The state of a heap while it is closed.
-#[derive(Clone)]
-pub(super) struct Closing {
-    /// The class of the heap when it is open.
-    open_class: HeapUse,
-    /// Whether the heap was added closed, and nothing was placed in it yet.
-    is_fresh: bool,
-}
-
-impl Default for Closing {
-    fn default() -> Self {
-        Self { open_class: HeapUse::Shared, is_fresh: false }
-    }
+/// Whether a heap is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    Open,
+    Closed,
+    /// The heap was added closed, and nothing was placed in it yet.
+    Fresh,
 }
 
 /// An open heap in use.
@@ -33,57 +27,48 @@ pub(crate) struct OccupiedHeap {
 }
 
 impl<H> HeapSet<H> {
-    /// Returns the heap in a slot, if it is open, in use, and shared. O(1).
+    /// Returns the heap in a slot, if it is open, in use, shared, and divided by the default algorithm. O(1).
     pub(crate) fn shared_heap(&self, slot: Slot) -> Option<OccupiedHeap> {
         let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
-        let is_shared = heap.class == HeapUse::Shared;
-        (is_shared && !heap.suballocator.is_empty()).then(|| OccupiedHeap {
-            id: self.table.id(slot),
-            size: heap.suballocator.capacity(),
-            used: heap.suballocator.used(),
-        })
+        let tlsf = heap.ranges.as_tlsf().filter(|tlsf| heap.is_found() && !tlsf.is_empty())?;
+        Some(OccupiedHeap { id: self.table.id(slot), size: tlsf.capacity(), used: tlsf.used() })
     }
 
-    /// Closes a heap if it is open and in use. Returns whether it did. O(1).
+    /// Closes a [shared heap](Self::shared_heap). Returns whether it did. O(1).
     pub(crate) fn close(&mut self, id: HeapId) -> bool {
-        let Some(heap) = self.table.find(id) else { return false };
-        if heap.suballocator.is_empty() || heap.class == HeapUse::Closed {
-            return false;
+        let is_shared = self.shared_heap(id.slot).is_some_and(|heap| heap.id == id);
+        if is_shared {
+            self.occupied.remove(&mut self.table, id.slot);
+            self.set_closing(id.slot, Closing::Closed);
         }
-        let class = heap.class;
-        self.occupied[class.index()].remove(&mut self.table, id.slot);
-        self.set_class(id.slot, HeapUse::Closed, class);
-        true
+        is_shared
     }
 
     /// Reopens a heap if it is closed and did not become empty. O(1).
     pub(crate) fn reopen(&mut self, id: HeapId) {
-        let Some(heap) = self.table.find(id).filter(|heap| heap.class == HeapUse::Closed) else { return };
-        let (class, is_fresh) = (heap.closing.open_class, heap.closing.is_fresh);
-        if heap.suballocator.is_empty() && !is_fresh {
-            return;
+        let Some(heap) = self.table.find(id) else { return };
+        match heap.closing {
+            Closing::Open => {}
+            Closing::Closed if heap.ranges.is_empty() => {}
+            Closing::Closed | Closing::Fresh => self.open(id.slot),
         }
-        self.set_class(id.slot, class, class);
-        if is_fresh {
-            self.index_empty(id.slot);
+    }
+
+    fn open(&mut self, slot: Slot) {
+        self.set_closing(slot, Closing::Open);
+        let key_class = self.table.key_class(slot);
+        if self.table.heap(slot).ranges.is_empty() {
+            self.index_empty(slot, key_class);
         } else {
-            self.occupied[class.index()].insert(&mut self.table, id.slot);
+            self.occupied.insert(&mut self.table, slot, key_class);
         }
     }
 
     /// Reopens all closed heaps, or the empty ones among them. O(1) if no heap is closed, and O(heaps) otherwise.
     pub(crate) fn reopen_all(&mut self, only_empty: bool) {
         for slot in self.closed_slots() {
-            let heap = self.table.heap(slot);
-            let (class, is_empty) = (heap.closing.open_class, heap.suballocator.is_empty());
-            if !is_empty && only_empty {
-                continue;
-            }
-            self.set_class(slot, class, class);
-            if is_empty {
-                self.index_empty(slot);
-            } else {
-                self.occupied[class.index()].insert(&mut self.table, slot);
+            if !only_empty || self.table.heap(slot).ranges.is_empty() {
+                self.open(slot);
             }
         }
         self.drained.clear();
@@ -91,7 +76,7 @@ impl<H> HeapSet<H> {
 
     /// Returns whether a heap is closed. O(1).
     pub(crate) fn is_closed(&self, id: HeapId) -> bool {
-        self.table.find(id).is_some_and(|heap| heap.class == HeapUse::Closed)
+        self.table.find(id).is_some_and(|heap| heap.closing != Closing::Open)
     }
 
     /// Returns whether any heap is closed. O(1).
@@ -99,12 +84,11 @@ impl<H> HeapSet<H> {
         self.closed_count > 0
     }
 
-    fn set_class(&mut self, slot: Slot, class: HeapUse, open_class: HeapUse) {
+    fn set_closing(&mut self, slot: Slot, closing: Closing) {
         if let Some(heap) = self.table.entry_mut(slot).heap.as_mut() {
-            self.closed_count -= usize::from(heap.class == HeapUse::Closed);
-            self.closed_count += usize::from(class == HeapUse::Closed);
-            heap.class = class;
-            heap.closing = Closing { open_class, is_fresh: false };
+            self.closed_count -= usize::from(heap.closing != Closing::Open);
+            self.closed_count += usize::from(closing != Closing::Open);
+            heap.closing = closing;
         }
     }
 
@@ -113,10 +97,7 @@ impl<H> HeapSet<H> {
     pub(crate) fn insert_closed(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
         let id = self.insert(size, payload)?;
         self.unindex_empty(id.slot);
-        self.set_class(id.slot, HeapUse::Closed, HeapUse::Shared);
-        if let Some(heap) = self.table.entry_mut(id.slot).heap.as_mut() {
-            heap.closing.is_fresh = true;
-        }
+        self.set_closing(id.slot, Closing::Fresh);
         Ok(id)
     }
 
@@ -127,16 +108,17 @@ impl<H> HeapSet<H> {
         id: HeapId,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Option<Placed<'_, H>> {
-        self.table.find(id).filter(|heap| heap.class == HeapUse::Closed)?;
+    ) -> Option<Placed<&H>> {
+        self.table.find(id).filter(|heap| heap.closing != Closing::Open)?;
         let heap = self.table.entry_mut(id.slot).heap.as_mut()?;
-        let was_empty = heap.suballocator.is_empty();
-        let suballocation = heap.suballocator.allocate(size, alignment).ok()?;
-        heap.closing.is_fresh = false;
+        let tlsf = heap.ranges.as_tlsf_mut()?;
+        let was_empty = tlsf.is_empty();
+        let suballocation = tlsf.allocate(size, alignment).ok()?;
+        heap.closing = Closing::Closed;
         if was_empty {
             self.drained.retain(|&slot| slot != id.slot);
             self.totals.empty_heap_count -= 1;
-            self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
+            self.totals.empty = self.totals.empty.saturating_sub(tlsf.capacity());
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);
@@ -149,11 +131,10 @@ impl<H> HeapSet<H> {
         &mut self,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Option<Placed<'_, H>> {
-        let occupied = &self.occupied[HeapUse::Shared.index()];
-        let heap_with = |enough: ByteSize| occupied.find_oldest(&self.table, enough.get());
-        let found = self.find_by(HeapUse::Shared, size, alignment, heap_with)?;
-        self.place(found)
+    ) -> Option<Placed<&H>> {
+        let heap_with = |enough: ByteSize| self.occupied.find_oldest(&self.table, enough.get());
+        let (heap, free) = self.find_by(size, alignment, heap_with)?;
+        self.place_at(heap, Sharing::Shared, free, size)
     }
 
     /// Removes a closed heap whose last allocation was freed from the set. O(1).
@@ -165,7 +146,7 @@ impl<H> HeapSet<H> {
 
     #[cold]
     fn take_out_drained(&mut self, slot: Slot) -> H {
-        let size = self.table.heap(slot).suballocator.capacity();
+        let size = self.table.heap(slot).ranges.capacity();
         // Memory that is released on purpose should not be retained in another form.
         self.times.most_in_use = self.times.most_in_use.saturating_sub(size);
         self.take_out(slot)
@@ -185,7 +166,7 @@ impl<H> HeapSet<H> {
 
     /// Returns the unit of heap sizes, and the approximate size of the largest heaps for many small requests.
     pub(crate) fn granularity(&self) -> (Alignment, ByteSize) {
-        (self.sizing.granularity, self.sizing.maximum)
+        (self.rule.granularity(), self.sizing().map_or(Tlsf::MAX_CAPACITY, |sizing| sizing.maximum))
     }
 
     /// Returns the slots of closed heaps. O(1) if there are none, and O(heaps) otherwise.
@@ -194,23 +175,24 @@ impl<H> HeapSet<H> {
             return Vec::new();
         }
         let is_closed =
-            |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == HeapUse::Closed);
+            |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.closing != Closing::Open);
         (0..).zip(&self.table.entries).filter(|(_, entry)| is_closed(entry)).map(|(slot, _)| slot).collect()
     }
 
     /// Checks that each open heap is in the index of its class, and that empty closed heaps are recorded.
     pub(super) fn audit_closed(&self) -> Result<(), AuditError> {
         let fail = |finding: String| Err(AuditError::new(finding));
-        for class in [HeapUse::Shared, HeapUse::Alone] {
-            for slot in self.occupied[class.index()].slots(&self.table) {
-                let found = self.table.heap(slot).class;
-                if found == HeapUse::Closed || found.index() != class.index() {
-                    return fail(format!("heap {slot} of class {found:?} is indexed as {class:?}"));
-                }
+        for slot in self.occupied.slots(&self.table) {
+            let heap = self.table.heap(slot);
+            if !heap.is_found() {
+                let (sharing, closing) = (heap.sharing, heap.closing);
+                return fail(format!(
+                    "heap {slot} is indexed as one with room, but is {sharing:?}, {closing:?}"
+                ));
             }
         }
         let is_closed =
-            |entry: &&super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == HeapUse::Closed);
+            |entry: &&super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.closing != Closing::Open);
         let closed = self.table.entries.iter().filter(is_closed).count();
         if closed != self.closed_count {
             return fail(format!("{closed} heaps are closed, recorded are {}", self.closed_count));
@@ -218,10 +200,10 @@ impl<H> HeapSet<H> {
         let mut empties = Vec::new();
         for slot in self.closed_slots() {
             let heap = self.table.heap(slot);
-            if heap.closing.is_fresh && !heap.suballocator.is_empty() {
+            if heap.closing == Closing::Fresh && !heap.ranges.is_empty() {
                 return fail(format!("heap {slot} is marked as fresh but not empty"));
             }
-            if heap.suballocator.is_empty() && !heap.closing.is_fresh {
+            if heap.ranges.is_empty() && heap.closing == Closing::Closed {
                 empties.push(slot);
             }
         }
@@ -241,32 +223,35 @@ impl<H> HeapSet<H> {
 mod tests {
     use super::*;
     use crate::placement::idle_times::IdleTimes;
-    use crate::placement::{HeapSizing, PlacementId};
+    use crate::placement::{HeapSizing, PlacementId, PlacementRule};
+
+    fn empty_set() -> HeapSet<u32> {
+        HeapSet::new(PlacementRule::Default(HeapSizing::default()), IdleTimes::default())
+    }
 
     const MIB: ByteSize = ByteSize::from_mib(1);
     const KIB_100: ByteSize = ByteSize::from_kib(100);
 
     /// Returns a set with a heap of one mebibyte, and an allocation in it.
     fn set() -> (HeapSet<u32>, HeapId, PlacementId) {
-        let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
+        let mut set = empty_set();
         let heap = set.insert(MIB, 1).unwrap();
-        let id = set.allocate(KIB_100, Alignment::ONE).unwrap().unwrap().id;
+        let id = set.allocate(KIB_100, Alignment::ONE).unwrap().id;
         (set, heap, id)
     }
 
     #[test]
     fn drained_heaps_are_released_by_any_call() {
         type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
-        let takes: [Take; 2] =
-            [|set| set.make_way(MIB, ByteSize::ZERO), |set| set.take_drained().into_iter().collect()];
+        let takes: [Take; 2] = [|set| set.make_way(MIB), |set| set.take_drained().into_iter().collect()];
         for take in takes {
             let (mut set, heap, id) = set();
             set.close(heap);
             set.free_and_keep(id).unwrap();
             set.audit().unwrap();
-            assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None);
+            assert_eq!(set.allocate(KIB_100, Alignment::ONE), None);
             set.reopen(heap);
-            assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None, "too late to reopen");
+            assert_eq!(set.allocate(KIB_100, Alignment::ONE), None, "too late to reopen");
             assert_eq!(take(&mut set), [1]);
             set.audit().unwrap();
         }
@@ -280,7 +265,7 @@ mod tests {
             |set| set.take_empty_fitting(KIB_100, MIB).map(|(_, heap)| heap),
             |set| {
                 set.reopen_all(false);
-                Some(*set.allocate(KIB_100, Alignment::ONE).unwrap()?.heap)
+                Some(*set.allocate(KIB_100, Alignment::ONE)?.heap)
             },
         ];
         for take in takes {
@@ -290,7 +275,7 @@ mod tests {
             assert_eq!(take(&mut set), Some(1));
             set.audit().unwrap();
             // One that was supplied and not used yet.
-            let mut set = HeapSet::new(HeapSizing::default(), IdleTimes::default());
+            let mut set = empty_set();
             set.insert_closed(MIB, 1).unwrap();
             assert_eq!(take(&mut set), Some(1));
             set.audit().unwrap();
@@ -303,7 +288,7 @@ mod tests {
         let violations: [(&str, Violation); 4] = [
             ("is indexed as", |set, heap, _| {
                 set.reopen(heap);
-                set.set_class(heap.slot, HeapUse::Closed, HeapUse::Shared);
+                set.set_closing(heap.slot, Closing::Closed);
             }),
             ("are recorded as drained", |set, _, id| {
                 set.free_and_keep(id).unwrap();
@@ -311,7 +296,7 @@ mod tests {
             }),
             ("are recorded as drained", |set, heap, _| set.drained.push(heap.slot)),
             ("marked as fresh", |set, heap, _| {
-                set.table.entry_mut(heap.slot).heap.as_mut().unwrap().closing.is_fresh = true;
+                set.table.entry_mut(heap.slot).heap.as_mut().unwrap().closing = Closing::Fresh;
             }),
         ];
         for (says, violate) in violations {

@@ -69,7 +69,7 @@ impl<H> HeapSet<H> {
     }
 
     fn class_of_heap(&self, slot: Slot) -> usize {
-        class_of(self.table.heap(slot).suballocator.capacity())
+        class_of(self.table.heap(slot).ranges.capacity())
     }
 
     /// Notes that a heap is added: for one that left because of periods, if it is of the same class. Empty heaps of the
@@ -83,10 +83,10 @@ impl<H> HeapSet<H> {
     }
 
     /// Adds a heap to the empty ones, as the latest of its class.
-    pub(super) fn index_empty(&mut self, slot: Slot) {
+    pub(super) fn index_empty(&mut self, slot: Slot, key_class: u32) {
         let class = self.class_of_heap(slot);
         let (before, since) = (self.idle.lists[class].latest, self.times.now());
-        self.empty.insert(&mut self.table, slot);
+        self.empty.insert(&mut self.table, slot, key_class);
         self.times.note_empty();
         self.table.entry_mut(slot).idle = IdleLinks { before, after: NONE, since };
         self.idle.occupied |= 1 << class;
@@ -132,10 +132,21 @@ impl<H> HeapSet<H> {
         self.idle.lists.iter().flat_map(of_list).collect()
     }
 
+    /// Returns whether empty heaps stay until they are used or taken: if no other are kept than those that the owner
+    /// added. With the default algorithm, these are not kept either.
+    pub(super) fn keeps_added(&self) -> bool {
+        self.keeps_none && !self.rule.is_default()
+    }
+
+    /// Returns a bit for each class that has empty heaps which may leave.
+    fn idle_classes(&self) -> u32 {
+        if self.keeps_added() { 0 } else { self.idle.occupied }
+    }
+
     /// Removes a heap that has been empty for longest among those of its class, if `is_over` says so of the times, the
     /// class and the moment since when it is empty.
     fn take_longest_idle(&mut self, mut is_over: impl FnMut(&IdleTimes, usize, Moment) -> bool) -> Option<H> {
-        let mut left = self.idle.occupied;
+        let mut left = self.idle_classes();
         while left != 0 {
             let class = left.trailing_zeros() as usize;
             let slot = self.idle.lists[class].longest;
@@ -207,7 +218,7 @@ impl<H> HeapSet<H> {
 
     /// Removes a heap that was empty for too many periods. Returns its class, too.
     fn take_over_periods(&mut self) -> Option<(usize, H)> {
-        let mut left = self.idle.occupied;
+        let mut left = self.idle_classes();
         while left != 0 {
             let class = left.trailing_zeros() as usize;
             let List { longest, pause, .. } = self.idle.lists[class];

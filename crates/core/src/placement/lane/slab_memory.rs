@@ -156,7 +156,7 @@ impl<H: Clone> Lane<H> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::SlabRanges;
-    use crate::placement::{PlacementRequest, SharedHeapSet, SharedPlaced};
+    use crate::placement::{Placed, PlacementRequest, SharedHeapSet};
     use crate::{Alignment, ByteSize};
 
     fn request(bytes: u64) -> PlacementRequest {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     /// Returns a heap of 4 MiB that is full of buffers of 1,000 B.
-    fn full() -> (SharedHeapSet<u32>, Vec<SharedPlaced<u32>>) {
+    fn full() -> (SharedHeapSet<u32>, Vec<Placed<u32>>) {
         let set: SharedHeapSet<u32> = SharedHeapSet::default();
         set.insert(ByteSize::from_mib(4), 1).unwrap();
         let live: Vec<_> = std::iter::from_fn(|| set.allocate_anywhere(&request(1000)).unwrap()).collect();

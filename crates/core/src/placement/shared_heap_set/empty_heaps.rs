@@ -1,8 +1,8 @@
 //! Insertion and removal of whole heaps, and the release of empty heaps as operations, frames and time pass.
 
-use super::{SharedHeapSet, SharedPlacementId};
+use super::SharedHeapSet;
 use crate::ByteSize;
-use crate::placement::PlacementError;
+use crate::placement::{PlacementAlgorithm, PlacementError, PlacementId};
 use crate::sync::lock;
 
 impl<H: Clone> SharedHeapSet<H> {
@@ -68,21 +68,27 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 
     /// Frees an allocation that is in no slab, and keeps its heap even if that is empty then. Heaps that are not worth
-    /// keeping leave with [`pass_operations`](Self::pass_operations). O(1).
+    /// keeping leave with [`pass_operations`](Self::pass_operations). A heap that may not be reused leaves nevertheless,
+    /// and with other algorithms than the default one, this is [`free`](Self::free). O(1).
     ///
     /// # Errors
     ///
     /// Returns an error if the id is not live in a heap of this set.
-    pub fn free_and_keep(&self, id: SharedPlacementId) -> Result<(), PlacementError> {
-        lock(&self.heaps.0).free_and_keep(id.0)
+    pub fn free_and_keep(&self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
+        if self.algorithm() != PlacementAlgorithm::Default {
+            return self.free(id);
+        }
+        let mut heaps = lock(&self.heaps.0);
+        heaps.free_and_keep(id)?;
+        Ok(heaps.take_unusable(id).into_iter().collect())
     }
 
     /// Calls a function with the owner's handle of each heap in which nothing would be left if slabs without used slots
     /// returned their memory and the allocations `unused`, which are in no slab, were freed, and collects the results.
     /// Heaps that are empty already are left out. O(n log n) for n slabs without used slots and `unused` allocations,
     /// and O(lanes).
-    pub fn vacated<T>(&self, unused: &[SharedPlacementId], of: impl FnMut(&H) -> T) -> Vec<T> {
-        let mut ids: Vec<_> = unused.iter().map(|id| id.0).collect();
+    pub fn vacated<T>(&self, unused: &[PlacementId], of: impl FnMut(&H) -> T) -> Vec<T> {
+        let mut ids: Vec<_> = unused.to_vec();
         self.used_lanes().for_each(|lane| ids.extend(lock(&lane.0).unused()));
         if ids.is_empty() {
             return Vec::new();

@@ -1,9 +1,9 @@
 //! The last resort of a request: free slots of slabs that are in use.
 
-use super::{SharedHeapSet, SharedPlaced, directly};
-use crate::placement::PlacementId;
-use crate::placement::heap_set::{Beside, HeapChoice, HeapSet, SlabPlace};
+use super::SharedHeapSet;
+use crate::placement::heap_set::{Beside, HeapSet, SlabPlace};
 use crate::placement::lane::Lane;
+use crate::placement::{Placed, PlacementId, PlacementRequest};
 use crate::suballoc::slab::table::{MAX_BYTES, MAX_SLOTS};
 use crate::sync::{MutexGuard, lock};
 use crate::{Alignment, ByteSize};
@@ -25,11 +25,8 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// Locks all lanes in the order of their numbers, then the heaps.
     #[cold]
-    pub(super) fn allocate_in_free_slots(
-        &self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Option<SharedPlaced<H>> {
+    pub(super) fn allocate_in_free_slots(&self, size: ByteSize, alignment: Alignment) -> Option<Placed<H>> {
+        let request = PlacementRequest::new(size, alignment);
         let mut lanes: Vec<_> = self.used_lanes().map(|lane| lock(&lane.0)).collect();
         let mut heaps = self.lock_heaps();
         let mut is_changed = false;
@@ -43,9 +40,9 @@ impl<H: Clone> SharedHeapSet<H> {
             }
         }
         if is_changed {
-            let found = heaps.find_anywhere(HeapChoice::Shared, size, alignment).ok()?;
-            if let Some(placed) = found.and_then(|found| heaps.place(found)) {
-                return Some(directly(placed));
+            let found = heaps.find_anywhere(&request);
+            if let Some(placed) = found.and_then(|found| heaps.place(found, &request)) {
+                return Some(placed.cloned());
             }
             may_help = may_make_room(&lanes, &heaps, size);
         }
@@ -56,8 +53,8 @@ impl<H: Clone> SharedHeapSet<H> {
         for SlabPlace { lane, number } in slabs.into_iter().flatten() {
             lanes.get_mut(lane as usize)?.cut_free_slots(number, &mut heaps);
         }
-        let found = heaps.find_anywhere_beside(beside, size, alignment)?;
-        heaps.place(found).map(directly)
+        let found = heaps.find_anywhere_beside(beside, &request)?;
+        heaps.place(found, &request).map(Placed::cloned)
     }
 }
 

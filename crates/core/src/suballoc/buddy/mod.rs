@@ -110,9 +110,7 @@ impl Buddy {
     /// Frees a suballocation and returns its range. Its block is joined with its buddy if that is free, and so on up to
     /// the root. O(log n · log capacity).
     pub(crate) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        let stamp = id.stamp().get();
-        let live = self.live.first_from([stamp, 0, 0]).filter(|&[found, ..]| found == stamp);
-        let [_, mut start, size] = live.ok_or(SuballocError::StaleId { id })?;
+        let [stamp, mut start, size] = self.live(id).ok_or(SuballocError::StaleId { id })?;
         self.live.remove([stamp, start, size]);
         let range = heap_range(start, size);
         let mut order = order_of(range.size());
@@ -123,6 +121,16 @@ impl Buddy {
         self.free.insert(free_block(order, start));
         self.used = self.used.saturating_sub(range.size());
         Ok(range)
+    }
+
+    fn live(&self, id: SuballocationId) -> Option<[u64; 3]> {
+        let stamp = id.stamp().get();
+        self.live.first_from([stamp, 0, 0]).filter(|&[found, ..]| found == stamp)
+    }
+
+    /// Returns whether an id is live. O(log n).
+    pub(crate) fn contains(&self, id: SuballocationId) -> bool {
+        self.live(id).is_some()
     }
 
     /// Continues the stamps of an earlier suballocator, so that its ids are stale here.

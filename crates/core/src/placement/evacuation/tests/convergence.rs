@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, PlacementRequest, PlannedMove, SharedHeapSet,
-    SharedPlaced, SharedPlacementId,
+    Evacuation, EvacuationBudget, EvacuationState, Placed, PlacementId, PlacementRequest, PlannedMove,
+    SharedHeapSet,
 };
 use crate::{Alignment, ByteSize};
 
@@ -17,7 +17,7 @@ type Heap = u32;
 struct Scene {
     set: SharedHeapSet<Heap>,
     /// The live allocations, in allocation order.
-    live: Vec<(SharedPlacementId, ByteSize)>,
+    live: Vec<(PlacementId, ByteSize)>,
     heap_count: u32,
 }
 
@@ -58,7 +58,7 @@ impl Scene {
         scene
     }
 
-    fn allocate(&mut self, lane: u32, size: ByteSize, alignment: Alignment) -> SharedPlaced<Heap> {
+    fn allocate(&mut self, lane: u32, size: ByteSize, alignment: Alignment) -> Placed<Heap> {
         if let Some(placed) = self.set.allocate_on(lane, &PlacementRequest::new(size, alignment)).unwrap() {
             return placed;
         }

@@ -7,8 +7,8 @@ use proptest::sample::Index;
 
 use crate::placement::tests::take_all_empty;
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, Keeping, PlacementRequest,
-    PlannedMove, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSetDesc, HeapSizing, Keeping, Placed,
+    PlacementId, PlacementRequest, PlacementRule, PlannedMove, SharedHeapSet, SurveyedRange,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -75,7 +75,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 /// The owner's view of an allocation.
 #[derive(Debug, Clone, Copy)]
 struct Live {
-    placed: SharedPlaced<Heap>,
+    placed: Placed<Heap>,
     alignment: Alignment,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Scene<'a> {
         closed.map(|heap| heap.heap.0).filter(|name| !self.supplied.contains(name)).collect()
     }
 
-    fn write(&mut self, placed: &SharedPlaced<Heap>, content: u32) {
+    fn write(&mut self, placed: &Placed<Heap>, content: u32) {
         self.memory.insert((placed.heap.0, placed.range.start().get()), content);
     }
 
@@ -147,7 +147,7 @@ impl<'a> Scene<'a> {
             Some(placed) => placed,
             None => {
                 let heap_size = self.set.new_heap_size(&PlacementRequest::new(size, alignment)).unwrap();
-                self.release(self.set.make_way(heap_size, ByteSize::ZERO));
+                self.release(self.set.make_way(heap_size));
                 let heap = self.make(heap_size);
                 self.set.allocate_in_new(heap_size, heap, &PlacementRequest::new(size, alignment)).unwrap()
             }
@@ -160,7 +160,7 @@ impl<'a> Scene<'a> {
         self.note(placed, alignment);
     }
 
-    fn note(&mut self, placed: SharedPlaced<Heap>, alignment: Alignment) {
+    fn note(&mut self, placed: Placed<Heap>, alignment: Alignment) {
         self.next += 1;
         self.write(&placed, self.next);
         self.live.insert(self.next, Live { placed, alignment });
@@ -401,12 +401,8 @@ fn set(lanes: u32) -> SharedHeapSet<Heap> {
         maximum: ByteSize::from_kib(256),
         ..HeapSizing::default()
     };
-    SharedHeapSet::new(
-        sizing,
-        HeapRetention { keeping: Keeping::Operations(64), ..HeapRetention::default() },
-        ByteSize::from_kib(16),
-        lanes,
-    )
+    let retention = HeapRetention { keeping: Keeping::Operations(64), ..HeapRetention::default() };
+    SharedHeapSet::new(&HeapSetDesc { lanes, ..HeapSetDesc::new(PlacementRule::Default(sizing), retention) })
 }
 
 proptest! {
@@ -426,7 +422,7 @@ proptest! {
         }
         scene.finish();
         scene.check();
-        let numbers: Vec<SharedPlacementId> = scene.live.values().map(|live| live.placed.id).collect();
+        let numbers: Vec<PlacementId> = scene.live.values().map(|live| live.placed.id).collect();
         prop_assert_eq!(numbers.len() as u64, set.totals().allocation_count);
         for number in scene.live.keys().copied().collect::<Vec<_>>() {
             scene.free(number);

@@ -2,8 +2,8 @@
 
 use crate::placement::tests::take_all_empty;
 use crate::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, PlacementRequest,
-    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+    Evacuation, EvacuationBudget, EvacuationState, HeapSetDesc, HeapSizing, Placed, PlacementId,
+    PlacementRequest, PlacementRule, SharedHeapSet, SurveyedRange,
 };
 use crate::{Alignment, ByteSize};
 
@@ -11,7 +11,7 @@ const MIB: ByteSize = ByteSize::from_mib(1);
 const ONE: Alignment = Alignment::ONE;
 
 /// Creates a set with one heap of a mebibyte per count, holding that many ranges of 100 KiB.
-fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize>>>) {
+fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<Placed<usize>>>) {
     let set = SharedHeapSet::default();
     let size = ByteSize::from_kib(100);
     let mut all = Vec::new();
@@ -23,7 +23,7 @@ fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize
         }
         all.push((count, placed));
     }
-    let keep = |(count, mut placed): (usize, Vec<SharedPlaced<usize>>)| {
+    let keep = |(count, mut placed): (usize, Vec<Placed<usize>>)| {
         for one in placed.drain(count..) {
             assert!(set.free(one.id).unwrap().is_empty());
         }
@@ -33,7 +33,7 @@ fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize
     (set, kept)
 }
 
-fn heap_of(set: &SharedHeapSet<usize>, id: SharedPlacementId) -> usize {
+fn heap_of(set: &SharedHeapSet<usize>, id: PlacementId) -> usize {
     let is_in = |range: &SurveyedRange| matches!(range, SurveyedRange::Used { id: used, .. } if *used == id);
     let heap = set.survey().into_iter().find(|heap| heap.ranges.iter().any(is_in));
     heap.expect("the id is live").heap
@@ -118,8 +118,8 @@ fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
 fn sparse_heaps_are_merged_into_one_of_exact_size() {
     // Each heap is a third full, which is too much for the free ranges of the others.
     let sizing = HeapSizing { minimum: MIB, maximum: ByteSize::from_mib(4), ..HeapSizing::default() };
-    let set: SharedHeapSet<u32> =
-        SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(16), 1);
+    let rule = PlacementRule::Default(sizing);
+    let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc { rule, ..HeapSetDesc::default() });
     let size = ByteSize::from_kib(640);
     for heap in 0..3 {
         set.allocate_in_new(MIB, heap, &PlacementRequest::new(size, ONE)).unwrap();

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::placement::tests::take_all_empty;
 use crate::placement::{
-    Evacuation, EvacuationBudget, HeapRetention, HeapSizing, Keeping, PlacementRequest, SharedHeapSet,
-    SharedPlacementId,
+    Evacuation, EvacuationBudget, HeapRetention, HeapSetDesc, HeapSizing, Keeping, PlacementId,
+    PlacementRequest, PlacementRule, SharedHeapSet,
 };
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -34,7 +34,7 @@ impl Owner {
     }
 }
 
-type Things = BTreeMap<u64, (SharedPlacementId, Heap, HeapRange)>;
+type Things = BTreeMap<u64, (PlacementId, Heap, HeapRange)>;
 
 fn assert_apart(things: &Things) {
     let mut places: Vec<_> =
@@ -55,12 +55,9 @@ fn threads_allocate_and_free_during_a_run() {
         maximum: ByteSize::from_kib(512),
         ..HeapSizing::default()
     };
-    let set: SharedHeapSet<Heap> = SharedHeapSet::new(
-        sizing,
-        HeapRetention { keeping: Keeping::Operations(64), ..HeapRetention::default() },
-        ByteSize::from_kib(16),
-        2,
-    );
+    let retention = HeapRetention { keeping: Keeping::Operations(64), ..HeapRetention::default() };
+    let desc = HeapSetDesc { lanes: 2, ..HeapSetDesc::new(PlacementRule::Default(sizing), retention) };
+    let set: SharedHeapSet<Heap> = SharedHeapSet::new(&desc);
     let owner = Mutex::new(Owner::default());
     // The live allocations. A thread removes an entry before it frees the allocation.
     let things: Mutex<Things> = Mutex::default();
@@ -84,7 +81,7 @@ fn threads_allocate_and_free_during_a_run() {
                             None => {
                                 let request = PlacementRequest::new(size, Alignment::ONE);
                                 let heap_size = set.new_heap_size(&request).unwrap();
-                                let left = set.make_way(heap_size, ByteSize::ZERO);
+                                let left = set.make_way(heap_size);
                                 let heap = {
                                     let mut owner = owner.lock().unwrap();
                                     owner.give_back(left);

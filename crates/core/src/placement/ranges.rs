@@ -1,39 +1,62 @@
-//! The suballocator of one heap of GPGMM's and D3D12MA's algorithms.
+//! The suballocator of one heap.
 
-use super::blocks::Blocks;
-use crate::placement::heap_set::PlacementId;
-use crate::placement::shared_heap_set::SurveyedRanges;
-use crate::placement::{HeapSurvey, PlacementRequest, SharedPlacementId, SurveyedRange};
+mod blocks;
+
+pub(super) use self::blocks::Blocks;
+use super::surveyed::SurveyedRanges;
+use super::{HeapSurvey, PlacementId, PlacementRequest, SurveyedRange};
 use crate::suballoc::{
-    AuditError, Buddy, Linear, RangeUse, Stamp, SuballocError, Suballocation, SuballocationId,
+    AuditError, Buddy, Linear, RangeUse, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf,
 };
 use crate::{ByteSize, HeapRange};
 
 /// The suballocator of a heap.
-#[derive(Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the usual one, and a box would be a further memory access of each call"
+)]
 pub(super) enum Ranges {
-    Blocks(Blocks),
+    Tlsf(Tlsf),
     Buddy(Buddy),
+    Blocks(Blocks),
     Linear(Linear),
 }
 
 macro_rules! each {
     ($ranges:expr, $one:ident => $call:expr) => {
         match $ranges {
-            Ranges::Blocks($one) => $call,
+            Ranges::Tlsf($one) => $call,
             Ranges::Buddy($one) => $call,
+            Ranges::Blocks($one) => $call,
             Ranges::Linear($one) => $call,
         }
     };
 }
 
 impl Ranges {
+    /// Returns the suballocator of the default algorithm.
+    #[inline]
+    pub(super) fn as_tlsf(&self) -> Option<&Tlsf> {
+        if let Self::Tlsf(tlsf) = self { Some(tlsf) } else { None }
+    }
+
+    #[inline]
+    pub(super) fn as_tlsf_mut(&mut self) -> Option<&mut Tlsf> {
+        if let Self::Tlsf(tlsf) = self { Some(tlsf) } else { None }
+    }
+
+    /// Returns the size of the blocks, if all have one.
+    pub(super) fn block_size(&self) -> Option<ByteSize> {
+        if let Self::Blocks(blocks) = self { Some(blocks.block_size()) } else { None }
+    }
+
     /// Allocates a range, or returns `None` if there is no room.
     pub(super) fn allocate(&mut self, request: &PlacementRequest) -> Option<Suballocation> {
         let PlacementRequest { size, alignment, upper, .. } = *request;
         match self {
-            Self::Blocks(blocks) => blocks.allocate(size),
+            Self::Tlsf(tlsf) => tlsf.allocate(size, alignment).ok(),
             Self::Buddy(buddy) => buddy.allocate(size, alignment),
+            Self::Blocks(blocks) => blocks.allocate(size),
             Self::Linear(linear) if upper => linear.allocate_upper(size, alignment).ok(),
             Self::Linear(linear) => linear.allocate(size, alignment).ok(),
         }
@@ -43,8 +66,9 @@ impl Ranges {
     pub(super) fn would_fit(&self, request: &PlacementRequest) -> bool {
         let PlacementRequest { size, alignment, upper, .. } = *request;
         match self {
-            Self::Blocks(blocks) => blocks.largest_free_range() >= size,
+            Self::Tlsf(tlsf) => tlsf.find(size, alignment).is_some(),
             Self::Buddy(buddy) => buddy.find(size, alignment).is_some(),
+            Self::Blocks(blocks) => blocks.largest_free_range() >= size,
             Self::Linear(linear) if upper => linear.find_upper(size, alignment).is_ok(),
             Self::Linear(linear) => linear.find(size, alignment).is_ok(),
         }
@@ -54,6 +78,17 @@ impl Ranges {
         each!(self, one => one.free(id))
     }
 
+    /// Returns whether an id is live.
+    pub(super) fn contains(&self, id: SuballocationId) -> bool {
+        match self {
+            Self::Tlsf(tlsf) => tlsf.range_of(id).is_ok(),
+            Self::Buddy(buddy) => buddy.contains(id),
+            Self::Blocks(blocks) => blocks.contains(id),
+            Self::Linear(linear) => linear.range_of(id).is_ok(),
+        }
+    }
+
+    #[inline]
     pub(super) fn capacity(&self) -> ByteSize {
         each!(self, one => one.capacity())
     }
@@ -66,8 +101,26 @@ impl Ranges {
         each!(self, one => one.allocation_count())
     }
 
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        each!(self, one => one.allocation_count() == 0)
+    }
+
+    #[inline]
     pub(super) fn largest_free_range(&self) -> ByteSize {
         each!(self, one => one.largest_free_range())
+    }
+
+    /// Returns the [class](Tlsf::size_class) of the largest free range, or zero if nothing is free.
+    #[inline]
+    pub(super) fn largest_size_class(&self) -> u32 {
+        match self {
+            Self::Tlsf(tlsf) => tlsf.largest_size_class(),
+            others => match others.largest_free_range() {
+                ByteSize::ZERO => 0,
+                size => Tlsf::size_class(size.get()),
+            },
+        }
     }
 
     pub(super) fn continue_stamps(&mut self, next: Stamp) {
@@ -78,18 +131,23 @@ impl Ranges {
         each!(self, one => one.next_stamp())
     }
 
-    #[inline]
     pub(super) fn audit(&self) -> Result<(), AuditError> {
         each!(self, one => one.audit())
     }
 
-    /// Returns all ranges of the heap with this number and this handle. O(n).
+    /// Returns all ranges of the heap with this number and this handle, without slabs. O(n).
     pub(super) fn survey<H>(&self, number: u32, heap: H) -> HeapSurvey<H> {
         let ranges = match self {
+            // Its use decides about blocks.
+            _ if self.is_empty() => {
+                let ranges = SurveyedRanges::with_capacity(1);
+                return ranges.into_heap(heap, self.capacity(), SurveyedRange::Free);
+            }
             Self::Blocks(blocks) => {
                 let ranges: SurveyedRanges = blocks.survey(number);
                 return ranges.into_heap(heap, blocks.capacity(), SurveyedRange::Padding);
             }
+            Self::Tlsf(tlsf) => tlsf.ranges().collect(),
             Self::Buddy(buddy) => buddy.ranges(),
             Self::Linear(linear) => linear.ranges().collect(),
         };
@@ -101,7 +159,7 @@ impl Ranges {
 fn surveyed(number: u32, range: RangeUse) -> SurveyedRange {
     match range {
         RangeUse::Used(Suballocation { id, range }) => {
-            SurveyedRange::Used { id: SharedPlacementId(PlacementId::new(number, id)), range }
+            SurveyedRange::Used { id: PlacementId::new(number, id), range }
         }
         RangeUse::Free(range) => SurveyedRange::Free(range),
         RangeUse::Padding(range) => SurveyedRange::Padding(range),

@@ -1,6 +1,6 @@
 //! Used ranges of heaps: allocations, or slabs of a lane.
 
-use super::{HeapId, HeapSet, PlacementId, Slot};
+use super::{Closing, HeapId, HeapSet, PlacementId, Slot};
 use crate::suballoc::{RangeUse, Stamp};
 use crate::{ByteSize, HeapRange};
 
@@ -46,47 +46,42 @@ pub(crate) struct Beside {
     pub(crate) slab: Option<(SlabPlace, PlacementId)>,
 }
 
-impl HeapId {
-    /// Returns the index of the heap in tables next to the set's own.
-    pub(crate) const fn slot(self) -> Slot {
-        self.slot
-    }
-}
-
 impl<H> HeapSet<H> {
     /// Records that a live range is a slab. Amortized O(1).
     pub(crate) fn note_slab(&mut self, id: PlacementId, place: SlabPlace) {
-        let entry = self.table.entries.get_mut(id.heap as usize);
+        let entry = self.table.entries.get_mut(id.heap() as usize);
         let Some(heap) = entry.and_then(|entry| entry.heap.as_mut()) else { return };
-        let number = heap.suballocator.number_of(id.suballocation());
+        let Some(tlsf) = heap.ranges.as_tlsf() else { return };
+        let number = tlsf.number_of(id.suballocation());
         let notes = &mut heap.slabs.notes;
         if number >= notes.len() {
             notes.resize(number + 1, None);
         }
-        notes[number] = Some((id.stamp, place));
+        notes[number] = Some((id.suballocation().stamp(), place));
     }
 
     /// Returns whether a live range may be [divided](Self::divide) into so many: its heap must be open, and
     /// have room for the ranges. O(1).
     pub(crate) fn may_divide(&self, id: PlacementId, parts: u32) -> bool {
-        let heap = self.table.entries.get(id.heap as usize).and_then(|entry| entry.heap.as_ref());
+        let heap = self.table.entries.get(id.heap() as usize).and_then(|entry| entry.heap.as_ref());
         heap.is_some_and(|heap| {
-            heap.class != super::HeapUse::Closed && heap.suballocator.has_numbers_for(parts)
+            let has_numbers = heap.ranges.as_tlsf().is_some_and(|tlsf| tlsf.has_numbers_for(parts));
+            has_numbers && heap.closing == Closing::Open
         })
     }
 
     /// Divides a live range: it keeps its first `size` bytes, and the rest becomes a new range, which is
     /// returned. O(1).
     pub(crate) fn divide(&mut self, id: PlacementId, size: ByteSize) -> Option<PlacementId> {
-        let heap = self.table.entries.get_mut(id.heap as usize)?.heap.as_mut()?;
-        let rest = heap.suballocator.divide(id.suballocation(), size).ok()?;
+        let heap = self.table.entries.get_mut(id.heap() as usize)?.heap.as_mut()?;
+        let rest = heap.ranges.as_tlsf_mut()?.divide(id.suballocation(), size).ok()?;
         self.totals.allocation_count += 1;
-        Some(PlacementId::new(id.heap, rest.id))
+        Some(PlacementId::new(id.heap(), rest.id))
     }
 
     /// Iterates over the owner's handles of the empty heaps. O(n) for n empty heaps.
     pub(crate) fn empty_heaps(&self) -> impl Iterator<Item = &H> {
-        let is_empty = |slot: &Slot| self.table.heap(*slot).suballocator.is_empty();
+        let is_empty = |slot: &Slot| self.table.heap(*slot).ranges.is_empty();
         let closed = self.closed_slots().into_iter().filter(is_empty);
         self.empty.slots(&self.table).into_iter().chain(closed).map(|slot| &self.table.heap(slot).payload)
     }
@@ -101,8 +96,8 @@ impl<H> HeapSet<H> {
     /// A walk over the numbers finds every range that is live during the whole walk, whatever is freed
     /// meanwhile.
     pub(crate) fn used_range(&self, heap: HeapId, number: usize) -> Option<UsedRange> {
-        let suballocator = &self.table.find(heap)?.suballocator;
-        let used = suballocator.at_number(number)?;
+        let tlsf = self.table.find(heap)?.ranges.as_tlsf()?;
+        let used = tlsf.at_number(number)?;
         let id = PlacementId::new(heap.slot, used.id);
         Some(UsedRange { id, range: used.range, slab: self.slab_place(id) })
     }
@@ -110,45 +105,46 @@ impl<H> HeapSet<H> {
     /// Returns a number greater than the numbers of all ranges in a heap, or `None` if the heap left the set.
     /// O(1).
     pub(crate) fn range_number_limit(&self, heap: HeapId) -> Option<usize> {
-        Some(self.table.find(heap)?.suballocator.number_limit())
+        Some(self.table.find(heap)?.ranges.as_tlsf()?.number_limit())
     }
 
-    /// Returns the heap in a slot with its ranges. O(ranges).
+    /// Returns the heap in a slot with its ranges, if the default algorithm divides it. O(ranges).
     pub(crate) fn ranges_of(&self, slot: Slot) -> Option<HeapRanges<&H>> {
         let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
-        let used = heap.suballocator.ranges().filter_map(|range_use| {
+        let tlsf = heap.ranges.as_tlsf()?;
+        let used = tlsf.ranges().filter_map(|range_use| {
             let RangeUse::Used(used) = range_use else { return None };
             let id = PlacementId::new(slot, used.id);
             Some(UsedRange { id, range: used.range, slab: self.slab_place(id) })
         });
         Some(HeapRanges {
             payload: &heap.payload,
-            size: heap.suballocator.capacity(),
-            is_closed: heap.class == super::HeapUse::Closed,
+            size: tlsf.capacity(),
+            is_closed: heap.closing != Closing::Open,
             used: used.collect(),
         })
     }
 
     /// Returns what is below a live range and above it, with slabs beyond free ranges. O(1).
     pub(crate) fn beside(&self, id: PlacementId) -> Option<[Beside; 2]> {
-        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
-        let beside = heap.suballocator.beside(id.suballocation())?;
+        let heap = self.table.entries.get(id.heap() as usize)?.heap.as_ref()?;
+        let beside = heap.ranges.as_tlsf()?.beside(id.suballocation())?;
         Some(beside.map(|(free, used)| {
-            let used = used.map(|used| PlacementId::new(id.heap, used.id));
+            let used = used.map(|used| PlacementId::new(id.heap(), used.id));
             Beside { free, slab: used.and_then(|used| Some((self.slab_place(used)?, used))) }
         }))
     }
 
     /// Returns the range of a live id that is directly in a heap, and the owner's handle of the heap. O(1).
     pub(crate) fn get(&self, id: PlacementId) -> Option<(HeapRange, &H)> {
-        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
-        Some((heap.suballocator.range_of(id.suballocation()).ok()?, &heap.payload))
+        let heap = self.table.entries.get(id.heap() as usize)?.heap.as_ref()?;
+        Some((heap.ranges.as_tlsf()?.range_of(id.suballocation()).ok()?, &heap.payload))
     }
 
     fn slab_place(&self, id: PlacementId) -> Option<SlabPlace> {
-        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
-        let number = heap.suballocator.number_of(id.suballocation());
+        let heap = self.table.entries.get(id.heap() as usize)?.heap.as_ref()?;
+        let number = heap.ranges.as_tlsf()?.number_of(id.suballocation());
         let (stamp, place) = heap.slabs.notes.get(number).copied().flatten()?;
-        (stamp == id.stamp).then_some(place)
+        (stamp == id.suballocation().stamp()).then_some(place)
     }
 }

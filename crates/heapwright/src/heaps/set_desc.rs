@@ -1,8 +1,6 @@
-//! Converts an allocator's description to descriptions of placement engines.
+//! Converts an allocator's description to descriptions of sets of heaps.
 
-use heapwright_core::placement::{
-    EngineDesc, HeapRetention, HeapSizing, PlacementRule, SharedHeapSet, SlabSizing,
-};
+use heapwright_core::placement::{HeapRetention, HeapSetDesc, HeapSizing, PlacementRule, SlabSizing};
 use heapwright_core::{Alignment, ByteSize};
 
 use super::typed_heaps::TypedHeapsDesc;
@@ -23,7 +21,7 @@ const FEWEST_HITCHES_FRACTION: u32 = 3;
 const FEWEST_HITCHES_MAXIMUM: ByteSize = ByteSize::from_mib(128);
 
 /// Returns the parameters of the algorithm that divides heaps.
-pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> EngineDesc {
+pub(super) fn set_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> HeapSetDesc {
     let (desc, max_heap_size) = (&source.desc, source.max_heap_size);
     // Heaps of the kept size come back.
     let retention = if heaps.kept_size.is_none() { source.retention } else { HeapRetention::NONE };
@@ -31,8 +29,7 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
     let heap_size = Some(heaps.heap_size).filter(|size| !size.is_zero());
     let preferred = heap_size.or(desc.preferred_heap_size);
     let minimum = least_heap(preferred, granularity);
-    let by_rule = |rule| EngineDesc::ByRule { rule, retention };
-    match heaps.algorithm {
+    let rule = match heaps.algorithm {
         SuballocationAlgorithm::Default => {
             let usual = match heaps.heap_type {
                 HeapType::Upload | HeapType::Readback => HeapSizing::HOST_VISIBLE,
@@ -48,15 +45,10 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
                 _ => usual,
             };
             let minimum = if preferred.is_none() { usual.minimum } else { minimum }.min(max_heap_size);
-            let sizing = HeapSizing { minimum, maximum: usual.maximum.min(max_heap_size), ..usual };
-            EngineDesc::Default {
-                sizing,
-                retention,
-                slots_up_to: SharedHeapSet::<()>::SLOTS_UP_TO,
-                lanes: SharedHeapSet::<()>::LANES,
-            }
+            let maximum = usual.maximum.min(max_heap_size);
+            PlacementRule::Default(HeapSizing { minimum, maximum, ..usual })
         }
-        SuballocationAlgorithm::Dedicated => by_rule(PlacementRule::Dedicated { granularity }),
+        SuballocationAlgorithm::Dedicated => PlacementRule::Dedicated { granularity },
         SuballocationAlgorithm::Slab => {
             let usual = SlabSizing::default();
             let sizing = SlabSizing {
@@ -66,20 +58,21 @@ pub(super) fn engine_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> Engine
                 fragmentation_limit: desc.heap_fragmentation_limit.unwrap_or(usual.fragmentation_limit),
                 growth_factor: desc.heap_growth_factor.unwrap_or(usual.growth_factor),
             };
-            by_rule(PlacementRule::SlabBySize(sizing))
+            PlacementRule::SlabBySize(sizing)
         }
         SuballocationAlgorithm::BuddySystem => {
-            by_rule(PlacementRule::buddy_system(minimum, max_heap_size, granularity))
+            PlacementRule::buddy_system(minimum, max_heap_size, granularity)
         }
         SuballocationAlgorithm::Linear => {
             let heap_size = if preferred.is_none() { LINEAR_HEAP } else { minimum };
             let heap_size = heap_size.min(max_heap_size);
-            by_rule(PlacementRule::Linear { heap_size, one_heap: heaps.max_heap_count == 1 })
+            PlacementRule::Linear { heap_size, one_heap: heaps.max_heap_count == 1, granularity }
         }
-    }
+    };
+    HeapSetDesc::new(rule, retention)
 }
 
-pub(super) fn granularity_of(heap_alignment: u64) -> Alignment {
+fn granularity_of(heap_alignment: u64) -> Alignment {
     Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY)
 }
 

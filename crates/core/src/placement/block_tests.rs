@@ -2,14 +2,10 @@
 
 use super::slab_sizing::KIB_64;
 use super::*;
-use crate::placement::{HeapRetention, PlacementError, PlacementRequest, SharedPlaced};
 use crate::{Alignment, ByteSize};
 
-fn engine(sizing: SlabSizing) -> HeapEngine<ByteSize> {
-    HeapEngine::new(&EngineDesc::ByRule {
-        rule: PlacementRule::SlabBySize(sizing),
-        retention: HeapRetention::NONE,
-    })
+fn set(sizing: SlabSizing) -> SharedHeapSet<ByteSize> {
+    SharedHeapSet::new(&HeapSetDesc::new(PlacementRule::SlabBySize(sizing), HeapRetention::NONE))
 }
 
 fn request(bytes: u64) -> PlacementRequest {
@@ -17,40 +13,40 @@ fn request(bytes: u64) -> PlacementRequest {
 }
 
 fn allocate(
-    engine: &HeapEngine<ByteSize>,
+    set: &SharedHeapSet<ByteSize>,
     request: &PlacementRequest,
-) -> Result<SharedPlaced<ByteSize>, PlacementError> {
-    match engine.allocate(request)? {
+) -> Result<Placed<ByteSize>, PlacementError> {
+    match set.allocate(request)? {
         Some(placed) => Ok(placed),
         None => {
-            let size = engine.new_heap_size(request)?;
-            engine.allocate_in_new(size, size, request)
+            let size = set.new_heap_size(request)?;
+            set.allocate_in_new(size, size, request)
         }
     }
 }
 
 /// Returns the sizes of the heaps for `count` requests of a size, in KiB, in order of creation.
 fn heaps_of(sizing: SlabSizing, kib: u64, count: usize) -> Vec<u64> {
-    let engine = engine(sizing);
+    let set = set(sizing);
     let mut heaps = Vec::new();
     for _ in 0..count {
-        let before = engine.totals().heap_count;
-        let heap = allocate(&engine, &request(kib << 10)).unwrap().heap;
-        if engine.totals().heap_count > before {
+        let before = set.totals().heap_count;
+        let heap = allocate(&set, &request(kib << 10)).unwrap().heap;
+        if set.totals().heap_count > before {
             heaps.push(heap.get() >> 10);
         }
     }
-    engine.audit().unwrap();
+    set.audit().unwrap();
     heaps
 }
 
 /// Returns heap bytes divided by requested bytes, in hundredths, rounded.
 fn overhead(bytes: u64, count: u64) -> u64 {
-    let engine = engine(SlabSizing::default());
+    let set = set(SlabSizing::default());
     for _ in 0..count {
-        allocate(&engine, &request(bytes)).unwrap();
+        allocate(&set, &request(bytes)).unwrap();
     }
-    let (reserved, used) = (engine.totals().reserved.get(), engine.totals().used.get());
+    let (reserved, used) = (set.totals().reserved.get(), set.totals().used.get());
     assert_eq!(used, bytes * count);
     (reserved * 100 + used / 2) / used
 }
@@ -77,13 +73,13 @@ fn heap_sizes_equal_gpgmms() {
 #[test]
 fn different_sizes_do_not_share_a_heap() {
     // Sizes from 64 KiB to 4 MiB in steps of 64 KiB, equally frequent.
-    let engine = engine(SlabSizing::default());
+    let set = set(SlabSizing::default());
     for number in 0..1024_u64 {
-        allocate(&engine, &request((number % 64 + 1) << 16)).unwrap();
+        allocate(&set, &request((number % 64 + 1) << 16)).unwrap();
     }
     let each = |step: u64| heaps_of(SlabSizing::default(), step * 64, 16).iter().sum::<u64>();
     let expected: u64 = (1..=64).map(each).sum();
-    assert_eq!(engine.totals().reserved.get() >> 10, expected);
+    assert_eq!(set.totals().reserved.get() >> 10, expected);
 }
 
 #[test]
@@ -114,7 +110,7 @@ fn a_growth_factor_below_one_gives_each_request_a_heap_of_its_own() {
     assert_eq!(heaps_of(sizing, 65, 2), [128, 128]);
     assert_eq!(heaps_of(sizing, 320, 2), [320, 320]);
     let fine = PlacementRequest::new(ByteSize::new(1), Alignment::ONE);
-    assert_eq!(allocate(&engine(sizing), &fine).unwrap().heap, ByteSize::from_kib(64));
+    assert_eq!(allocate(&set(sizing), &fine).unwrap().heap, ByteSize::from_kib(64));
 }
 
 #[test]
@@ -160,15 +156,15 @@ fn maximum() {
     let sizing = SlabSizing { maximum: ByteSize::from_kib(1000), ..Default::default() };
     // Half a mebibyte is the largest power of two.
     assert_eq!(heaps_of(sizing, 128, 18), [128, 128, 256, 256, 512, 512, 512]);
-    let engine = engine(sizing);
+    let set = set(sizing);
     let refused = |size| {
         let requested = ByteSize::from_kib(size);
         let refused = PlacementError::NeedsOwnHeap { requested, largest: ByteSize::from_kib(512) };
-        assert_eq!(engine.allocate(&request(size << 10)), Err(refused));
-        assert_eq!(engine.new_heap_size(&request(size << 10)), Err(refused));
+        assert_eq!(set.allocate(&request(size << 10)), Err(refused));
+        assert_eq!(set.new_heap_size(&request(size << 10)), Err(refused));
     };
     refused(513);
-    assert_eq!(engine.totals(), Default::default());
+    assert_eq!(set.totals(), Default::default());
     // The block fits, but would leave too much of the largest heap unused.
     let quarter = SlabSizing { maximum: ByteSize::from_kib(256), ..Default::default() };
     assert_eq!(quarter.first_heap_size(ByteSize::from_kib(1), KIB_64), None);
@@ -180,65 +176,65 @@ fn maximum() {
 #[test]
 fn any_slab_with_room_serves_before_a_new_heap() {
     let sizing = SlabSizing { minimum: ByteSize::from_kib(256), growth_factor: 1.0, ..Default::default() };
-    let engine = engine(sizing);
-    let placed: Vec<_> = (0..40).map(|_| allocate(&engine, &request(1 << 16)).unwrap()).collect();
-    assert_eq!(engine.totals().heap_count, 10);
+    let set = set(sizing);
+    let placed: Vec<_> = (0..40).map(|_| allocate(&set, &request(1 << 16)).unwrap()).collect();
+    assert_eq!(set.totals().heap_count, 10);
     for (number, placed) in placed.iter().enumerate() {
         if number % 4 > 0 || number >= 36 {
-            let gone = engine.free(placed.id).unwrap();
+            let gone = set.free(placed.id).unwrap();
             assert_eq!(gone.len(), usize::from(number == 39), "block {number}");
         }
     }
-    assert_eq!(engine.totals().heap_count, 9);
+    assert_eq!(set.totals().heap_count, 9);
     for _ in 0..27 {
-        assert!(engine.allocate(&request(1 << 16)).unwrap().is_some());
+        assert!(set.allocate(&request(1 << 16)).unwrap().is_some());
     }
-    assert!(engine.allocate(&request(1 << 16)).unwrap().is_none());
-    engine.audit().unwrap();
+    assert!(set.allocate(&request(1 << 16)).unwrap().is_none());
+    set.audit().unwrap();
 }
 
 #[test]
 fn the_block_that_was_freed_last_is_used_first() {
-    let engine = engine(SlabSizing { minimum: ByteSize::from_mib(1), ..Default::default() });
-    let placed: Vec<_> = (0..5).map(|_| allocate(&engine, &request(1 << 16)).unwrap()).collect();
+    let set = set(SlabSizing { minimum: ByteSize::from_mib(1), ..Default::default() });
+    let placed: Vec<_> = (0..5).map(|_| allocate(&set, &request(1 << 16)).unwrap()).collect();
     for at in [1, 3] {
-        engine.free(placed[at].id).unwrap();
+        set.free(placed[at].id).unwrap();
     }
     let starts: Vec<_> =
-        (0..3).map(|_| allocate(&engine, &request(1 << 16)).unwrap().range.start().get() >> 16).collect();
+        (0..3).map(|_| allocate(&set, &request(1 << 16)).unwrap().range.start().get() >> 16).collect();
     assert_eq!(starts, [3, 1, 5]);
 }
 
 #[test]
 fn sizes_are_known_while_they_are_live_or_are_to_be_remembered() {
-    let engine = engine(SlabSizing::default());
+    let set = set(SlabSizing::default());
     let counts = |hits, misses| SizeCacheCounts { hits, misses };
-    let first = allocate(&engine, &request(1 << 16)).unwrap();
-    assert_eq!(engine.size_cache(), counts(0, 1));
+    let first = allocate(&set, &request(1 << 16)).unwrap();
+    assert_eq!(set.size_cache(), counts(0, 1));
     // Both requests have the same block.
-    let second = allocate(&engine, &request((1 << 16) - 5)).unwrap();
-    assert_eq!(engine.size_cache(), counts(1, 1));
-    engine.free(first.id).unwrap();
-    engine.free(second.id).unwrap();
+    let second = allocate(&set, &request((1 << 16) - 5)).unwrap();
+    assert_eq!(set.size_cache(), counts(1, 1));
+    set.free(first.id).unwrap();
+    set.free(second.id).unwrap();
     let remembered = PlacementRequest { cache_size: true, ..request(1 << 16) };
-    let third = allocate(&engine, &remembered).unwrap();
-    assert_eq!(engine.size_cache(), counts(1, 2));
-    assert_eq!(engine.free(third.id).unwrap().len(), 1, "the size is remembered without a heap");
-    allocate(&engine, &request(1 << 16)).unwrap();
-    assert_eq!(engine.size_cache(), counts(2, 2));
-    engine.audit().unwrap();
+    let third = allocate(&set, &remembered).unwrap();
+    assert_eq!(set.size_cache(), counts(1, 2));
+    assert_eq!(set.free(third.id).unwrap().len(), 1, "the size is remembered without a heap");
+    allocate(&set, &request(1 << 16)).unwrap();
+    assert_eq!(set.size_cache(), counts(2, 2));
+    set.audit().unwrap();
 }
 
 #[test]
 fn growth_is_forgotten_with_the_size() {
-    let engine = engine(SlabSizing::default());
+    let set = set(SlabSizing::default());
     let grow = |cache_size| {
         let request = PlacementRequest { cache_size, ..request(1 << 16) };
-        let placed: Vec<_> = (0..10).map(|_| allocate(&engine, &request).unwrap()).collect();
+        let placed: Vec<_> = (0..10).map(|_| allocate(&set, &request).unwrap()).collect();
         for placed in placed {
-            engine.free(placed.id).unwrap();
+            set.free(placed.id).unwrap();
         }
-        engine.new_heap_size(&request).unwrap()
+        set.new_heap_size(&request).unwrap()
     };
     assert_eq!(grow(false), ByteSize::from_kib(64));
     assert_eq!(grow(true), ByteSize::from_kib(256));
@@ -246,43 +242,43 @@ fn growth_is_forgotten_with_the_size() {
 
 #[test]
 fn the_smallest_empty_heap_that_is_large_enough_is_used_or_else_the_largest_that_holds_the_block() {
-    let engine = engine(SlabSizing { minimum: ByteSize::from_mib(1), ..Default::default() });
+    let set = set(SlabSizing { minimum: ByteSize::from_mib(1), ..Default::default() });
     for kib in [192, 512, 2048, 4096] {
-        engine.insert(ByteSize::from_kib(kib), ByteSize::from_kib(kib)).unwrap();
+        set.insert(ByteSize::from_kib(kib), ByteSize::from_kib(kib)).unwrap();
     }
     let taken = |kib: u64| {
-        let engine = &engine;
-        allocate(engine, &request(kib << 10)).unwrap().heap.get() >> 10
+        let set = &set;
+        allocate(set, &request(kib << 10)).unwrap().heap.get() >> 10
     };
     assert_eq!([taken(64), taken(128), taken(320), taken(256)], [2048, 4096, 512, 1024]);
     assert_eq!(taken(192), 192);
-    engine.audit().unwrap();
+    set.audit().unwrap();
 }
 
 #[test]
 fn a_heap_that_is_fetched_in_advance_is_the_one_that_is_wanted() {
-    let engine = engine(SlabSizing { minimum: ByteSize::from_kib(256), ..Default::default() });
+    let set = set(SlabSizing { minimum: ByteSize::from_kib(256), ..Default::default() });
     let request = request(1 << 16);
     let (mut waited, mut fetched) = (Vec::new(), Vec::new());
     for _ in 0..100 {
-        match engine.allocate(&request).unwrap() {
+        match set.allocate(&request).unwrap() {
             Some(_) => {}
             None => {
-                let size = engine.new_heap_size(&request).unwrap();
+                let size = set.new_heap_size(&request).unwrap();
                 waited.push(size.get() >> 10);
-                engine.allocate_in_new(size, size, &request).unwrap();
+                set.allocate_in_new(size, size, &request).unwrap();
             }
         }
-        if let Some(size) = engine.next_heap(&request) {
+        if let Some(size) = set.next_heap(&request) {
             fetched.push(size.get() >> 10);
-            engine.insert(size, size).unwrap();
-            assert_eq!(engine.next_heap(&request), None, "a heap of that size exists");
+            set.insert(size, size).unwrap();
+            assert_eq!(set.next_heap(&request), None, "a heap of that size exists");
         }
     }
     // The heaps are the same as without prefetching, and only the first is waited for.
     assert_eq!(waited, [256]);
     assert_eq!(fetched, [256, 512, 512, 1024, 1024, 2048, 2048]);
-    engine.audit().unwrap();
+    set.audit().unwrap();
 }
 
 #[test]
@@ -290,16 +286,16 @@ fn heaps_are_not_fetched_in_advance_for_few_or_for_much() {
     let next = |minimum, kib: u64, count| {
         let sizing =
             SlabSizing { minimum: ByteSize::from_kib(minimum), growth_factor: 1.0, ..Default::default() };
-        let engine = engine(sizing);
+        let set = set(sizing);
         for _ in 0..count {
-            allocate(&engine, &request(kib << 10)).unwrap();
+            allocate(&set, &request(kib << 10)).unwrap();
         }
-        engine.next_heap(&request(kib << 10)).map(|size| size.get() >> 10)
+        set.next_heap(&request(kib << 10)).map(|size| size.get() >> 10)
     };
     assert_eq!(next(256, 64, 0), None, "new size");
     assert_eq!((next(256, 64, 1), next(256, 64, 2)), (None, Some(256)));
     assert_eq!(next(256, 128, 2), None, "a heap has room for two");
     assert_eq!((next(64 << 10, 1024, 64), next(128 << 10, 1024, 128)), (Some(64 << 10), None));
-    let other: HeapEngine<()> = HeapEngine::new(&EngineDesc::default());
+    let other: SharedHeapSet<()> = SharedHeapSet::new(&HeapSetDesc::default());
     assert_eq!(other.next_heap(&request(1 << 16)), None);
 }

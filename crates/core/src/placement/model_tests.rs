@@ -1,4 +1,4 @@
-//! Compares every engine with a list of live allocations, and probes with what follows them.
+//! Compares sets by every rule with a list of live allocations, and probes with what follows them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,11 +9,7 @@ use proptest::sample::Index;
 
 use super::slab_sizing::KIB_64;
 use super::*;
-use crate::placement::tests::driven_engine::{DrivenEngine, Heap};
-use crate::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, HeapTally, Keeping, PlacementError, PlacementRequest,
-    SharedPlaced,
-};
+use crate::placement::tests::driven_set::{DrivenSet, Heap};
 use crate::suballoc::FreeRangeChoice as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -27,44 +23,40 @@ fn mib(mib: u64) -> ByteSize {
     ByteSize::from_mib(mib)
 }
 
-/// The default engine with heaps of `minimum` to twice as many bytes.
-fn default_engine(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operations: u64) -> EngineDesc {
-    EngineDesc::Default {
-        sizing: HeapSizing { minimum, maximum: minimum.checked_mul(2).unwrap(), ..HeapSizing::default() },
-        retention: HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() },
-        slots_up_to,
-        lanes,
-    }
+/// The default rule with heaps of `minimum` to twice as many bytes.
+fn default_engine(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operations: u64) -> HeapSetDesc {
+    let sizing = HeapSizing { minimum, maximum: minimum.checked_mul(2).unwrap(), ..HeapSizing::default() };
+    let retention = HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() };
+    HeapSetDesc { slots_up_to, lanes, ..by_rule(PlacementRule::Default(sizing), retention) }
 }
 
-const fn by_rule(rule: PlacementRule, retention: HeapRetention) -> EngineDesc {
-    EngineDesc::ByRule { rule, retention }
+fn by_rule(rule: PlacementRule, retention: HeapRetention) -> HeapSetDesc {
+    HeapSetDesc::new(rule, retention)
 }
 
-fn buddy(preferred: ByteSize) -> EngineDesc {
+fn buddy(preferred: ByteSize) -> HeapSetDesc {
     by_rule(PlacementRule::buddy_system(preferred, mib(64), KIB_64), NONE)
 }
 
-fn linear(one_heap: bool) -> EngineDesc {
-    by_rule(PlacementRule::Linear { heap_size: kib(512), one_heap }, NONE)
+fn linear(one_heap: bool) -> HeapSetDesc {
+    by_rule(PlacementRule::Linear { granularity: KIB_64, heap_size: kib(512), one_heap }, NONE)
 }
 
 const NONE: HeapRetention = HeapRetention::NONE;
 
-fn slabs(sizing: SlabSizing, retention: HeapRetention) -> EngineDesc {
+fn slabs(sizing: SlabSizing, retention: HeapRetention) -> HeapSetDesc {
     by_rule(PlacementRule::SlabBySize(sizing), retention)
 }
 
-fn dedicated(retention: HeapRetention) -> EngineDesc {
+fn dedicated(retention: HeapRetention) -> HeapSetDesc {
     by_rule(PlacementRule::Dedicated { granularity: KIB_64 }, retention)
 }
 
-fn descs() -> Vec<EngineDesc> {
+fn descs() -> Vec<HeapSetDesc> {
     vec![
         default_engine(mib(1), kib(16), 2, 16),
         default_engine(mib(1), kib(64), 3, 16),
-        EngineDesc::Default {
-            sizing: HeapSizing::default(),
+        HeapSetDesc {
             retention: HeapRetention {
                 keeping: Keeping::Operations(10),
                 frames: 2,
@@ -72,8 +64,9 @@ fn descs() -> Vec<EngineDesc> {
             },
             slots_up_to: ByteSize::ZERO,
             lanes: 1,
+            ..HeapSetDesc::default()
         },
-        EngineDesc::default(),
+        HeapSetDesc::default(),
         // Small heaps, so that full heaps and released slabs matter.
         default_engine(kib(64), kib(16), 1, 4),
         default_engine(kib(64), kib(16), 3, 18),
@@ -87,15 +80,21 @@ fn descs() -> Vec<EngineDesc> {
     ]
 }
 
-/// Descriptions of engines that keep empty heaps for a few operations, two frames or two periods.
-fn descs_that_keep() -> Vec<EngineDesc> {
+/// Descriptions of sets that keep empty heaps for a few operations, two frames or two periods.
+fn descs_that_keep() -> Vec<HeapSetDesc> {
     let retention =
         HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2, ..Default::default() };
     vec![
         slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, retention),
         by_rule(PlacementRule::buddy_system(mib(1), mib(64), KIB_64), retention),
-        by_rule(PlacementRule::Linear { heap_size: kib(512), one_heap: false }, retention),
-        by_rule(PlacementRule::Linear { heap_size: kib(512), one_heap: true }, retention),
+        by_rule(
+            PlacementRule::Linear { granularity: KIB_64, heap_size: kib(512), one_heap: false },
+            retention,
+        ),
+        by_rule(
+            PlacementRule::Linear { granularity: KIB_64, heap_size: kib(512), one_heap: true },
+            retention,
+        ),
         dedicated(retention),
     ]
 }
@@ -129,10 +128,15 @@ fn requests() -> impl Strategy<Value = PlacementRequest> {
     let strategy =
         prop_oneof![3 => Just(Prefer::MinMemory), 1 => Just(Prefer::MinTime), 1 => Just(Prefer::MinOffset)];
     let rare = || prop::bool::weighted(0.2);
-    (size, prop::sample::select(vec![0, 0, 0, 8, 12, 14, 16, 18, 22]), strategy, rare(), rare()).prop_map(
-        |(size, log2, strategy, upper, cache_size)| {
+    let sharing = prop_oneof![
+        18 => Just(Sharing::Shared),
+        1 => any::<bool>().prop_map(|reusable| Sharing::Alone { reusable }),
+    ];
+    let log2 = prop::sample::select(vec![0, 0, 0, 8, 12, 14, 16, 18, 22]);
+    (size, log2, strategy, rare(), rare(), sharing).prop_map(
+        |(size, log2, strategy, upper, cache_size, sharing)| {
             let plain = PlacementRequest::new(ByteSize::new(size), Alignment::from_log2(log2).unwrap());
-            PlacementRequest { strategy, upper, cache_size, ..plain }
+            PlacementRequest { strategy, upper, cache_size, sharing, ..plain }
         },
     )
 }
@@ -155,7 +159,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Performs a step. Returns what its calls returned.
-fn perform(driven: &mut DrivenEngine, step: &Step) -> String {
+fn perform(driven: &mut DrivenSet, step: &Step) -> String {
     match *step {
         Step::Allocate(request, makes_heap) => format!("{:?}", driven.try_allocate(&request, makes_heap)),
         Step::AllocateOn(lane, request) => format!("{:?}", driven.allocate_on(lane, &request)),
@@ -167,19 +171,19 @@ fn perform(driven: &mut DrivenEngine, step: &Step) -> String {
         Step::FreeStale(at) => {
             if !driven.freed.is_empty() {
                 let id = driven.freed[at.index(driven.freed.len())];
-                assert!(driven.engine.free(id).is_err(), "{id:?} was freed");
+                assert!(driven.set.free(id).is_err(), "{id:?} was freed");
             }
             String::new()
         }
         Step::Insert(size) => {
             let heap = driven.make(size);
-            format!("{:?}", driven.engine.insert(size, heap).unwrap())
+            format!("{:?}", driven.set.insert(size, heap).unwrap())
         }
         Step::TakeEmpty(up_to) => format!("{:?}", driven.take_empty(up_to)),
         Step::TakeFitting(at_least, at_most) => format!("{:?}", driven.take_fitting(at_least, at_most)),
         Step::Frame | Step::Period => {
             let is_frame = matches!(step, Step::Frame);
-            let gone = if is_frame { driven.engine.pass_frame() } else { driven.engine.pass_period() };
+            let gone = if is_frame { driven.set.pass_frame() } else { driven.set.pass_period() };
             driven.gone(gone.iter().copied());
             format!("{gone:?}")
         }
@@ -191,12 +195,12 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default()
     })]
 
-    /// Each engine agrees with the model, and each call with the probe before it, except that it may use the memory of
+    /// Each set agrees with the model, and each call with the probe before it, except that it may use the memory of
     /// unused slabs. No probe has an effect:
     /// the twin is never probed, except on other lanes.
     #[test]
     fn agrees_with_the_model_and_probes_promise_no_more(desc in prop::sample::select([descs(), descs_that_keep()].concat()), steps in steps()) {
-        let [mut driven, mut twin] = [DrivenEngine::new(desc), DrivenEngine::new(desc)];
+        let [mut driven, mut twin] = [DrivenSet::new(desc), DrivenSet::new(desc)];
         for step in steps {
             let probed = if let Step::Allocate(request, _) = &step {
                 let before = driven.live_state();
@@ -223,14 +227,14 @@ proptest! {
         }
         driven.take_empty(ALL);
         driven.check();
-        prop_assert_eq!(driven.engine.totals(), HeapSetTotals::default());
+        prop_assert_eq!(driven.set.totals(), HeapSetTotals::default());
     }
 }
 
 /// Full heaps with a free slot of another lane are rare among random calls.
 #[test]
 fn a_probe_sees_the_free_slots_of_other_lanes() {
-    let mut driven = DrivenEngine::new(default_engine(kib(64), kib(16), 2, 16));
+    let mut driven = DrivenSet::new(default_engine(kib(64), kib(16), 2, 16));
     let request = PlacementRequest::new(kib(4), Alignment::ONE);
     driven.allocate(&request).unwrap();
     // Requests for the lowest offset get no slot.
@@ -245,43 +249,43 @@ fn a_probe_sees_the_free_slots_of_other_lanes() {
 #[test]
 fn impossible_requests_are_rejected_and_change_nothing() {
     for desc in descs() {
-        let engine: HeapEngine<()> = HeapEngine::new(&desc);
+        let set: SharedHeapSet<()> = SharedHeapSet::new(&desc);
         let request = |size| PlacementRequest::new(ByteSize::new(size), KIB_64);
-        assert!(engine.allocate(&request(0)).is_err());
+        assert!(set.allocate(&request(0)).is_err());
         for size in [u64::MAX, u64::MAX - 70_000, (1 << 63) + 1] {
-            let refused = engine.allocate(&request(size)).and_then(|_| engine.new_heap_size(&request(size)));
+            let refused = set.allocate(&request(size)).and_then(|_| set.new_heap_size(&request(size)));
             assert!(
                 matches!(refused, Err(PlacementError::TooLarge { .. } | PlacementError::NeedsOwnHeap { .. })),
                 "{refused:?} by {desc:?}"
             );
         }
-        assert!(engine.insert(ByteSize::ZERO, ()).is_err());
-        assert!(engine.insert(ByteSize::new((1 << 63) + 1), ()).is_err());
-        assert_eq!(engine.totals(), HeapSetTotals::default());
+        assert!(set.insert(ByteSize::ZERO, ()).is_err());
+        assert!(set.insert(ByteSize::new((1 << 63) + 1), ()).is_err());
+        assert_eq!(set.totals(), HeapSetTotals::default());
     }
 }
 
 #[test]
-fn a_heap_that_is_too_small_stays_in_the_engine() {
+fn a_heap_that_is_too_small_stays_in_the_set() {
     for desc in descs() {
-        let engine = HeapEngine::new(&desc);
+        let set = SharedHeapSet::new(&desc);
         let request = PlacementRequest::new(kib(256), Alignment::ONE);
-        let refused = engine.allocate_in_new(kib(64), 'a', &request);
+        let refused = set.allocate_in_new(kib(64), 'a', &request);
         assert_eq!(refused, Err(PlacementError::TooLarge { requested: kib(256) }), "{desc:?}");
-        assert_eq!((engine.totals().heap_count, engine.totals().empty_heap_count), (1, 1));
-        assert!(engine.has_empty_fitting(kib(64), kib(64)));
-        assert_eq!(engine.take_empty_fitting(kib(64), kib(64)), Some((kib(64), 'a')));
-        assert!(!engine.has_empty_fitting(kib(64), kib(64)));
-        assert_eq!(engine.totals().heap_count, 0);
+        assert_eq!((set.totals().heap_count, set.totals().empty_heap_count), (1, 1));
+        assert!(set.has_empty_fitting(kib(64), kib(64)));
+        assert_eq!(set.take_empty_fitting(kib(64), kib(64)), Some((kib(64), 'a')));
+        assert!(!set.has_empty_fitting(kib(64), kib(64)));
+        assert_eq!(set.totals().heap_count, 0);
     }
 }
 
 #[test]
 fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
     for desc in descs() {
-        let mut driven = DrivenEngine::new(desc);
+        let mut driven = DrivenSet::new(desc);
         let heap = driven.make(kib(512));
-        driven.engine.insert(kib(512), heap).unwrap();
+        driven.set.insert(kib(512), heap).unwrap();
         // Dedicated heaps are as large as their content.
         let request = PlacementRequest::new(kib(512), Alignment::ONE);
         assert_eq!(driven.allocate(&request).map(|(heap, _)| heap), Some((1, kib(512))), "{desc:?}");
@@ -295,7 +299,7 @@ fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
 
 #[test]
 fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
-    let mut driven = DrivenEngine::new(EngineDesc::default());
+    let mut driven = DrivenSet::new(HeapSetDesc::default());
     let low = |size| PlacementRequest {
         strategy: Prefer::MinOffset,
         ..PlacementRequest::new(ByteSize::new(size), Alignment::ONE)
@@ -303,7 +307,7 @@ fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
     // Three heaps of 1 MiB each.
     for _ in 0..3 {
         let heap = driven.make(mib(1));
-        driven.engine.insert(mib(1), heap).unwrap();
+        driven.set.insert(mib(1), heap).unwrap();
         driven.allocate(&PlacementRequest::new(mib(1), Alignment::ONE)).unwrap();
     }
     while !driven.live.is_empty() {
@@ -327,15 +331,15 @@ fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
 fn buddy_heaps_are_powers_of_two() {
     let size_of = |preferred, maximum| {
         let desc = by_rule(PlacementRule::buddy_system(preferred, maximum, KIB_64), NONE);
-        let engine: HeapEngine<()> = HeapEngine::new(&desc);
-        engine.new_heap_size(&PlacementRequest::new(kib(4), Alignment::ONE)).unwrap()
+        let set: SharedHeapSet<()> = SharedHeapSet::new(&desc);
+        set.new_heap_size(&PlacementRequest::new(kib(4), Alignment::ONE)).unwrap()
     };
     assert_eq!(size_of(ByteSize::ZERO, ALL), kib(64));
     assert_eq!(size_of(mib(3), ALL), mib(4));
     assert_eq!(size_of(mib(16), mib(9)), mib(8));
     assert_eq!(size_of(ALL, ALL), ByteSize::new(1 << 63));
 
-    let mut driven = DrivenEngine::new(buddy(mib(1)));
+    let mut driven = DrivenSet::new(buddy(mib(1)));
     for _ in 0..2 {
         for _ in 0..16 {
             driven.allocate(&PlacementRequest::new(kib(33), Alignment::ONE)).unwrap();
@@ -346,14 +350,14 @@ fn buddy_heaps_are_powers_of_two() {
     driven.allocate(&one).unwrap();
     let more = PlacementRequest::new(ByteSize::new((1 << 20) + 1), Alignment::ONE);
     let refused = PlacementError::NeedsOwnHeap { requested: more.size, largest: mib(1) };
-    assert_eq!(driven.engine.allocate(&more), Err(refused));
-    assert_eq!(driven.engine.new_heap_size(&more), Err(refused));
+    assert_eq!(driven.set.allocate(&more), Err(refused));
+    assert_eq!(driven.set.new_heap_size(&more), Err(refused));
     driven.check();
 }
 
 #[test]
 fn dedicated_heaps_are_as_large_as_what_is_in_them() {
-    let mut driven = DrivenEngine::new(dedicated(NONE));
+    let mut driven = DrivenSet::new(dedicated(NONE));
     for (size, heap_size) in [(1, 64), (65_536, 64), (65_537, 128), (709_171_200, 692_608)] {
         let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
         let (heap, range) = driven.allocate(&request).unwrap();
@@ -365,7 +369,7 @@ fn dedicated_heaps_are_as_large_as_what_is_in_them() {
 
 #[test]
 fn linear_heaps_are_used_in_a_row() {
-    let mut driven = DrivenEngine::new(linear(false));
+    let mut driven = DrivenSet::new(linear(false));
     let request = PlacementRequest::new(kib(200), Alignment::ONE);
     let heaps: Vec<_> = (0..5).map(|_| driven.allocate(&request).unwrap().0.0).collect();
     assert_eq!(heaps, [1, 1, 2, 2, 3]);
@@ -374,7 +378,7 @@ fn linear_heaps_are_used_in_a_row() {
     driven.free(0);
     assert_eq!(driven.allocate(&request).unwrap().0.0, 1);
     let upper = PlacementRequest { upper: true, ..request };
-    let refused = driven.engine.allocate(&upper).unwrap_err();
+    let refused = driven.set.allocate(&upper).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "linear does not support the upper end; only linear with at most one heap does"
@@ -384,7 +388,7 @@ fn linear_heaps_are_used_in_a_row() {
 
 #[test]
 fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_else_a_ring() {
-    let mut driven = DrivenEngine::new(linear(true));
+    let mut driven = DrivenSet::new(linear(true));
     let lower = PlacementRequest::new(kib(100), Alignment::ONE);
     let upper = PlacementRequest { upper: true, ..lower };
     let start = |placed: Option<(Heap, HeapRange)>| placed.map(|(_, range)| range.start().get() >> 10);
@@ -395,7 +399,7 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
     assert_eq!(start(driven.allocate(&lower)), Some(200));
     // 12 KiB are left between the ends.
     assert_eq!((driven.allocate(&lower), driven.allocate(&upper)), (None, None));
-    let refused = driven.engine.new_heap_size(&upper);
+    let refused = driven.set.new_heap_size(&upper);
     assert_eq!(refused, Err(PlacementError::OneHeapFull { requested: kib(100) }));
     driven.check();
 
@@ -404,7 +408,7 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
     driven.free(0);
     assert_eq!(driven.allocate(&lower), None);
     let top =
-        |driven: &DrivenEngine| driven.live.iter().position(|(.., range)| range.start().get() >= 312 << 10);
+        |driven: &DrivenSet| driven.live.iter().position(|(.., range)| range.start().get() >= 312 << 10);
     while let Some(position) = top(&driven) {
         driven.free(position);
     }
@@ -423,16 +427,16 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
 }
 
 #[test]
-fn of_two_heaps_that_threads_made_for_one_linear_engine_the_second_is_spare() {
-    let engine = HeapEngine::new(&linear(true));
+fn of_two_heaps_that_threads_made_for_one_linear_set_the_second_is_spare() {
+    let set = SharedHeapSet::new(&linear(true));
     let request = PlacementRequest::new(kib(300), Alignment::ONE);
-    assert_eq!(engine.allocate_in_new(kib(512), 1, &request).unwrap().heap, 1);
+    assert_eq!(set.allocate_in_new(kib(512), 1, &request).unwrap().heap, 1);
     let full = PlacementError::OneHeapFull { requested: kib(300) };
-    assert_eq!(engine.allocate_in_new(kib(512), 2, &request), Err(full));
+    assert_eq!(set.allocate_in_new(kib(512), 2, &request), Err(full));
     let small = PlacementRequest::new(kib(200), Alignment::ONE);
-    assert_eq!(engine.allocate_in_new(kib(512), 3, &small).unwrap().heap, 1);
-    assert_eq!(engine.take_empty(ALL).len(), 2);
-    engine.audit().unwrap();
+    assert_eq!(set.allocate_in_new(kib(512), 3, &small).unwrap().heap, 1);
+    assert_eq!(set.take_empty(ALL).len(), 2);
+    set.audit().unwrap();
 }
 
 /// Every algorithm keeps an empty heap by the same rule.
@@ -440,16 +444,11 @@ fn of_two_heaps_that_threads_made_for_one_linear_engine_the_second_is_spare() {
 fn empty_heaps_leave_by_operations_frames_and_periods() {
     let retention =
         HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2, ..Default::default() };
-    let default = EngineDesc::Default {
-        sizing: HeapSizing::default(),
-        retention,
-        slots_up_to: ByteSize::ZERO,
-        lanes: 1,
-    };
+    let default = HeapSetDesc { retention, slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() };
     let request = PlacementRequest::new(kib(512), Alignment::ONE);
     for desc in [vec![default], descs_that_keep()].concat() {
         for is_frame in [true, false] {
-            let mut driven = DrivenEngine::new(desc);
+            let mut driven = DrivenSet::new(desc);
             let step = if is_frame { Step::Frame } else { Step::Period };
             driven.allocate(&request).unwrap();
             assert_eq!(driven.free(0), 0, "{desc:?}");
@@ -463,14 +462,14 @@ fn empty_heaps_leave_by_operations_frames_and_periods() {
             driven.check();
         }
         let tally = Arc::<HeapTally>::default();
-        let engine = HeapEngine::with_shared(&desc, Arc::clone(&tally), Arc::default());
-        let placed = engine.allocate_in_new(kib(512), 1, &request).unwrap();
-        assert_eq!(engine.free(placed.id).unwrap(), []);
+        let set = SharedHeapSet::with_shared(&desc, Arc::clone(&tally), Arc::default());
+        let placed = set.allocate_in_new(kib(512), 1, &request).unwrap();
+        assert_eq!(set.free(placed.id).unwrap(), []);
         assert!(tally.take_became_empty());
         tally.count_operations(4);
-        assert_eq!(engine.pass_operations(), []);
+        assert_eq!(set.pass_operations(), []);
         tally.count_operations(2);
-        assert_eq!(engine.pass_operations(), [1], "{desc:?}");
+        assert_eq!(set.pass_operations(), [1], "{desc:?}");
     }
 }
 
@@ -479,7 +478,7 @@ fn no_more_empty_heaps_are_held_than_were_once_in_use() {
     let late = HeapRetention { keeping: Keeping::Operations(u64::MAX), ..Default::default() };
     // In units of 64 KiB: 1, 2 and 3 are twice 3 together, so 3 leaves for 4, and 4 for 5.
     for (retention, counts) in [(late, [1; 5]), (HeapRetention::FOR_EVER, [1, 2, 3, 3, 3])] {
-        let mut driven = DrivenEngine::new(dedicated(retention));
+        let mut driven = DrivenSet::new(dedicated(retention));
         for (size, count) in (1..).zip(counts) {
             driven.allocate(&PlacementRequest::new(kib(64 * size), Alignment::ONE)).unwrap();
             driven.free(0);
@@ -496,7 +495,7 @@ struct Shared {
     heaps: Mutex<BTreeMap<u32, ByteSize>>,
     placed: AtomicU64,
     /// Allocations that any thread may free.
-    passed: Mutex<Vec<SharedPlaced<Heap>>>,
+    passed: Mutex<Vec<Placed<Heap>>>,
 }
 
 /// Slabs are in lanes with locks of their own; `cargo xtask miri --short` runs this test.
@@ -506,19 +505,19 @@ fn threads_share_slabs() {
 }
 
 #[test]
-fn threads_share_an_engine() {
+fn threads_share_a_set() {
     share(&descs()[1..]);
 }
 
 /// Four threads allocate and free, also what others allocated.
-fn share(descs: &[EngineDesc]) {
+fn share(descs: &[HeapSetDesc]) {
     let rounds = if cfg!(miri) { 20 } else { 3000 };
     for desc in descs {
-        let engine = HeapEngine::new(desc);
+        let set = SharedHeapSet::new(desc);
         let shared = Shared::default();
         let work = |seed: u64| {
             let mut random = fastrand::Rng::with_seed(seed);
-            let mut live: Vec<SharedPlaced<Heap>> = Vec::new();
+            let mut live: Vec<Placed<Heap>> = Vec::new();
             let destroy = |heaps: Vec<Heap>| {
                 for (name, size) in heaps {
                     assert_eq!(shared.heaps.lock().unwrap().remove(&name), Some(size), "released twice");
@@ -541,23 +540,23 @@ fn share(descs: &[EngineDesc]) {
                         shared.heaps.lock().unwrap().contains_key(&placed.heap.0),
                         "released while in use"
                     );
-                    destroy(engine.free(placed.id).unwrap());
+                    destroy(set.free(placed.id).unwrap());
                     continue;
                 }
                 if random.u8(..64) == 0 {
-                    destroy(engine.take_empty(mib(1)).into_iter().map(|(_, heap)| heap).collect());
+                    destroy(set.take_empty(mib(1)).into_iter().map(|(_, heap)| heap).collect());
                 }
                 let largest = random.choice([200, 5000, 64 << 10, 300_000]).unwrap();
                 let alignment = Alignment::from_log2(random.u32(..9)).unwrap();
                 let request = PlacementRequest::new(ByteSize::new(random.u64(1..=largest)), alignment);
-                let placed = engine.allocate(&request).and_then(|placed| match placed {
+                let placed = set.allocate(&request).and_then(|placed| match placed {
                     Some(placed) => Ok(placed),
                     None => {
-                        let size = engine.new_heap_size(&request)?;
-                        destroy(engine.make_way(size, ByteSize::ZERO));
+                        let size = set.new_heap_size(&request)?;
+                        destroy(set.make_way(size));
                         let name = shared.made.fetch_add(1, Ordering::Relaxed);
                         shared.heaps.lock().unwrap().insert(name, size);
-                        engine.allocate_in_new(size, (name, size), &request)
+                        set.allocate_in_new(size, (name, size), &request)
                     }
                 });
                 match placed {
@@ -576,9 +575,9 @@ fn share(descs: &[EngineDesc]) {
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
         live.append(&mut shared.passed.lock().unwrap());
-        engine.audit().unwrap();
+        set.audit().unwrap();
         assert!(shared.placed.load(Ordering::Relaxed) > 10);
-        assert_eq!(engine.totals().allocation_count, live.len() as u64);
+        assert_eq!(set.totals().allocation_count, live.len() as u64);
         let mut sorted: Vec<_> =
             live.iter().map(|placed| (placed.heap.0, placed.range.start(), placed.range)).collect();
         sorted.sort_unstable();
@@ -586,35 +585,35 @@ fn share(descs: &[EngineDesc]) {
             assert!(pair[0].0 != pair[1].0 || !pair[0].2.overlaps(pair[1].2), "{pair:?} by {desc:?}");
         }
         for placed in live {
-            for (name, _) in engine.free(placed.id).unwrap() {
+            for (name, _) in set.free(placed.id).unwrap() {
                 shared.heaps.lock().unwrap().remove(&name).unwrap();
             }
         }
-        for (_, (name, _)) in engine.take_empty(ALL) {
+        for (_, (name, _)) in set.take_empty(ALL) {
             shared.heaps.lock().unwrap().remove(&name).unwrap();
         }
         assert!(shared.heaps.lock().unwrap().is_empty());
-        assert_eq!(engine.totals(), HeapSetTotals::default());
-        engine.audit().unwrap();
+        assert_eq!(set.totals(), HeapSetTotals::default());
+        set.audit().unwrap();
     }
 }
 
 #[test]
 fn a_heap_that_a_better_one_makes_superfluous_is_put_back() {
-    let engine: HeapEngine<Heap> = HeapEngine::new(&EngineDesc::default());
+    let set: SharedHeapSet<Heap> = SharedHeapSet::new(&HeapSetDesc::default());
     // A small empty heap, and a large heap that contains only an empty slab: the lane keeps its surplus slab
     // while something else is live in that lane.
     let slot = PlacementRequest::new(ByteSize::new(200), Alignment::ONE);
     let other = PlacementRequest::new(ByteSize::new(3000), Alignment::ONE);
-    let kept = engine.allocate_in_new(kib(64), (1, kib(64)), &other).unwrap();
-    let gone = engine.allocate_in_new(mib(4), (2, mib(4)), &slot).unwrap();
-    engine.insert(kib(128), (3, kib(128))).unwrap();
-    assert!(engine.free(gone.id).unwrap().is_empty());
-    let totals = engine.totals();
+    let kept = set.allocate_in_new(kib(64), (1, kib(64)), &other).unwrap();
+    let gone = set.allocate_in_new(mib(4), (2, mib(4)), &slot).unwrap();
+    set.insert(kib(128), (3, kib(128))).unwrap();
+    assert!(set.free(gone.id).unwrap().is_empty());
+    let totals = set.totals();
     assert_eq!((totals.empty_heap_count, totals.empty), (1, kib(128)), "a heap with a slab is not empty");
-    assert_eq!(engine.take_empty(mib(4)), [(mib(4), (2, mib(4)))]);
-    assert_eq!(engine.totals().empty, kib(128));
-    engine.audit().unwrap();
-    assert_eq!(engine.take_empty(ALL), [(kib(128), (3, kib(128)))]);
-    engine.free(kept.id).unwrap();
+    assert_eq!(set.take_empty(mib(4)), [(mib(4), (2, mib(4)))]);
+    assert_eq!(set.totals().empty, kib(128));
+    set.audit().unwrap();
+    assert_eq!(set.take_empty(ALL), [(kib(128), (3, kib(128)))]);
+    set.free(kept.id).unwrap();
 }
