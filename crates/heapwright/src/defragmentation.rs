@@ -119,6 +119,7 @@ pub struct Defragmentation {
     finished: Vec<Run>,
     /// The defragmentation in the allocator's recording.
     recorded: Option<Recorded>,
+    /// The number of its moves in the recording.
     recorded_moves: u64,
 }
 

@@ -32,7 +32,7 @@ impl Inner {
         memory: Option<&MemoryDesc<'_>>,
         create: impl FnOnce() -> Result<ResourceAllocation, Error>,
     ) -> Result<ResourceAllocation, Error> {
-        // What is due by time is done before the call, which a replay repeats after it.
+        // A recording has what is due by time as calls of their own, before this one.
         self.pass_time(false);
         let (heaps, creations) = (self.heaps_created(), self.heaps.source.clock.creations());
         let made = Recording::timed(Some(&**recording), CREATE_RESOURCE, create).inspect_err(|error| {

@@ -41,7 +41,7 @@ impl Drop for Heap {
 }
 
 impl Heap {
-    /// A heap that was created with a description except for its size. It is recorded, unless the residency manager
+    /// Wraps a new heap, which has this description except for the size, and records it, unless the residency manager
     /// has recorded it in the same file.
     pub(crate) fn new(
         timer: &Arc<HeapTimer>,
