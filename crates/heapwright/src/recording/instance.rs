@@ -6,14 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
-use heapwright_trace::session::{Action, Counter, Heap, HeapType, MAX_CONTENTS_LEN, ResourceKind};
-use heapwright_trace::stream::{Event, InstanceKind, NewHeap, Settings};
+use heapwright_trace::session::{Action, Counter, MAX_CONTENTS_LEN};
+use heapwright_trace::stream::{Event, InstanceKind, Settings};
 
 use windows_core::{IUnknown, Interface};
 
 use super::environment;
-use super::gpgmm_fields::{HeapMemory, heap_call};
-use super::object::{EndEvent, Recorded, of_object};
 use super::recorder::Recorder;
 use crate::{Error, RecordFlags, RecordOptions, RecordScope};
 
@@ -27,9 +25,6 @@ static OF_DEVICES: Mutex<Vec<(usize, Weak<Recording>)>> = Mutex::new(Vec::new())
 fn identity(device: &ID3D12Device) -> usize {
     device.cast::<IUnknown>().map_or(0, |device| device.as_raw().addr())
 }
-
-/// Names and values of options.
-pub(crate) type RecordedOptions = Vec<(Box<str>, Box<str>)>;
 
 /// The recording of one allocator or residency manager. What it has created keeps it alive.
 pub(crate) struct Recording {
@@ -141,12 +136,12 @@ impl Recording {
 
     /// Records an action of an object.
     pub(crate) fn act(&self, action: Action) {
-        self.push(of_object(action));
+        self.push(Event::Action { allocator: None, action });
     }
 
     /// Records a call in a Chrome trace, if calls are recorded.
     pub(crate) fn note(&self, name: &'static str, args: impl FnOnce() -> String) {
-        if self.records(RecordFlags::API_CALLS) && !self.recorder.is_session() {
+        if self.records(RecordFlags::API_CALLS) && !self.is_session() {
             self.push(Event::Call { name, args: args() });
         }
     }
@@ -210,71 +205,6 @@ impl Recording {
         self.count_now(values);
     }
 
-    /// Records a new heap, if objects or calls are recorded.
-    pub(crate) fn heap(self: &Arc<Self>, memory: &HeapMemory) -> Option<Recorded> {
-        let is_object = self.records(RecordFlags::API_OBJECTS);
-        let is_call = !self.recorder.is_session() && (is_object || self.records(RecordFlags::API_CALLS));
-        if !is_object && !is_call {
-            return None;
-        }
-        let id = self.next_id();
-        let &HeapMemory { size, alignment, properties, flags } = memory;
-        let heap_type = u8::try_from(properties.Type).ok().and_then(HeapType::from_d3d12);
-        let heap_type = heap_type.unwrap_or(HeapType::Unknown);
-        let heap = Heap { id, size, alignment, heap_type, flags, name: None };
-        let call = is_call.then(|| heap_call(memory));
-        self.push(Event::CreateHeap(Box::new(NewHeap { heap, is_object, call })));
-        let end: EndEvent = |heap| of_object(Action::DestroyHeap { heap });
-        Some(Recorded::new(self, id, is_object.then_some(end)))
-    }
-
-    /// Records a new residency list, which only Chrome traces have.
-    pub(crate) fn list(self: &Arc<Self>) -> Recorded {
-        const fn list(phase: char, id: u64) -> Event {
-            Event::Object { name: "ResidencyList", phase, id }
-        }
-        let id = self.next_id();
-        let is_object = self.records(RecordFlags::API_OBJECTS) && !self.recorder.is_session();
-        if is_object {
-            self.push(list('N', id));
-        }
-        let end: EndEvent = |id| list('D', id);
-        Recorded::new(self, id, is_object.then_some(end))
-    }
-
-    /// Records a new pool, if calls are recorded.
-    pub(crate) fn pool(self: &Arc<Self>, options: RecordedOptions) -> Option<Arc<Recorded>> {
-        if !self.records(RecordFlags::API_CALLS) {
-            return None;
-        }
-        let pool = self.next_id();
-        self.call(|| Action::CreatePool { pool, options });
-        let end: EndEvent = |pool| of_object(Action::DropPool { pool });
-        Some(Arc::new(Recorded::new(self, pool, Some(end))))
-    }
-
-    /// Records a new reserved resource.
-    pub(crate) fn reserved(
-        self: &Arc<Self>,
-        tiles: u32,
-        kind: ResourceKind,
-        name: Option<Box<str>>,
-    ) -> Recorded {
-        let resource = self.next_id();
-        self.act(Action::Reserve { resource, tiles, kind, name });
-        Recorded::new(self, resource, Some(|resource| of_object(Action::Unreserve { resource })))
-    }
-
-    /// Records a new defragmentation, if calls are recorded.
-    pub(crate) fn run(self: &Arc<Self>, pool: Option<&Recorded>) -> Option<Recorded> {
-        if !self.records(RecordFlags::API_CALLS) {
-            return None;
-        }
-        let run = self.next_id();
-        self.call(|| Action::BeginDefragmentation { run, pool: pool.map(Recorded::id) });
-        Some(Recorded::new(self, run, Some(|run| of_object(Action::EndDefragmentation { run }))))
-    }
-
     /// Records contents from an offset on, which a function reads from an offset and of a length. Chrome traces hold no
     /// bytes.
     pub(crate) fn contents(
@@ -286,7 +216,7 @@ impl Recording {
     ) -> Result<(), Error> {
         let args = || format!("\"allocation\":\"{allocation:#x}\",\"SizeInBytes\":{size}");
         self.note("ResourceAllocation.RecordContents", args);
-        if !self.recorder.is_session() {
+        if !self.is_session() {
             return Ok(());
         }
         // In parts, so that the queue of events can bound its memory.
@@ -300,8 +230,13 @@ impl Recording {
         Ok(())
     }
 
+    /// Returns whether the file is a session, and no Chrome trace.
+    pub(super) fn is_session(&self) -> bool {
+        self.recorder.is_session()
+    }
+
     /// Returns the id of a new object.
-    pub(crate) fn next_id(&self) -> u64 {
+    pub(super) fn next_id(&self) -> u64 {
         self.recorder.next_id()
     }
 }

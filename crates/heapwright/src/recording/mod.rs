@@ -89,9 +89,9 @@ pub use self::environment::check_environment;
 pub(crate) use self::gpgmm_fields::{
     HeapMemory, allocator_fields, clear_value_fields, failure_args, name_args, resource_call,
 };
-pub(crate) use self::instance::{RecordedOptions, Recording};
+pub(crate) use self::instance::Recording;
 pub(crate) use self::object::{
-    COMPLETE_MOVE, MAP, Recorded, RecordedAllocation, RecordedMapping, RecordedMove, UNMAP,
+    COMPLETE_MOVE, MAP, Recorded, RecordedAllocation, RecordedMapping, RecordedMove, RecordedOptions, UNMAP,
 };
 pub(crate) use self::object_name::object_name;
 pub(crate) use heapwright_trace::chrome::{CREATE_HEAP, CREATE_RESOURCE};

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use heapwright_trace::session::Action;
-use heapwright_trace::stream::Event;
+use heapwright_trace::session::{Action, Heap, HeapType, ResourceKind};
+use heapwright_trace::stream::{Event, NewHeap};
 
+use super::gpgmm_fields::{HeapMemory, heap_call};
 use super::instance::Recording;
+use crate::RecordFlags;
 
 /// Returns the event of an object's end.
-pub(super) type EndEvent = fn(u64) -> Event;
+type EndEvent = fn(u64) -> Event;
 
 /// Returns an action of an object, which knows its allocator.
-pub(super) fn of_object(action: Action) -> Event {
+fn of_object(action: Action) -> Event {
     Event::Action { allocator: None, action }
 }
 
@@ -26,7 +28,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    pub(super) fn new(recording: &Arc<Recording>, id: u64, end: Option<EndEvent>) -> Self {
+    fn new(recording: &Arc<Recording>, id: u64, end: Option<EndEvent>) -> Self {
         Self { recording: Arc::clone(recording), id, end }
     }
 
@@ -49,6 +51,76 @@ impl Drop for Recorded {
         if let Some(end) = self.end {
             self.recording.push(end(self.id));
         }
+    }
+}
+
+/// Names and values of options.
+pub(crate) type RecordedOptions = Vec<(Box<str>, Box<str>)>;
+
+impl Recording {
+    /// Records a new heap, if objects or calls are recorded.
+    pub(crate) fn heap(self: &Arc<Self>, memory: &HeapMemory) -> Option<Recorded> {
+        let is_object = self.records(RecordFlags::API_OBJECTS);
+        let is_call = !self.is_session() && (is_object || self.records(RecordFlags::API_CALLS));
+        if !is_object && !is_call {
+            return None;
+        }
+        let id = self.next_id();
+        let &HeapMemory { size, alignment, properties, flags } = memory;
+        let heap_type = u8::try_from(properties.Type).ok().and_then(HeapType::from_d3d12);
+        let heap_type = heap_type.unwrap_or(HeapType::Unknown);
+        let heap = Heap { id, size, alignment, heap_type, flags, name: None };
+        let call = is_call.then(|| heap_call(memory));
+        self.push(Event::CreateHeap(Box::new(NewHeap { heap, is_object, call })));
+        let end: EndEvent = |heap| of_object(Action::DestroyHeap { heap });
+        Some(Recorded::new(self, id, is_object.then_some(end)))
+    }
+
+    /// Records a new residency list, which only Chrome traces have.
+    pub(crate) fn list(self: &Arc<Self>) -> Recorded {
+        const fn list(phase: char, id: u64) -> Event {
+            Event::Object { name: "ResidencyList", phase, id }
+        }
+        let id = self.next_id();
+        let is_object = self.records(RecordFlags::API_OBJECTS) && !self.is_session();
+        if is_object {
+            self.push(list('N', id));
+        }
+        let end: EndEvent = |id| list('D', id);
+        Recorded::new(self, id, is_object.then_some(end))
+    }
+
+    /// Records a new pool, if calls are recorded.
+    pub(crate) fn pool(self: &Arc<Self>, options: RecordedOptions) -> Option<Arc<Recorded>> {
+        if !self.records(RecordFlags::API_CALLS) {
+            return None;
+        }
+        let pool = self.next_id();
+        self.call(|| Action::CreatePool { pool, options });
+        let end: EndEvent = |pool| of_object(Action::DropPool { pool });
+        Some(Arc::new(Recorded::new(self, pool, Some(end))))
+    }
+
+    /// Records a new reserved resource.
+    pub(crate) fn reserved(
+        self: &Arc<Self>,
+        tiles: u32,
+        kind: ResourceKind,
+        name: Option<Box<str>>,
+    ) -> Recorded {
+        let resource = self.next_id();
+        self.act(Action::Reserve { resource, tiles, kind, name });
+        Recorded::new(self, resource, Some(|resource| of_object(Action::Unreserve { resource })))
+    }
+
+    /// Records a new defragmentation, if calls are recorded.
+    pub(crate) fn run(self: &Arc<Self>, pool: Option<&Recorded>) -> Option<Recorded> {
+        if !self.records(RecordFlags::API_CALLS) {
+            return None;
+        }
+        let run = self.next_id();
+        self.call(|| Action::BeginDefragmentation { run, pool: pool.map(Recorded::id) });
+        Some(Recorded::new(self, run, Some(|run| of_object(Action::EndDefragmentation { run }))))
     }
 }
 
