@@ -144,32 +144,32 @@ fn loom_two_threads_make_heaps_of_blocks() {
     loom::model(|| {
         let rule = PlacementRule::SlabBySize(SlabSizing::default());
         let desc = HeapSetDesc::new(rule, HeapRetention::NONE);
-        let engine: Arc<SharedHeapSet<u32>> = Arc::new(SharedHeapSet::new(&desc));
-        let work = |engine: &SharedHeapSet<u32>, thread| {
+        let heaps: Arc<SharedHeapSet<u32>> = Arc::new(SharedHeapSet::new(&desc));
+        let work = |heaps: &SharedHeapSet<u32>, thread| {
             let request = PlacementRequest::new(SMALL, Alignment::ONE);
-            match engine.allocate(&request).unwrap() {
+            match heaps.allocate(&request).unwrap() {
                 Some(placed) => placed,
                 None => {
-                    let heap_size = engine.new_heap_size(&request).unwrap();
-                    engine.allocate_in_new(heap_size, thread, &request).unwrap()
+                    let heap_size = heaps.new_heap_size(&request).unwrap();
+                    heaps.allocate_in_new(heap_size, thread, &request).unwrap()
                 }
             }
         };
         let other = {
-            let engine = Arc::clone(&engine);
+            let heaps = Arc::clone(&heaps);
             thread::spawn(move || {
-                let first = work(&engine, 1);
-                let gone = engine.free(first.id).unwrap();
-                assert!(gone.len() <= 1 && engine.free(first.id).is_err());
+                let first = work(&heaps, 1);
+                let gone = heaps.free(first.id).unwrap();
+                assert!(gone.len() <= 1 && heaps.free(first.id).is_err());
                 gone
             })
         };
-        let mine = work(&engine, 0);
+        let mine = work(&heaps, 0);
         let gone = other.join().unwrap();
         assert!(!gone.contains(&mine.heap), "the heap is in use");
-        engine.audit().unwrap();
-        assert_eq!(engine.totals().allocation_count, 1);
-        assert_eq!(engine.free(mine.id).unwrap(), [mine.heap]);
-        assert_eq!(engine.totals(), Default::default());
+        heaps.audit().unwrap();
+        assert_eq!(heaps.totals().allocation_count, 1);
+        assert_eq!(heaps.free(mine.id).unwrap(), [mine.heap]);
+        assert_eq!(heaps.totals(), Default::default());
     });
 }

@@ -117,7 +117,7 @@ impl Heap {
         self.parts().1.clone().map(MemoryReference::of_heap)
     }
 
-    /// Returns whether the heap, which is in no engine, may be released to the device. If so, this must be done: its
+    /// Returns whether the heap, which is in no set, may be released to the device. If so, this must be done: its
     /// pool no longer counts it.
     pub(crate) fn leave_pool(&self) -> bool {
         self.permit.as_ref().is_none_or(HeapPermit::give_up)
@@ -199,7 +199,7 @@ pub(crate) struct HeapPermit {
 
 impl HeapPermit {
     /// Gives the permission up, unless the pool would then have fewer heaps of its heap size than its minimum. Returns
-    /// whether it did; the heap, which is in no engine, must then be released to the device.
+    /// whether it did; the heap, which is in no set, must then be released to the device.
     pub(crate) fn give_up(&self) -> bool {
         if self.is_regular {
             let next = |count: u64| (count > self.pool.least).then(|| count - 1);
