@@ -85,7 +85,9 @@ impl Inner {
         request: &ResourceRequest<'_>,
     ) -> Result<ResourceAllocation, Refusal> {
         if self.is_entered(request.allocation) || made.decision().reason != PlacementReason::Usual {
-            self.charge_asked(&mut made, request)?;
+            if self.enters_all {
+                self.charge_asked(&mut made, request)?;
+            }
             self.enter(&mut made, request);
         }
         Ok(made)
