@@ -7,6 +7,7 @@ use windows_core::{HRESULT, IUnknown, Interface};
 
 use super::desc::ResidencyHeapDesc;
 use crate::caps::committed_info;
+use crate::recording::HeapMemory;
 use crate::request::{HeapFamily, implicit_heap_flags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
@@ -118,6 +119,13 @@ impl PageableInfo {
     /// Returns whether D3D12 created the object resident; `None` if unknown.
     pub(super) fn was_created_resident(&self) -> Option<bool> {
         self.memory.map(|(_, flags)| flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT == 0)
+    }
+
+    /// Returns the memory of the object, as recordings have it.
+    #[inline]
+    pub(super) fn recorded_memory(&self) -> HeapMemory {
+        let (properties, flags) = self.memory.unwrap_or_default();
+        HeapMemory { size: self.size.get(), alignment: self.alignment.get(), properties, flags }
     }
 }
 

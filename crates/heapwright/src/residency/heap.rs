@@ -14,7 +14,6 @@ use super::claim::HeldObject;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, level};
 use super::device::{ManagedDevice, PageableInfo, device_of};
 use super::pager::{Pager, PendingBytes};
-use super::recorded::memory_of;
 use crate::recording::{CREATE_HEAP, Recorded, Recording, name_args};
 use crate::{DeviceCaps, Error, SegmentGroup};
 
@@ -419,7 +418,7 @@ fn adopt_unmanaged(
     // It belongs to no instance of its own.
     let recording = if is_recorded { Recording::of_device(&interface) } else { None };
     let recorded = recording.and_then(|recording| {
-        let recorded = recording.heap(&memory_of(&info));
+        let recorded = recording.heap(&info.recorded_memory());
         recording.ended(CREATE_HEAP, start);
         recorded
     });

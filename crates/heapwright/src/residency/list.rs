@@ -3,12 +3,13 @@
 use std::sync::{
     OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult,
 };
+use std::time::Instant;
 
 use heapwright_core::residency::ManagedHeapId;
 use heapwright_d3d12::ID3D12CommandList;
 
 use super::heap::ResidencyHeap;
-use super::recorded::list_args;
+use super::recorded::ManagerRecording;
 use crate::Error;
 use crate::recording::{Recorded, Recording};
 
@@ -113,13 +114,34 @@ impl ResidencyList {
         })
     }
 
-    /// Adds a heap, which is recorded.
+    /// Adds a heap, which is recorded; the list is from its first heap on.
     #[inline]
     fn traced_add<T>(&self, heap: &ResidencyHeap, add: impl FnOnce() -> T) -> T {
         match heap.pager().and_then(|manager| manager.recording.as_ref()) {
             None => add(),
-            Some(recording) => recording.traced_list(&self.recorded, heap, add),
+            Some(recording) => {
+                let recording = &recording.recording;
+                let recorded = self.recorded.get_or_init(|| {
+                    let (start, recorded) = (Instant::now(), recording.list());
+                    recording.made("ResidencyList.CreateResidencyList", || list_args(&recorded), start);
+                    recorded
+                });
+                let args = || {
+                    // The list may be in the file of another manager, whose ids mean nothing here.
+                    let is_here = recorded.recording().shares_file_with(recording);
+                    let list = if is_here { list_args(recorded) + "," } else { String::new() };
+                    list + &heap.recorded_args()
+                };
+                Recording::traced(Some(&**recording), "ResidencyList.Add", args, add)
+            }
         }
+    }
+
+    /// Returns the numbers that a manager's recording has for the heaps. Read before a call: a heap that is destroyed
+    /// afterwards may be in the list.
+    #[inline]
+    pub(super) fn recorded_heaps(&self, manager: u64, recording: &ManagerRecording) -> Vec<u64> {
+        self.read(manager, |heaps| recording.ids(heaps)).unwrap_or_default()
     }
 
     /// Removes all heaps, which is recorded.
@@ -239,6 +261,12 @@ impl Entries {
         self.manager = 0;
         self.heaps.clear();
     }
+}
+
+/// Returns a list in the arguments of a recorded call.
+#[inline]
+fn list_args(list: &Recorded) -> String {
+    format!("\"list\":\"{:#x}\"", list.id())
 }
 
 #[cfg(test)]

@@ -247,7 +247,11 @@ impl ResidencyManager {
         let execute = || unsafe { submit::execute(&self.pager, queue, lists) };
         match &self.pager.recording {
             None => execute(),
-            Some(recording) => recording.submit(self.pager.number, &self.pager.books, queue, lists, execute),
+            Some(recording) => {
+                let heaps = |list: &ResidencyList| list.recorded_heaps(self.pager.number, recording);
+                let heaps = lists.iter().map(|(_, list)| heaps(list)).collect();
+                recording.submit(&self.pager.books, queue, heaps, execute)
+            }
         }
     }
 
@@ -266,7 +270,9 @@ impl ResidencyManager {
         let prefetch = || submit::prefetch(&self.pager, list);
         match &self.pager.recording {
             None => prefetch(),
-            Some(recording) => recording.prefetch(self.pager.number, list, prefetch),
+            Some(recording) => {
+                recording.prefetch(list.recorded_heaps(self.pager.number, recording), prefetch)
+            }
         }
     }
 

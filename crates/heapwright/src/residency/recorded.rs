@@ -1,6 +1,6 @@
 //! The recording of a residency manager.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use heapwright_core::FenceValue;
@@ -13,9 +13,7 @@ use windows_core::Interface;
 use super::books::Books;
 use super::desc::ResidencyManagerDesc;
 use super::device::PageableInfo;
-use super::heap::ResidencyHeap;
-use super::list::ResidencyList;
-use crate::recording::{Event, HeapMemory, InstanceKind, Recorded, Recording, Settings, failure_args};
+use crate::recording::{Event, InstanceKind, Recorded, Recording, Settings, failure_args};
 use crate::{Error, SegmentGroup};
 
 /// The recording of a residency manager.
@@ -86,7 +84,7 @@ impl ManagerRecording {
     /// Records a new heap.
     #[inline]
     pub(super) fn heap(&self, id: ManagedHeapId, info: &PageableInfo) -> Option<Recorded> {
-        let recorded = self.recording.heap(&memory_of(info));
+        let recorded = self.recording.heap(&info.recorded_memory());
         self.numbers().set(id, recorded.as_ref().map(Recorded::id));
         recorded
     }
@@ -102,46 +100,18 @@ impl ManagerRecording {
     }
 
     #[inline]
-    fn ids(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
+    pub(super) fn ids(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
         self.numbers().of(heaps)
     }
 
-    /// Makes a call with a residency list, which is recorded from its first heap on.
-    #[inline]
-    pub(super) fn traced_list<T>(
-        &self,
-        list: &OnceLock<Recorded>,
-        heap: &ResidencyHeap,
-        call: impl FnOnce() -> T,
-    ) -> T {
-        let recorded = list.get_or_init(|| {
-            let (start, recorded) = (Instant::now(), self.recording.list());
-            self.recording.made("ResidencyList.CreateResidencyList", || list_args(&recorded), start);
-            recorded
-        });
-        let args = || {
-            // The list may be in the file of another manager, whose ids mean nothing here.
-            let is_here = recorded.recording().shares_file_with(&self.recording);
-            let list = if is_here { list_args(recorded) + "," } else { String::new() };
-            list + &heap.recorded_args()
-        };
-        Recording::traced(Some(&*self.recording), "ResidencyList.Add", args, call)
-    }
-
-    /// Makes a call that submits command lists, and records it if it succeeds.
+    /// Makes a call that submits command lists with these heaps, and records it if it succeeds.
     pub(super) fn submit(
         &self,
-        manager: u64,
         books: &Books,
         queue: &ID3D12CommandQueue,
-        lists: &[(&ID3D12CommandList, &ResidencyList)],
+        heaps: Vec<Vec<u64>>,
         execute: impl FnOnce() -> Result<FenceValue, Error>,
     ) -> Result<FenceValue, Error> {
-        // Read before the call: a heap that is destroyed afterwards may be in the list.
-        let heaps: Vec<Vec<u64>> = lists
-            .iter()
-            .map(|(_, list)| list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default())
-            .collect();
         let executed = Recording::timed(Some(&*self.recording), EXECUTE, execute);
         let fence_value = executed.inspect_err(|error| {
             self.recording.note(EXECUTE, || submit_args(&heaps) + &failure_args(Some(error)));
@@ -159,16 +129,13 @@ impl ManagerRecording {
         Ok(fence_value)
     }
 
-    /// Makes a call that makes the heaps of a list resident, without a queue.
+    /// Makes a call that makes these heaps of a list resident, without a queue.
     #[inline]
     pub(super) fn prefetch(
         &self,
-        manager: u64,
-        list: &ResidencyList,
+        heaps: Vec<u64>,
         prefetch: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        // Read before the call, as in `submit`.
-        let heaps = list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default();
         let made = Recording::timed(Some(&*self.recording), EXECUTE, prefetch);
         self.recording.note(EXECUTE, || submit_args(&[heaps]) + &failure_args(made.as_ref().err()));
         made
@@ -182,19 +149,6 @@ impl ManagerRecording {
 }
 
 const EXECUTE: &str = "ResidencyManager.ExecuteCommandLists";
-
-/// Returns a list in the arguments of a recorded call.
-#[inline]
-pub(super) fn list_args(list: &Recorded) -> String {
-    format!("\"list\":\"{:#x}\"", list.id())
-}
-
-/// Returns the memory of an object, as recordings have it.
-#[inline]
-pub(super) fn memory_of(info: &PageableInfo) -> HeapMemory {
-    let (properties, flags) = info.memory.unwrap_or_default();
-    HeapMemory { size: info.size.get(), alignment: info.alignment.get(), properties, flags }
-}
 
 #[inline]
 fn counters(books: &Books) -> Vec<(Counter, u64)> {
