@@ -24,8 +24,8 @@
 //! | [`Dedicated`](PlacementAlgorithm::Dedicated) | GPGMM | one request |
 //! | [`Linear`](PlacementAlgorithm::Linear) | D3D12MA | sequential requests |
 //!
-//! All are rules of one set, which differ in what divides a heap. With each, a request may be [alone](Sharing::Alone) in
-//! a heap, and empty heaps are kept by the same [rule](HeapRetention).
+//! All are rules of one set, which differ in what divides a heap. With each, a request may be [alone](Sharing::Alone)
+//! in a heap, and empty heaps are kept by the same [rule](HeapRetention).
 
 mod algorithm;
 mod desc;

@@ -159,8 +159,8 @@ impl<H: Clone> SharedHeapSet<H> {
         SizeClass::of(request.size, request.alignment).filter(|_| request.size <= self.slots_up_to)
     }
 
-    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. See [Cost](Self#cost); at the lowest
-    /// offset O(n) for n ranges of up to 256 heaps.
+    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. See [Cost](Self#cost); at the
+    /// lowest offset O(n) for n ranges of up to 256 heaps.
     ///
     /// # Errors
     ///
@@ -248,11 +248,10 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
     /// no heap can be created.
     ///
-    /// It first does what [`allocate`](Self::allocate) does, and with other algorithms than the default one no more. Then
-    /// every free range is examined, and free slots of slabs
-    /// are returned to the heaps where they make room for the request. O(n) for n free ranges and slabs that have free
-    /// slots. For a request with a heap of its own, every empty heap is examined, and those that contain only unused
-    /// slabs.
+    /// It first does what [`allocate`](Self::allocate) does, and with other algorithms than the default one no more.
+    /// Then every free range is examined, and free slots of slabs are returned to the heaps where they make room for
+    /// the request. O(n) for n free ranges and slabs that have free slots. For a request with a heap of its own, every
+    /// empty heap is examined, and those that contain only unused slabs.
     ///
     /// # Errors
     ///
@@ -377,8 +376,8 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the heap size cannot be managed, or there are too many heaps; the heap is then dropped. After
-    /// other errors, the heap is in the set, empty: those of [`allocate`](Self::allocate),
+    /// Returns an error if the heap size cannot be managed, or there are too many heaps; the heap is then dropped.
+    /// After other errors, the heap is in the set, empty: those of [`allocate`](Self::allocate),
     /// [`PlacementError::TooLarge`] if the request does not fit into the heap, and [`PlacementError::OneHeapFull`] if a
     /// second heap is not allowed.
     pub fn allocate_in_new(

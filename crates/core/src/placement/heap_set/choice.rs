@@ -30,8 +30,8 @@ impl<H> HeapSet<H> {
     /// Finds a place in any heap that holds the request, in an empty one last, or returns `None` if there is none. Use
     /// it when no heap can be created. O(n) for n free ranges of at least the request's size.
     ///
-    /// Excluded are heaps that are being emptied, those of requests that are alone, and those that other algorithms than
-    /// the default one divide; for a request that is alone, all heaps that are not empty.
+    /// Excluded are heaps that are being emptied, those of requests that are alone, and those that other algorithms
+    /// than the default one divide; for a request that is alone, all heaps that are not empty.
     pub(crate) fn find_anywhere(&self, request: &PlacementRequest) -> Option<FoundRange> {
         let from = |index: &HeapIndex, find: &dyn Fn(Slot) -> Option<FoundRange>| {
             index.from(&self.table, request.size.get()).find_map(find)

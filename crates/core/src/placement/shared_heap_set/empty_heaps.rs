@@ -68,8 +68,8 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 
     /// Frees an allocation that is in no slab, and keeps its heap even if that is empty then. Heaps that are not worth
-    /// keeping leave with [`pass_operations`](Self::pass_operations). A heap that may not be reused leaves nevertheless,
-    /// and with other algorithms than the default one, this is [`free`](Self::free). O(1).
+    /// keeping leave with [`pass_operations`](Self::pass_operations). A heap that may not be reused leaves
+    /// nevertheless, and with other algorithms than the default one, this is [`free`](Self::free). O(1).
     ///
     /// # Errors
     ///
