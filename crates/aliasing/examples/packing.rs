@@ -1,8 +1,8 @@
 //! Packs instances and prints heights, bounds, barriers and times: the figures of the aliasing planner.
 //!
 //! ```sh
-//! cargo run --release -p heapwright-core --example packing -- --seconds 20 --capacity 1048576 data/minimalloc/*.csv
-//! cargo run --release -p heapwright-core --example packing -- --seconds 3 --generate 62000
+//! cargo run --release -p heapwright-aliasing --example packing -- --seconds 20 --capacity 1048576 data/minimalloc/*.csv
+//! cargo run --release -p heapwright-aliasing --example packing -- --seconds 3 --generate 62000
 //! ```
 //!
 //! Files are CSV with the columns lower, upper, size and, optionally, alignment. `--out FOLDER` writes the offsets of
