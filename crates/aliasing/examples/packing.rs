@@ -1,7 +1,7 @@
 //! Packs instances and prints heights, bounds, barriers and times: the figures of the aliasing planner.
 //!
 //! ```sh
-//! cargo run --release -p heapwright-aliasing --example packing -- --seconds 20 --capacity 1048576 data/minimalloc/*.csv
+//! cargo run --release -p heapwright-aliasing --example packing -- --capacity 1048576 data/minimalloc/*.csv
 //! cargo run --release -p heapwright-aliasing --example packing -- --seconds 3 --generate 62000
 //! ```
 //!
