@@ -14,7 +14,7 @@ use crate::ByteSize;
 pub struct HeapSetDesc {
     /// The algorithm with its parameters. Default [`PlacementRule::Default`].
     pub rule: PlacementRule,
-    /// How long empty heaps are kept.
+    /// The time for which empty heaps are kept.
     pub retention: HeapRetention,
     /// The largest request that gets a slot of a slab, if its size rounded up to its alignment is at most 64 KiB.
     /// Default [`SLOTS_UP_TO`](Self::SLOTS_UP_TO). Only the default algorithm has slabs.

@@ -50,7 +50,7 @@ pub(crate) struct HeapSet<H> {
     table: Table<H>,
     /// The heaps in use whose requests share them, by their largest free range.
     occupied: HeapIndex,
-    /// Of those of blocks of one size each: an index for each size.
+    /// The heaps in use that are divided into blocks of one size, in an index for each size.
     blocks: BlockSizes,
     /// The empty heaps, by size. Boxed, because loom moves a set on stacks of 32 KiB when it creates one.
     empty: Box<HeapIndex>,

@@ -1,4 +1,4 @@
-//! What the device did not create in unified memory.
+//! Kinds of textures that the device refused to create in unified memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

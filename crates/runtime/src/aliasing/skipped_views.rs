@@ -1,4 +1,4 @@
-//! What draws and dispatches may write through unordered access views.
+//! Possible writes of draws and dispatches through unordered access views.
 //!
 //! A dispatch may write everything that the descriptors of a heap show, which may be a million views. Most programs
 //! dispatch again and again with the same heap. What a dispatch may have written stays so until the resource changes,

@@ -1,4 +1,4 @@
-//! What happens while a recording is made, as one stream of events for files of both formats.
+//! The events of a recording, as one stream for files of both formats.
 //!
 //! A session has what a replay needs, and a Chrome trace the calls and durations that a reader wants to see.
 
@@ -84,11 +84,11 @@ pub struct Entry {
     pub time_ns: u64,
     /// Number of the thread.
     pub thread: u32,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Something that happened.
+/// An event of a recording.
 #[derive(Debug)]
 pub enum Event {
     /// An instance begins.
@@ -102,7 +102,7 @@ pub enum Event {
         /// Its description.
         settings: Settings,
     },
-    /// What a session has a record of: an action of an allocator, or of an object that knows its allocator.
+    /// An action that sessions record, of an allocator or of an object that knows its allocator.
     Action {
         /// Id of the allocator.
         allocator: Option<u64>,

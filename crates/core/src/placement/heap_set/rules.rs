@@ -1,4 +1,4 @@
-//! What the rule of a set decides: the place of a request, and the size of a new heap.
+//! Decisions that the set's rule makes: the place of a request, and the size of a new heap.
 
 use super::super::heap_index::{HeapIndex, IndexedHeaps as _};
 use super::{FoundRange, HeapSet, Placed, PlacementError, PlacementId, Ranges, SizeCacheCounts, Slot, Table};
