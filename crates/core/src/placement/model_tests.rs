@@ -24,7 +24,7 @@ fn mib(mib: u64) -> ByteSize {
 }
 
 /// The default rule with heaps of `minimum` to twice as many bytes.
-fn default_engine(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operations: u64) -> HeapSetDesc {
+fn default_set(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operations: u64) -> HeapSetDesc {
     let sizing = HeapSizing { minimum, maximum: minimum.checked_mul(2).unwrap(), ..HeapSizing::default() };
     let retention = HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() };
     HeapSetDesc { slots_up_to, lanes, ..by_rule(PlacementRule::Default(sizing), retention) }
@@ -54,8 +54,8 @@ fn dedicated(retention: HeapRetention) -> HeapSetDesc {
 
 fn descs() -> Vec<HeapSetDesc> {
     vec![
-        default_engine(mib(1), kib(16), 2, 16),
-        default_engine(mib(1), kib(64), 3, 16),
+        default_set(mib(1), kib(16), 2, 16),
+        default_set(mib(1), kib(64), 3, 16),
         HeapSetDesc {
             retention: HeapRetention {
                 keeping: Keeping::Operations(10),
@@ -68,9 +68,9 @@ fn descs() -> Vec<HeapSetDesc> {
         },
         HeapSetDesc::default(),
         // Small heaps, so that full heaps and released slabs matter.
-        default_engine(kib(64), kib(16), 1, 4),
-        default_engine(kib(64), kib(16), 3, 18),
-        default_engine(kib(64), kib(16), 3, 30),
+        default_set(kib(64), kib(16), 1, 4),
+        default_set(kib(64), kib(16), 3, 18),
+        default_set(kib(64), kib(16), 3, 30),
         slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, NONE),
         slabs(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }, NONE),
         buddy(mib(1)),
@@ -234,7 +234,7 @@ proptest! {
 /// Full heaps with a free slot of another lane are rare among random calls.
 #[test]
 fn a_probe_sees_the_free_slots_of_other_lanes() {
-    let mut driven = DrivenSet::new(default_engine(kib(64), kib(16), 2, 16));
+    let mut driven = DrivenSet::new(default_set(kib(64), kib(16), 2, 16));
     let request = PlacementRequest::new(kib(4), Alignment::ONE);
     driven.allocate(&request).unwrap();
     // Requests for the lowest offset get no slot.

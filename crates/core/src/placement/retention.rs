@@ -135,8 +135,8 @@ impl Default for HeapRetention {
 }
 
 impl HeapRetention {
-    /// Keeps an empty heap for eight operations, also within a frame, so that what is replaced finds it. Little memory is
-    /// held in vain, and heaps are often created again.
+    /// Keeps an empty heap for eight operations, also within a frame, so that a resource that replaces another one
+    /// finds it. Little memory is held in vain, and heaps are often created again.
     pub const LEAST_MEMORY: Self =
         Self { keeping: Keeping::Operations(8), kept_frames: 0, frames: 30, periods: 2, pauses: 0 };
 
