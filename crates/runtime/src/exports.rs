@@ -56,12 +56,8 @@ pub unsafe extern "system" fn HeapwrightChooseDevice(
     })
 }
 
-fn code(result: windows_core::Result<()>) -> HRESULT {
-    result.map_or_else(|error| error.code(), |()| S_OK)
-}
-
 fn run(name: &'static str, body: impl FnOnce() -> Result<(), Refusal>) -> HRESULT {
-    code(call::run(MessageLog::unattached(), name, body))
+    call::code(call::run(MessageLog::unattached(), name, body))
 }
 
 /// # Safety
@@ -141,7 +137,7 @@ pub unsafe extern "system" fn D3D12CreateDevice(
     let adapter = unsafe { IUnknown::from_raw_borrowed(&adapter) };
     let settings = SharedSettings::of_process().get();
     // SAFETY: guaranteed by the caller.
-    code(unsafe {
+    call::code(unsafe {
         device_factory::create_device(
             "D3D12CreateDevice",
             adapter,

@@ -287,27 +287,20 @@ impl AliasingTracker {
 
     /// Returns the callback that a queue executes before it signals a fence.
     pub(crate) fn before_signal(self: &Arc<Self>, agent: u32, fence: &Arc<Fence>, value: u64) -> Question {
-        let known = self.known_to_cpu();
-        let (this, fence) = (Arc::clone(self), Arc::clone(fence));
-        Question::new(move || {
-            this.judge("Signal", |judge| {
-                judge.clock(agent).join(&known);
-                fence.history().signalled(value, judge.clock(agent));
-            });
-            Vec::new()
+        let (known, fence) = (self.known_to_cpu(), Arc::clone(fence));
+        self.ask("Signal", move |judge| {
+            judge.clock(agent).join(&known);
+            fence.history().signalled(value, judge.clock(agent));
         })
     }
 
     /// Returns the callback that a queue executes after it has waited for a fence.
     pub(crate) fn after_wait(self: &Arc<Self>, agent: u32, wait: &Arc<FenceWait>) -> Question {
-        let (this, wait) = (Arc::clone(self), Arc::clone(wait));
-        Question::new(move || {
-            this.judge("Wait", |judge| {
-                if let Some(clock) = wait.clock() {
-                    judge.clock(agent).join(&clock);
-                }
-            });
-            Vec::new()
+        let wait = Arc::clone(wait);
+        self.ask("Wait", move |judge| {
+            if let Some(clock) = wait.clock() {
+                judge.clock(agent).join(&clock);
+            }
         })
     }
 
@@ -317,14 +310,11 @@ impl AliasingTracker {
         resource: &Arc<DriverResource>,
         mappings: &[TileMapping],
     ) -> Question {
-        let (this, resource, mappings) = (Arc::clone(self), Arc::clone(resource), mappings.to_vec());
-        Question::new(move || {
-            this.judge("UpdateTileMappings", |judge| {
-                if let Some(id) = judge.id_of(&resource) {
-                    judge.update_mappings(id, &mappings);
-                }
-            });
-            Vec::new()
+        let (resource, mappings) = (Arc::clone(resource), mappings.to_vec());
+        self.ask("UpdateTileMappings", move |judge| {
+            if let Some(id) = judge.id_of(&resource) {
+                judge.update_mappings(id, &mappings);
+            }
         })
     }
 
@@ -334,13 +324,23 @@ impl AliasingTracker {
         target: &(Arc<DriverResource>, Vec<u32>),
         source: &(Arc<DriverResource>, Vec<u32>),
     ) -> Question {
-        let (this, target, source) = (Arc::clone(self), target.clone(), source.clone());
+        let (target, source) = (target.clone(), source.clone());
+        self.ask("CopyTileMappings", move |judge| {
+            if let (Some(to), Some(from)) = (judge.id_of(&target.0), judge.id_of(&source.0)) {
+                judge.copy_mappings((to, &target.1), (from, &source.1));
+            }
+        })
+    }
+
+    /// Returns a callback that adds no commands.
+    fn ask(
+        self: &Arc<Self>,
+        name: &'static str,
+        body: impl Fn(&mut Judge) + Send + Sync + 'static,
+    ) -> Question {
+        let this = Arc::clone(self);
         Question::new(move || {
-            this.judge("CopyTileMappings", |judge| {
-                if let (Some(to), Some(from)) = (judge.id_of(&target.0), judge.id_of(&source.0)) {
-                    judge.copy_mappings((to, &target.1), (from, &source.1));
-                }
-            });
+            this.judge(name, &body);
             Vec::new()
         })
     }

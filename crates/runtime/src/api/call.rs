@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use heapwright_d3d12::{DXGI_ERROR_DEVICE_REMOVED, E_FAIL, ID3D12Device, PCWSTR, S_FALSE};
+use heapwright_d3d12::{DXGI_ERROR_DEVICE_REMOVED, E_FAIL, ID3D12Device, PCWSTR, S_FALSE, S_OK};
 use windows_core::{ComObject, ComObjectInner, Error, GUID, HRESULT, IUnknownImpl, Interface};
 
 use crate::ddi::DriverError;
@@ -38,6 +38,11 @@ pub(crate) fn run_infallible<T>(
     body: impl FnOnce() -> T,
 ) -> T {
     run(log, name, || Ok(body())).unwrap_or(fallback)
+}
+
+/// Converts a result to an HRESULT.
+pub(crate) fn code(result: windows_core::Result<()>) -> HRESULT {
+    result.map_or_else(|error| error.code(), |()| S_OK)
 }
 
 /// Returns E_NOTIMPL for a method that the runtime does not implement, and logs it.

@@ -11,7 +11,7 @@ use super::command_list::{CommandList, Recorded, read_array};
 use super::device::Device;
 use super::fence::Fence;
 use super::heap::Heap;
-use super::methods::methods;
+use super::methods::{calls, methods};
 use super::object::{Child, implement_pageable, own};
 use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
@@ -107,6 +107,11 @@ impl CommandQueue {
         self.child.device.get()
     }
 
+    /// Runs the body of a method that returns nothing: errors are only logged.
+    fn run(&self, name: &'static str, body: impl FnOnce(&Self) -> Result<(), Refusal>) {
+        let _ = call::run(self.child.log(), name, || body(self));
+    }
+
     fn submit(&self, works: impl IntoIterator<Item = Work>) {
         if let Some(driver) = &self.driver {
             driver.submit(&mut works.into_iter());
@@ -180,13 +185,10 @@ impl CommandQueue {
     /// # Safety
     ///
     /// Same as for the COM method: each pointer is null or points to what the method documents.
-    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays and their counts")]
     unsafe fn update_tile_mappings(
         &self,
         resource: Option<&ID3D12Resource>,
-        region_count: u32,
-        starts: *const D3D12_TILED_RESOURCE_COORDINATE,
-        sizes: *const D3D12_TILE_REGION_SIZE,
+        regions: Regions,
         heap: Option<&ID3D12Heap>,
         ranges: &TileRanges,
         flags: D3D12_TILE_MAPPING_FLAGS,
@@ -196,11 +198,8 @@ impl CommandQueue {
         let resource = own::<Resource>(self.device(), resource, "pResource")?;
         let tiles = ResourceTiles::of(resource.operand(), "pResource")?;
         // SAFETY: by the COM contract, each array is null or has that many elements.
-        let regions = unsafe { regions(&tiles, region_count, starts, sizes) }?;
-        let heap = match heap {
-            None => None,
-            Some(heap) => Some(own::<Heap>(self.device(), Some(heap), "pHeap")?),
-        };
+        let regions = unsafe { read_regions(&tiles, regions) }?;
+        let heap = heap.map(|heap| own::<Heap>(self.device(), Some(heap), "pHeap")).transpose()?;
         // SAFETY: same as above.
         let mappings =
             unsafe { tile_mappings::plan(resource.rules(), &regions, heap.map(|heap| &**heap), ranges) }?;
@@ -263,16 +262,17 @@ fn check_mapping_flags(flags: D3D12_TILE_MAPPING_FLAGS) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The regions of `UpdateTileMappings` as the application passes them: their number, starts and sizes.
+type Regions = (u32, *const D3D12_TILED_RESOURCE_COORDINATE, *const D3D12_TILE_REGION_SIZE);
+
 /// Returns the regions of an `UpdateTileMappings` call. Without starts and sizes, this is the whole resource.
 ///
 /// # Safety
 ///
 /// Each pointer is null or points to `count` elements.
-unsafe fn regions(
+unsafe fn read_regions(
     tiles: &ResourceTiles,
-    count: u32,
-    starts: *const D3D12_TILED_RESOURCE_COORDINATE,
-    sizes: *const D3D12_TILE_REGION_SIZE,
+    (count, starts, sizes): Regions,
 ) -> Result<Vec<TileRun>, Refusal> {
     if count == 0 {
         return Err(Refusal::invalid("NumResourceRegions is 0"));
@@ -309,67 +309,7 @@ unsafe fn regions(
 
 implement_pageable!(CommandQueue_Impl);
 
-// The methods without a return value report errors through the log only, which `call::run` writes.
 impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
-    fn UpdateTileMappings(
-        &self,
-        presource: Ref<'_, ID3D12Resource>,
-        numresourceregions: u32,
-        presourceregionstartcoordinates: *const D3D12_TILED_RESOURCE_COORDINATE,
-        presourceregionsizes: *const D3D12_TILE_REGION_SIZE,
-        pheap: Ref<'_, ID3D12Heap>,
-        numranges: u32,
-        prangeflags: *const D3D12_TILE_RANGE_FLAGS,
-        pheaprangestartoffsets: *const u32,
-        prangetilecounts: *const u32,
-        flags: D3D12_TILE_MAPPING_FLAGS,
-    ) {
-        let ranges = TileRanges {
-            count: numranges,
-            flags: prangeflags,
-            heap_offsets: pheaprangestartoffsets,
-            tile_counts: prangetilecounts,
-        };
-        let _ = call::run(self.log(), "ID3D12CommandQueue::UpdateTileMappings", || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe {
-                self.update_tile_mappings(
-                    presource.as_ref(),
-                    numresourceregions,
-                    presourceregionstartcoordinates,
-                    presourceregionsizes,
-                    pheap.as_ref(),
-                    &ranges,
-                    flags,
-                )
-            }
-        });
-    }
-
-    fn CopyTileMappings(
-        &self,
-        pdstresource: Ref<'_, ID3D12Resource>,
-        pdstregionstartcoordinate: *const D3D12_TILED_RESOURCE_COORDINATE,
-        psrcresource: Ref<'_, ID3D12Resource>,
-        psrcregionstartcoordinate: *const D3D12_TILED_RESOURCE_COORDINATE,
-        pregionsize: *const D3D12_TILE_REGION_SIZE,
-        flags: D3D12_TILE_MAPPING_FLAGS,
-    ) {
-        let _ = call::run(self.log(), "ID3D12CommandQueue::CopyTileMappings", || {
-            let target = (pdstresource.as_ref(), pdstregionstartcoordinate);
-            let source = (psrcresource.as_ref(), psrcregionstartcoordinate);
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.copy_tile_mappings(target, source, pregionsize, flags) }
-        });
-    }
-
-    fn ExecuteCommandLists(&self, numcommandlists: u32, ppcommandlists: *const Option<ID3D12CommandList>) {
-        let _ = call::run(self.log(), "ID3D12CommandQueue::ExecuteCommandLists", || {
-            // SAFETY: by the COM contract, the array has that many elements.
-            self.execute(unsafe { read_array(numcommandlists, ppcommandlists, "ppCommandLists") }?)
-        });
-    }
-
     fn Signal(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Signal", || {
             let fence = self.own_fence(pfence.as_ref())?;
@@ -420,6 +360,30 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
 
     fn GetDesc(&self) -> D3D12_COMMAND_QUEUE_DESC {
         self.desc
+    }
+
+    calls! {
+        ID3D12CommandQueue:
+        fn UpdateTileMappings(
+            resource: Ref<'_, ID3D12Resource>, region_count: u32, starts: *const D3D12_TILED_RESOURCE_COORDINATE,
+            sizes: *const D3D12_TILE_REGION_SIZE, heap: Ref<'_, ID3D12Heap>, count: u32,
+            range_flags: *const D3D12_TILE_RANGE_FLAGS, heap_offsets: *const u32, tile_counts: *const u32,
+            flags: D3D12_TILE_MAPPING_FLAGS
+        ) = run(|queue| {
+            let ranges = TileRanges { count, flags: range_flags, heap_offsets, tile_counts };
+            let regions = (region_count, starts, sizes);
+            queue.update_tile_mappings(resource.as_ref(), regions, heap.as_ref(), &ranges, flags)
+        });
+        fn CopyTileMappings(
+            target: Ref<'_, ID3D12Resource>, target_start: *const D3D12_TILED_RESOURCE_COORDINATE,
+            source: Ref<'_, ID3D12Resource>, source_start: *const D3D12_TILED_RESOURCE_COORDINATE,
+            size: *const D3D12_TILE_REGION_SIZE, flags: D3D12_TILE_MAPPING_FLAGS
+        ) = run(|queue| {
+            let (target, source) = ((target.as_ref(), target_start), (source.as_ref(), source_start));
+            queue.copy_tile_mappings(target, source, size, flags)
+        });
+        fn ExecuteCommandLists(count: u32, lists: *const Option<ID3D12CommandList>)
+            = run(|queue| queue.execute(read_array(count, lists, "ppCommandLists")?));
     }
 
     methods! {

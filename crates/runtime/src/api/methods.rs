@@ -17,10 +17,21 @@ macro_rules! methods {
 
 /// Implements methods of `$interface` with methods of the object. These take the call's name as their first argument
 /// (`"ID3D12Device4::CreateHeap1"`), run the call and may rely on the COM contract.
+///
+/// With `unsafe`, the interface declares `unsafe fn`, and every method returns the HRESULT of the call.
 macro_rules! calls {
+    (unsafe $interface:ident: $(fn $name:ident($($parameter:ident: $type:ty),*) = $call:ident($($argument:expr),*);)*) => {$(
+        #[allow(unused_unsafe, reason = "some calls read no pointer")]
+        unsafe fn $name(&self, $($parameter: $type),*) -> windows_core::HRESULT {
+            let name = concat!(stringify!($interface), "::", stringify!($name));
+            // SAFETY: as below. An interface that is passed as a pointer is null or a live COM object.
+            $crate::api::call::code(unsafe { self.$call(name, $($argument),*) })
+        }
+    )*};
     ($interface:ident: $(
         fn $name:ident($($parameter:ident: $type:ty),*) $(-> $answer:ty)? = $call:ident($($argument:expr),*);
     )*) => {$(
+        #[allow(unused_unsafe, reason = "some calls read no pointer")]
         fn $name(&self, $($parameter: $type),*) $(-> $answer)? {
             let name = concat!(stringify!($interface), "::", stringify!($name));
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents: an array to as

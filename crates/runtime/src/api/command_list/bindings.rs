@@ -6,11 +6,14 @@ use std::sync::Weak;
 use heapwright_d3d12::*;
 
 use super::views::find_view;
-use super::{Recorded, Recording};
+use super::{Recorded, Recording, read_array};
 use crate::aliasing::{AddressedBytes, Note, RenderedView, ResourcePart, Skipped, UnorderedViews};
 use crate::api::descriptor_heap::INCREMENT;
 use crate::api::device::Device;
-use crate::api::inert::CommandSignature;
+use crate::api::inert::{CommandSignature, RootSignature};
+use crate::api::object::own;
+use crate::drivers::command::Command;
+use crate::rules::Refusal;
 use crate::rules::commands::clears;
 use crate::rules::views::View;
 
@@ -52,19 +55,31 @@ impl Bindings {
 
 impl Recording {
     /// Sets a root signature. Setting a different one clears the root arguments.
-    pub(super) fn set_root_signature<T>(&mut self, pipeline: Pipeline, signature: &T) {
-        let signature = std::ptr::from_ref(signature).addr();
+    pub(super) fn set_root_signature(
+        &mut self,
+        device: &Device,
+        pipeline: Pipeline,
+        signature: Option<&ID3D12RootSignature>,
+    ) -> Result<Option<Command>, Refusal> {
+        let signature = std::ptr::from_ref(own::<RootSignature>(device, signature, "pRootSignature")?).addr();
         let views = self.bindings.root_views(pipeline);
         if views.signature != signature {
             *views = RootViews { signature, unordered: BTreeMap::new() };
         }
+        Ok(None)
     }
 
     /// Records `SetGraphicsRootUnorderedAccessView` or `SetComputeRootUnorderedAccessView`.
-    pub(super) fn set_unordered_view(&mut self, pipeline: Pipeline, index: u32, address: u64) {
+    pub(super) fn set_unordered_view(
+        &mut self,
+        pipeline: Pipeline,
+        index: u32,
+        address: D3D12_GPU_VIRTUAL_ADDRESS,
+    ) -> Result<Option<Command>, Refusal> {
         if self.is_noted() {
-            self.bindings.root_views(pipeline).unordered.insert(index, address);
+            self.bindings.root_views(pipeline).unordered.insert(index, address.0);
         }
+        Ok(None)
     }
 
     /// Records `OMSetRenderTargets`. Descriptors are read immediately, as in D3D12. Null views and invalid handles bind
@@ -80,9 +95,9 @@ impl Recording {
         (count, handles): (u32, *const D3D12_CPU_DESCRIPTOR_HANDLE),
         is_range: bool,
         depth_stencil: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
+    ) -> Result<Option<Command>, Refusal> {
         if !self.is_noted() {
-            return;
+            return Ok(None);
         }
         self.bindings.rendered.clear();
         let bound_view = |handle, heap_type| find_view(device, handle, heap_type, "a render target").ok()?.1;
@@ -100,7 +115,7 @@ impl Recording {
         let depth_stencil = unsafe { depth_stencil.as_ref() };
         let Some(view) = depth_stencil.and_then(|handle| bound_view(*handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV))
         else {
-            return;
+            return Ok(None);
         };
         if view.read_only & D3D12_DSV_FLAG_READ_ONLY_DEPTH == 0 {
             self.bindings.rendered.extend(rendered(&view, 0, true));
@@ -108,16 +123,24 @@ impl Recording {
         if view.read_only & D3D12_DSV_FLAG_READ_ONLY_STENCIL == 0 && clears::has_stencil(&view) {
             self.bindings.rendered.extend(rendered(&view, 1, true));
         }
+        Ok(None)
     }
 
-    /// Records `SOSetTargets`.
-    pub(super) fn set_stream_output(
+    /// Records `SOSetTargets`. A null array unbinds that many slots.
+    ///
+    /// # Safety
+    ///
+    /// `views` is null or points to `count` views.
+    pub(super) unsafe fn set_stream_output(
         &mut self,
-        (first, count): (u32, u32),
-        views: &[D3D12_STREAM_OUTPUT_BUFFER_VIEW],
-    ) {
+        first: u32,
+        count: u32,
+        views: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW,
+    ) -> Result<Option<Command>, Refusal> {
+        // SAFETY: guaranteed by the caller.
+        let views = unsafe { read_array(if views.is_null() { 0 } else { count }, views, "pViews") }?;
         if !self.is_noted() {
-            return;
+            return Ok(None);
         }
         let slots = u64::from(first)..u64::from(first) + u64::from(count);
         self.bindings.stream_output.retain(|slot, _| !slots.contains(slot));
@@ -126,6 +149,7 @@ impl Recording {
             let filled = AddressedBytes::StreamOutput(view.BufferFilledSizeLocation.0, 8);
             self.bindings.stream_output.insert(slot, [buffer, filled]);
         }
+        Ok(None)
     }
 
     /// Unbinds all render targets and the depth stencil.

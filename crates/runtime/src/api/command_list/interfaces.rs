@@ -14,8 +14,8 @@ use super::copies::{RESOLVE_NULLS, copy_side, operands};
 use super::{Allowed, CommandList, CommandList_Impl, read_array, views};
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
-use crate::api::inert::{CommandSignature, PipelineState, RootSignature};
-use crate::api::methods::methods;
+use crate::api::inert::{CommandSignature, PipelineState};
+use crate::api::methods::{calls, methods};
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::{Resource, operand};
@@ -175,12 +175,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         });
     }
 
-    fn SetPipelineState(&self, ppipelinestate: Ref<'_, ID3D12PipelineState>) {
-        self.record("ID3D12GraphicsCommandList::SetPipelineState", Allowed::State, |device, _| {
-            own::<PipelineState>(device, ppipelinestate.as_ref(), "pPipelineState").map(|_| None)
-        });
-    }
-
     fn ResourceBarrier(&self, numbarriers: u32, pbarriers: *const D3D12_RESOURCE_BARRIER) {
         self.record("ID3D12GraphicsCommandList::ResourceBarrier", Allowed::All, |device, recording| {
             // SAFETY: by the COM contract, the array has that many elements.
@@ -203,166 +197,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         });
     }
 
-    fn SetDescriptorHeaps(
-        &self,
-        numdescriptorheaps: u32,
-        ppdescriptorheaps: *const Option<ID3D12DescriptorHeap>,
-    ) {
-        let name = "ID3D12GraphicsCommandList::SetDescriptorHeaps";
-        self.record_outside_pass(name, Allowed::State, |device, recording| {
-            // SAFETY: by the COM contract, the array has that many elements.
-            let heaps = unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
-            views::set_descriptor_heaps(device, recording, heaps).map(|()| None)
-        });
-    }
-
-    fn SetComputeRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
-        let name = "ID3D12GraphicsCommandList::SetComputeRootSignature";
-        self.record(name, Allowed::State, |device, recording| {
-            let signature = own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature")?;
-            recording.set_root_signature(Pipeline::Compute, signature);
-            Ok(None)
-        });
-    }
-
-    fn SetGraphicsRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
-        let name = "ID3D12GraphicsCommandList::SetGraphicsRootSignature";
-        self.record(name, Allowed::Draw, |device, recording| {
-            let signature = own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature")?;
-            recording.set_root_signature(Pipeline::Graphics, signature);
-            Ok(None)
-        });
-    }
-
-    fn SetComputeRootUnorderedAccessView(
-        &self,
-        rootparameterindex: u32,
-        bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        let name = "ID3D12GraphicsCommandList::SetComputeRootUnorderedAccessView";
-        self.record(name, Allowed::State, |_, recording| {
-            recording.set_unordered_view(Pipeline::Compute, rootparameterindex, bufferlocation.0);
-            Ok(None)
-        });
-    }
-
-    fn SetGraphicsRootUnorderedAccessView(
-        &self,
-        rootparameterindex: u32,
-        bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        let name = "ID3D12GraphicsCommandList::SetGraphicsRootUnorderedAccessView";
-        self.record(name, Allowed::Draw, |_, recording| {
-            recording.set_unordered_view(Pipeline::Graphics, rootparameterindex, bufferlocation.0);
-            Ok(None)
-        });
-    }
-
-    fn SOSetTargets(&self, startslot: u32, numviews: u32, pviews: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) {
-        self.record("ID3D12GraphicsCommandList::SOSetTargets", Allowed::State, |_, recording| {
-            // A null array unbinds that many slots.
-            let count = if pviews.is_null() { 0 } else { numviews };
-            // SAFETY: by the COM contract, the array has that many elements.
-            let views = unsafe { read_array(count, pviews, "pViews") }?;
-            recording.set_stream_output((startslot, numviews), views);
-            Ok(None)
-        });
-    }
-
-    fn OMSetRenderTargets(
-        &self,
-        numrendertargetdescriptors: u32,
-        prendertargetdescriptors: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        rtssinglehandletodescriptorrange: BOOL,
-        pdepthstencildescriptor: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        let name = "ID3D12GraphicsCommandList::OMSetRenderTargets";
-        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
-            let targets = (numrendertargetdescriptors, prendertargetdescriptors);
-            let is_range = rtssinglehandletodescriptorrange.as_bool();
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { recording.set_render_targets(device, targets, is_range, pdepthstencildescriptor) };
-            Ok(None)
-        });
-    }
-
-    fn ClearDepthStencilView(
-        &self,
-        depthstencilview: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        clearflags: D3D12_CLEAR_FLAGS,
-        depth: f32,
-        stencil: u8,
-        numrects: u32,
-        prects: *const D3D12_RECT,
-    ) {
-        let name = "ID3D12GraphicsCommandList::ClearDepthStencilView";
-        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
-            let (values, rects) = ((depth, stencil), (numrects, prects));
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe {
-                views::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
-            }
-        });
-    }
-
-    fn ClearRenderTargetView(
-        &self,
-        rendertargetview: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        colorrgba: *const f32,
-        numrects: u32,
-        prects: *const D3D12_RECT,
-    ) {
-        let name = "ID3D12GraphicsCommandList::ClearRenderTargetView";
-        self.record_outside_pass(name, Allowed::Direct, |device, _| {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { views::clear_render_target(device, *rendertargetview, colorrgba, (numrects, prects)) }
-        });
-    }
-
-    fn ClearUnorderedAccessViewUint(
-        &self,
-        viewgpuhandleincurrentheap: &D3D12_GPU_DESCRIPTOR_HANDLE,
-        viewcpuhandle: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        presource: Ref<'_, ID3D12Resource>,
-        values: *const u32,
-        numrects: u32,
-        prects: *const D3D12_RECT,
-    ) {
-        let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint";
-        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
-            // SAFETY: by the COM contract, Values is null or has four elements.
-            let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
-            let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
-            let values = ClearValues::Uint(values);
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe {
-                views::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
-            }
-        });
-    }
-
-    fn ClearUnorderedAccessViewFloat(
-        &self,
-        viewgpuhandleincurrentheap: &D3D12_GPU_DESCRIPTOR_HANDLE,
-        viewcpuhandle: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        presource: Ref<'_, ID3D12Resource>,
-        values: *const f32,
-        numrects: u32,
-        prects: *const D3D12_RECT,
-    ) {
-        let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat";
-        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
-            // SAFETY: by the COM contract, Values is null or has four elements.
-            let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
-            let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
-            let values = ClearValues::Float(values);
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe {
-                views::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
-            }
-        });
-    }
-
     fn DiscardResource(&self, presource: Ref<'_, ID3D12Resource>, pregion: *const D3D12_DISCARD_REGION) {
         let name = "ID3D12GraphicsCommandList::DiscardResource";
         self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
@@ -378,13 +212,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             discard::check(self.list_type, resource, region.as_ref())?;
             recording.note_discard(self.list_type, resource, region.as_ref());
             Ok(None)
-        });
-    }
-
-    fn BeginQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
-        self.record("ID3D12GraphicsCommandList::BeginQuery", Allowed::DirectAndCompute, |device, _| {
-            let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
-            heap.check_queries(query_type, index, 1, true).map(|()| None)
         });
     }
 
@@ -434,6 +261,77 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             own::<Resource>(device, pargumentbuffer.as_ref(), "pArgumentBuffer")?;
             recording.note_indirect(signature);
             Ok(())
+        });
+    }
+
+    calls! {
+        ID3D12GraphicsCommandList:
+        fn SetPipelineState(state: Ref<'_, ID3D12PipelineState>) = record(
+            Allowed::State,
+            |device, _| own::<PipelineState>(device, state.as_ref(), "pPipelineState").map(|_| None)
+        );
+        fn BeginQuery(heap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) = record(
+            Allowed::DirectAndCompute,
+            |device, _| own::<QueryHeap>(device, heap.as_ref(), "pQueryHeap")?
+                .check_queries(query_type, index, 1, true)
+                .map(|()| None)
+        );
+        fn SetDescriptorHeaps(count: u32, heaps: *const Option<ID3D12DescriptorHeap>) = record_outside_pass(
+            Allowed::State, |device, recording| views::set_descriptor_heaps(device, recording, (count, heaps))
+        );
+        fn SetComputeRootSignature(signature: Ref<'_, ID3D12RootSignature>) = record(
+            Allowed::State,
+            |device, recording| recording.set_root_signature(device, Pipeline::Compute, signature.as_ref())
+        );
+        fn SetGraphicsRootSignature(signature: Ref<'_, ID3D12RootSignature>) = record(
+            Allowed::Draw,
+            |device, recording| recording.set_root_signature(device, Pipeline::Graphics, signature.as_ref())
+        );
+        fn SetComputeRootUnorderedAccessView(index: u32, address: D3D12_GPU_VIRTUAL_ADDRESS) = record(
+            Allowed::State, |_, recording| recording.set_unordered_view(Pipeline::Compute, index, address)
+        );
+        fn SetGraphicsRootUnorderedAccessView(index: u32, address: D3D12_GPU_VIRTUAL_ADDRESS) = record(
+            Allowed::Draw, |_, recording| recording.set_unordered_view(Pipeline::Graphics, index, address)
+        );
+        fn SOSetTargets(first: u32, count: u32, views: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) = record(
+            Allowed::State, |_, recording| recording.set_stream_output(first, count, views)
+        );
+        fn OMSetRenderTargets(
+            count: u32, targets: *const D3D12_CPU_DESCRIPTOR_HANDLE, is_range: BOOL,
+            depth_stencil: *const D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = record_outside_pass(
+            Allowed::Direct,
+            |device, recording| {
+                recording.set_render_targets(device, (count, targets), is_range.as_bool(), depth_stencil)
+            }
+        );
+        fn ClearDepthStencilView(
+            view: &D3D12_CPU_DESCRIPTOR_HANDLE, flags: D3D12_CLEAR_FLAGS, depth: f32, stencil: u8, count: u32,
+            rects: *const D3D12_RECT
+        ) = record_outside_pass(
+            Allowed::Direct,
+            |device, recording| {
+                views::clear_depth_stencil(device, recording, *view, flags, (depth, stencil), (count, rects))
+            }
+        );
+        fn ClearRenderTargetView(
+            view: &D3D12_CPU_DESCRIPTOR_HANDLE, color: *const f32, count: u32, rects: *const D3D12_RECT
+        ) = record_outside_pass(
+            Allowed::Direct, |device, _| views::clear_render_target(device, *view, color, (count, rects))
+        );
+        fn ClearUnorderedAccessViewUint(
+            gpu: &D3D12_GPU_DESCRIPTOR_HANDLE, cpu: &D3D12_CPU_DESCRIPTOR_HANDLE, resource: Ref<'_, ID3D12Resource>,
+            values: *const u32, count: u32, rects: *const D3D12_RECT
+        ) = record_outside_pass(Allowed::DirectAndCompute, |device, recording| {
+            let values = ClearValues::Uint(*call::read(values.cast(), "Values")?);
+            views::clear_unordered_access(device, recording, (*gpu, *cpu), resource.as_ref(), values, (count, rects))
+        });
+        fn ClearUnorderedAccessViewFloat(
+            gpu: &D3D12_GPU_DESCRIPTOR_HANDLE, cpu: &D3D12_CPU_DESCRIPTOR_HANDLE, resource: Ref<'_, ID3D12Resource>,
+            values: *const f32, count: u32, rects: *const D3D12_RECT
+        ) = record_outside_pass(Allowed::DirectAndCompute, |device, recording| {
+            let values = ClearValues::Float(*call::read(values.cast(), "Values")?);
+            views::clear_unordered_access(device, recording, (*gpu, *cpu), resource.as_ref(), values, (count, rects))
         });
     }
 

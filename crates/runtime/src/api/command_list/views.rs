@@ -86,11 +86,17 @@ pub(super) unsafe fn clear_depth_stencil(
 }
 
 /// Records `SetDescriptorHeaps`.
-pub(super) fn set_descriptor_heaps(
+///
+/// # Safety
+///
+/// The pointer is null or points to as many heaps as the count.
+pub(super) unsafe fn set_descriptor_heaps(
     device: &Device,
     recording: &mut Recording,
-    heaps: &[Option<ID3D12DescriptorHeap>],
-) -> Result<(), Refusal> {
+    (count, heaps): (u32, *const Option<ID3D12DescriptorHeap>),
+) -> Result<Option<Command>, Refusal> {
+    // SAFETY: guaranteed by the caller.
+    let heaps = unsafe { read_array(count, heaps, "ppDescriptorHeaps") }?;
     let refuse =
         |message: String| Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_SET_DESCRIPTOR_HEAP_INVALID);
     let mut set: Vec<Arc<DescriptorTable>> = Vec::new();
@@ -106,7 +112,7 @@ pub(super) fn set_descriptor_heaps(
         set.push(Arc::clone(table));
     }
     recording.descriptor_heaps = set.iter().map(Arc::downgrade).collect();
-    Ok(())
+    Ok(None)
 }
 
 /// Records `ClearUnorderedAccessViewUint` or `ClearUnorderedAccessViewFloat`.

@@ -14,6 +14,7 @@ use crate::api::command_queue::{self, CommandQueue};
 use crate::api::descriptor_heap;
 use crate::api::fence::{self, Fence};
 use crate::api::object::own;
+use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::operand;
 use crate::rules::operand::Operand;
 use crate::rules::views::{self, Descriptor, Slices, View};
@@ -74,6 +75,35 @@ impl Device_Impl {
         let make = |plan| Ok(ComObject::new(make(self.to_object(), plan)?));
         // SAFETY: guaranteed by the caller.
         unsafe { call::create(self.log(), name, riid, ppv, check, make) }
+    }
+
+    /// Runs the body of the method `name`.
+    pub(super) fn run<T>(
+        &self,
+        name: &'static str,
+        body: impl FnOnce(&Self) -> Result<T, Refusal>,
+    ) -> windows_core::Result<T> {
+        call::run(self.log(), name, || body(self))
+    }
+
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description; `riid` is null or points to a GUID; `ppv` is null or points to
+    /// writable space for one pointer.
+    pub(super) unsafe fn create_query_heap(
+        &self,
+        name: &'static str,
+        desc: *const D3D12_QUERY_HEAP_DESC,
+        flags: D3D12_QUERY_HEAP_FLAGS,
+        riid: *const GUID,
+        ppv: *mut *mut c_void,
+    ) -> windows_core::Result<()> {
+        // SAFETY: guaranteed by the caller.
+        let desc = unsafe { call::read(desc, "pDesc") };
+        let check = || query_heap::check_flags(flags).and(desc).and_then(query_heap::check_desc);
+        let make = |device, desc: &_| QueryHeap::new(device, desc, flags);
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.create_child(name, riid, ppv, check, make) }
     }
 
     /// # Safety
@@ -145,13 +175,24 @@ impl Device_Impl {
         name: &'static str,
         handle: D3D12_CPU_DESCRIPTOR_HANDLE,
         heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
-        body: impl FnOnce() -> Result<Descriptor, Refusal>,
+        body: impl FnOnce(&Self) -> Result<Descriptor, Refusal>,
     ) -> windows_core::Result<()> {
-        call::run(self.log(), name, || {
-            let (table, index) = self.descriptor_heaps().find_in(handle, heap_type, "DestDescriptor")?;
-            table.set(index, Some(body()?));
+        self.run(name, |device| {
+            let (table, index) = device.descriptor_heaps().find_in(handle, heap_type, "DestDescriptor")?;
+            table.set(index, Some(body(device)?));
             Ok(())
         })
+    }
+
+    /// Same as [`write_descriptor`](Self::write_descriptor), for methods that return nothing: errors are only logged.
+    pub(super) fn create_view(
+        &self,
+        name: &'static str,
+        handle: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+        body: impl FnOnce(&Self) -> Result<Descriptor, Refusal>,
+    ) {
+        let _ = self.write_descriptor(name, *handle, heap_type, body);
     }
 
     /// # Safety
@@ -336,39 +377,38 @@ impl Device_Impl {
         Ok(Descriptor::ShadersOnly)
     }
 
-    /// Copies descriptors for `CopyDescriptors`. The ranges on each side are concatenated and must have the same total
-    /// number of descriptors.
+    /// Copies descriptors. The ranges on each side are concatenated and must have the same total number of descriptors.
+    /// Errors are only logged.
     ///
     /// # Safety
     ///
-    /// Each array of starts is null or has as many elements as its count, and so does each array of sizes.
-    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays and their counts")]
+    /// The arrays of each side are null or have as many elements as its count.
     pub(super) unsafe fn copy_descriptors(
         &self,
-        target_count: u32,
-        target_starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        target_sizes: *const u32,
-        source_count: u32,
-        source_starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        source_sizes: *const u32,
+        name: &'static str,
+        targets: DescriptorArrays,
+        sources: DescriptorArrays,
+        heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    ) {
+        // SAFETY: guaranteed by the caller.
+        let _ = self.run(name, |device| unsafe { device.check_and_copy(targets, sources, heap_type) });
+    }
+
+    /// # Safety
+    ///
+    /// The arrays of each side are null or have as many elements as its count.
+    unsafe fn check_and_copy(
+        &self,
+        targets: DescriptorArrays,
+        sources: DescriptorArrays,
         heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) -> Result<(), Refusal> {
         descriptor_heap::check_type(heap_type)?;
-        // SAFETY: by the COM contract, the arrays have that many elements; arrays of sizes may be null.
+        // SAFETY: guaranteed by the caller.
         let (targets, sources) = unsafe {
             (
-                DescriptorRange::read(
-                    target_count,
-                    target_starts,
-                    target_sizes,
-                    "pDestDescriptorRangeStarts",
-                )?,
-                DescriptorRange::read(
-                    source_count,
-                    source_starts,
-                    source_sizes,
-                    "pSrcDescriptorRangeStarts",
-                )?,
+                DescriptorRange::read(targets, "pDestDescriptorRangeStarts")?,
+                DescriptorRange::read(sources, "pSrcDescriptorRangeStarts")?,
             )
         };
         let invalid = |message: String| {
@@ -434,24 +474,20 @@ struct DescriptorRange {
     count: u32,
 }
 
+/// The ranges of descriptors that an application passes: their number, starts and sizes. Without sizes, each range has
+/// one descriptor.
+type DescriptorArrays = (u32, *const D3D12_CPU_DESCRIPTOR_HANDLE, *const u32);
+
 impl DescriptorRange {
     /// # Safety
     ///
-    /// `starts` and `sizes` are null or have `count` elements. Without sizes, each range has one descriptor.
-    unsafe fn read(
-        count: u32,
-        starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        sizes: *const u32,
-        name: &str,
-    ) -> Result<Vec<Self>, Refusal> {
+    /// The arrays are null or have as many elements as the count.
+    unsafe fn read((count, starts, sizes): DescriptorArrays, name: &str) -> Result<Vec<Self>, Refusal> {
         // SAFETY: guaranteed by the caller.
         let starts = unsafe { read_array(count, starts, name) }?;
-        let sizes: &[u32] = if sizes.is_null() {
-            &[]
-        } else {
-            // SAFETY: guaranteed by the caller.
-            unsafe { read_array(count, sizes, name) }?
-        };
+        let count = if sizes.is_null() { 0 } else { count };
+        // SAFETY: guaranteed by the caller.
+        let sizes = unsafe { read_array(count, sizes, name) }?;
         let size = |index| sizes.get(index).copied().unwrap_or(1);
         Ok(starts.iter().enumerate().map(|(index, &start)| Self { start, count: size(index) }).collect())
     }

@@ -20,56 +20,14 @@ use crate::api::fence::{self, Fence};
 use crate::api::inert::{self, CommandSignature, PipelineState, RootSignature};
 use crate::api::methods::{calls, methods};
 use crate::api::object::own;
-use crate::api::query_heap::{self, QueryHeap};
 use crate::api::{call, shared_handle};
 use crate::rules::resource::{alone, upgrade};
+
+const VIEWS: D3D12_DESCRIPTOR_HEAP_TYPE = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
 
 impl ID3D12Device_Impl for Device_Impl {
     fn GetNodeCount(&self) -> u32 {
         1
-    }
-
-    fn CreateCommandAllocator(
-        &self,
-        list_type: D3D12_COMMAND_LIST_TYPE,
-        riid: *const GUID,
-        ppcommandallocator: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device::CreateCommandAllocator";
-        let check = || check_list_type(list_type);
-        let make = |device, ()| Ok(CommandAllocator::new(device, list_type));
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.create_child(name, riid, ppcommandallocator, check, make) }
-    }
-
-    fn CreateGraphicsPipelineState(
-        &self,
-        pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
-        riid: *const GUID,
-        pppipelinestate: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device::CreateGraphicsPipelineState";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        let check = || unsafe { inert::check_graphics(pdesc) };
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe {
-            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
-        }
-    }
-
-    fn CreateComputePipelineState(
-        &self,
-        pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
-        riid: *const GUID,
-        pppipelinestate: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device::CreateComputePipelineState";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        let check = || unsafe { inert::check_compute(pdesc) };
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe {
-            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
-        }
     }
 
     fn CreateCommandList(
@@ -97,127 +55,8 @@ impl ID3D12Device_Impl for Device_Impl {
         unsafe { call::create(self.log(), name, riid, ppcommandlist, check, make) }
     }
 
-    fn CheckFeatureSupport(
-        &self,
-        feature: D3D12_FEATURE,
-        pfeaturesupportdata: *mut c_void,
-        featuresupportdatasize: u32,
-    ) -> Result<()> {
-        call::run(self.log(), "ID3D12Device::CheckFeatureSupport", || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.check_feature_support(feature, pfeaturesupportdata, featuresupportdatasize) }
-        })
-    }
-
-    fn CreateDescriptorHeap(
-        &self,
-        pdescriptorheapdesc: *const D3D12_DESCRIPTOR_HEAP_DESC,
-        riid: *const GUID,
-        ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device::CreateDescriptorHeap";
-        // SAFETY: by the COM contract, pDescriptorHeapDesc is null or points to a description.
-        let desc = unsafe { call::read(pdescriptorheapdesc, "pDescriptorHeapDesc") };
-        let check = || desc.and_then(descriptor_heap::check_desc);
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.create_child(name, riid, ppvheap, check, DescriptorHeap::new) }
-    }
-
     fn GetDescriptorHandleIncrementSize(&self, descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
         self.descriptor_increment(descriptorheaptype)
-    }
-
-    fn CreateRootSignature(
-        &self,
-        nodemask: u32,
-        pblobwithrootsignature: *const c_void,
-        bloblengthinbytes: usize,
-        riid: *const GUID,
-        ppvrootsignature: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        let check =
-            || unsafe { inert::check_root_signature(nodemask, pblobwithrootsignature, bloblengthinbytes) };
-        let name = "ID3D12Device::CreateRootSignature";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe {
-            self.create_child(name, riid, ppvrootsignature, check, |device, ()| {
-                Ok(RootSignature::new(device))
-            })
-        }
-    }
-
-    fn CreateConstantBufferView(
-        &self,
-        pdesc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
-        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        let (name, heap_type) =
-            ("ID3D12Device::CreateConstantBufferView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        // The method returns nothing, and the error is logged.
-        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || unsafe {
-            self.constant_buffer_view(pdesc)
-        });
-    }
-
-    fn CreateShaderResourceView(
-        &self,
-        presource: Ref<'_, ID3D12Resource>,
-        pdesc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
-        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        let (name, heap_type) =
-            ("ID3D12Device::CreateShaderResourceView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-        // The method returns nothing, and the error is logged.
-        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.shader_resource_view(presource.as_ref(), pdesc) }
-        });
-    }
-
-    fn CreateUnorderedAccessView(
-        &self,
-        presource: Ref<'_, ID3D12Resource>,
-        pcounterresource: Ref<'_, ID3D12Resource>,
-        pdesc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
-        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        let (name, heap_type) =
-            ("ID3D12Device::CreateUnorderedAccessView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-        // The method returns nothing, and the error is logged.
-        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.unordered_access_view(presource.as_ref(), pcounterresource.as_ref(), pdesc) }
-        });
-    }
-
-    fn CreateRenderTargetView(
-        &self,
-        presource: Ref<'_, ID3D12Resource>,
-        pdesc: *const D3D12_RENDER_TARGET_VIEW_DESC,
-        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        let (name, heap_type) = ("ID3D12Device::CreateRenderTargetView", D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
-        // The method returns nothing, and the error is logged.
-        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.render_target_view(presource.as_ref(), pdesc) }
-        });
-    }
-
-    fn CreateDepthStencilView(
-        &self,
-        presource: Ref<'_, ID3D12Resource>,
-        pdesc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
-        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        let (name, heap_type) = ("ID3D12Device::CreateDepthStencilView", D3D12_DESCRIPTOR_HEAP_TYPE_DSV);
-        // The method returns nothing, and the error is logged.
-        let _ = self.write_descriptor(name, *destdescriptor, heap_type, || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.depth_stencil_view(presource.as_ref(), pdesc) }
-        });
     }
 
     fn CreateSampler(
@@ -228,46 +67,11 @@ impl ID3D12Device_Impl for Device_Impl {
         // Samplers are not stored, because nothing samples.
     }
 
-    fn CopyDescriptors(
-        &self,
-        numdestdescriptorranges: u32,
-        pdestdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        pdestdescriptorrangesizes: *const u32,
-        numsrcdescriptorranges: u32,
-        psrcdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        psrcdescriptorrangesizes: *const u32,
-        descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
-    ) {
-        // The method returns nothing; `run` has already logged the error.
-        let _ = call::run(self.log(), "ID3D12Device::CopyDescriptors", || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe {
-                self.copy_descriptors(
-                    numdestdescriptorranges,
-                    pdestdescriptorrangestarts,
-                    pdestdescriptorrangesizes,
-                    numsrcdescriptorranges,
-                    psrcdescriptorrangestarts,
-                    psrcdescriptorrangesizes,
-                    descriptorheapstype,
-                )
-            }
-        });
-    }
-
-    fn CopyDescriptorsSimple(
-        &self,
-        numdescriptors: u32,
-        destdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        srcdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
-    ) {
-        let (target, source, count) = (destdescriptorrangestart, srcdescriptorrangestart, &numdescriptors);
-        // The method returns nothing; `run` has already logged the error.
-        let _ = call::run(self.log(), "ID3D12Device::CopyDescriptorsSimple", || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { self.copy_descriptors(1, target, count, 1, source, count, descriptorheapstype) }
-        });
+    fn GetDeviceRemovedReason(&self) -> Result<()> {
+        match self.removal().reason() {
+            None => Ok(()),
+            Some(reason) => Err(windows_core::Error::from_hresult(reason)),
+        }
     }
 
     fn GetCustomHeapProperties(&self, nodemask: u32, heaptype: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
@@ -277,83 +81,6 @@ impl ID3D12Device_Impl for Device_Impl {
             D3D12_HEAP_PROPERTIES::default(),
             || self.custom_heap_properties(nodemask, heaptype),
         )
-    }
-
-    fn CreateSharedHandle(
-        &self,
-        pobject: Ref<'_, ID3D12DeviceChild>,
-        _pattributes: *const SECURITY_ATTRIBUTES,
-        access: u32,
-        name: &PCWSTR,
-    ) -> Result<HANDLE> {
-        call::run(self.log(), "ID3D12Device::CreateSharedHandle", || {
-            // SAFETY: by the COM contract, the name is null or a zero-terminated UTF-16 string.
-            unsafe { shared_handle::create(self, pobject.as_ref(), access, *name) }
-        })
-    }
-
-    fn OpenSharedHandle(&self, nthandle: HANDLE, riid: *const GUID, ppvobj: *mut *mut c_void) -> Result<()> {
-        call::run(self.log(), "ID3D12Device::OpenSharedHandle", || {
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { shared_handle::open(&self.to_object(), nthandle, riid, ppvobj) }
-        })
-    }
-
-    fn OpenSharedHandleByName(&self, name: &PCWSTR, access: u32) -> Result<HANDLE> {
-        call::run(self.log(), "ID3D12Device::OpenSharedHandleByName", || {
-            // SAFETY: by the COM contract, the name is null or a zero-terminated UTF-16 string.
-            unsafe { shared_handle::open_by_name(self, *name, access) }
-        })
-    }
-
-    fn MakeResident(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        call::run(self.log(), "ID3D12Device::MakeResident", || {
-            // SAFETY: by the COM contract, the array has that many elements.
-            self.make_resident(unsafe { read_objects(numobjects, ppobjects) }?)
-        })
-    }
-
-    fn Evict(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        call::run(self.log(), "ID3D12Device::Evict", || {
-            // SAFETY: by the COM contract, the array has that many elements.
-            self.evict(unsafe { read_objects(numobjects, ppobjects) }?)
-        })
-    }
-
-    fn CreateFence(
-        &self,
-        initialvalue: u64,
-        flags: D3D12_FENCE_FLAGS,
-        riid: *const GUID,
-        ppfence: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device::CreateFence";
-        let check = || fence::check_flags(flags);
-        let make = |device, ()| Ok(Fence::new(device, initialvalue, flags));
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.create_child(name, riid, ppfence, check, make) }
-    }
-
-    fn GetDeviceRemovedReason(&self) -> Result<()> {
-        match self.removal().reason() {
-            None => Ok(()),
-            Some(reason) => Err(windows_core::Error::from_hresult(reason)),
-        }
-    }
-
-    fn CreateQueryHeap(
-        &self,
-        pdesc: *const D3D12_QUERY_HEAP_DESC,
-        riid: *const GUID,
-        ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device::CreateQueryHeap";
-        // SAFETY: by the COM contract, pDesc is null or points to a description.
-        let desc = unsafe { call::read(pdesc, "pDesc") };
-        let check = || desc.and_then(query_heap::check_desc);
-        let make = |device, desc: &_| QueryHeap::new(device, desc, D3D12_QUERY_HEAP_FLAG_NONE);
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.create_child(name, riid, ppvheap, check, make) }
     }
 
     fn CreateCommandSignature(
@@ -425,6 +152,88 @@ impl ID3D12Device_Impl for Device_Impl {
 
     calls! {
         ID3D12Device:
+        fn CreateCommandAllocator(
+            list_type: D3D12_COMMAND_LIST_TYPE, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || check_list_type(list_type), |device, ()| Ok(CommandAllocator::new(device, list_type))
+        );
+        fn CreateGraphicsPipelineState(
+            desc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || inert::check_graphics(desc), |device, ()| Ok(PipelineState::new(device))
+        );
+        fn CreateComputePipelineState(
+            desc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || inert::check_compute(desc), |device, ()| Ok(PipelineState::new(device))
+        );
+        fn CheckFeatureSupport(feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<()>
+            = run(|device| device.check_feature_support(feature, data, size));
+        fn CreateDescriptorHeap(
+            desc: *const D3D12_DESCRIPTOR_HEAP_DESC, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || call::read(desc, "pDescriptorHeapDesc").and_then(descriptor_heap::check_desc),
+            DescriptorHeap::new
+        );
+        fn CreateRootSignature(
+            node_mask: u32, blob: *const c_void, length: usize, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || inert::check_root_signature(node_mask, blob, length),
+            |device, ()| Ok(RootSignature::new(device))
+        );
+        fn CreateConstantBufferView(
+            desc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC, at: &D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = create_view(at, VIEWS, |device| device.constant_buffer_view(desc));
+        fn CreateShaderResourceView(
+            resource: Ref<'_, ID3D12Resource>, desc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
+            at: &D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = create_view(at, VIEWS, |device| device.shader_resource_view(resource.as_ref(), desc));
+        fn CreateUnorderedAccessView(
+            resource: Ref<'_, ID3D12Resource>, counter: Ref<'_, ID3D12Resource>,
+            desc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC, at: &D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = create_view(
+            at, VIEWS, |device| device.unordered_access_view(resource.as_ref(), counter.as_ref(), desc)
+        );
+        fn CreateRenderTargetView(
+            resource: Ref<'_, ID3D12Resource>, desc: *const D3D12_RENDER_TARGET_VIEW_DESC,
+            at: &D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = create_view(
+            at, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, |device| device.render_target_view(resource.as_ref(), desc)
+        );
+        fn CreateDepthStencilView(
+            resource: Ref<'_, ID3D12Resource>, desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
+            at: &D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = create_view(
+            at, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, |device| device.depth_stencil_view(resource.as_ref(), desc)
+        );
+        fn CopyDescriptors(
+            target_count: u32, targets: *const D3D12_CPU_DESCRIPTOR_HANDLE, target_sizes: *const u32,
+            source_count: u32, sources: *const D3D12_CPU_DESCRIPTOR_HANDLE, source_sizes: *const u32,
+            heap_type: D3D12_DESCRIPTOR_HEAP_TYPE
+        ) = copy_descriptors((target_count, targets, target_sizes), (source_count, sources, source_sizes), heap_type);
+        fn CopyDescriptorsSimple(
+            count: u32, target: &D3D12_CPU_DESCRIPTOR_HANDLE, source: &D3D12_CPU_DESCRIPTOR_HANDLE,
+            heap_type: D3D12_DESCRIPTOR_HEAP_TYPE
+        ) = copy_descriptors((1, target, &count), (1, source, &count), heap_type);
+        fn CreateSharedHandle(
+            object: Ref<'_, ID3D12DeviceChild>, _attributes: *const SECURITY_ATTRIBUTES, access: u32, name: &PCWSTR
+        ) -> Result<HANDLE> = run(|device| shared_handle::create(device, object.as_ref(), access, *name));
+        fn OpenSharedHandle(handle: HANDLE, riid: *const GUID, ppv: *mut *mut c_void) -> Result<()>
+            = run(|device| shared_handle::open(&device.to_object(), handle, riid, ppv));
+        fn OpenSharedHandleByName(name: &PCWSTR, access: u32) -> Result<HANDLE>
+            = run(|device| shared_handle::open_by_name(device, *name, access));
+        fn MakeResident(count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()>
+            = run(|device| device.make_resident(read_objects(count, objects)?));
+        fn Evict(count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()>
+            = run(|device| device.evict(read_objects(count, objects)?));
+        fn CreateFence(
+            value: u64, flags: D3D12_FENCE_FLAGS, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || fence::check_flags(flags), |device, ()| Ok(Fence::new(device, value, flags))
+        );
+        fn CreateQueryHeap(
+            desc: *const D3D12_QUERY_HEAP_DESC, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_query_heap(desc, D3D12_QUERY_HEAP_FLAG_NONE, riid, ppv);
         fn CreateCommandQueue(
             desc: *const D3D12_COMMAND_QUEUE_DESC, riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_command_queue(desc, riid, ppv);

@@ -19,86 +19,46 @@ use crate::rules::Refusal;
 use crate::rules::resource::{alone, upgrade};
 
 impl ID3D12Device1_Impl for Device_Impl {
-    fn SetEventOnMultipleFenceCompletion(
-        &self,
-        ppfences: *const Option<ID3D12Fence>,
-        pfencevalues: *const u64,
-        numfences: u32,
-        flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
-        hevent: HANDLE,
-    ) -> Result<()> {
-        call::run(self.log(), "ID3D12Device1::SetEventOnMultipleFenceCompletion", || {
-            // SAFETY: by the COM contract, both arrays have that many elements, and the handle is null or refers to an
-            // event.
-            unsafe {
-                self.set_event_on_multiple_fence_completion(ppfences, pfencevalues, numfences, flags, hevent)
-            }
-        })
-    }
-
-    fn SetResidencyPriority(
-        &self,
-        numobjects: u32,
-        ppobjects: *const Option<ID3D12Pageable>,
-        ppriorities: *const D3D12_RESIDENCY_PRIORITY,
-    ) -> Result<()> {
-        call::run(self.log(), "ID3D12Device1::SetResidencyPriority", || {
-            // SAFETY: by the COM contract, both arrays have that many elements.
-            unsafe { self.set_residency_priority(read_objects(numobjects, ppobjects)?, ppriorities) }
-        })
-    }
-
-    fn CreatePipelineLibrary(
-        &self,
-        plibraryblob: *const c_void,
-        bloblength: usize,
-        riid: *const GUID,
-        pppipelinelibrary: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device1::CreatePipelineLibrary";
-        // SAFETY: by the COM contract, the blob is null or has that many bytes.
-        let check = || unsafe { pipeline_library::read_names(plibraryblob, bloblength) };
-        let make = |device, names| Ok(PipelineLibrary::new(device, names));
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.create_child(name, riid, pppipelinelibrary, check, make) }
+    calls! {
+        ID3D12Device1:
+        fn SetEventOnMultipleFenceCompletion(
+            fences: *const Option<ID3D12Fence>, values: *const u64, count: u32,
+            flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS, event: HANDLE
+        ) -> Result<()> = run(
+            |device| device.set_event_on_multiple_fence_completion(fences, values, count, flags, event)
+        );
+        fn SetResidencyPriority(
+            count: u32, objects: *const Option<ID3D12Pageable>, priorities: *const D3D12_RESIDENCY_PRIORITY
+        ) -> Result<()> = run(|device| device.set_residency_priority(read_objects(count, objects)?, priorities));
+        fn CreatePipelineLibrary(
+            blob: *const c_void, length: usize, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || pipeline_library::read_names(blob, length),
+            |device, names| Ok(PipelineLibrary::new(device, names))
+        );
     }
 }
 
 impl ID3D12Device2_Impl for Device_Impl {
-    fn CreatePipelineState(
-        &self,
-        pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
-        riid: *const GUID,
-        pppipelinestate: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device2::CreatePipelineState";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        let check = || unsafe { inert::check_stream(pdesc) };
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe {
-            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
-        }
+    calls! {
+        ID3D12Device2:
+        fn CreatePipelineState(
+            desc: *const D3D12_PIPELINE_STATE_STREAM_DESC, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_child(
+            riid, ppv, || inert::check_stream(desc), |device, ()| Ok(PipelineState::new(device))
+        );
     }
 }
 
 impl ID3D12Device3_Impl for Device_Impl {
-    fn EnqueueMakeResident(
-        &self,
-        flags: D3D12_RESIDENCY_FLAGS,
-        numobjects: u32,
-        ppobjects: *const Option<ID3D12Pageable>,
-        pfencetosignal: Ref<'_, ID3D12Fence>,
-        fencevaluetosignal: u64,
-    ) -> Result<()> {
-        call::run(self.log(), "ID3D12Device3::EnqueueMakeResident", || {
-            // SAFETY: by the COM contract, the array has that many elements.
-            let objects = unsafe { read_objects(numobjects, ppobjects) }?;
-            self.enqueue_make_resident(flags, objects, pfencetosignal.as_ref(), fencevaluetosignal)
-        })
-    }
-
     calls! {
         ID3D12Device3:
+        fn EnqueueMakeResident(
+            flags: D3D12_RESIDENCY_FLAGS, count: u32, objects: *const Option<ID3D12Pageable>,
+            fence: Ref<'_, ID3D12Fence>, value: u64
+        ) -> Result<()> = run(
+            |device| device.enqueue_make_resident(flags, read_objects(count, objects)?, fence.as_ref(), value)
+        );
         fn OpenExistingHeapFromAddress(
             address: *const c_void, riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = open_existing_heap(address, None, riid, ppv);

@@ -9,17 +9,12 @@ use windows_core::{GUID, HRESULT, Interface as _};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::methods::methods;
+use crate::api::methods::{calls, methods};
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::rules::Refusal;
 
 const VIEWS: D3D12_DESCRIPTOR_HEAP_TYPE = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-
-/// Converts a result to an HRESULT, as this method table requires.
-fn answer(result: windows_core::Result<()>) -> HRESULT {
-    result.map_or_else(|error| error.code(), |()| S_OK)
-}
 
 impl Device_Impl {
     fn check_trim_notifications(&self) -> Result<(), Refusal> {
@@ -35,7 +30,7 @@ impl ID3D12Device15_Impl for Device_Impl {
         &self,
         data: *mut D3D12_REGISTER_TRIM_NOTIFICATION,
     ) -> HRESULT {
-        answer(call::run(self.log(), "ID3D12Device15::RegisterTrimNotificationCallback", || {
+        call::code(call::run(self.log(), "ID3D12Device15::RegisterTrimNotificationCallback", || {
             // SAFETY: by the COM contract, pData is null or points to a registration.
             let data = unsafe { data.as_mut() }.ok_or_else(|| Refusal::invalid("pData is null"))?;
             // Required by the specification for a failed registration.
@@ -47,32 +42,6 @@ impl ID3D12Device15_Impl for Device_Impl {
         }))
     }
 
-    unsafe fn UnregisterTrimNotificationCallback(&self, cookie: u32) -> HRESULT {
-        answer(call::run(self.log(), "ID3D12Device15::UnregisterTrimNotificationCallback", || {
-            self.check_trim_notifications()?;
-            self.trim_notifications().unregister(cookie)
-        }))
-    }
-
-    unsafe fn CreateQueryHeap1(
-        &self,
-        desc: *const D3D12_QUERY_HEAP_DESC,
-        flags: D3D12_QUERY_HEAP_FLAGS,
-        riid: *const GUID,
-        heap: *mut *mut c_void,
-    ) -> HRESULT {
-        let name = "ID3D12Device15::CreateQueryHeap1";
-        // SAFETY: by the COM contract, pDesc is null or points to a description.
-        let desc = unsafe { call::read(desc, "pDesc") };
-        let check = || {
-            query_heap::check_flags(flags)?;
-            desc.and_then(query_heap::check_desc)
-        };
-        let make = |device, desc: &_| QueryHeap::new(device, desc, flags);
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        answer(unsafe { self.create_child(name, riid, heap, check, make) })
-    }
-
     unsafe fn ResolveQueryData(
         &self,
         heap: *mut c_void,
@@ -81,7 +50,7 @@ impl ID3D12Device15_Impl for Device_Impl {
         count: u32,
         data: *mut c_void,
     ) -> HRESULT {
-        answer(call::run(self.log(), "ID3D12Device15::ResolveQueryData", || {
+        call::code(call::run(self.log(), "ID3D12Device15::ResolveQueryData", || {
             // SAFETY: by the COM contract, pQueryHeap is null or a live query heap.
             let heap = unsafe { ID3D12QueryHeap::from_raw_borrowed(&heap) };
             let heap = own::<QueryHeap>(self, heap, "pQueryHeap")?;
@@ -111,84 +80,50 @@ impl ID3D12Device15_Impl for Device_Impl {
         }))
     }
 
-    unsafe fn TryCreateShaderResourceView(
-        &self,
-        resource: *mut c_void,
-        desc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
-        descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        let name = "ID3D12Device15::TryCreateShaderResourceView";
-        // SAFETY: by the COM contract, pResource is null or a live COM object, and pDesc null or a description.
-        answer(self.write_descriptor(name, descriptor, VIEWS, || unsafe {
-            self.shader_resource_view(ID3D12Resource::from_raw_borrowed(&resource), desc)
-        }))
-    }
-
-    unsafe fn TryCreateUnorderedAccessView(
-        &self,
-        resource: *mut c_void,
-        counter: *mut c_void,
-        desc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
-        descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        let name = "ID3D12Device15::TryCreateUnorderedAccessView";
-        // SAFETY: by the COM contract, each pointer is null or a live COM object, or null or a description.
-        answer(self.write_descriptor(name, descriptor, VIEWS, || unsafe {
-            let counter = ID3D12Resource::from_raw_borrowed(&counter);
-            self.unordered_access_view(ID3D12Resource::from_raw_borrowed(&resource), counter, desc)
-        }))
-    }
-
-    unsafe fn TryCreateConstantBufferView(
-        &self,
-        desc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
-        descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        let name = "ID3D12Device15::TryCreateConstantBufferView";
-        // SAFETY: by the COM contract, pDesc is null or points to a description.
-        answer(self.write_descriptor(name, descriptor, VIEWS, || unsafe { self.constant_buffer_view(desc) }))
-    }
-
-    /// Samplers are not stored, because nothing samples.
-    unsafe fn TryCreateSampler2(
-        &self,
-        _desc: *const D3D12_SAMPLER_DESC2,
-        descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        answer(call::run(self.log(), "ID3D12Device15::TryCreateSampler2", || {
+    calls! {
+        unsafe ID3D12Device15:
+        fn UnregisterTrimNotificationCallback(cookie: u32) = run(|device| {
+            device.check_trim_notifications()?;
+            device.trim_notifications().unregister(cookie)
+        });
+        fn CreateQueryHeap1(
+            desc: *const D3D12_QUERY_HEAP_DESC, flags: D3D12_QUERY_HEAP_FLAGS, riid: *const GUID,
+            ppv: *mut *mut c_void
+        ) = create_query_heap(desc, flags, riid, ppv);
+        fn TryCreateShaderResourceView(
+            resource: *mut c_void, desc: *const D3D12_SHADER_RESOURCE_VIEW_DESC, at: D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = write_descriptor(at, VIEWS, |device| {
+            device.shader_resource_view(ID3D12Resource::from_raw_borrowed(&resource), desc)
+        });
+        fn TryCreateUnorderedAccessView(
+            resource: *mut c_void, counter: *mut c_void, desc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
+            at: D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = write_descriptor(at, VIEWS, |device| {
+            let [resource, counter] = [&resource, &counter].map(|object| ID3D12Resource::from_raw_borrowed(object));
+            device.unordered_access_view(resource, counter, desc)
+        });
+        fn TryCreateConstantBufferView(
+            desc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC, at: D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = write_descriptor(at, VIEWS, |device| device.constant_buffer_view(desc));
+        // Samplers are not stored, because nothing samples.
+        fn TryCreateSampler2(_desc: *const D3D12_SAMPLER_DESC2, at: D3D12_CPU_DESCRIPTOR_HANDLE) = run(|device| {
             let heap_type = D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER;
-            self.descriptor_heaps().find_in(descriptor, heap_type, "DestDescriptor").map(|_| ())
-        }))
-    }
-
-    unsafe fn TryCreateRenderTargetView(
-        &self,
-        resource: *mut c_void,
-        desc: *const D3D12_RENDER_TARGET_VIEW_DESC,
-        descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        let (name, heap_type) = ("ID3D12Device15::TryCreateRenderTargetView", D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
-        // SAFETY: by the COM contract, pResource is null or a live COM object, and pDesc null or a description.
-        answer(self.write_descriptor(name, descriptor, heap_type, || unsafe {
-            self.render_target_view(ID3D12Resource::from_raw_borrowed(&resource), desc)
-        }))
-    }
-
-    unsafe fn TryCreateDepthStencilView(
-        &self,
-        resource: *mut c_void,
-        desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
-        descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        let (name, heap_type) = ("ID3D12Device15::TryCreateDepthStencilView", D3D12_DESCRIPTOR_HEAP_TYPE_DSV);
-        // SAFETY: by the COM contract, pResource is null or a live COM object, and pDesc null or a description.
-        answer(self.write_descriptor(name, descriptor, heap_type, || unsafe {
-            self.depth_stencil_view(ID3D12Resource::from_raw_borrowed(&resource), desc)
-        }))
+            device.descriptor_heaps().find_in(at, heap_type, "DestDescriptor").map(drop)
+        });
+        fn TryCreateRenderTargetView(
+            resource: *mut c_void, desc: *const D3D12_RENDER_TARGET_VIEW_DESC, at: D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = write_descriptor(at, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, |device| {
+            device.render_target_view(ID3D12Resource::from_raw_borrowed(&resource), desc)
+        });
+        fn TryCreateDepthStencilView(
+            resource: *mut c_void, desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC, at: D3D12_CPU_DESCRIPTOR_HANDLE
+        ) = write_descriptor(at, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, |device| {
+            device.depth_stencil_view(ID3D12Resource::from_raw_borrowed(&resource), desc)
+        });
     }
 
     methods! {
-        ID3D12Device15, |device, name| answer(call::not_implemented(device.log(), name));
+        ID3D12Device15, |device, name| call::code(call::not_implemented(device.log(), name));
         [unsafe] fn TryCreateSamplerFeedbackUnorderedAccessView(
             *mut c_void, *mut c_void, D3D12_CPU_DESCRIPTOR_HANDLE
         ) -> HRESULT;

@@ -10,14 +10,10 @@ use crate::api::call;
 use crate::api::device::Device_Impl;
 use crate::api::device::creation::{CastableFormats, ResourceRequest, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
+use crate::api::methods::calls;
 use crate::rules::resource::layout_guid::{self, Support};
 use crate::rules::resource::{self, Additions, Described, Resource};
 use crate::rules::{Refusal, under};
-
-/// Converts a result to an HRESULT, as this method table requires.
-fn answer(result: windows_core::Result<()>) -> HRESULT {
-    result.map_or_else(|error| error.code(), |()| S_OK)
-}
 
 /// Splits a description into what the rules take.
 fn split(desc: &D3D12_RESOURCE_DESC2) -> Described {
@@ -128,7 +124,7 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
         filter: *const D3D12_TEXTURE_LAYOUT_FILTER,
         count: *mut u32,
     ) -> HRESULT {
-        answer(call::run(self.log(), "ID3D12GuidTextureLayoutDevice::GetTextureLayoutCount", || {
+        call::code(call::run(self.log(), "ID3D12GuidTextureLayoutDevice::GetTextureLayoutCount", || {
             // SAFETY: by the COM contract, pNumGuids is null or writable.
             let count = unsafe { count.as_mut() }.ok_or_else(|| Refusal::invalid("pNumGuids is null"))?;
             *count = 0;
@@ -145,7 +141,7 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
         count: u32,
         guids: *mut GUID,
     ) -> HRESULT {
-        answer(call::run(self.log(), "ID3D12GuidTextureLayoutDevice::GetTextureLayouts", || {
+        call::code(call::run(self.log(), "ID3D12GuidTextureLayoutDevice::GetTextureLayouts", || {
             // SAFETY: by the COM contract, pFilter is null or points to a filter.
             let found = unsafe { self.layouts(filter) }?;
             let asked = usize::try_from(count).ok().and_then(|count| found.get(..count));
@@ -167,51 +163,26 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
         }))
     }
 
-    unsafe fn CreateCommittedResource4(
-        &self,
-        properties: *const D3D12_HEAP_PROPERTIES,
-        heap_flags: D3D12_HEAP_FLAGS,
-        desc: *const D3D12_RESOURCE_DESC2,
-        layout: D3D12_BARRIER_LAYOUT,
-        clear_value: *const D3D12_CLEAR_VALUE,
-        session: *mut c_void,
-        format_count: u32,
-        formats: *const DXGI_FORMAT,
-        riid: *const GUID,
-        resource: *mut *mut c_void,
-    ) -> HRESULT {
-        let name = "ID3D12GuidTextureLayoutDevice::CreateCommittedResource4";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents, and
-        // pProtectedSession is null or a live COM object.
-        answer(unsafe {
-            let session = ID3D12ProtectedResourceSession::from_raw_borrowed(&session);
-            let request = request(read_desc2(desc), layout, clear_value, (riid, resource))
-                .in_session(session)
-                .castable_to(format_count, formats);
-            self.create_committed(name, properties, heap_flags, request)
-        })
-    }
-
-    unsafe fn CreatePlacedResource3(
-        &self,
-        heap: *mut c_void,
-        offset: u64,
-        desc: *const D3D12_RESOURCE_DESC2,
-        layout: D3D12_BARRIER_LAYOUT,
-        clear_value: *const D3D12_CLEAR_VALUE,
-        format_count: u32,
-        formats: *const DXGI_FORMAT,
-        riid: *const GUID,
-        resource: *mut *mut c_void,
-    ) -> HRESULT {
-        let name = "ID3D12GuidTextureLayoutDevice::CreatePlacedResource3";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents, and pHeap is null
-        // or a live COM object.
-        answer(unsafe {
-            let request = request(read_desc2(desc), layout, clear_value, (riid, resource))
-                .castable_to(format_count, formats);
-            self.create_placed(name, ID3D12Heap::from_raw_borrowed(&heap), offset, request)
-        })
+    calls! {
+        unsafe ID3D12GuidTextureLayoutDevice:
+        fn CreateCommittedResource4(
+            properties: *const D3D12_HEAP_PROPERTIES, heap_flags: D3D12_HEAP_FLAGS,
+            desc: *const D3D12_RESOURCE_DESC2, layout: D3D12_BARRIER_LAYOUT,
+            clear_value: *const D3D12_CLEAR_VALUE, session: *mut c_void, format_count: u32,
+            formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
+        ) = create_committed(
+            properties, heap_flags, request(read_desc2(desc), layout, clear_value, (riid, ppv))
+                .in_session(ID3D12ProtectedResourceSession::from_raw_borrowed(&session))
+                .castable_to(format_count, formats)
+        );
+        fn CreatePlacedResource3(
+            heap: *mut c_void, offset: u64, desc: *const D3D12_RESOURCE_DESC2, layout: D3D12_BARRIER_LAYOUT,
+            clear_value: *const D3D12_CLEAR_VALUE, format_count: u32, formats: *const DXGI_FORMAT,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) = create_placed(
+            ID3D12Heap::from_raw_borrowed(&heap), offset,
+            request(read_desc2(desc), layout, clear_value, (riid, ppv)).castable_to(format_count, formats)
+        );
     }
 
     unsafe fn GetResourceAllocationInfo4(
@@ -262,32 +233,36 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
         count: u32,
         infos: *mut D3D12_ROW_MAJOR_TEXTURE_LAYOUT_INFO,
     ) -> HRESULT {
-        answer(call::run(self.log(), "ID3D12GuidTextureLayoutDevice::GetRowMajorTextureLayoutInfo", || {
-            self.check_layout_guids()?;
-            // SAFETY: by the COM contract, pResourceDesc is null or points to a description.
-            let described = unsafe { read_desc2(desc) }?;
-            if described.0.Layout != D3D12_TEXTURE_LAYOUT_GUID {
-                return Err(Refusal::invalid("pResourceDesc must have D3D12_TEXTURE_LAYOUT_GUID"));
-            }
-            let checked = self.check_described(&described)?;
-            let texture = checked.texture().map(|texture| texture.args);
-            let texture = texture.ok_or_else(|| Refusal::invalid("pResourceDesc is not a texture"))?;
-            let available = texture.subresource_count();
-            if first.checked_add(count).is_none_or(|end| end > available) {
-                return Err(Refusal::invalid(format!(
-                    "FirstSubresource {first} plus NumSubresources {count} exceeds the number of subresources, {available}"
-                )));
-            }
-            if infos.is_null() {
-                return Ok(());
-            }
-            for (index, subresource) in (first..first + count).enumerate() {
-                let info = layout_guid::info(&texture, subresource)
-                    .ok_or_else(|| Refusal::invalid("the row pitch exceeds 32 bits"))?;
-                // SAFETY: by the COM contract, pLayoutInfo has NumSubresources elements.
-                unsafe { infos.add(index).write(info) };
-            }
-            Ok(())
-        }))
+        call::code(call::run(
+            self.log(),
+            "ID3D12GuidTextureLayoutDevice::GetRowMajorTextureLayoutInfo",
+            || {
+                self.check_layout_guids()?;
+                // SAFETY: by the COM contract, pResourceDesc is null or points to a description.
+                let described = unsafe { read_desc2(desc) }?;
+                if described.0.Layout != D3D12_TEXTURE_LAYOUT_GUID {
+                    return Err(Refusal::invalid("pResourceDesc must have D3D12_TEXTURE_LAYOUT_GUID"));
+                }
+                let checked = self.check_described(&described)?;
+                let texture = checked.texture().map(|texture| texture.args);
+                let texture = texture.ok_or_else(|| Refusal::invalid("pResourceDesc is not a texture"))?;
+                let available = texture.subresource_count();
+                if first.checked_add(count).is_none_or(|end| end > available) {
+                    return Err(Refusal::invalid(format!(
+                        "FirstSubresource {first} plus NumSubresources {count} exceeds the number of subresources, {available}"
+                    )));
+                }
+                if infos.is_null() {
+                    return Ok(());
+                }
+                for (index, subresource) in (first..first + count).enumerate() {
+                    let info = layout_guid::info(&texture, subresource)
+                        .ok_or_else(|| Refusal::invalid("the row pitch exceeds 32 bits"))?;
+                    // SAFETY: by the COM contract, pLayoutInfo has NumSubresources elements.
+                    unsafe { infos.add(index).write(info) };
+                }
+                Ok(())
+            },
+        ))
     }
 }
