@@ -93,6 +93,18 @@ pub(crate) struct FoundRange {
     free: Option<tlsf::Placement>,
 }
 
+/// How much is searched for the place of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// The heaps that probably have room, and an empty one that is worth using.
+    Usual,
+    /// Every free range of the heaps that the default algorithm divides, and every empty heap; last the empty ones. O(n)
+    /// for n free ranges of at least the request's size. For requests for which no heap can be created.
+    ///
+    /// Excluded are heaps that are being emptied, and those of requests that are alone.
+    Exhaustive,
+}
+
 /// An empty heap of more than so many times the size that a new heap for a request would have is not used for it:
 /// otherwise a small request would keep the heap of a peak alive.
 const MOST_OVERSIZE: u64 = 4;
@@ -311,6 +323,20 @@ impl<H> HeapSet<H> {
             Some(free) => self.place_at(found.heap, sharing, free, request.size),
             None => self.place_by_rule(found.heap, sharing, request),
         }
+    }
+
+    /// Finds a place for a request, and places it there.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no heap of the set can ever serve the request.
+    pub(super) fn find_and_place(
+        &mut self,
+        request: &PlacementRequest,
+        effort: Effort,
+    ) -> Result<Option<Placed<&H>>, PlacementError> {
+        let found = self.find(request, effort)?;
+        Ok(found.and_then(|found| self.place(found, request)))
     }
 
     // Inlined, like the functions it calls: returning the result through memory costs 3 of 30 ns

@@ -280,6 +280,19 @@ fn a_heap_that_is_too_small_stays_in_the_set() {
     }
 }
 
+/// However many empty heaps of about the same size there are.
+#[test]
+fn the_smallest_empty_heap_within_bounds_is_found() {
+    for desc in descs() {
+        let set = SharedHeapSet::new(&desc);
+        set.insert(kib(1088), 'a').unwrap();
+        (0..20).for_each(|_| set.insert(kib(1024), 'b').unwrap());
+        assert!(set.has_empty_fitting(kib(1088), kib(1088)), "{desc:?}");
+        assert_eq!(set.take_empty_fitting(kib(1025), kib(1100)), Some((kib(1088), 'a')), "{desc:?}");
+        assert_eq!(set.take_empty_fitting(kib(1025), kib(1100)), None);
+    }
+}
+
 #[test]
 fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
     for desc in descs() {

@@ -7,7 +7,7 @@ mod survey;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::heap_set::FreeRoom;
+use super::heap_set::{Effort, FreeRoom};
 use super::idle_times::IdleTimes;
 use super::lane::{Lane, SlabRanges, correct};
 use super::{
@@ -211,8 +211,7 @@ impl<H: Clone> SharedHeapSet<H> {
     fn allocate_range(&self, request: &PlacementRequest) -> Result<Option<Placed<H>>, PlacementError> {
         let mut heaps = lock(&self.heaps.0);
         heaps.count_size(request);
-        let found = heaps.find(request)?;
-        Ok(found.and_then(|found| heaps.place(found, request)).map(Placed::cloned))
+        Ok(heaps.find_and_place(request, Effort::Usual)?.map(Placed::cloned))
     }
 
     /// Places a request if the normal path of the default algorithm finds room at once: in a free slot of the thread's
@@ -260,16 +259,12 @@ impl<H: Clone> SharedHeapSet<H> {
         if let Some(placed) = self.allocate(request)? {
             return Ok(Some(placed));
         }
-        let place_anywhere = |heaps: &mut HeapSet<H>| {
-            let found = heaps.find_anywhere(request);
-            found.and_then(|found| heaps.place(found, request)).map(Placed::cloned)
-        };
-        if request.sharing != Sharing::Shared {
+        let is_shared = request.sharing == Sharing::Shared;
+        if !is_shared {
             self.give_up_unused_slabs();
-            return Ok(place_anywhere(&mut lock(&self.heaps.0)));
         }
-        let placed = place_anywhere(&mut lock(&self.heaps.0));
-        Ok(placed.or_else(|| self.allocate_in_free_slots(request.size, request.alignment)))
+        let placed = lock(&self.heaps.0).find_and_place(request, Effort::Exhaustive)?.map(Placed::cloned);
+        if placed.is_some() || !is_shared { Ok(placed) } else { self.allocate_in_free_slots(request) }
     }
 
     /// Returns whether [`allocate`](Self::allocate) would place a request on this thread if unused slabs keep their
@@ -300,7 +295,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Returns the result of [`has_room`](Self::has_room) for a lane.
     pub(super) fn has_room_on(&self, lane: u32, request: &PlacementRequest) -> Result<bool, PlacementError> {
         let Some(class) = self.class_of(request) else {
-            return Ok(lock(&self.heaps.0).find(request)?.is_some());
+            return Ok(lock(&self.heaps.0).find(request, Effort::Usual)?.is_some());
         };
         {
             let (_, lane) = self.lock_lane(lane);
@@ -310,7 +305,8 @@ impl<H: Clone> SharedHeapSet<H> {
             let heaps = lock(&self.heaps.0);
             // A slab of the usual number of slots, or of half as many, and so on.
             for shape in lane.shape(class).and_halves() {
-                if heaps.find(&PlacementRequest::new(shape.bytes(), shape.alignment()))?.is_some() {
+                let slab = PlacementRequest::new(shape.bytes(), shape.alignment());
+                if heaps.find(&slab, Effort::Usual)?.is_some() {
                     return Ok(true);
                 }
             }

@@ -1,6 +1,6 @@
 //! The choice of a heap for requests that ask for more than any good place, and of empty heaps to take away.
 
-use super::super::heap_index::{HeapIndex, IndexedHeaps as _};
+use super::super::heap_index::IndexedHeaps as _;
 use super::{Closing, FoundRange, HeapSet, PlacementId, Slot};
 use crate::ByteSize;
 use crate::placement::{PlacementRequest, Sharing};
@@ -27,37 +27,18 @@ impl<H> HeapSet<H> {
         Some(FoundRange { heap: slot, free: Some(tlsf.find_lowest(request.size, request.alignment)?) })
     }
 
-    /// Finds a place in any heap that holds the request, in an empty one last, or returns `None` if there is none. Use
-    /// it when no heap can be created. O(n) for n free ranges of at least the request's size.
-    ///
-    /// Excluded are heaps that are being emptied, those of requests that are alone, and those that other algorithms
-    /// than the default one divide; for a request that is alone, all heaps that are not empty.
-    pub(crate) fn find_anywhere(&self, request: &PlacementRequest) -> Option<FoundRange> {
-        let from = |index: &HeapIndex, find: &dyn Fn(Slot) -> Option<FoundRange>| {
-            index.from(&self.table, request.size.get()).find_map(find)
-        };
-        match self.rule.sharing_of(request) {
-            Sharing::Alone { reusable: false } => None,
-            Sharing::Alone { .. } => from(&self.empty, &|heap| self.find_in_slot(heap, request)),
-            Sharing::Shared => {
-                let find_in = |heap| self.find_anywhere_in(heap, request);
-                from(&self.occupied, &find_in).or_else(|| from(&self.empty, &find_in))
-            }
-        }
+    /// Finds a free range in any heap in use that the default algorithm divides, then in any that is empty.
+    pub(super) fn find_in_any(&self, request: &PlacementRequest) -> Option<FoundRange> {
+        let indices = [&self.occupied, &*self.empty];
+        let mut heaps = indices.into_iter().flat_map(|heaps| heaps.from(&self.table, request.size.get()));
+        heaps.find_map(|heap| self.find_anywhere_in(heap, request))
     }
 
-    fn find_anywhere_in(&self, heap: Slot, request: &PlacementRequest) -> Option<FoundRange> {
+    /// Finds any free range for a request in a heap that the default algorithm divides. O(n) for n free ranges of at
+    /// least the request's size.
+    pub(crate) fn find_anywhere_in(&self, heap: Slot, request: &PlacementRequest) -> Option<FoundRange> {
         let tlsf = self.table.heap(heap).ranges.as_tlsf()?;
         Some(FoundRange { heap, free: Some(tlsf.find_anywhere(request.size, request.alignment)?) })
-    }
-
-    /// Finds a place like [`find_anywhere`](Self::find_anywhere), in the heap of a live range.
-    pub(crate) fn find_anywhere_beside(
-        &self,
-        id: PlacementId,
-        request: &PlacementRequest,
-    ) -> Option<FoundRange> {
-        self.find_anywhere_in(id.heap(), request)
     }
 
     /// Returns a size that no free range of a shared heap in use exceeds, and at most twice that of the largest one.
@@ -87,9 +68,7 @@ impl<H> HeapSet<H> {
         taken
     }
 
-    /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
-    ///
-    /// Examines at most eight heaps whose sizes differ by less than an eighth, so it may miss a heap that fits.
+    /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(n) for n empty heaps of at least these bytes.
     pub(crate) fn take_empty_fitting(
         &mut self,
         at_least: ByteSize,
@@ -114,14 +93,14 @@ impl<H> HeapSet<H> {
         unused.chunk_by(|one, next| one.heap() == next.heap()).filter_map(of_heap).collect()
     }
 
-    /// Returns the heap that [`take_empty_fitting`](Self::take_empty_fitting) would remove, and its size. O(1).
+    /// Returns the heap that [`take_empty_fitting`](Self::take_empty_fitting) would remove, and its size.
     pub(crate) fn find_empty_fitting(
         &self,
         at_least: ByteSize,
         at_most: ByteSize,
     ) -> Option<(Slot, ByteSize)> {
-        let slot = self.empty.find(&self.table, at_least.get())?;
-        let size = self.table.heap(slot).ranges.capacity();
-        (size <= at_most).then_some((slot, size))
+        let heaps = self.empty.from(&self.table, at_least.get());
+        let sized = heaps.map(|slot| (slot, ByteSize::new(self.table.key(slot))));
+        sized.filter(|(_, size)| (at_least..=at_most).contains(size)).min_by_key(|&(_, size)| size)
     }
 }

@@ -1,7 +1,9 @@
 //! Decisions that the set's rule makes: the place of a request, and the size of a new heap.
 
 use super::super::heap_index::{HeapIndex, IndexedHeaps as _};
-use super::{FoundRange, HeapSet, Placed, PlacementError, PlacementId, Ranges, SizeCacheCounts, Slot, Table};
+use super::{
+    Effort, FoundRange, HeapSet, Placed, PlacementError, PlacementId, Ranges, SizeCacheCounts, Slot, Table,
+};
 use crate::ByteSize;
 use crate::placement::rule::LARGEST_HEAP;
 use crate::placement::{HeapSurvey, PlacementRequest, PlacementRule, Sharing, SlabSizing};
@@ -10,16 +12,22 @@ use crate::suballoc::FreeRangeChoice;
 impl<H> HeapSet<H> {
     /// Finds the place of a request in an existing heap.
     ///
-    /// With the default algorithm O(1), and at the lowest offset a comparison for each of at most 256 heaps, and O(n)
-    /// for n ranges in those that may have room.
+    /// With the default algorithm and the usual effort O(1), and at the lowest offset a comparison for each of at most
+    /// 256 heaps, and O(n) for n ranges in those that may have room. See [`Effort`] for the rest.
     ///
     /// # Errors
     ///
     /// Returns an error if no heap of the set can ever serve the request.
-    pub(crate) fn find(&self, request: &PlacementRequest) -> Result<Option<FoundRange>, PlacementError> {
+    pub(crate) fn find(
+        &self,
+        request: &PlacementRequest,
+        effort: Effort,
+    ) -> Result<Option<FoundRange>, PlacementError> {
         self.rule.check(request)?;
         match self.rule.sharing_of(request) {
-            Sharing::Alone { reusable } => Ok(if reusable { self.find_alone(request) } else { None }),
+            Sharing::Alone { reusable: false } => Ok(None),
+            Sharing::Alone { .. } => Ok(self.find_alone(request, effort)),
+            Sharing::Shared if effort == Effort::Exhaustive => Ok(self.find_in_any(request)),
             Sharing::Shared if self.rule.is_default() => {
                 let is_low = request.strategy == FreeRangeChoice::MinOffset;
                 let lowest = if is_low { self.find_lowest(request) } else { None };
@@ -69,8 +77,12 @@ impl<H> HeapSet<H> {
         Ok(slot.and_then(|slot| self.find_in_slot(slot, request)))
     }
 
-    /// Finds an empty heap that is not too large for a request that is alone in it.
-    fn find_alone(&self, request: &PlacementRequest) -> Option<FoundRange> {
+    /// Finds an empty heap for a request that is alone in it, with the usual effort one that is not too large.
+    fn find_alone(&self, request: &PlacementRequest, effort: Effort) -> Option<FoundRange> {
+        if effort == Effort::Exhaustive {
+            let mut large_enough = self.empty.from(&self.table, request.size.get());
+            return large_enough.find_map(|slot| self.find_in_slot(slot, request));
+        }
         let whole = request.size.align_up(self.rule.granularity()).unwrap_or(request.size);
         // Nothing else may use the rest: at most a fifth.
         let rest = if self.rule.is_default() { whole.get() / 4 } else { 0 };

@@ -54,7 +54,7 @@ impl<H: Clone> SharedHeapSet<H> {
         }
     }
 
-    /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
+    /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(n) for n empty heaps of at least these bytes.
     pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         lock(&self.heaps.0).take_empty_fitting(at_least, at_most)
     }
@@ -96,7 +96,7 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).vacated(ids, of)
     }
 
-    /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
+    /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(n) likewise.
     #[must_use]
     pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
         lock(&self.heaps.0).find_empty_fitting(at_least, at_most).is_some()

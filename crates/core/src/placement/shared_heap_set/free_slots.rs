@@ -1,9 +1,9 @@
 //! The last resort of a request: free slots of slabs that are in use.
 
 use super::SharedHeapSet;
-use crate::placement::heap_set::{Beside, HeapSet, SlabPlace};
+use crate::placement::heap_set::{Beside, Effort, HeapSet, SlabPlace};
 use crate::placement::lane::Lane;
-use crate::placement::{Placed, PlacementId, PlacementRequest};
+use crate::placement::{Placed, PlacementError, PlacementId, PlacementRequest};
 use crate::suballoc::slab::table::{MAX_BYTES, MAX_SLOTS};
 use crate::sync::{MutexGuard, lock};
 use crate::{Alignment, ByteSize};
@@ -25,8 +25,11 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// Locks all lanes in the order of their numbers, then the heaps.
     #[cold]
-    pub(super) fn allocate_in_free_slots(&self, size: ByteSize, alignment: Alignment) -> Option<Placed<H>> {
-        let request = PlacementRequest::new(size, alignment);
+    pub(super) fn allocate_in_free_slots(
+        &self,
+        request: &PlacementRequest,
+    ) -> Result<Option<Placed<H>>, PlacementError> {
+        let PlacementRequest { size, alignment, .. } = *request;
         let mut lanes: Vec<_> = self.used_lanes().map(|lane| lock(&lane.0)).collect();
         let mut heaps = self.lock_heaps();
         let mut is_changed = false;
@@ -40,21 +43,18 @@ impl<H: Clone> SharedHeapSet<H> {
             }
         }
         if is_changed {
-            let found = heaps.find_anywhere(&request);
-            if let Some(placed) = found.and_then(|found| heaps.place(found, &request)) {
-                return Some(placed.cloned());
+            if let Some(placed) = heaps.find_and_place(request, Effort::Exhaustive)? {
+                return Ok(Some(placed.cloned()));
             }
             may_help = may_make_room(&lanes, &heaps, size);
         }
-        if !may_help {
-            return None;
-        }
-        let Found { beside, slabs } = find(&lanes, &heaps, size, alignment)?;
+        let found = if may_help { find(&lanes, &heaps, size, alignment) } else { None };
+        let Some(Found { beside, slabs }) = found else { return Ok(None) };
         for SlabPlace { lane, number } in slabs.into_iter().flatten() {
-            lanes.get_mut(lane as usize)?.cut_free_slots(number, &mut heaps);
+            lanes[lane as usize].cut_free_slots(number, &mut heaps);
         }
-        let found = heaps.find_anywhere_beside(beside, &request)?;
-        heaps.place(found, &request).map(Placed::cloned)
+        let found = heaps.find_anywhere_in(beside.heap(), request);
+        Ok(found.and_then(|found| heaps.place(found, request)).map(Placed::cloned))
     }
 }
 
