@@ -3,13 +3,14 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknown, OutRef, Ref, Result, implement};
 
 use super::budget_notification::BudgetNotifications;
 use super::call;
 use super::factory::Factory;
-use super::methods::methods;
+use super::methods::{calls, methods};
 use super::object::implement_dxgi_object;
 use super::private_data::PrivateData;
 use crate::ddi::{AdapterIdentity, SegmentGroup};
@@ -61,7 +62,7 @@ pub(crate) fn luid(identity: &AdapterIdentity) -> LUID {
     LUID { LowPart: u32::from_le_bytes([a, b, c, d]), HighPart: i32::from_le_bytes(high) }
 }
 
-fn bytes(size: heapwright_core::ByteSize) -> usize {
+fn bytes(size: ByteSize) -> usize {
     usize::try_from(size.get()).unwrap_or(usize::MAX)
 }
 
@@ -105,18 +106,34 @@ macro_rules! older_desc {
     }};
 }
 
-/// Writes one of the DXGI adapter descriptions.
-///
-/// # Safety
-///
-/// `out` is null or points to writable space for a `T`.
-unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T) -> Result<()> {
-    call::run(MessageLog::unattached(), name, || {
-        // SAFETY: guaranteed by the caller.
-        let out = unsafe { out.as_mut() }.ok_or_else(|| Refusal::invalid("pDesc is null"))?;
-        *out = desc();
-        Ok(())
-    })
+impl Adapter {
+    /// Runs the body of the method `name`.
+    fn run<T>(
+        &self,
+        name: &'static str,
+        body: impl FnOnce(&Self) -> std::result::Result<T, Refusal>,
+    ) -> Result<T> {
+        call::run(MessageLog::unattached(), name, || body(self))
+    }
+
+    /// Writes one of the DXGI adapter descriptions, which `older` makes from the newest.
+    ///
+    /// # Safety
+    ///
+    /// `out` is null or points to writable space for a `T`.
+    unsafe fn describe<T>(
+        &self,
+        name: &'static str,
+        out: *mut T,
+        older: impl FnOnce(DXGI_ADAPTER_DESC3) -> T,
+    ) -> Result<()> {
+        self.run(name, |adapter| {
+            // SAFETY: guaranteed by the caller.
+            let out = unsafe { out.as_mut() }.ok_or_else(|| Refusal::invalid("pDesc is null"))?;
+            *out = older(adapter.desc3());
+            Ok(())
+        })
+    }
 }
 
 implement_dxgi_object! { Adapter_Impl:
@@ -134,9 +151,10 @@ impl IDXGIAdapter_Impl for Adapter_Impl {
         Err(DXGI_ERROR_NOT_FOUND.into())
     }
 
-    fn GetDesc(&self, pdesc: *mut DXGI_ADAPTER_DESC) -> Result<()> {
-        // SAFETY: by the COM contract, pDesc is null or points to a description.
-        unsafe { describe("IDXGIAdapter::GetDesc", pdesc, || older_desc!(DXGI_ADAPTER_DESC, self.desc3())) }
+    calls! {
+        IDXGIAdapter:
+        fn GetDesc(desc: *mut DXGI_ADAPTER_DESC) -> Result<()>
+            = describe(desc, |newest| older_desc!(DXGI_ADAPTER_DESC, newest));
     }
 
     fn CheckInterfaceSupport(&self, _interfacename: *const GUID) -> Result<i64> {
@@ -146,65 +164,46 @@ impl IDXGIAdapter_Impl for Adapter_Impl {
 }
 
 impl IDXGIAdapter1_Impl for Adapter_Impl {
-    fn GetDesc1(&self, pdesc: *mut DXGI_ADAPTER_DESC1) -> Result<()> {
-        // SAFETY: by the COM contract, pDesc is null or points to a description.
-        unsafe {
-            describe("IDXGIAdapter1::GetDesc1", pdesc, || older_desc!(DXGI_ADAPTER_DESC1, self.desc3()))
-        }
+    calls! {
+        IDXGIAdapter1:
+        fn GetDesc1(desc: *mut DXGI_ADAPTER_DESC1) -> Result<()>
+            = describe(desc, |newest| older_desc!(DXGI_ADAPTER_DESC1, newest));
     }
 }
 
 impl IDXGIAdapter2_Impl for Adapter_Impl {
-    fn GetDesc2(&self, pdesc: *mut DXGI_ADAPTER_DESC2) -> Result<()> {
-        // SAFETY: by the COM contract, pDesc is null or points to a description.
-        unsafe {
-            describe("IDXGIAdapter2::GetDesc2", pdesc, || older_desc!(DXGI_ADAPTER_DESC2, self.desc3()))
-        }
+    calls! {
+        IDXGIAdapter2:
+        fn GetDesc2(desc: *mut DXGI_ADAPTER_DESC2) -> Result<()>
+            = describe(desc, |newest| older_desc!(DXGI_ADAPTER_DESC2, newest));
     }
 }
 
 impl IDXGIAdapter3_Impl for Adapter_Impl {
-    fn QueryVideoMemoryInfo(
-        &self,
-        nodeindex: u32,
-        memorysegmentgroup: DXGI_MEMORY_SEGMENT_GROUP,
-        pvideomemoryinfo: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
-    ) -> Result<()> {
-        call::run(MessageLog::unattached(), "IDXGIAdapter3::QueryVideoMemoryInfo", || {
-            let group = segment_group(nodeindex, memorysegmentgroup)?;
-            // SAFETY: by the COM contract, pVideoMemoryInfo is null or points to writable space.
-            let out = unsafe { pvideomemoryinfo.as_mut() }
-                .ok_or_else(|| Refusal::invalid("pVideoMemoryInfo is null"))?;
-            let memory = self.driver.video_memory(group);
-            *out = DXGI_QUERY_VIDEO_MEMORY_INFO {
+    calls! {
+        IDXGIAdapter3:
+        fn QueryVideoMemoryInfo(
+            node: u32, group: DXGI_MEMORY_SEGMENT_GROUP, info: *mut DXGI_QUERY_VIDEO_MEMORY_INFO
+        ) -> Result<()> = run(|adapter| {
+            let group = segment_group(node, group)?;
+            let info = info.as_mut().ok_or_else(|| Refusal::invalid("pVideoMemoryInfo is null"))?;
+            let memory = adapter.driver.video_memory(group);
+            *info = DXGI_QUERY_VIDEO_MEMORY_INFO {
                 Budget: memory.budget.get(),
                 CurrentUsage: memory.current_usage.get(),
                 AvailableForReservation: memory.available_for_reservation.get(),
                 CurrentReservation: memory.current_reservation.get(),
             };
             Ok(())
-        })
-    }
-
-    fn SetVideoMemoryReservation(
-        &self,
-        nodeindex: u32,
-        memorysegmentgroup: DXGI_MEMORY_SEGMENT_GROUP,
-        reservation: u64,
-    ) -> Result<()> {
-        call::run(MessageLog::unattached(), "IDXGIAdapter3::SetVideoMemoryReservation", || {
-            let group = segment_group(nodeindex, memorysegmentgroup)?;
-            let reservation = heapwright_core::ByteSize::new(reservation);
-            Ok(self.driver.reserve_video_memory(group, reservation)?)
-        })
-    }
-
-    fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, hevent: HANDLE) -> Result<u32> {
-        let name = "IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent";
-        call::run(MessageLog::unattached(), name, || {
-            // SAFETY: by DXGI's contract, the handle refers to an event.
-            unsafe { self.budget_notifications.register(&self.driver, hevent) }
-        })
+        });
+        fn SetVideoMemoryReservation(
+            node: u32, group: DXGI_MEMORY_SEGMENT_GROUP, reservation: u64
+        ) -> Result<()> = run(|adapter| {
+            let group = segment_group(node, group)?;
+            Ok(adapter.driver.reserve_video_memory(group, ByteSize::new(reservation))?)
+        });
+        fn RegisterVideoMemoryBudgetChangeNotificationEvent(event: HANDLE) -> Result<u32>
+            = run(|adapter| adapter.budget_notifications.register(&adapter.driver, event));
     }
 
     fn UnregisterVideoMemoryBudgetChangeNotification(&self, dwcookie: u32) {
@@ -225,8 +224,8 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
 }
 
 impl IDXGIAdapter4_Impl for Adapter_Impl {
-    fn GetDesc3(&self, pdesc: *mut DXGI_ADAPTER_DESC3) -> Result<()> {
-        // SAFETY: by the COM contract, pDesc is null or points to a description.
-        unsafe { describe("IDXGIAdapter4::GetDesc3", pdesc, || self.desc3()) }
+    calls! {
+        IDXGIAdapter4:
+        fn GetDesc3(desc: *mut DXGI_ADAPTER_DESC3) -> Result<()> = describe(desc, |newest| newest);
     }
 }

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, implement};
 
@@ -15,7 +14,7 @@ use super::device::Device;
 use super::object::{Child, implement_pageable};
 use crate::aliasing::{ResourcePart, UnorderedViews, ViewedPart};
 use crate::debug::ObjectKind;
-use crate::residency::{PageableKind, PageableRecord};
+use crate::residency::PageableKind;
 use crate::rules::Refusal;
 use crate::rules::views::Descriptor;
 
@@ -39,7 +38,6 @@ const MAX_SHADER_VISIBLE_VIEWS: u32 = 1_000_000;
 pub(super) struct DescriptorHeap {
     child: Child,
     table: Arc<DescriptorTable>,
-    residency: Arc<PageableRecord>,
 }
 
 /// The descriptors of one heap.
@@ -267,21 +265,13 @@ fn viewed(descriptor: Option<&Descriptor>) -> Vec<ViewedPart> {
 impl DescriptorHeap {
     pub(super) fn new(device: ComObject<Device>, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Self, Refusal> {
         let table = device.descriptor_heaps().create(desc)?;
-        // The heap takes no video memory of the simulated GPU and is never paged. Only its residency count is kept.
-        let residency =
-            device.driver().residency().created(PageableKind::DescriptorHeap, ByteSize::ZERO, true);
-        let residency = Arc::new(residency);
-        let child = Child::new(device).counted(ObjectKind::DescriptorHeap).with_residency(&residency);
-        Ok(Self { child, table, residency })
+        let residency = Some(device.counted_only(PageableKind::DescriptorHeap));
+        let child = Child { residency, ..Child::new(device).counted(ObjectKind::DescriptorHeap) };
+        Ok(Self { child, table })
     }
 
     pub(super) fn table(&self) -> &Arc<DescriptorTable> {
         &self.table
-    }
-
-    /// Returns the heap's record in the residency ledger, which has its count.
-    pub(super) fn residency(&self) -> &PageableRecord {
-        &self.residency
     }
 }
 

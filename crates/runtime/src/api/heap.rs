@@ -65,7 +65,7 @@ impl Heap {
             device.aliasing().heap_created(&memory, label, desc.Flags);
         }
         let live = device.debug().live().created(ObjectKind::Heap);
-        let child = Child::with_memory(device, Arc::clone(&memory)).labelled(label.clone());
+        let child = Child { memory: Some(Arc::clone(&memory)), label: label.clone(), ..Child::new(device) };
         let desc = D3D12_HEAP_DESC { Properties: with_nodes(&desc.Properties), ..desc };
         let shared = desc.Flags & D3D12_HEAP_FLAG_SHARED != 0;
         Self {

@@ -18,14 +18,15 @@ use crate::rules::Refusal;
 pub(super) struct Child {
     pub(super) device: ComObject<Device>,
     pub(super) private_data: PrivateData,
-    /// Memory of the object's own. Messages about the memory contain the object's name.
-    memory: Option<Arc<DriverHeap>>,
+    /// Memory of the object's own, to which `MakeResident` and `Evict` apply. Messages about it contain the object's
+    /// name.
+    pub(super) memory: Option<Arc<DriverHeap>>,
     /// Residency record of a pageable object without memory. The residency ledger stores the object's name.
-    residency: Option<Arc<PageableRecord>>,
+    pub(super) residency: Option<Arc<PageableRecord>>,
     /// The object's name, for the aliasing tracker.
-    label: Option<Arc<Label>>,
+    pub(super) label: Option<Arc<Label>>,
     /// Counts the object for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
-    _live: Option<LiveObject>,
+    pub(super) _live: Option<LiveObject>,
 }
 
 impl Child {
@@ -39,26 +40,6 @@ impl Child {
             label: None,
             _live: None,
         }
-    }
-
-    /// Creates a child with memory of its own.
-    pub(super) fn with_memory(device: ComObject<Device>, memory: Arc<DriverHeap>) -> Self {
-        Self { memory: Some(memory), ..Self::new(device) }
-    }
-
-    /// Adds the residency record of a pageable object without memory.
-    pub(super) fn with_residency(self, residency: &Arc<PageableRecord>) -> Self {
-        Self { residency: Some(Arc::clone(residency)), ..self }
-    }
-
-    /// Adds the label through which the aliasing tracker knows the child's name.
-    pub(super) fn labelled(self, label: Option<Arc<Label>>) -> Self {
-        Self { label, ..self }
-    }
-
-    /// Returns the memory of the object's own, to which `MakeResident` and `Evict` apply.
-    pub(super) fn memory(&self) -> Option<&Arc<DriverHeap>> {
-        self.memory.as_ref()
     }
 
     /// Sets the name for `SetName`.

@@ -13,7 +13,7 @@ use super::object::{Child, implement_pageable};
 use crate::ddi::HeapArgs;
 use crate::debug::ObjectKind;
 use crate::drivers::heap::DriverHeap;
-use crate::residency::{PageableKind, PageableRecord};
+use crate::residency::PageableKind;
 use crate::rules::{Refusal, allocation_info, heap, under};
 use crate::timestamps::Timestamps;
 
@@ -27,8 +27,6 @@ pub(super) struct QueryHeap {
     /// Whether the CPU resolves the queries, and no command does.
     is_of_cpu: bool,
     timestamps: Arc<Timestamps>,
-    /// The record of a heap without memory.
-    residency: Option<Arc<PageableRecord>>,
 }
 
 /// Returns the size of a query result in bytes (references of `D3D12_QUERY_DATA_PIPELINE_STATISTICS` and
@@ -105,22 +103,14 @@ impl QueryHeap {
         flags: D3D12_QUERY_HEAP_FLAGS,
     ) -> Result<Self, Refusal> {
         let is_of_cpu = flags & D3D12_QUERY_HEAP_FLAG_CPU_RESOLVE != 0;
-        let (child, residency) = if is_of_cpu {
-            let memory = cpu_memory(&device, desc)?;
-            (Child::with_memory(device, memory), None)
-        } else {
-            // The heap takes no video memory of the simulated GPU and is never paged. Only its residency count is kept.
-            let ledger = device.driver().residency();
-            let residency = Arc::new(ledger.created(PageableKind::QueryHeap, ByteSize::ZERO, true));
-            (Child::new(device).with_residency(&residency), Some(residency))
-        };
+        let memory = is_of_cpu.then(|| cpu_memory(&device, desc)).transpose()?;
+        let residency = (!is_of_cpu).then(|| device.counted_only(PageableKind::QueryHeap));
         Ok(Self {
-            child: child.counted(ObjectKind::QueryHeap),
+            child: Child { memory, residency, ..Child::new(device).counted(ObjectKind::QueryHeap) },
             heap_type: desc.Type,
             count: desc.Count,
             is_of_cpu,
             timestamps: Arc::default(),
-            residency,
         })
     }
 
@@ -188,11 +178,6 @@ impl QueryHeap {
             )));
         }
         Ok(())
-    }
-
-    /// Returns the record in the residency ledger of a heap without memory, which has its count.
-    pub(super) fn residency(&self) -> Option<&PageableRecord> {
-        self.residency.as_deref()
     }
 }
 

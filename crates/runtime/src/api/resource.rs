@@ -192,7 +192,7 @@ impl Resource {
     /// the SHARED heap flag.
     pub(super) fn shared(&self) -> Option<SharedResource> {
         self._shared.as_ref()?;
-        let (memory, heap) = (Arc::clone(self.child.memory()?), self.facts.placement.heap()?);
+        let (memory, heap) = (Arc::clone(self.child.memory.as_ref()?), self.facts.placement.heap()?);
         Some(SharedResource { facts: self.facts.clone(), memory, heap_flags: heap.1 })
     }
 
@@ -217,12 +217,8 @@ impl Resource {
     ) -> Self {
         let is_shared =
             matches!(&facts.placement, Placement::Committed(heap) if heap.1 & D3D12_HEAP_FLAG_SHARED != 0);
-        let child = match own {
-            Some(memory) => Child::with_memory(device, memory),
-            None => Child::new(device),
-        };
         Self {
-            child: child.labelled(label).counted(ObjectKind::Resource),
+            child: Child { memory: own, label, ..Child::new(device).counted(ObjectKind::Resource) },
             facts,
             map_count: AtomicU32::new(0),
             _shared: SharedObjectRelease::of(is_shared),
@@ -281,7 +277,7 @@ impl Resource {
     ///
     /// Textures have a range as well. They cannot be recreated at an address, but tools may query it.
     fn allocation(&self) -> GpuVirtualAddressRange {
-        match self.child.memory() {
+        match &self.child.memory {
             Some(memory) => {
                 GpuVirtualAddressRange { start: memory.gpu_virtual_address(), size: memory.size() }
             }

@@ -7,7 +7,7 @@ use windows_core::Ref;
 
 use super::copies::{RESOLVE_NULLS, operands};
 use super::{Allowed, CommandList_Impl, read_array, render_passes};
-use crate::api::methods::methods;
+use crate::api::methods::{calls, methods};
 use crate::rules::commands::copies;
 use crate::rules::commands::resolves::{self, Resolve};
 
@@ -65,18 +65,15 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
 }
 
 impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
-    fn WriteBufferImmediate(
-        &self,
-        count: u32,
-        pparams: *const D3D12_WRITEBUFFERIMMEDIATE_PARAMETER,
-        pmodes: *const D3D12_WRITEBUFFERIMMEDIATE_MODE,
-    ) {
-        self.record("ID3D12GraphicsCommandList2::WriteBufferImmediate", Allowed::All, |_, _| {
-            // SAFETY: by the COM contract, the arrays have that many elements; pModes may be null.
-            let (params, modes) = unsafe {
-                let params = read_array(count, pparams, "pParams")?;
-                (params, if pmodes.is_null() { &[] } else { read_array(count, pmodes, "pModes")? })
-            };
+    calls! {
+        ID3D12GraphicsCommandList2:
+        fn WriteBufferImmediate(
+            count: u32, params: *const D3D12_WRITEBUFFERIMMEDIATE_PARAMETER,
+            modes: *const D3D12_WRITEBUFFERIMMEDIATE_MODE
+        ) = record(Allowed::All, |_, _| {
+            let params = read_array(count, params, "pParams")?;
+            // Without modes, all are the default.
+            let modes = if modes.is_null() { &[] } else { read_array(count, modes, "pModes")? };
             copies::write_buffer_immediate(params, modes)
         });
     }
@@ -90,28 +87,16 @@ impl ID3D12GraphicsCommandList3_Impl for CommandList_Impl {
 }
 
 impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
-    fn BeginRenderPass(
-        &self,
-        numrendertargets: u32,
-        prendertargets: *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
-        pdepthstencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
-        flags: D3D12_RENDER_PASS_FLAGS,
-    ) {
-        self.record("ID3D12GraphicsCommandList4::BeginRenderPass", Allowed::Direct, |device, recording| {
-            // SAFETY: by the COM contract, the array has that many elements, and pDepthStencil is null or points to its
-            // structure.
-            let (targets, depth_stencil) = unsafe {
-                (read_array(numrendertargets, prendertargets, "pRenderTargets")?, pdepthstencil.as_ref())
-            };
-            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-            unsafe { render_passes::begin(device, recording, targets, depth_stencil, flags) }
+    calls! {
+        ID3D12GraphicsCommandList4:
+        fn BeginRenderPass(
+            count: u32, targets: *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
+            depth_stencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC, flags: D3D12_RENDER_PASS_FLAGS
+        ) = record(Allowed::Direct, |device, recording| {
+            let targets = read_array(count, targets, "pRenderTargets")?;
+            render_passes::begin(device, recording, targets, depth_stencil.as_ref(), flags)
         });
-    }
-
-    fn EndRenderPass(&self) {
-        self.record("ID3D12GraphicsCommandList4::EndRenderPass", Allowed::Direct, |_, recording| {
-            render_passes::end(recording)
-        });
+        fn EndRenderPass() = record(Allowed::Direct, |_, recording| render_passes::end(recording));
     }
 
     methods! {

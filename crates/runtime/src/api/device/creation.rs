@@ -21,78 +21,63 @@ use crate::rules::{self, Refusal, allocation_info, recreate, under};
 /// The out parameters `riid` and `ppv` of a creation call.
 type Out = (*const GUID, *mut *mut c_void);
 
-/// The parameters of the newest resource creation calls. Older calls use defaults for some of them.
-pub(super) struct ResourceRequest<'a> {
-    request: Result<Request<'a>, Refusal>,
-    out: Out,
+/// Returns a creation request with a resource state.
+///
+/// # Safety
+///
+/// `clear_value` is null or points to a clear value that stays readable while the request is in use.
+pub(super) unsafe fn in_state<'a>(
+    desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+    state: D3D12_RESOURCE_STATES,
+    clear_value: *const D3D12_CLEAR_VALUE,
+) -> Result<Request<'a>, Refusal> {
+    Ok(Request {
+        desc: desc?,
+        initial: Initial::State(state),
+        // SAFETY: guaranteed by the caller.
+        clear_value: unsafe { clear_value.as_ref() },
+        additions: Additions::default(),
+        create_at: None,
+    })
 }
 
-impl<'a> ResourceRequest<'a> {
-    /// Creates a request with a resource state.
-    ///
-    /// # Safety
-    ///
-    /// `clear_value` is null or points to a clear value that stays readable while the request is in use.
-    pub(super) unsafe fn in_state(
-        desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
-        state: D3D12_RESOURCE_STATES,
-        clear_value: *const D3D12_CLEAR_VALUE,
-        out: Out,
-    ) -> Self {
-        let request = desc.map(|desc| Request {
-            desc,
-            initial: Initial::State(state),
-            // SAFETY: guaranteed by the caller.
-            clear_value: unsafe { clear_value.as_ref() },
-            additions: Additions::default(),
-            create_at: None,
-        });
-        Self { request, out }
-    }
+/// Returns a creation request with a barrier layout.
+///
+/// # Safety
+///
+/// As of [`in_state`].
+pub(super) unsafe fn in_layout<'a>(
+    desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+    layout: D3D12_BARRIER_LAYOUT,
+    clear_value: *const D3D12_CLEAR_VALUE,
+) -> Result<Request<'a>, Refusal> {
+    // SAFETY: guaranteed by the caller.
+    unsafe { in_state(desc, 0, clear_value) }
+        .map(|request| Request { initial: Initial::Layout(layout), ..request })
+}
 
-    /// Creates a request with a barrier layout.
-    ///
-    /// # Safety
-    ///
-    /// As of [`in_state`](Self::in_state).
-    pub(super) unsafe fn in_layout(
-        desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
-        layout: D3D12_BARRIER_LAYOUT,
-        clear_value: *const D3D12_CLEAR_VALUE,
-        out: Out,
-    ) -> Self {
-        // SAFETY: guaranteed by the caller.
-        let asked = unsafe { Self::in_state(desc, 0, clear_value, out) };
-        asked.with(|request| Ok(Request { initial: Initial::Layout(layout), ..request }))
-    }
+/// Adds a protected session, which may be null.
+pub(super) fn in_session<'a>(
+    request: Result<Request<'a>, Refusal>,
+    session: Option<&ID3D12ProtectedResourceSession>,
+) -> Result<Request<'a>, Refusal> {
+    request.and_then(|request| check_session(session).map(|()| request))
+}
 
-    /// Adds a protected session, which may be null.
-    pub(super) fn in_session(self, session: Option<&ID3D12ProtectedResourceSession>) -> Self {
-        self.with(|request| check_session(session).map(|()| request))
-    }
-
-    /// Adds the castable formats.
-    ///
-    /// # Safety
-    ///
-    /// `formats` is null or has `count` elements.
-    pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
-        // SAFETY: guaranteed by the caller.
-        let formats = unsafe { read_array(count, formats, "pCastableFormats") };
-        self.with(|request| Ok(Request { additions: request.additions.castable_to(formats?), ..request }))
-    }
-
-    /// Adds the layout GUID.
-    #[cfg(feature = "preview")]
-    pub(super) fn in_layout_of(self, layout_guid: GUID) -> Self {
-        self.with(|request| {
-            Ok(Request { additions: Additions { layout_guid, ..request.additions }, ..request })
-        })
-    }
-
-    fn with(self, change: impl FnOnce(Request<'a>) -> Result<Request<'a>, Refusal>) -> Self {
-        Self { request: self.request.and_then(change), ..self }
-    }
+/// Adds the castable formats.
+///
+/// # Safety
+///
+/// `formats` is null or has `count` elements, which stay readable while the request is in use.
+pub(super) unsafe fn castable_to<'a>(
+    request: Result<Request<'a>, Refusal>,
+    count: u32,
+    formats: *const DXGI_FORMAT,
+) -> Result<Request<'a>, Refusal> {
+    let request = request?;
+    // SAFETY: guaranteed by the caller.
+    let formats = unsafe { read_array(count, formats, "pCastableFormats") }?;
+    Ok(Request { additions: request.additions.castable_to(formats), ..request })
 }
 
 fn check_session(session: Option<&ID3D12ProtectedResourceSession>) -> Result<(), Refusal> {
@@ -163,13 +148,14 @@ impl Device_Impl {
     ///
     /// # Safety
     ///
-    /// The request's out parameters are null or point to what they are named for.
+    /// `out` are null or point to a GUID and to writable space for a pointer.
     pub(super) unsafe fn create_placed(
         &self,
         name: &'static str,
         heap: Option<&ID3D12Heap>,
         offset: u64,
-        asked: ResourceRequest<'_>,
+        request: Result<Request<'_>, Refusal>,
+        out: Out,
     ) -> windows_core::Result<()> {
         let home = || {
             let null =
@@ -180,20 +166,22 @@ impl Device_Impl {
             Ok(Placement::Placed(Arc::clone(heap.inner()), offset))
         };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.create_resource(name, home, asked) }
+        unsafe { self.create_resource(name, home, request, out) }
     }
 
     /// Creates a committed resource.
     ///
     /// # Safety
     ///
-    /// `properties` and the request's out parameters are null or point to what they are named for.
+    /// `properties` is null or points to properties; `out` are null or point to a GUID and to writable space for a
+    /// pointer.
     pub(super) unsafe fn create_committed(
         &self,
         name: &'static str,
         properties: *const D3D12_HEAP_PROPERTIES,
         flags: D3D12_HEAP_FLAGS,
-        asked: ResourceRequest<'_>,
+        request: Result<Request<'_>, Refusal>,
+        out: Out,
     ) -> windows_core::Result<()> {
         let home = || {
             // SAFETY: guaranteed by the caller.
@@ -202,35 +190,36 @@ impl Device_Impl {
             Ok(Placement::Committed(Box::new((*properties, flags))))
         };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.create_resource(name, home, asked) }
+        unsafe { self.create_resource(name, home, request, out) }
     }
 
     /// Creates a reserved resource.
     ///
     /// # Safety
     ///
-    /// The request's out parameters are null or point to what they are named for.
+    /// `out` are null or point to a GUID and to writable space for a pointer.
     pub(super) unsafe fn create_reserved(
         &self,
         name: &'static str,
-        asked: ResourceRequest<'_>,
+        request: Result<Request<'_>, Refusal>,
+        out: Out,
     ) -> windows_core::Result<()> {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.create_resource(name, || Ok(Placement::Reserved), asked) }
+        unsafe { self.create_resource(name, || Ok(Placement::Reserved), request, out) }
     }
 
     /// Creates a resource whose memory `home` finds.
     ///
     /// # Safety
     ///
-    /// The request's out parameters are null or point to what they are named for.
+    /// `out` are null or point to a GUID and to writable space for a pointer.
     unsafe fn create_resource(
         &self,
         name: &'static str,
         home: impl FnOnce() -> Result<Placement, Refusal>,
-        asked: ResourceRequest<'_>,
+        request: Result<Request<'_>, Refusal>,
+        out: Out,
     ) -> windows_core::Result<()> {
-        let ResourceRequest { request, out } = asked;
         self.create_at_next_address(|create_at| {
             // One body, because what is checked is large: it would be copied on its way to the creation.
             let body = |is_wanted: bool| {

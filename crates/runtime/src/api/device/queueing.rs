@@ -78,7 +78,7 @@ impl Device_Impl {
     }
 
     /// Runs the body of the method `name`.
-    pub(super) fn run<T>(
+    pub(in crate::api) fn run<T>(
         &self,
         name: &'static str,
         body: impl FnOnce(&Self) -> Result<T, Refusal>,

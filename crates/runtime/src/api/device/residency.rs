@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::Device_Impl;
+use super::{Device, Device_Impl};
 use crate::api::command_list::read_array;
 use crate::api::descriptor_heap::DescriptorHeap;
 use crate::api::fence::Fence;
@@ -17,7 +18,7 @@ use crate::api::resource::Resource;
 use crate::ddi::{DriverError, SegmentGroup};
 use crate::drivers::heap::DriverHeap;
 use crate::drivers::paging_work::PagingWork;
-use crate::residency::{Call, PageableRecord};
+use crate::residency::{Call, PageableKind, PageableRecord};
 use crate::rules::Refusal;
 
 const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
@@ -45,7 +46,12 @@ enum Pageable<'a> {
     Counted(&'a PageableRecord),
 }
 
-impl Pageable<'_> {
+impl<'a> Pageable<'a> {
+    fn of(child: &'a Child) -> Option<Self> {
+        let counted = || child.residency.as_deref().map(Self::Counted);
+        child.memory.as_deref().map(Self::Memory).or_else(counted)
+    }
+
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         match self {
             Self::Memory(memory) => memory.make_resident(),
@@ -114,6 +120,13 @@ fn reverted((refusal, works): Reverted) -> Refusal {
     // A heap that cannot be paged out keeps its memory; a device that is lost reports that itself.
     let _ = PagingWork::run_all(works, Instant::now());
     refusal
+}
+
+impl Device {
+    /// Creates the record of an object that takes no video memory and is never paged: only its residency is counted.
+    pub(in crate::api) fn counted_only(&self, kind: PageableKind) -> Arc<PageableRecord> {
+        Arc::new(self.driver().residency().created(kind, ByteSize::ZERO, true))
+    }
 }
 
 impl Device_Impl {
@@ -273,32 +286,25 @@ impl Device_Impl {
                     "ppObjects[{index}] is not a pageable object created by this runtime"
                 ))
             };
-            let of_memory = |child: &'a Child| {
-                child.memory().map(|memory| (child, Pageable::Memory(memory))).ok_or_else(none)
-            };
-            let (child, pageable) = if let Ok(heap) = object.cast_object_ref::<Heap>() {
-                of_memory(heap.child())
+            let child: &'a Child = if let Ok(heap) = object.cast_object_ref::<Heap>() {
+                heap.child()
             } else if let Ok(resource) = object.cast_object_ref::<Resource>() {
-                let child = resource.pageable_child().ok_or_else(|| {
+                resource.pageable_child().ok_or_else(|| {
                     Refusal::invalid(format!(
                         "ppObjects[{index}] is a placed or reserved resource; residency applies to its heaps"
                     ))
-                })?;
-                of_memory(child)
+                })?
             } else if let Ok(heap) = object.cast_object_ref::<DescriptorHeap>() {
-                Ok((heap.child(), Pageable::Counted(heap.residency())))
+                heap.child()
             } else if let Ok(heap) = object.cast_object_ref::<QueryHeap>() {
-                match heap.residency() {
-                    Some(record) => Ok((heap.child(), Pageable::Counted(record))),
-                    None => of_memory(heap.child()),
-                }
+                heap.child()
             } else {
-                Err(none())
-            }?;
+                return Err(none());
+            };
             if !child.belongs_to(self) {
                 return Err(Refusal::invalid(format!("ppObjects[{index}] belongs to another device")));
             }
-            pageables.push(pageable);
+            pageables.push(Pageable::of(child).ok_or_else(none)?);
         }
         Ok(pageables)
     }

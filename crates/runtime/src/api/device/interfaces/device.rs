@@ -13,7 +13,7 @@ use crate::api::command_list::CommandList;
 use crate::api::command_queue::check_node_mask;
 use crate::api::descriptor_heap::{self, DescriptorHeap};
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, in_state, read_desc, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::device::residency::read_objects;
 use crate::api::fence::{self, Fence};
@@ -244,21 +244,19 @@ impl ID3D12Device_Impl for Device_Impl {
             desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
             clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_committed(
-            properties, heap_flags, ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+            properties, heap_flags, in_state(read_desc(desc), state, clear_value), (riid, ppv)
         );
         fn CreatePlacedResource(
             heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC,
             state: D3D12_RESOURCE_STATES, clear_value: *const D3D12_CLEAR_VALUE,
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_placed(
-            heap.as_ref(), offset, ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+            heap.as_ref(), offset, in_state(read_desc(desc), state, clear_value), (riid, ppv)
         );
         fn CreateReservedResource(
             desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
             clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
-        ) -> Result<()> = create_reserved(
-            ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
-        );
+        ) -> Result<()> = create_reserved(in_state(read_desc(desc), state, clear_value), (riid, ppv));
         fn GetResourceAllocationInfo(
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC
         ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(

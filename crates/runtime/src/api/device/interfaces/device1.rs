@@ -10,7 +10,7 @@ use crate::api::command_allocator::check_list_type;
 use crate::api::command_list::CommandList;
 use crate::api::command_queue::check_node_mask;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, in_session, in_state, read_desc, read_descs};
 use crate::api::device::residency::read_objects;
 use crate::api::inert::{self, PipelineState};
 use crate::api::methods::{calls, methods};
@@ -104,14 +104,14 @@ impl ID3D12Device4_Impl for Device_Impl {
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_committed(
-            properties, heap_flags, ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
+            properties, heap_flags, in_session(in_state(read_desc(desc), state, clear_value), session.as_ref()), (riid, ppv)
         );
         fn CreateReservedResource1(
             desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_reserved(
-            ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
+            in_session(in_state(read_desc(desc), state, clear_value), session.as_ref()), (riid, ppv)
         );
         fn GetResourceAllocationInfo1(
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC,

@@ -7,7 +7,9 @@ use windows_core::{GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_desc1, read_descs};
+use crate::api::device::creation::{
+    CastableFormats, castable_to, in_layout, in_session, read_desc, read_desc1, read_descs,
+};
 use crate::api::methods::{calls, methods};
 use crate::rules::resource::alone;
 
@@ -20,26 +22,29 @@ impl ID3D12Device10_Impl for Device_Impl {
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_committed(
-            properties, heap_flags, ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
-                .in_session(session.as_ref())
-                .castable_to(format_count, formats)
+            properties, heap_flags,
+            castable_to(
+                in_session(in_layout(read_desc1(desc), layout, clear_value), session.as_ref()), format_count, formats
+            ),
+            (riid, ppv)
         );
         fn CreatePlacedResource2(
             heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC1,
             layout: D3D12_BARRIER_LAYOUT, clear_value: *const D3D12_CLEAR_VALUE,
             format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_placed(
-            heap.as_ref(), offset, ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
-                .castable_to(format_count, formats)
+            heap.as_ref(), offset,
+            castable_to(in_layout(read_desc1(desc), layout, clear_value), format_count, formats), (riid, ppv)
         );
         fn CreateReservedResource2(
             desc: *const D3D12_RESOURCE_DESC, layout: D3D12_BARRIER_LAYOUT,
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_reserved(
-            ResourceRequest::in_layout(read_desc(desc), layout, clear_value, (riid, ppv))
-                .in_session(session.as_ref())
-                .castable_to(format_count, formats)
+            castable_to(
+                in_session(in_layout(read_desc(desc), layout, clear_value), session.as_ref()), format_count, formats
+            ),
+            (riid, ppv)
         );
     }
 }

@@ -7,7 +7,7 @@ use windows_core::{BOOL, GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc1, read_descs};
+use crate::api::device::creation::{CastableFormats, in_session, in_state, read_desc1, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::methods::{calls, methods};
 use crate::rules::Refusal;
@@ -29,17 +29,12 @@ impl ID3D12Device5_Impl for Device_Impl {
         D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE
     }
 
-    fn EnumerateMetaCommands(
-        &self,
-        pnummetacommands: *mut u32,
-        _pdescs: *mut D3D12_META_COMMAND_DESC,
-    ) -> Result<()> {
-        call::run(self.log(), "ID3D12Device5::EnumerateMetaCommands", || {
-            // SAFETY: by the COM contract, pNumMetaCommands is null or points to a writable number.
-            let count = unsafe { pnummetacommands.as_mut() };
-            *count.ok_or_else(|| Refusal::invalid("pNumMetaCommands is null"))? = 0;
+    calls! {
+        ID3D12Device5:
+        fn EnumerateMetaCommands(count: *mut u32, _descs: *mut D3D12_META_COMMAND_DESC) -> Result<()> = run(|_| {
+            *count.as_mut().ok_or_else(|| Refusal::invalid("pNumMetaCommands is null"))? = 0;
             Ok(())
-        })
+        });
     }
 
     methods! {
@@ -94,14 +89,14 @@ impl ID3D12Device8_Impl for Device_Impl {
             clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_committed(
-            properties, heap_flags, ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv)).in_session(session.as_ref())
+            properties, heap_flags, in_session(in_state(read_desc1(desc), state, clear_value), session.as_ref()), (riid, ppv)
         );
         fn CreatePlacedResource1(
             heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC1,
             state: D3D12_RESOURCE_STATES, clear_value: *const D3D12_CLEAR_VALUE,
             riid: *const GUID, ppv: *mut *mut c_void
         ) -> Result<()> = create_placed(
-            heap.as_ref(), offset, ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv))
+            heap.as_ref(), offset, in_state(read_desc1(desc), state, clear_value), (riid, ppv)
         );
         fn GetResourceAllocationInfo2(
             visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC1,

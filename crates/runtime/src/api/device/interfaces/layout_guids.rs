@@ -8,9 +8,10 @@ use windows_core::{GUID, HRESULT, Interface as _};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, ResourceRequest, read_descs};
+use crate::api::device::creation::{CastableFormats, castable_to, in_layout, in_session, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::methods::calls;
+use crate::rules::creation::Request;
 use crate::rules::resource::layout_guid::{self, Support};
 use crate::rules::resource::{self, Additions, Described, Resource};
 use crate::rules::{Refusal, under};
@@ -36,18 +37,15 @@ unsafe fn read_desc2(pointer: *const D3D12_RESOURCE_DESC2) -> Result<Described, 
 ///
 /// # Safety
 ///
-/// As of [`ResourceRequest::in_state`].
+/// As of [`in_layout`].
 unsafe fn request<'a>(
     desc: Result<Described, Refusal>,
     layout: D3D12_BARRIER_LAYOUT,
     clear_value: *const D3D12_CLEAR_VALUE,
-    out: (*const GUID, *mut *mut c_void),
-) -> ResourceRequest<'a> {
-    let layout_guid =
-        desc.as_ref().map_or(D3D12_GUID_TEXTURE_LAYOUT_NULL, |(_, additions)| additions.layout_guid);
-    let desc = desc.map(|(desc, _)| desc);
+) -> Result<Request<'a>, Refusal> {
+    let (desc, additions) = desc?;
     // SAFETY: guaranteed by the caller.
-    unsafe { ResourceRequest::in_layout(desc, layout, clear_value, out) }.in_layout_of(layout_guid)
+    unsafe { in_layout(Ok(desc), layout, clear_value) }.map(|request| Request { additions, ..request })
 }
 
 impl Device_Impl {
@@ -171,9 +169,15 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
             clear_value: *const D3D12_CLEAR_VALUE, session: *mut c_void, format_count: u32,
             formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
         ) = create_committed(
-            properties, heap_flags, request(read_desc2(desc), layout, clear_value, (riid, ppv))
-                .in_session(ID3D12ProtectedResourceSession::from_raw_borrowed(&session))
-                .castable_to(format_count, formats)
+            properties, heap_flags,
+            castable_to(
+                in_session(
+                    request(read_desc2(desc), layout, clear_value),
+                    ID3D12ProtectedResourceSession::from_raw_borrowed(&session)
+                ),
+                format_count, formats
+            ),
+            (riid, ppv)
         );
         fn CreatePlacedResource3(
             heap: *mut c_void, offset: u64, desc: *const D3D12_RESOURCE_DESC2, layout: D3D12_BARRIER_LAYOUT,
@@ -181,7 +185,7 @@ impl ID3D12GuidTextureLayoutDevice_Impl for Device_Impl {
             riid: *const GUID, ppv: *mut *mut c_void
         ) = create_placed(
             ID3D12Heap::from_raw_borrowed(&heap), offset,
-            request(read_desc2(desc), layout, clear_value, (riid, ppv)).castable_to(format_count, formats)
+            castable_to(request(read_desc2(desc), layout, clear_value), format_count, formats), (riid, ppv)
         );
     }
 
