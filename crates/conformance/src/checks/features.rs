@@ -78,7 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("features/wrong-sizes-refused", SIZE, &[], |ctx| {
         let mut count = 0;
-        for (name, feature, size) in structures() {
+        for (name, feature, size) in device::features() {
             if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
                 continue;
             }
@@ -96,7 +96,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{count} wrong sizes are refused"))
     }),
     check("features/null-data-refused", DATA, &[], |ctx| {
-        for (name, feature, size) in structures() {
+        for (name, feature, size) in device::features() {
             if !device::feature_of_size(ctx.device(), feature, size).is_ok() {
                 continue;
             }
@@ -357,33 +357,6 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("tier {tier}"))
     }),
 ];
-
-/// Returns the structures that are passed with wrong sizes: name, feature and size.
-fn structures() -> [(&'static str, D3D12_FEATURE, u32); 12] {
-    use device::size_of_u32 as size;
-    [
-        ("OPTIONS", D3D12_FEATURE_D3D12_OPTIONS, size::<D3D12_FEATURE_DATA_D3D12_OPTIONS>()),
-        ("ARCHITECTURE", D3D12_FEATURE_ARCHITECTURE, size::<D3D12_FEATURE_DATA_ARCHITECTURE>()),
-        ("ARCHITECTURE1", D3D12_FEATURE_ARCHITECTURE1, size::<D3D12_FEATURE_DATA_ARCHITECTURE1>()),
-        (
-            "GPU_VIRTUAL_ADDRESS_SUPPORT",
-            D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT,
-            size::<D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT>(),
-        ),
-        ("OPTIONS4", D3D12_FEATURE_D3D12_OPTIONS4, size::<D3D12_FEATURE_DATA_D3D12_OPTIONS4>()),
-        ("OPTIONS7", D3D12_FEATURE_D3D12_OPTIONS7, size::<D3D12_FEATURE_DATA_D3D12_OPTIONS7>()),
-        ("OPTIONS12", D3D12_FEATURE_D3D12_OPTIONS12, size::<D3D12_FEATURE_DATA_D3D12_OPTIONS12>()),
-        ("OPTIONS16", D3D12_FEATURE_D3D12_OPTIONS16, size::<D3D12_FEATURE_DATA_D3D12_OPTIONS16>()),
-        ("OPTIONS17", D3D12_FEATURE_D3D12_OPTIONS17, size::<D3D12_FEATURE_DATA_D3D12_OPTIONS17>()),
-        ("OPTIONS20", D3D12_FEATURE_D3D12_OPTIONS20, size::<D3D12_FEATURE_DATA_D3D12_OPTIONS20>()),
-        (
-            "TIGHT_ALIGNMENT",
-            D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT,
-            size::<D3D12_FEATURE_DATA_TIGHT_ALIGNMENT>(),
-        ),
-        ("EXISTING_HEAPS", D3D12_FEATURE_EXISTING_HEAPS, size::<D3D12_FEATURE_DATA_EXISTING_HEAPS>()),
-    ]
-}
 
 fn format_support(ctx: &Context, format: DXGI_FORMAT) -> Result<D3D12_FORMAT_SUPPORT1, Stop> {
     let data = D3D12_FEATURE_DATA_FORMAT_SUPPORT { Format: format, ..Default::default() };

@@ -29,7 +29,13 @@ macro_rules! feature_data {
             const FEATURE: D3D12_FEATURE = $feature;
             const NAME: &'static str = stringify!($feature);
         }
-    )*};
+    )*
+
+        /// Returns each feature with its name and the size of its structure.
+        pub(crate) fn features() -> impl Iterator<Item = (&'static str, D3D12_FEATURE, u32)> {
+            [$((stringify!($feature), $feature, size_of_u32::<$data>())),*].into_iter()
+        }
+    };
 }
 
 feature_data! {

@@ -18,7 +18,25 @@ struct Elements {
     is_raw: bool,
 }
 
+/// The flag RAW, which has the same value in shader resource views and in unordered access views.
+const RAW: u32 = D3D12_BUFFER_SRV_FLAG_RAW;
+const _: () = assert!(RAW == D3D12_BUFFER_UAV_FLAG_RAW);
+
 impl Elements {
+    fn new(
+        format: DXGI_FORMAT,
+        (offset, size): (u64, u64),
+        structure_stride: u32,
+        flags: u32,
+    ) -> Result<Self, Refusal> {
+        if flags & !RAW != 0 {
+            return Err(Refusal::invalid(format!(
+                "BufferByteOffset.Flags {flags:#x} has unknown bits; only RAW is allowed"
+            )));
+        }
+        Ok(Self { format, offset, size, structure_stride, is_raw: flags & RAW != 0 })
+    }
+
     /// Returns the size of an element, and the alignment of the first one's address, in bytes.
     ///
     /// A format whose size is a power of two is aligned to it, others to their channel; structures to the largest power
@@ -121,17 +139,9 @@ pub(crate) fn shader_resource_view(
     options: &Options,
 ) -> Result<Descriptor, Refusal> {
     let range = &desc.BufferByteOffset;
-    if range.Flags & !D3D12_BUFFER_SRV_FLAG_RAW != 0 {
-        return Err(unknown_flags(range.Flags));
-    }
-    let elements = Elements {
-        format: desc.Format,
-        offset: range.Offset,
-        size: range.Size,
-        structure_stride: range.StructureByteStride,
-        is_raw: range.Flags & D3D12_BUFFER_SRV_FLAG_RAW != 0,
-    };
-    elements.check(resource, caps, options)?;
+    let stride = range.StructureByteStride;
+    Elements::new(desc.Format, (range.Offset, range.Size), stride, range.Flags)?
+        .check(resource, caps, options)?;
     Ok(Descriptor::ShadersOnly)
 }
 
@@ -149,19 +159,11 @@ pub(crate) fn unordered_access_view(
     options: &Options,
 ) -> Result<Descriptor, Refusal> {
     let range = &desc.BufferByteOffset;
-    if range.Flags & !D3D12_BUFFER_UAV_FLAG_RAW != 0 {
-        return Err(unknown_flags(range.Flags));
-    }
-    let elements = Elements {
-        format: desc.Format,
-        offset: range.Offset,
-        size: range.Size,
-        structure_stride: range.StructureByteStride,
-        is_raw: range.Flags & D3D12_BUFFER_UAV_FLAG_RAW != 0,
-    };
-    let bytes = elements.check(resource, caps, options)?;
+    let stride = range.StructureByteStride;
+    let bytes = Elements::new(desc.Format, (range.Offset, range.Size), stride, range.Flags)?
+        .check(resource, caps, options)?;
     let placement = u64::from(D3D12_UAV_COUNTER_PLACEMENT_ALIGNMENT.cast_unsigned());
-    if counter.is_some() && range.StructureByteStride == 0 {
+    if counter.is_some() && stride == 0 {
         return Err(Refusal::invalid("pCounterResource needs a view with StructureByteStride"));
     }
     let is_past_the_end = |counter: Operand<'_>| counter.desc.Width <= range.CounterOffsetInBytes;
@@ -178,8 +180,4 @@ pub(crate) fn unordered_access_view(
         )));
     }
     Ok(view_of_bytes(resource, desc.Format, bytes))
-}
-
-fn unknown_flags(flags: u32) -> Refusal {
-    Refusal::invalid(format!("BufferByteOffset.Flags {flags:#x} has unknown bits; only RAW is allowed"))
 }
