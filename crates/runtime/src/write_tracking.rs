@@ -6,6 +6,7 @@
 //! `ID3D12ManualWriteTrackingResource`. [`install`]ing a tool changes all three for the whole process.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use heapwright_core::GpuVirtualAddress;
@@ -71,6 +72,9 @@ struct Installed {
 
 static INSTALLED: RwLock<Installed> = RwLock::new(Installed { number: 0, tool: None });
 
+/// Whether a tool is installed, for calls that must not take a lock. Changed under the lock.
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
 /// An installed tool. Dropping this value removes the tool, unless another one has replaced it.
 #[must_use = "dropping the installation removes the tool"]
 pub struct Installation(u64);
@@ -81,6 +85,7 @@ pub fn install(tool: Arc<dyn WriteTracker>) -> Installation {
     installed.number += 1;
     let number = installed.number;
     let replaced = installed.tool.replace(tool);
+    IS_INSTALLED.store(true, Ordering::Release);
     // A tool's own drop may call functions of this module.
     drop(installed);
     drop(replaced);
@@ -91,6 +96,7 @@ impl Drop for Installation {
     fn drop(&mut self) {
         let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
         let removed = if installed.number == self.0 { installed.tool.take() } else { None };
+        IS_INSTALLED.store(installed.tool.is_some(), Ordering::Release);
         drop(installed);
         drop(removed);
     }
@@ -104,7 +110,7 @@ impl fmt::Debug for Installation {
 
 /// Returns whether a tool is installed.
 pub(crate) fn is_installed() -> bool {
-    INSTALLED.read().unwrap_or_else(PoisonError::into_inner).tool.is_some()
+    IS_INSTALLED.load(Ordering::Acquire)
 }
 
 /// Notifies the tool, if one is installed. The call is made outside of the lock.
