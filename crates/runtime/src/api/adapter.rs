@@ -116,6 +116,40 @@ impl Adapter {
         call::run(MessageLog::unattached(), name, || body(self))
     }
 
+    /// Writes budget and usage of a segment group.
+    ///
+    /// # Safety
+    ///
+    /// `info` is null or points to writable space.
+    unsafe fn video_memory_info(
+        &self,
+        node: u32,
+        group: DXGI_MEMORY_SEGMENT_GROUP,
+        info: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
+    ) -> std::result::Result<(), Refusal> {
+        let group = segment_group(node, group)?;
+        // SAFETY: guaranteed by the caller.
+        let info = unsafe { info.as_mut() }.ok_or_else(|| Refusal::invalid("pVideoMemoryInfo is null"))?;
+        let memory = self.driver.video_memory(group);
+        *info = DXGI_QUERY_VIDEO_MEMORY_INFO {
+            Budget: memory.budget.get(),
+            CurrentUsage: memory.current_usage.get(),
+            AvailableForReservation: memory.available_for_reservation.get(),
+            CurrentReservation: memory.current_reservation.get(),
+        };
+        Ok(())
+    }
+
+    fn reserve_video_memory(
+        &self,
+        node: u32,
+        group: DXGI_MEMORY_SEGMENT_GROUP,
+        reservation: u64,
+    ) -> std::result::Result<(), Refusal> {
+        let group = segment_group(node, group)?;
+        Ok(self.driver.reserve_video_memory(group, ByteSize::new(reservation))?)
+    }
+
     /// Writes one of the DXGI adapter descriptions, which `older` makes from the newest.
     ///
     /// # Safety
@@ -184,24 +218,10 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
         IDXGIAdapter3:
         fn QueryVideoMemoryInfo(
             node: u32, group: DXGI_MEMORY_SEGMENT_GROUP, info: *mut DXGI_QUERY_VIDEO_MEMORY_INFO
-        ) -> Result<()> = run(|adapter| {
-            let group = segment_group(node, group)?;
-            let info = info.as_mut().ok_or_else(|| Refusal::invalid("pVideoMemoryInfo is null"))?;
-            let memory = adapter.driver.video_memory(group);
-            *info = DXGI_QUERY_VIDEO_MEMORY_INFO {
-                Budget: memory.budget.get(),
-                CurrentUsage: memory.current_usage.get(),
-                AvailableForReservation: memory.available_for_reservation.get(),
-                CurrentReservation: memory.current_reservation.get(),
-            };
-            Ok(())
-        });
+        ) -> Result<()> = run(|adapter| adapter.video_memory_info(node, group, info));
         fn SetVideoMemoryReservation(
             node: u32, group: DXGI_MEMORY_SEGMENT_GROUP, reservation: u64
-        ) -> Result<()> = run(|adapter| {
-            let group = segment_group(node, group)?;
-            Ok(adapter.driver.reserve_video_memory(group, ByteSize::new(reservation))?)
-        });
+        ) -> Result<()> = run(|adapter| adapter.reserve_video_memory(node, group, reservation));
         fn RegisterVideoMemoryBudgetChangeNotificationEvent(event: HANDLE) -> Result<u32>
             = run(|adapter| adapter.budget_notifications.register(&adapter.driver, event));
     }

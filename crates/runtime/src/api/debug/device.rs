@@ -140,23 +140,34 @@ impl ID3D12DebugDevice_Impl for Device_Impl {
 }
 
 impl ID3D12DebugDevice1_Impl for Device_Impl {
-    // The data is the mask's four bytes, which may be unaligned.
-    calls! {
-        ID3D12DebugDevice1:
-        fn SetDebugParameter(
-            kind: D3D12_DEBUG_DEVICE_PARAMETER_TYPE, data: *const c_void, size: u32
-        ) -> Result<()> = run(|device| {
-            check_parameter(kind, data, size)?;
-            device.set_feature_mask(data.cast::<D3D12_DEBUG_FEATURE>().read_unaligned())
-        });
-        fn GetDebugParameter(
-            kind: D3D12_DEBUG_DEVICE_PARAMETER_TYPE, data: *mut c_void, size: u32
-        ) -> Result<()> = run(|device| {
-            check_parameter(kind, data, size)?;
-            let mask = device.debug().feature_mask.load(Ordering::Relaxed);
-            data.cast::<D3D12_DEBUG_FEATURE>().write_unaligned(mask);
+    fn SetDebugParameter(
+        &self,
+        r#type: D3D12_DEBUG_DEVICE_PARAMETER_TYPE,
+        pdata: *const c_void,
+        datasize: u32,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12DebugDevice1::SetDebugParameter", || {
+            check_parameter(r#type, pdata, datasize)?;
+            // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be
+            // unaligned.
+            self.set_feature_mask(unsafe { pdata.cast::<D3D12_DEBUG_FEATURE>().read_unaligned() })
+        })
+    }
+
+    fn GetDebugParameter(
+        &self,
+        r#type: D3D12_DEBUG_DEVICE_PARAMETER_TYPE,
+        pdata: *mut c_void,
+        datasize: u32,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12DebugDevice1::GetDebugParameter", || {
+            check_parameter(r#type, pdata, datasize)?;
+            let mask = self.debug().feature_mask.load(Ordering::Relaxed);
+            // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be
+            // unaligned.
+            unsafe { pdata.cast::<D3D12_DEBUG_FEATURE>().write_unaligned(mask) };
             Ok(())
-        });
+        })
     }
 
     fn ReportLiveDeviceObjects(&self, flags: D3D12_RLDO_FLAGS) -> Result<()> {
