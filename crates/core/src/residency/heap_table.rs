@@ -22,7 +22,7 @@ impl Run {
 /// Identifies a heap of one planner. An id is never reused for another heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagedHeapId {
-    slot: HeapSlot,
+    pub(super) slot: HeapSlot,
     generation: u32,
 }
 
@@ -50,6 +50,7 @@ pub enum Status {
 }
 
 /// The data of a heap that every use reads and writes. Two records share a cache line, and none is in two.
+#[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct Record {
     generation: u32,
@@ -96,6 +97,7 @@ impl HeapTable {
         group: SegmentGroup,
         level: PriorityLevel,
         status: Status,
+        period: u64,
     ) -> Option<ManagedHeapId> {
         let record = |generation| Record {
             generation,
@@ -108,7 +110,7 @@ impl HeapTable {
             level,
             is_locked: false,
         };
-        let planned = Planned { size, locks: 0, stamp: 0, period: 0 };
+        let planned = Planned { size, locks: 0, stamp: 0, period };
         if let Some(slot) = self.vacant.pop() {
             let old = &mut self.records[slot.index()];
             *old = record(old.generation);
@@ -159,49 +161,31 @@ impl HeapTable {
             .filter(|record| record.generation == id.generation && record.status == Some(Status::Resident))
     }
 
-    /// Returns the record in the slot of a live heap.
-    #[inline]
-    pub(super) fn at(&self, slot: HeapSlot) -> &Record {
-        &self.records[slot.index()]
+    /// Returns what plans use of a heap, which may be removed.
+    pub(super) fn planned(&self, id: ManagedHeapId) -> &Planned {
+        &self.planned[id.slot.index()]
     }
 
-    /// Returns the record in the slot of a live heap mutably.
-    #[inline]
-    pub(super) fn at_mut(&mut self, slot: HeapSlot) -> &mut Record {
-        &mut self.records[slot.index()]
-    }
-
-    /// Returns the record in a slot, which may be vacant, or `None` if there is no such slot.
-    pub(super) fn in_slot(&self, slot: HeapSlot) -> Option<&Record> {
-        self.records.get(slot.index())
-    }
-
-    /// Returns what plans use of the heap in a slot.
-    #[inline]
-    pub(super) fn planned(&self, slot: HeapSlot) -> &Planned {
-        &self.planned[slot.index()]
-    }
-
-    /// Returns what plans use of the heap in a slot mutably.
-    #[inline]
-    pub(super) fn planned_mut(&mut self, slot: HeapSlot) -> &mut Planned {
-        &mut self.planned[slot.index()]
-    }
-
-    /// Returns the id of the heap in a slot.
-    pub(super) fn id_at(&self, slot: HeapSlot) -> ManagedHeapId {
-        ManagedHeapId { slot, generation: self.records[slot.index()].generation }
+    /// Returns the data in a slot mutably, which may be vacant, or `None` if there is no such slot.
+    pub(super) fn at_mut(&mut self, slot: HeapSlot) -> Option<(&mut Record, &mut Planned)> {
+        Some((self.records.get_mut(slot.index())?, self.planned.get_mut(slot.index())?))
     }
 
     /// Iterates over all live heaps, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ManagedHeapId, &Record)> {
-        (0..).zip(&self.records).filter(|(_, record)| record.status.is_some()).map(|(number, record)| {
-            (ManagedHeapId { slot: HeapSlot(number), generation: record.generation }, record)
-        })
+        (0..)
+            .zip(&self.records)
+            .filter(|(_, record)| record.status.is_some())
+            .map(|(number, record)| (record.id(HeapSlot(number)), record))
     }
 }
 
 impl Record {
+    /// Returns the id of the heap, whose slot this is.
+    pub(super) fn id(&self, slot: HeapSlot) -> ManagedHeapId {
+        ManagedHeapId { slot, generation: self.generation }
+    }
+
     /// Returns whether a policy holds the heap.
     pub(super) fn is_held(&self) -> bool {
         self.status == Some(Status::Resident) && !self.is_locked

@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::ManagedHeapId;
 use super::in_flight::{Submission, WaitFor};
-use super::policy::HeapSlot;
 use crate::{ByteSize, FenceValue, SegmentGroup};
 
 /// Describes the plan that is requested. By default it is empty, and may neither wait nor exceed a budget.
@@ -52,10 +51,9 @@ pub struct Plan {
     /// of them, a heap that is in use now may be evicted.
     pub awaited: Vec<WaitFor>,
     /// The heaps that the plan is for.
-    pub(super) set: Vec<HeapSlot>,
-    pub(super) victims: Vec<HeapSlot>,
-    /// The victims of one segment group, while they are chosen.
-    pub(super) chosen: Vec<HeapSlot>,
+    pub(super) set: Vec<ManagedHeapId>,
+    /// The heaps to evict from one segment group, while they are chosen, and their sizes.
+    pub(super) chosen: Vec<(ManagedHeapId, ByteSize)>,
     /// The first end of a use, for each queue, after which a heap may be evicted that policies named in vain.
     pub(super) ends: Vec<u64>,
     /// The first arrival after which such a heap may be evicted.
@@ -109,13 +107,10 @@ pub struct OverBudget {
 
 impl Plan {
     pub(super) fn clear(&mut self) {
-        for list in [&mut self.evict, &mut self.make_resident] {
+        for list in [&mut self.evict, &mut self.make_resident, &mut self.set] {
             list.clear();
         }
         self.awaited.clear();
-        for list in [&mut self.set, &mut self.victims, &mut self.chosen] {
-            list.clear();
-        }
         (self.bytes_out, self.bytes_in, self.over_budget) = Default::default();
         (self.arrives, self.lists) = Default::default();
     }

@@ -39,36 +39,27 @@ impl Default for GroupMemory {
 }
 
 impl GroupTotals {
-    pub(super) fn enter(&mut self, record: &Record, size: ByteSize) {
-        self.change(record, size, ByteSize::saturating_add, |count| count + 1);
-    }
-
-    pub(super) fn leave(&mut self, record: &Record, size: ByteSize) {
-        self.change(record, size, ByteSize::saturating_sub, |count| count - 1);
-    }
-
-    fn change(
-        &mut self,
-        record: &Record,
-        size: ByteSize,
-        bytes: fn(ByteSize, ByteSize) -> ByteSize,
-        count: fn(u64) -> u64,
-    ) {
+    /// Adds a heap, or removes it.
+    pub(super) fn count(&mut self, record: &Record, size: ByteSize, enters: bool) {
+        let count = |sum: &mut u64| if enters { *sum += 1 } else { *sum -= 1 };
+        let change = |sum: &mut ByteSize| {
+            *sum = if enters { sum.saturating_add(size) } else { sum.saturating_sub(size) };
+        };
         match record.status {
             Some(status @ (Status::Resident | Status::Arriving)) => {
                 if status == Status::Arriving {
-                    self.arriving_count = count(self.arriving_count);
+                    count(&mut self.arriving_count);
                 }
-                self.resident_count = count(self.resident_count);
-                self.resident = bytes(self.resident, size);
+                count(&mut self.resident_count);
+                change(&mut self.resident);
                 if record.is_locked {
-                    self.locked_count = count(self.locked_count);
-                    self.locked = bytes(self.locked, size);
+                    count(&mut self.locked_count);
+                    change(&mut self.locked);
                 }
             }
             Some(Status::Evicted) => {
-                self.evicted_count = count(self.evicted_count);
-                self.evicted = bytes(self.evicted, size);
+                count(&mut self.evicted_count);
+                change(&mut self.evicted);
             }
             Some(Status::Unknown) | None => {}
         }

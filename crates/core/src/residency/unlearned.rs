@@ -3,7 +3,7 @@
 //! Most heaps are used at regular intervals, so uses are kept as runs: a submission costs a comparison and an
 //! addition per heap, in the record that it changes anyway. No use is lost.
 
-use super::heap_table::{Record, Run};
+use super::heap_table::{HeapTable, Record, Run};
 use super::in_flight::UsesBy;
 use super::policy::HeapSlot;
 
@@ -30,8 +30,6 @@ pub(super) struct UnlearnedUses {
     heaps: Vec<HeapSlot>,
     /// The runs that another use of their heaps ended.
     ended: Vec<Uses>,
-    /// The list of the last call of `take`, kept so that nothing is allocated.
-    taken: Vec<Uses>,
 }
 
 impl UnlearnedUses {
@@ -77,47 +75,40 @@ impl UnlearnedUses {
         self.ended.len() >= MOST_ENDED
     }
 
-    /// Removes all uses, and returns them in the order of the submissions. Those of one submission have an order that
-    /// depends on the uses alone, but not the one in which they were recorded. `take_run` removes a heap's run, and
-    /// returns it with the number of the last use.
+    /// Removes all uses, and passes them to `learn` in the order of the submissions, each with the record of its heap.
+    /// Those of one submission have an order that depends on the uses alone, but not the one in which they were
+    /// recorded.
     ///
     /// The first use of a run comes by itself, at its own time, because what changes for a heap usually changes then.
-    /// Pass the list to [`recycle`](Self::recycle) afterwards.
-    pub(super) fn take(&mut self, mut take_run: impl FnMut(HeapSlot) -> (Run, u64)) -> Vec<Uses> {
-        let mut uses = std::mem::take(&mut self.taken);
-        let ended = self.ended.drain(..);
-        let current = self.heaps.drain(..).map(|heap| {
-            let (run, last) = take_run(heap);
-            Uses::new(heap, last, run)
-        });
-        uses.extend(ended.chain(current));
+    pub(super) fn take(&mut self, heaps: &mut HeapTable, mut learn: impl FnMut(Uses, &Record)) {
+        let uses = &mut self.ended;
+        for heap in self.heaps.drain(..) {
+            if let Some((record, _)) = heaps.at_mut(heap) {
+                let run = std::mem::replace(&mut record.unlearned, Run::NONE);
+                uses.push(Uses::new(heap, record.last_use, run));
+            }
+        }
         for (at, order) in (0..uses.len()).zip(0..) {
-            uses[at].order = order;
-            if let Some(rest) = uses[at].split_rest() {
+            let first = &mut uses[at];
+            first.order = order;
+            if first.count > 1 {
+                let rest = Uses { count: first.count - 1, ..*first };
+                (first.last, first.count) = (first.last - first.interval * rest.count, 1);
                 uses.push(rest);
             }
         }
         // A stable sort would allocate.
         uses.sort_unstable_by_key(|uses| (uses.last, uses.order));
-        uses
-    }
-
-    /// Takes back the memory of a list.
-    pub(super) fn recycle(&mut self, mut uses: Vec<Uses>) {
-        uses.clear();
-        self.taken = uses;
+        for uses in uses.drain(..) {
+            if let Some((record, _)) = heaps.at_mut(uses.heap) {
+                learn(uses, record);
+            }
+        }
     }
 }
 
 impl Uses {
     fn new(heap: HeapSlot, last: u64, run: Run) -> Self {
         Self { heap, order: 0, last, interval: run.interval.into(), count: run.count.into() }
-    }
-
-    /// Reduces this to the first use, and returns the others, if there are any.
-    fn split_rest(&mut self) -> Option<Self> {
-        let rest = Self { count: self.count.checked_sub(1).filter(|&rest| rest > 0)?, ..*self };
-        (self.last, self.count) = (self.last - self.interval * rest.count, 1);
-        Some(rest)
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct BooksState {
     /// Bytes that are being paged in, each with the value that the paging fence reaches afterwards, in order.
     paging: VecDeque<(FenceValue, [ByteSize; 2])>,
     pub(super) counters: Counters,
-    /// Usage, resident heaps and budgets at the last call of [`take_changed_usage`](Self::take_changed_usage).
+    /// Usage, resident heaps and budgets at the last call of [`has_changed`](Self::has_changed).
     seen: [[ByteSize; 2]; 3],
 }
 
@@ -211,17 +211,16 @@ impl Books {
     fn apply_report(&self, groups: &[SegmentGroup], before: &BeforeQuery) {
         // First apply what was found to be the manager's since the last report, which includes it.
         let mut state = self.lock_updated();
-        let resident = SegmentGroup::ALL.map(|group| state.planner.totals(group).resident);
+        let resident = state.resident();
         let in_transit = SegmentGroup::ALL.map(|group| {
             let index = group.index();
             let since = state.ever_pending[index].saturating_sub(before.ever_pending[index]);
             before.pending[index].saturating_add(since)
         });
         for &group in groups {
-            if state.planner.effective_group(group) == group {
+            if self.budgets.is_in_use(group) {
                 let counted = |bytes| self.budgets.counted_in(group, bytes);
                 let (managed, in_transit) = (counted(resident), counted(in_transit));
-                self.budgets.set_has_heaps(group, !managed.is_zero());
                 let least = managed.saturating_sub(in_transit).saturating_sub(counted(before.paging_in));
                 let managed = least..=managed.saturating_add(in_transit);
                 let proved = self.budgets.external_within(group, managed);
@@ -258,7 +257,7 @@ impl Books {
     pub(super) fn stats(&self, cpu_stalls: u64) -> ResidencyManagerStats {
         let state = self.lock();
         let of = |group: SegmentGroup| {
-            if state.planner.effective_group(group) != group {
+            if !self.budgets.is_in_use(group) {
                 return ResidencyGroupStats::default();
             }
             let totals = state.planner.totals(group);
@@ -292,11 +291,8 @@ impl BooksState {
     /// Passes budgets and external usage to the planner. O(1), a few loads.
     #[inline]
     fn update_memory(&mut self, budgets: &Budgets) {
-        for group in SegmentGroup::ALL {
-            // Where all memory is local, the other group would overwrite the values.
-            if self.planner.effective_group(group) != group {
-                continue;
-            }
+        // Where all memory is local, the other group would overwrite the values.
+        for &group in budgets.groups_in_use() {
             let index = group.index();
             let own = self.external_given[index].saturating_sub(self.planner.memory(group).external);
             self.external[index] = self.external[index].saturating_sub(own);
@@ -343,6 +339,12 @@ impl BooksState {
         SegmentGroup::ALL.map(|group| self.planner.usage(group))
     }
 
+    /// Returns the bytes of resident heaps in the segment groups.
+    #[inline]
+    pub(super) fn resident(&self) -> [ByteSize; 2] {
+        SegmentGroup::ALL.map(|group| self.planner.totals(group).resident)
+    }
+
     /// Returns whether the usage of a segment group exceeds the budget that the planner was given last.
     #[inline]
     pub(super) fn is_over_budget(&self) -> bool {
@@ -351,14 +353,11 @@ impl BooksState {
         SegmentGroup::ALL.iter().any(is_over)
     }
 
-    /// Returns the usage of the segment groups if it, the resident heaps or a budget have changed since the last call.
-    /// O(1).
+    /// Returns whether usage, the resident heaps or a budget have changed since the last call. O(1).
     #[inline]
-    pub(super) fn take_changed_usage(&mut self, budgets: &Budgets) -> Option<[ByteSize; 2]> {
-        let usage = self.usage();
-        let resident = SegmentGroup::ALL.map(|group| self.planner.totals(group).resident);
-        let now = [usage, resident, SegmentGroup::ALL.map(|group| budgets.budget(group))];
-        (std::mem::replace(&mut self.seen, now) != now).then_some(usage)
+    pub(super) fn has_changed(&mut self, budgets: &Budgets) -> bool {
+        let now = [self.usage(), self.resident(), SegmentGroup::ALL.map(|group| budgets.budget(group))];
+        std::mem::replace(&mut self.seen, now) != now
     }
 
     /// Returns the objects of heaps that are in the books.

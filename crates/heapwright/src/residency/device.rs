@@ -81,11 +81,13 @@ impl PagedObject {
 #[derive(Default)]
 pub(super) struct PagedObjects(Vec<Option<ID3D12Pageable>>);
 
-// SAFETY: `extend` is the only source of the objects, and each comes from a `PagedObject`, which is `Send`.
+// SAFETY: `set` is the only source of the objects, and each comes from a `PagedObject`, which is `Send`.
 unsafe impl Send for PagedObjects {}
 
 impl PagedObjects {
-    pub(super) fn extend(&mut self, objects: impl IntoIterator<Item = PagedObject>) {
+    /// Replaces the objects.
+    pub(super) fn set(&mut self, objects: impl IntoIterator<Item = PagedObject>) {
+        self.0.clear();
         self.0.extend(objects.into_iter().map(|PagedObject(pageable)| Some(pageable)));
     }
 

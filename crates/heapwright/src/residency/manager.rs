@@ -330,10 +330,7 @@ impl ResidencyManager {
             let current = self.pager.lock();
             self.pager.refresh();
             drop(current);
-            let resident = {
-                let state = books.lock();
-                SegmentGroup::ALL.map(|group| state.planner.totals(group).resident)
-            };
+            let resident = books.lock().resident();
             books.budgets.video_memory_info(group, resident)
         };
         self.pager.traced("ResidencyManager.QueryVideoMemoryInfo", || group_args(group), query)

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
+use heapwright_core::FenceValue;
 use heapwright_core::residency::{ManagedHeapId, PlanRequest, Submission};
-use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::Interface as _;
 
@@ -34,13 +34,13 @@ pub(super) unsafe fn execute(
     }
     pager.count_submission();
     let (value, is_over_budget) = match touch_resident(pager, &queue, &mut guard, lists)? {
-        Some(Resident { submission, arrives, changed_usage, is_over_budget }) => {
+        Some(Resident { submission, arrives, has_changed, is_over_budget }) => {
             // SAFETY: the caller's promises; the heaps in the residency lists are resident, or will be when `arrives`
             // is reached.
             let handed_over = unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) };
             // A failure does not undo the change, which is reported once.
-            if let Some(usage) = changed_usage {
-                pager.usage_changed(usage);
+            if has_changed {
+                pager.usage_changed();
             }
             handed_over?;
             (submission.value, is_over_budget)
@@ -53,11 +53,8 @@ pub(super) unsafe fn execute(
             let executed = unsafe { execute_paged(pager, &queue, &mut heaps, lists) };
             queue.lock().heaps = heaps;
             let value = executed?;
-            let (usage, is_over_budget) = {
-                let state = pager.books.lock_updated();
-                (state.usage(), state.is_over_budget())
-            };
-            pager.usage_changed(usage);
+            let is_over_budget = pager.books.is_over_budget();
+            pager.usage_changed();
             (value, is_over_budget)
         }
     };
@@ -70,8 +67,8 @@ struct Resident {
     submission: Submission,
     /// The paging fence value to wait for; zero if there is nothing to wait for.
     arrives: FenceValue,
-    /// Usage of the segment groups, if it or a budget has changed.
-    changed_usage: Option<[ByteSize; 2]>,
+    /// Whether usage or a budget has changed.
+    has_changed: bool,
     is_over_budget: bool,
 }
 
@@ -124,9 +121,9 @@ fn touch_resident(
     };
     match touched {
         Ok(arrives) => {
-            let changed_usage = state.take_changed_usage(&pager.books.budgets);
+            let has_changed = state.has_changed(&pager.books.budgets);
             let is_over_budget = state.is_over_budget();
-            Ok(Some(Resident { submission, arrives, changed_usage, is_over_budget }))
+            Ok(Some(Resident { submission, arrives, has_changed, is_over_budget }))
         }
         Err(error) => {
             planner.cancel(&submission);

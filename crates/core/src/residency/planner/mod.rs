@@ -6,7 +6,7 @@
 mod planning;
 mod uses;
 
-use super::heap_table::{HeapTable, Record};
+use super::heap_table::{HeapTable, Planned, Record};
 use super::in_flight::{InFlight, QueueSlot};
 use super::policy::{Admission, EvictionPolicy, Moment, Withdrawal};
 use super::unlearned::UnlearnedUses;
@@ -130,13 +130,14 @@ impl ResidencyPlanner {
         let NewManagedHeap { group, size, level, status } = heap;
         let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
         let group = self.effective_group(group);
-        let id = self.heaps.insert(size, group, level, status).ok_or(PlanError::TooMuch)?;
-        self.heaps.planned_mut(id.slot()).period = self.period.0;
+        let id = self.heaps.insert(size, group, level, status, self.period.0).ok_or(PlanError::TooMuch)?;
         self.bytes = bytes;
-        self.totals[group.index()].enter(self.heaps.at(id.slot()), size);
+        if let Some(record) = self.heaps.get(id) {
+            self.totals[group.index()].count(record, size, true);
+        }
         if status == Status::Resident {
             let now = self.now();
-            self.policies[group.index()][level.index()].admit(id.slot(), size, Admission::Created, now);
+            self.policies[group.index()][level.index()].admit(id.slot, size, Admission::Created, now);
         }
         Ok(id)
     }
@@ -149,11 +150,10 @@ impl ResidencyPlanner {
     pub fn remove(&mut self, id: ManagedHeapId) -> Result<(), PlanError> {
         self.teach_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
-        let (group, level) = (record.group.index(), record.level.index());
-        let size = self.heaps.planned(id.slot()).size;
-        self.totals[group].leave(record, size);
+        let (group, size) = (record.group.index(), self.heaps.planned(id).size);
+        self.totals[group].count(record, size, false);
         self.bytes = self.bytes.saturating_sub(size);
-        self.policies[group][level].forget(id.slot());
+        self.policies[group][record.level.index()].forget(id.slot);
         self.heaps.remove(id);
         Ok(())
     }
@@ -161,11 +161,11 @@ impl ResidencyPlanner {
     /// Returns the state of a heap, or `None` if it was removed. O(1).
     #[must_use]
     pub fn heap(&self, id: ManagedHeapId) -> Option<HeapState> {
-        let record = self.heaps.get(id)?;
+        let (record, planned) = (self.heaps.get(id)?, self.heaps.planned(id));
         Some(HeapState {
             status: record.status?,
-            locks: self.heaps.planned(id.slot()).locks,
-            size: self.heaps.planned(id.slot()).size,
+            locks: planned.locks,
+            size: planned.size,
             group: record.group,
             level: record.level,
             is_in_use: !self.in_flight.is_idle(record),
@@ -197,11 +197,7 @@ impl ResidencyPlanner {
     /// Returns the usage of a segment group: the resident heaps, and the usage outside of the planner.
     #[must_use]
     pub fn usage(&self, group: SegmentGroup) -> ByteSize {
-        self.usage_at(self.effective_group(group).index())
-    }
-
-    fn usage_at(&self, group: usize) -> ByteSize {
-        self.totals[group].resident.saturating_add(self.memory[group].external)
+        self.totals(group).resident.saturating_add(self.memory(group).external)
     }
 
     /// Returns the segment group that is used for `group`: the local one if the planner is unified.
@@ -274,18 +270,20 @@ impl ResidencyPlanner {
     pub fn lock(&mut self, id: ManagedHeapId) -> Result<LockOutcome, PlanError> {
         self.teach_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
-        let locks = self.heaps.planned(id.slot()).locks.checked_add(1).ok_or(PlanError::TooManyLocks)?;
+        let locks = self.heaps.planned(id).locks.checked_add(1).ok_or(PlanError::TooManyLocks)?;
         if record.status == Some(Status::Unknown) {
             self.adopt(id);
         }
-        let (group, level, _) = self.set_locks(id, locks).ok_or(PlanError::Unknown)?;
-        let record = self.heaps.at(id.slot());
-        let (is_resident, arrives) = (record.status == Some(Status::Resident), record.arrives);
+        let lock = |record: &mut Record, planned: &mut Planned| {
+            (record.is_locked, planned.locks) = (true, locks);
+        };
+        let (record, _) = self.change(id, lock).ok_or(PlanError::Unknown)?;
+        let is_resident = record.status == Some(Status::Resident);
         if is_resident && locks == 1 {
             let now = self.now();
-            self.policies[group][level].withdraw(id.slot(), Withdrawal::Locked, now);
+            self.policy_of(&record).withdraw(id.slot, Withdrawal::Locked, now);
         }
-        let arrives = if arrives > self.paging.1.get() { arrives } else { 0 };
+        let arrives = if record.arrives > self.paging.1.get() { record.arrives } else { 0 };
         Ok(LockOutcome { is_missing: !is_resident, arrives: FenceValue::new(arrives) })
     }
 
@@ -297,12 +295,18 @@ impl ResidencyPlanner {
     pub fn unlock(&mut self, id: ManagedHeapId) -> Result<u32, PlanError> {
         self.teach_policies();
         self.heaps.get(id).ok_or(PlanError::Unknown)?;
-        let left = self.heaps.planned(id.slot()).locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
-        let (group, level, size) = self.set_locks(id, left).ok_or(PlanError::Unknown)?;
-        if left == 0 && self.heaps.at(id.slot()).status == Some(Status::Resident) {
+        let left = self.heaps.planned(id).locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
+        let period = self.period.0;
+        let unlock = |record: &mut Record, planned: &mut Planned| {
+            (record.is_locked, planned.locks) = (left > 0, left);
+            if left == 0 {
+                planned.period = period;
+            }
+        };
+        let (record, size) = self.change(id, unlock).ok_or(PlanError::Unknown)?;
+        if record.is_held() {
             let now = self.now();
-            self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
-            self.heaps.planned_mut(id.slot()).period = self.period.0;
+            self.policy_of(&record).admit(id.slot, size, Admission::Unlocked, now);
         }
         Ok(left)
     }
@@ -315,17 +319,14 @@ impl ResidencyPlanner {
     pub fn set_level(&mut self, id: ManagedHeapId, level: PriorityLevel) -> Result<(), PlanError> {
         self.teach_policies();
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
-        let (group, old) = (record.group.index(), record.level);
-        if old == level {
-            return Ok(());
-        }
-        record.level = level;
-        let is_held = record.is_held();
-        let size = self.heaps.planned(id.slot()).size;
-        self.policies[group][old.index()].forget(id.slot());
-        if is_held {
-            let now = self.now();
-            self.policies[group][level.index()].admit(id.slot(), size, Admission::Unlocked, now);
+        let old = std::mem::replace(&mut record.level, level);
+        let record = *record;
+        if old != level {
+            self.policies[record.group.index()][old.index()].forget(id.slot);
+            if record.is_held() {
+                let (now, size) = (self.now(), self.heaps.planned(id).size);
+                self.policy_of(&record).admit(id.slot, size, Admission::Unlocked, now);
+            }
         }
         Ok(())
     }
@@ -352,33 +353,31 @@ impl ResidencyPlanner {
             }
             _ => {
                 let is_held = record.is_held();
-                self.evict(id, is_held);
+                self.evict(&[id], is_held);
                 Ok(())
             }
         }
     }
 
-    /// Sets the number of locks of a heap, like [`change`](Self::change).
-    fn set_locks(&mut self, id: ManagedHeapId, locks: u32) -> Option<(usize, usize, ByteSize)> {
-        let changed = self.change(id, |record| record.is_locked = locks > 0)?;
-        self.heaps.planned_mut(id.slot()).locks = locks;
-        Some(changed)
-    }
-
-    /// Changes the record of a heap, and updates the totals. Returns the indices of its segment group and
-    /// level, and its size, or `None` if the heap was removed.
+    /// Changes the data of a heap, and updates the totals. Returns its record afterwards and its size, or `None` if it
+    /// was removed.
     fn change(
         &mut self,
         id: ManagedHeapId,
-        change: impl FnOnce(&mut Record),
-    ) -> Option<(usize, usize, ByteSize)> {
-        let size = self.heaps.get(id).map(|_| self.heaps.planned(id.slot()).size)?;
-        let record = self.heaps.get_mut(id)?;
-        let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record, size);
-        change(record);
-        self.totals[group].enter(record, size);
-        Some((group, level, size))
+        change: impl FnOnce(&mut Record, &mut Planned),
+    ) -> Option<(Record, ByteSize)> {
+        self.heaps.get(id)?;
+        let (record, planned) = self.heaps.at_mut(id.slot)?;
+        let (totals, size) = (&mut self.totals[record.group.index()], planned.size);
+        totals.count(record, size, false);
+        change(record, planned);
+        totals.count(record, size, true);
+        Some((*record, size))
+    }
+
+    /// Returns the policy of a heap.
+    fn policy_of(&mut self, record: &Record) -> &mut dyn EvictionPolicy {
+        &mut *self.policies[record.group.index()][record.level.index()]
     }
 
     /// Checks that the planner's data are consistent. O(heaps); for tests.
@@ -390,8 +389,8 @@ impl ResidencyPlanner {
         let mut totals = [GroupTotals::default(); 2];
         let mut bytes = ByteSize::ZERO;
         for (id, record) in self.heaps.iter() {
-            let size = self.heaps.planned(id.slot()).size;
-            totals[record.group.index()].enter(record, size);
+            let size = self.heaps.planned(id).size;
+            totals[record.group.index()].count(record, size, true);
             bytes = bytes.saturating_add(size);
         }
         if totals != self.totals {

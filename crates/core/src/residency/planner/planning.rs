@@ -1,7 +1,6 @@
 //! Plans for submissions, plans ahead of need, and their completion.
 
 use super::ResidencyPlanner;
-use crate::residency::heap_table::Record;
 use crate::residency::in_flight::WaitFor;
 use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest};
 use crate::residency::policy::{Admission, EvictionPolicy, HeapSlot, Withdrawal, spare_unneeded};
@@ -54,20 +53,25 @@ impl ResidencyPlanner {
                 if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Unknown)) {
                     self.adopt(id);
                 }
-                let slot = id.slot();
-                if self.heaps.planned(slot).stamp == self.stamp {
+                let Some((record, planned)) = self.heaps.at_mut(id.slot) else { continue };
+                if std::mem::replace(&mut planned.stamp, self.stamp) == self.stamp {
                     continue;
                 }
-                self.heaps.planned_mut(slot).stamp = self.stamp;
-                plan.set.push(slot);
-                let record = self.heaps.at(slot);
-                needs[record.group.index()].count(record, self.heaps.planned(slot).size);
+                plan.set.push(id);
+                let needs = &mut needs[record.group.index()];
+                needs.total = needs.total.saturating_add(planned.size);
+                if record.status == Some(Status::Evicted) {
+                    needs.missing = needs.missing.saturating_add(planned.size);
+                } else if record.is_locked {
+                    needs.locked = needs.locked.saturating_add(planned.size);
+                }
             }
             if number > 0 && !self.fits(request, &needs) {
-                for &slot in &plan.set[before.1..] {
-                    self.heaps.planned_mut(slot).stamp = 0;
+                for id in plan.set.drain(before.1..) {
+                    if let Some((_, planned)) = self.heaps.at_mut(id.slot) {
+                        planned.stamp = 0;
+                    }
                 }
-                plan.set.truncate(before.1);
                 needs = before.0;
                 break;
             }
@@ -103,7 +107,7 @@ impl ResidencyPlanner {
         let index = group.index();
         let budget = self.memory[index].budget;
         let incoming = needs.missing.saturating_add(request.incoming[index]);
-        let over = self.usage_at(index).saturating_add(incoming).saturating_sub(budget);
+        let over = self.usage(group).saturating_add(incoming).saturating_sub(budget);
         // A submission that adds nothing evicts nothing; trimming has a plan of its own.
         let over = if incoming.is_zero() && request.submission.is_some() { ByteSize::ZERO } else { over };
         let need = over.max(request.at_least[index]);
@@ -112,13 +116,9 @@ impl ResidencyPlanner {
         }
         let now = self.now();
         self.ask_policies(group, need, plan, |policy, rest, evict| policy.choose(rest, now, evict));
-        let heaps = &self.heaps;
-        spare_unneeded(&mut plan.chosen, need, |slot| heaps.planned(slot).size);
-        let found = plan
-            .chosen
-            .iter()
-            .fold(ByteSize::ZERO, |sum, &slot| sum.saturating_add(heaps.planned(slot).size));
-        plan.victims.extend_from_slice(&plan.chosen);
+        spare_unneeded(&mut plan.chosen, need, |(_, size)| size);
+        let found = plan.chosen.iter().fold(ByteSize::ZERO, |sum, &(_, size)| sum.saturating_add(size));
+        plan.evict.extend(plan.chosen.iter().map(|&(id, _)| id));
         plan.bytes_out[index] = found;
         if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
             return None;
@@ -127,7 +127,7 @@ impl ResidencyPlanner {
             return Some(PlanOutcome::Wait);
         }
         if found < over && !request.may_exceed {
-            let needed = self.usage_at(index).saturating_sub(found).saturating_add(incoming);
+            let needed = self.usage(group).saturating_sub(found).saturating_add(incoming);
             return Some(PlanOutcome::OverBudget(OverBudget { group, needed, budget }));
         }
         plan.over_budget[index] = over.saturating_sub(found);
@@ -158,12 +158,12 @@ impl ResidencyPlanner {
                 break;
             }
             ask(&mut **policy, rest, &mut |slot| {
-                let record = heaps.in_slot(slot)?;
-                let size = heaps.planned(slot).size;
+                let (record, planned) = heaps.at_mut(slot)?;
+                let size = planned.size;
                 let may_go = found < need
                     && record.is_held()
                     && (record.group, record.level.index()) == (group, level)
-                    && heaps.planned(slot).stamp != *stamp;
+                    && planned.stamp != *stamp;
                 if !may_go {
                     return None;
                 }
@@ -177,8 +177,8 @@ impl ResidencyPlanner {
                     }
                     return None;
                 }
-                heaps.planned_mut(slot).stamp = *stamp;
-                chosen.push(slot);
+                planned.stamp = *stamp;
+                chosen.push((record.id(slot), size));
                 found = found.saturating_add(size);
                 Some(size)
             });
@@ -197,26 +197,26 @@ impl ResidencyPlanner {
 
     /// Records the effects of a plan.
     fn apply(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) {
-        self.evict_victims(plan);
+        self.evict(&plan.evict, true);
+        let uses = request.submission.map(|submission| self.uses_by(submission));
         let mut arrives = 0;
-        for index in 0..plan.set.len() {
-            let id = self.heaps.id_at(plan.set[index]);
+        for &id in &plan.set {
             let Some(record) = self.heaps.get_mut(id) else { continue };
-            let is_missing = record.status == Some(Status::Evicted);
             arrives = record.arrives.max(arrives);
-            if let Some(submission) = request.submission {
-                if is_missing {
-                    self.in_flight.uses_by(submission).stamp(record);
-                } else {
-                    self.use_resident(id, submission);
+            let is_missing = record.status == Some(Status::Evicted);
+            match uses {
+                Some(uses) if is_missing => uses.stamp(record),
+                Some(uses) if record.status == Some(Status::Resident) => {
+                    self.unlearned.use_record(id.slot, record, uses);
                 }
+                _ => {}
             }
             if is_missing {
                 // Its bytes count as usage from now on.
-                if let Some((group, _, size)) =
-                    self.change(id, |record| record.status = Some(Status::Arriving))
-                {
-                    plan.bytes_in[group] = plan.bytes_in[group].saturating_add(size);
+                let arriving = self.change(id, |record, _| record.status = Some(Status::Arriving));
+                if let Some((record, size)) = arriving {
+                    let bytes_in = &mut plan.bytes_in[record.group.index()];
+                    *bytes_in = bytes_in.saturating_add(size);
                     plan.make_resident.push(id);
                 }
             }
@@ -227,23 +227,17 @@ impl ResidencyPlanner {
         self.teach_if_due();
     }
 
-    pub(super) fn evict_victims(&mut self, plan: &mut Plan) {
-        for index in 0..plan.victims.len() {
-            let id = self.heaps.id_at(plan.victims[index]);
-            self.evict(id, true);
-            plan.evict.push(id);
-        }
-    }
-
-    pub(super) fn evict(&mut self, id: ManagedHeapId, is_held: bool) {
+    /// Records that heaps are evicted, which policies hold or do not.
+    pub(super) fn evict(&mut self, ids: &[ManagedHeapId], are_held: bool) {
         self.teach_policies();
-        let changed = self.change(id, |record| {
-            record.status = Some(Status::Evicted);
-            record.arrives = 0;
-        });
-        if let Some((group, level, _)) = changed.filter(|_| is_held) {
-            let now = self.now();
-            self.policies[group][level].withdraw(id.slot(), Withdrawal::Evicted, now);
+        for &id in ids {
+            let evicted = self.change(id, |record, _| {
+                (record.status, record.arrives) = (Some(Status::Evicted), 0);
+            });
+            if let Some((record, _)) = evicted.filter(|_| are_held) {
+                let now = self.now();
+                self.policy_of(&record).withdraw(id.slot, Withdrawal::Evicted, now);
+            }
         }
     }
 
@@ -252,15 +246,14 @@ impl ResidencyPlanner {
     pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission) {
         self.teach_policies();
         let now = self.now();
-        let changed = self.change(id, |record| {
-            record.status = Some(Status::Resident);
-            record.arrives = value.get();
+        let period = self.period.0;
+        let arrived = self.change(id, |record, planned| {
+            (record.status, record.arrives) = (Some(Status::Resident), value.get());
+            planned.period = period;
         });
-        let Some((group, level, size)) = changed else { return };
-        if !self.heaps.at(id.slot()).is_locked {
-            self.policies[group][level].admit(id.slot(), size, cause, now);
+        if let Some((record, size)) = arrived.filter(|(record, _)| record.is_held()) {
+            self.policy_of(&record).admit(id.slot, size, cause, now);
         }
-        self.heaps.planned_mut(id.slot()).period = self.period.0;
     }
 
     /// Completes a plan that was carried out: its heaps are resident when the paging fence reaches `value`.
@@ -281,7 +274,7 @@ impl ResidencyPlanner {
     pub fn page_in_failed(&mut self, plan: &Plan) {
         for &id in &plan.make_resident {
             if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Arriving)) {
-                self.evict(id, false);
+                self.evict(&[id], false);
             }
         }
     }
@@ -309,7 +302,7 @@ impl ResidencyPlanner {
             if budget.is_zero() || budget == ByteSize::MAX || limit.is_zero() {
                 continue;
             }
-            let fullness = ratio(self.usage_at(index), budget);
+            let fullness = ratio(self.usage(group), budget);
             if fullness < LEAST_FULLNESS {
                 continue;
             }
@@ -318,9 +311,9 @@ impl ResidencyPlanner {
             plan.bytes_out[index] = self.ask_policies(group, limit, plan, |policy, rest, evict| {
                 policy.choose_ahead(rest, fullness, now, evict);
             });
-            plan.victims.extend_from_slice(&plan.chosen);
+            plan.evict.extend(plan.chosen.iter().map(|&(id, _)| id));
         }
-        self.evict_victims(plan);
+        self.evict(&plan.evict, true);
     }
 
     /// Plans to evict the heaps that were resident and unused for a whole period, however much room there is,
@@ -335,17 +328,16 @@ impl ResidencyPlanner {
         plan.clear();
         let (period, last_before) = self.period;
         for (id, record) in self.heaps.iter() {
-            let slot = id.slot();
-            let is_unused = record.last_use <= last_before && self.heaps.planned(slot).period < period;
+            let is_unused = record.last_use <= last_before && self.heaps.planned(id).period < period;
             let may_go =
                 record.is_held() && record.arrives <= self.paging.1.get() && self.in_flight.is_idle(record);
             if is_unused && may_go {
-                plan.victims.push(slot);
+                plan.evict.push(id);
                 let bytes = &mut plan.bytes_out[record.group.index()];
-                *bytes = bytes.saturating_add(self.heaps.planned(slot).size);
+                *bytes = bytes.saturating_add(self.heaps.planned(id).size);
             }
         }
-        self.evict_victims(plan);
+        self.evict(&plan.evict, true);
         self.begin_period();
     }
 
@@ -367,16 +359,4 @@ struct Needs {
     total: ByteSize,
     missing: ByteSize,
     locked: ByteSize,
-}
-
-impl Needs {
-    fn count(&mut self, record: &Record, size: ByteSize) {
-        let add = |sum: &mut ByteSize| *sum = sum.saturating_add(size);
-        add(&mut self.total);
-        if record.status == Some(Status::Evicted) {
-            add(&mut self.missing);
-        } else if record.is_locked {
-            add(&mut self.locked);
-        }
-    }
 }

@@ -5,7 +5,6 @@
 
 use super::ResidencyPlanner;
 use crate::FenceValue;
-use crate::residency::heap_table::Run;
 use crate::residency::in_flight::{QueueSlot, Submission, UsesBy};
 use crate::residency::policy::{Admission, Moment};
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
@@ -75,9 +74,9 @@ impl ResidencyPlanner {
         for (position, &id) in heaps.iter().enumerate() {
             if let Some(record) = self.heaps.resident_mut(id) {
                 arrives = record.arrives.max(arrives);
-                self.unlearned.use_record(id.slot(), record, uses);
+                self.unlearned.use_record(id.slot, record, uses);
             } else {
-                self.use_other(id, submission).ok_or(UnknownHeap { position })?;
+                self.use_other(id, uses).ok_or(UnknownHeap { position })?;
             }
         }
         self.teach_if_due();
@@ -86,21 +85,13 @@ impl ResidencyPlanner {
 
     /// Records the use of a heap that is not known to be resident. Returns `None` if it was removed.
     #[cold]
-    fn use_other(&mut self, id: ManagedHeapId, submission: &Submission) -> Option<()> {
+    fn use_other(&mut self, id: ManagedHeapId, uses: UsesBy) -> Option<()> {
         // Missing heaps would be a mistake of the caller, and are left unchanged.
         if self.heaps.get(id)?.status == Some(Status::Unknown) {
             self.adopt(id);
-            self.use_resident(id, submission);
+            self.unlearned.use_record(id.slot, self.heaps.get_mut(id)?, uses);
         }
         Some(())
-    }
-
-    /// Records the use of one heap if it is resident, like [`touch`](Self::touch).
-    pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
-        let uses = self.uses_by(submission);
-        if let Some(record) = self.heaps.resident_mut(id) {
-            self.unlearned.use_record(id.slot(), record, uses);
-        }
     }
 
     /// Records the use of a heap of unknown status: D3D12 creates heaps resident unless they are created
@@ -109,16 +100,27 @@ impl ResidencyPlanner {
         let Some(record) = self.heaps.get(id) else { return };
         // It was counted as external usage.
         let external = &mut self.memory[record.group.index()].external;
-        *external = external.saturating_sub(self.heaps.planned(id.slot()).size);
+        *external = external.saturating_sub(self.heaps.planned(id).size);
         self.arrive(id, FenceValue::ZERO, Admission::Created);
     }
 
-    /// Passes all uses to the policies. Every other call of a policy comes after this one.
-    #[inline]
+    /// Passes all uses to the policies. Every other call of a policy comes after this one. O(n log n) for n uses,
+    /// where regular uses of a heap count as two.
     pub(super) fn teach_policies(&mut self) {
-        if !self.unlearned.is_empty() {
-            self.teach();
+        if self.unlearned.is_empty() {
+            return;
         }
+        let Self { unlearned, heaps, policies, known, time, cancelled, .. } = self;
+        unlearned.take(heaps, |uses, record| {
+            let policy = &mut policies[record.group.index()][record.level.index()];
+            let now = Moment { submission: uses.last - *cancelled, time: *time };
+            *known = now.submission.max(*known);
+            if uses.count == 1 {
+                policy.touch(uses.heap, now);
+            } else {
+                policy.touch_regularly(uses.heap, uses.interval, uses.count, now);
+            }
+        });
     }
 
     /// Passes all uses to the policies if these cannot wait, or if there are many.
@@ -140,26 +142,5 @@ impl ResidencyPlanner {
             self.cancelled = cancelled;
         }
         self.in_flight.uses_by(submission)
-    }
-
-    /// O(n log n) for n uses, where regular uses of a heap count as two.
-    fn teach(&mut self) {
-        let Self { unlearned, heaps, policies, known, time, cancelled, .. } = self;
-        let uses = unlearned.take(|heap| {
-            let record = heaps.at_mut(heap);
-            (std::mem::replace(&mut record.unlearned, Run::NONE), record.last_use)
-        });
-        for uses in &uses {
-            let record = heaps.at(uses.heap);
-            let policy = &mut policies[record.group.index()][record.level.index()];
-            let now = Moment { submission: uses.last - *cancelled, time: *time };
-            *known = now.submission.max(*known);
-            if uses.count == 1 {
-                policy.touch(uses.heap, now);
-            } else {
-                policy.touch_regularly(uses.heap, uses.interval, uses.count, now);
-            }
-        }
-        unlearned.recycle(uses);
     }
 }

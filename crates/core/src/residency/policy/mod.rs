@@ -192,7 +192,7 @@ impl fmt::Display for PolicyKind {
 ///
 /// Heaps are large and of different sizes: a small victim chosen first is not needed any more if a large one
 /// follows. Because policies name the least valuable heaps first, the most valuable are kept resident.
-/// `size_of` is called at most twice for each victim.
+/// `size_of` is called at most twice for each victim. A victim may be a [`HeapSlot`] or anything else.
 ///
 /// Cost: O(victims). Nothing is allocated.
 ///
@@ -206,11 +206,7 @@ impl fmt::Display for PolicyKind {
 /// // 11 bytes were chosen: the heap of one byte can stay, but then not the one of two.
 /// assert_eq!(victims, [HeapSlot(0), HeapSlot(2)]);
 /// ```
-pub fn spare_unneeded(
-    victims: &mut Vec<HeapSlot>,
-    need: ByteSize,
-    mut size_of: impl FnMut(HeapSlot) -> ByteSize,
-) {
+pub fn spare_unneeded<T: Copy>(victims: &mut Vec<T>, need: ByteSize, mut size_of: impl FnMut(T) -> ByteSize) {
     let chosen = victims.iter().fold(0_u128, |sum, &heap| sum + u128::from(size_of(heap).get()));
     let Some(mut surplus) = chosen.checked_sub(u128::from(need.get())) else {
         return;

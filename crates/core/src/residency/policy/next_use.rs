@@ -115,63 +115,43 @@ impl Default for NextUse {
 }
 
 impl NextUse {
-    /// Learns from a use of a heap, and returns the chain to which the heap belongs.
+    /// Learns from a use of a heap, and moves it to the chain to which it belongs now.
     #[inline]
-    fn learn(
-        habit: &mut Habit,
-        now: u32,
-        once: &mut Returns,
-        lost: &mut Returns,
-        absences: &mut Absences,
-    ) -> usize {
+    fn learn(&mut self, heap: HeapSlot, now: u32) {
+        let habit = self.rows.make(heap);
         let missed = std::mem::take(&mut habit.missed);
         let interval = habit.interval.mean;
-        match habit.learn(now) {
-            Learned::First => return NEW,
-            Learned::Nothing => {
-                if let Some(chain) = habit.chain() {
-                    if chain < IN_GAP {
-                        return chain;
-                    }
-                }
-            }
-            Learned::Second(after) if missed => once.come(after),
+        let learned = habit.learn(now);
+        match learned {
+            Learned::Second(after) if missed => self.once.come(after),
             Learned::AfterGap(after) => {
-                absences.come(interval, after, std::mem::take(&mut habit.column).checked_sub(1));
+                self.absences.come(interval, after, habit.column.take());
                 if missed {
-                    lost.come(after);
+                    self.lost.come(after);
                 }
             }
-            Learned::Second(_) | Learned::InRun => {}
+            Learned::First | Learned::Second(_) | Learned::InRun => {}
         }
-        IN_RUN + class(habit.interval.mean)
+        let is_new = learned == Learned::First;
+        let chain = if is_new { NEW } else { IN_RUN + class(habit.interval.mean) };
+        self.move_to(heap, Some(chain));
     }
 
+    /// Moves a heap to the newest end of a chain, or out of all chains.
     #[inline]
-    fn remove(&mut self, heap: HeapSlot) {
-        if let Some(habit) = self.rows.get_mut(heap) {
-            if let Some(chain) = std::mem::take(&mut habit.place).checked_sub(1) {
-                let class = &mut self.chains[usize::from(chain)];
-                class.heaps -= 1;
-                self.rows.unlink(&mut class.chain, heap);
-            }
+    fn move_to(&mut self, heap: HeapSlot, chain: Option<usize>) {
+        let Some(habit) = self.rows.get_mut(heap) else { return };
+        let number = chain.map(|chain| u8::try_from(chain).expect("fewer than 256 chains"));
+        if let Some(before) = std::mem::replace(&mut habit.chain, number) {
+            let class = &mut self.chains[usize::from(before)];
+            class.heaps -= 1;
+            self.rows.unlink(&mut class.chain, heap);
         }
-    }
-
-    #[inline]
-    fn put(&mut self, heap: HeapSlot, chain: usize) {
-        if let Some(habit) = self.rows.get_mut(heap) {
-            habit.place = u8::try_from(chain + 1).expect("fewer than 255 chains");
+        if let Some(chain) = chain {
             let class = &mut self.chains[chain];
             class.heaps += 1;
             self.rows.push(&mut class.chain, heap);
         }
-    }
-
-    #[inline]
-    fn move_to(&mut self, heap: HeapSlot, chain: usize) {
-        self.remove(heap);
-        self.put(heap, chain);
     }
 
     /// Moves heaps that were not used when expected to the chains to which they now belong.
@@ -185,7 +165,7 @@ impl NextUse {
             if !std::mem::replace(&mut habit.missed, true) {
                 self.once.wait();
             }
-            self.move_to(heap, ONCE);
+            self.move_to(heap, Some(ONCE));
         }
         for chain in IN_RUN..IN_GAP {
             let mut all_late = false;
@@ -202,7 +182,7 @@ impl NextUse {
                     self.lost.wait();
                 }
                 let to = Self::absent(habit, &mut self.absences, now, false);
-                self.move_to(heap, to);
+                self.move_to(heap, Some(to));
             }
         }
         for chain in IN_GAP..NEW {
@@ -212,7 +192,7 @@ impl NextUse {
                     break;
                 }
                 let to = Self::absent(habit, &mut self.absences, now, true);
-                self.move_to(heap, to);
+                self.move_to(heap, Some(to));
             }
         }
     }
@@ -227,7 +207,7 @@ impl NextUse {
         }
         let (count, sum) = habit.longer_gaps(age);
         let (column, others) = absences.wait(habit.interval.mean, age);
-        habit.column = column + 1;
+        habit.column = Some(column);
         // All other heaps count as much as one gap of its own.
         let count = count + u64::from(others.is_some());
         let Some(longer) = (sum + others.unwrap_or(0)).checked_div(count) else { return LOST };
@@ -268,25 +248,14 @@ impl NextUse {
 impl EvictionPolicy for NextUse {
     #[inline]
     fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, now: Moment) {
-        self.remove(heap);
-        let habit = self.rows.make(heap);
-        let chain = Self::learn(habit, Habit::clock(now), &mut self.once, &mut self.lost, &mut self.absences);
-        self.put(heap, chain);
+        self.learn(heap, Habit::clock(now));
     }
 
     #[inline]
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
         let now = Habit::clock(now);
-        let Some(habit) = self.rows.get_mut(heap) else { return };
-        let Some(before) = habit.chain() else { return };
-        if habit.is_used_at(now) {
-            return;
-        }
-        let chain = Self::learn(habit, now, &mut self.once, &mut self.lost, &mut self.absences);
-        if chain == before {
-            self.rows.renew(&mut self.chains[chain].chain, heap);
-        } else {
-            self.move_to(heap, chain);
+        if self.rows.get(heap).is_some_and(|habit| habit.chain.is_some() && !habit.is_used_at(now)) {
+            self.learn(heap, now);
         }
     }
 
@@ -294,13 +263,12 @@ impl EvictionPolicy for NextUse {
     fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
         for later in (0..count).rev() {
             let submission = last.submission.saturating_sub(interval.saturating_mul(later));
-            let now = Moment { submission, ..last };
             let Some(before) = self.rows.get(heap).copied() else { return };
-            self.touch(heap, now);
+            self.touch(heap, Moment { submission, ..last });
             // What one interval did not change, further ones of the same length do not change, either.
             let Some(habit) = self.rows.get_mut(heap) else { return };
-            if before.is_used_after(interval, now) && habit.is_but_later(&before) {
-                habit.skip_to(last);
+            if habit.is_but_later(&before, interval) {
+                habit.last = Habit::clock(last);
                 return;
             }
         }
@@ -313,12 +281,12 @@ impl EvictionPolicy for NextUse {
 
     #[inline]
     fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
-        self.remove(heap);
+        self.move_to(heap, None);
     }
 
     #[inline]
     fn forget(&mut self, heap: HeapSlot) {
-        self.remove(heap);
+        self.move_to(heap, None);
         if let Some(habit) = self.rows.get_mut(heap) {
             *habit = Habit::default();
         }

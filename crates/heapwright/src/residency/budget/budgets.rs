@@ -1,7 +1,7 @@
 //! Budgets, usage and reservations of the segment groups.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::ByteSize;
@@ -63,9 +63,8 @@ pub(crate) struct Budgets {
 struct Group {
     budget: AtomicU64,
     reservation: AtomicU64,
-    os_usage: AtomicU64,
-    /// Whether any heap is resident, so that something can be evicted.
-    has_heaps: AtomicBool,
+    /// The process's usage beyond the reservation, managed memory included.
+    usage: AtomicU64,
 }
 
 struct GroupState {
@@ -113,8 +112,7 @@ impl Budgets {
         let unbounded = || Group {
             budget: AtomicU64::new(u64::MAX),
             reservation: AtomicU64::new(0),
-            os_usage: AtomicU64::new(0),
-            has_heaps: AtomicBool::new(false),
+            usage: AtomicU64::new(0),
         };
         let interval = desc.effective_refresh_interval();
         let budgets = Self {
@@ -168,28 +166,25 @@ impl Budgets {
         ByteSize::new(self.groups[group.index()].budget.load(Ordering::Relaxed))
     }
 
-    /// Returns the usage of the process when the operating system was queried last. O(1), one load.
-    #[inline]
-    pub(crate) fn usage_sample(&self, group: SegmentGroup) -> ByteSize {
-        ByteSize::new(self.groups[group.index()].os_usage.load(Ordering::Relaxed))
-    }
-
     /// Returns the bytes that are reserved for memory that is not managed. O(1), one load.
     pub(crate) fn reservation(&self, group: SegmentGroup) -> ByteSize {
         ByteSize::new(self.groups[group.index()].reservation.load(Ordering::Relaxed))
     }
 
-    /// Returns the external usage, given that so many bytes of the manager's heaps were resident when the operating
-    /// system was queried, which are only known to be in a range. The start of the result does not exceed its end, also
-    /// while another thread reports usage or sets the reservation. O(1).
+    /// Returns the external usage, which counts against the budget: what the process uses in addition to managed memory
+    /// and beyond its reservation. It is known as a range, because so are the bytes of the manager's heaps that were
+    /// resident when the operating system was queried. The start of the result does not exceed its end, also while
+    /// another thread reports usage or sets the reservation. O(1).
+    ///
+    /// Usage and managed memory need not agree, because memory is created and released meanwhile.
     pub(crate) fn external_within(
         &self,
         group: SegmentGroup,
         managed: RangeInclusive<ByteSize>,
     ) -> RangeInclusive<ByteSize> {
         // Read once for both ends.
-        let (usage, reservation) = (self.usage_sample(group), self.reservation(group));
-        external(usage, *managed.end(), reservation)..=external(usage, *managed.start(), reservation)
+        let usage = ByteSize::new(self.groups[group.index()].usage.load(Ordering::Relaxed));
+        usage.saturating_sub(*managed.end())..=usage.saturating_sub(*managed.start())
     }
 
     /// Queries the operating system after each submission from now on, because it sends no notifications.
@@ -289,7 +284,7 @@ impl Budgets {
             own.reservation_wanted = before;
             return Err(error);
         }
-        self.publish(group, wanted);
+        self.publish(group, own, wanted);
         Ok(wanted.reservation)
     }
 
@@ -305,7 +300,8 @@ impl Budgets {
         }
     }
 
-    fn groups_in_use(&self) -> &'static [SegmentGroup] {
+    /// Returns the groups of which the manager has memory: not the non-local one where all memory is local.
+    pub(crate) fn groups_in_use(&self) -> &'static [SegmentGroup] {
         if self.managed == ManagedGroups::Local { &[SegmentGroup::Local] } else { &SegmentGroup::ALL }
     }
 
@@ -321,24 +317,17 @@ impl Budgets {
         if state.os.is_none() && !std::mem::replace(&mut state.is_warned, true) {
             tracing::warn!(%group, "the adapter reports no budget for this segment group; it is unbounded");
         }
-        let usage = state.os.map_or(ByteSize::ZERO, |os| os.current_usage);
-        self.groups[group.index()].os_usage.store(usage.get(), Ordering::Relaxed);
         Ok(())
     }
 
-    /// Records whether any heap of a segment group is resident.
-    pub(crate) fn set_has_heaps(&self, group: SegmentGroup, has_heaps: bool) {
-        self.groups[group.index()].has_heaps.store(has_heaps, Ordering::Relaxed);
-    }
-
-    /// Queries the operating system about the segment groups with resident heaps, and returns whether it reports the
-    /// same as before. If not, and if it fails, nothing is applied, and [`refresh`](Self::refresh) must follow, which
-    /// counts.
+    /// Queries the operating system about the segment groups in which it counts any of these `resident` bytes, so that
+    /// something can be evicted, and returns whether it reports the same as before. If not, and if it fails, nothing is
+    /// applied, and [`refresh`](Self::refresh) must follow, which counts.
     #[inline]
-    pub(crate) fn is_unchanged(&self) -> bool {
+    pub(crate) fn is_unchanged(&self, resident: [ByteSize; 2]) -> bool {
         let Some(adapter) = &self.adapter else { return true };
         let mut state = self.lock();
-        let has_heaps = |group: &SegmentGroup| self.groups[group.index()].has_heaps.load(Ordering::Relaxed);
+        let has_heaps = |&group: &SegmentGroup| !self.counted_in(group, resident).is_zero();
         let mut is_queried = false;
         let is_unchanged = self.groups_in_use().iter().copied().filter(has_heaps).all(|group| {
             is_queried = true;
@@ -358,13 +347,20 @@ impl Budgets {
             tracing::warn!(%group, %error, "SetVideoMemoryReservation failed; keeping the last reservation");
             wanted.reservation = state.reservation_set;
         }
-        self.publish(group, wanted);
+        self.publish(group, state, wanted);
     }
 
-    fn publish(&self, group: SegmentGroup, effective_budget: EffectiveBudget) {
+    fn publish(
+        &self,
+        group: SegmentGroup,
+        state: &GroupState,
+        EffectiveBudget { budget, reservation }: EffectiveBudget,
+    ) {
         let shown = &self.groups[group.index()];
-        shown.budget.store(effective_budget.budget.get(), Ordering::Relaxed);
-        shown.reservation.store(effective_budget.reservation.get(), Ordering::Relaxed);
+        let usage = state.os.map_or(ByteSize::ZERO, |os| os.current_usage.saturating_sub(reservation));
+        shown.budget.store(budget.get(), Ordering::Relaxed);
+        shown.reservation.store(reservation.get(), Ordering::Relaxed);
+        shown.usage.store(usage.get(), Ordering::Relaxed);
     }
 
     fn effective_budget(&self, state: &GroupState) -> EffectiveBudget {
@@ -489,15 +485,6 @@ fn effective_budget(
         Limit::Exactly(bytes) => less(bytes),
     };
     EffectiveBudget { budget, reservation }
-}
-
-/// Returns the external usage: what the process uses in addition to managed memory and beyond its reservation. It
-/// counts against the budget.
-///
-/// Both numbers were taken at about the same moment. They need not agree, because memory is created and released
-/// meanwhile.
-fn external(os_usage: ByteSize, managed: ByteSize, reservation: ByteSize) -> ByteSize {
-    os_usage.saturating_sub(managed).saturating_sub(reservation)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use self::upkeep::Upkeep;
 use super::books::{Books, BooksState, heap_error};
 use super::budget::{Budgets, ManagedGroups};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
-use super::device::{ManagedDevice, PagedObjects, completed, create_fence, next_value};
+use super::device::{ManagedDevice, PagedObjects, completed, create_fence};
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::recorded::ManagerRecording;
 use crate::adapter::check_adapter;
@@ -241,17 +241,12 @@ impl Pager {
         });
     }
 
-    /// Makes the plan's heaps resident, and returns the value of the paging fence at which they are.
+    /// Makes the plan's heaps resident when the paging fence reaches `value`.
     fn make_resident(
         &self,
         current: &mut CurrentPlan,
-    ) -> Result<Option<FenceValue>, (&'static str, HRESULT)> {
-        if current.to_make_resident.is_empty() {
-            return Ok(None);
-        }
-        let Some(value) = next_value(current.last_value) else {
-            return Err(("incrementing the paging fence value", E_FAIL));
-        };
+        value: FenceValue,
+    ) -> Result<(), (&'static str, HRESULT)> {
         let objects = &mut current.to_make_resident;
         let made = self.device.make_resident(objects, self.always_in_budget, &self.paging_fence, value);
         objects.clear();
@@ -260,7 +255,7 @@ impl Pager {
             recording.made_resident(&current.plan.make_resident);
         }
         current.last_value = value;
-        Ok(Some(value))
+        Ok(())
     }
 
     /// Queries the operating system. The pager must be locked.
@@ -390,10 +385,8 @@ impl Pager {
 impl CurrentPlan {
     /// Looks up the objects of the plan.
     fn collect_objects(&mut self, state: &BooksState) {
-        self.to_evict.clear();
-        self.to_evict.extend(state.objects(&self.plan.evict));
-        self.to_make_resident.clear();
-        self.to_make_resident.extend(state.objects(&self.plan.make_resident));
+        self.to_evict.set(state.objects(&self.plan.evict));
+        self.to_make_resident.set(state.objects(&self.plan.make_resident));
     }
 }
 

@@ -218,15 +218,17 @@ impl Pager {
         drop(state);
         drop(queues);
 
-        let evicted = if current.to_make_resident.is_empty() || next_value(current.last_value).is_some() {
-            self.evict(current)
+        // The value that the paging fence reaches afterwards, if anything is to become resident.
+        let value = if current.to_make_resident.is_empty() {
+            Ok(None)
         } else {
             let rule = "its paging fence value has reached the maximum";
-            Err(Error::invalid_argument("residency manager", rule))
+            let value = next_value(current.last_value);
+            value.ok_or_else(|| Error::invalid_argument("residency manager", rule)).map(Some)
         };
-        match evicted {
-            Ok(true) => {}
-            Ok(false) => {
+        let value = match value.and_then(|value| Ok((self.evict(current)?, value))) {
+            Ok((true, value)) => value,
+            Ok((false, _)) => {
                 self.books.lock().planner.page_in_failed(&current.plan);
                 return Ok(Step::Obstacle(Obstacle::Refused));
             }
@@ -236,20 +238,17 @@ impl Pager {
                 state.planner.evict_failed(&current.plan);
                 return Err(error);
             }
-        }
-        let arrives = match self.make_resident(current) {
-            Ok(arrives) => arrives,
-            Err((call, hresult)) => {
-                self.books.lock().planner.page_in_failed(&current.plan);
-                if hresult == E_OUTOFMEMORY {
-                    let (evicted, wanted) = (current.plan.bytes_out, current.plan.bytes_in);
-                    return Ok(Step::Obstacle(Obstacle::OutOfMemory { call, evicted, wanted }));
-                }
-                return Err(Error::device(call, hresult));
-            }
         };
+        if let Some(Err((call, hresult))) = value.map(|value| self.make_resident(current, value)) {
+            self.books.lock().planner.page_in_failed(&current.plan);
+            if hresult == E_OUTOFMEMORY {
+                let (evicted, wanted) = (current.plan.bytes_out, current.plan.bytes_in);
+                return Ok(Step::Obstacle(Obstacle::OutOfMemory { call, evicted, wanted }));
+            }
+            return Err(Error::device(call, hresult));
+        }
         let mut state = self.books.lock();
-        if let Some(value) = arrives {
+        if let Some(value) = value {
             state.planner.paged_in(&current.plan, value);
             state.pages_in(current.plan.bytes_in, value, self.paging_completed());
             state.counters.operations += 1;
@@ -258,7 +257,7 @@ impl Pager {
         if current.plan.over_budget != [ByteSize::ZERO; 2] && submission.is_some() {
             state.counters.over_budget += 1;
         }
-        let arrives = arrives.unwrap_or(FenceValue::ZERO).max(current.plan.arrives);
+        let arrives = value.unwrap_or(FenceValue::ZERO).max(current.plan.arrives);
         Ok(Step::Done { arrives, lists: current.plan.lists })
     }
 

@@ -66,11 +66,11 @@ impl Pager {
         }
     }
 
-    /// Records that usage or a budget has changed, and that usage is known.
+    /// Records that usage or a budget has changed.
     #[inline]
-    pub(in crate::residency) fn usage_changed(&self, usage: [ByteSize; 2]) {
+    pub(in crate::residency) fn usage_changed(&self) {
         self.upkeep.has_changed.store(true, Ordering::Relaxed);
-        self.tell_pressure_at(usage);
+        self.tell_pressure();
     }
 
     /// After a submission: queries the operating system if that was requested, and trims if usage was above a budget.
@@ -92,7 +92,10 @@ impl Pager {
                 < self.upkeep.next_ahead.load(Ordering::Relaxed)
             && self.upkeep.background.get().is_none()
             && self.books.is_report_applied()
-            && self.books.budgets.is_unchanged();
+            && {
+                let resident = self.books.lock().resident();
+                self.books.budgets.is_unchanged(resident)
+            };
         if is_unchanged {
             self.upkeep.refreshes_soon.store(false, Ordering::Relaxed);
         }
@@ -238,18 +241,9 @@ impl Pager {
     #[inline]
     pub(in crate::residency) fn tell_pressure(&self) {
         let usage = self.books.lock().usage();
-        self.tell_pressure_at(usage);
-    }
-
-    /// Like [`tell_pressure`](Self::tell_pressure), with known usage.
-    #[inline]
-    pub(in crate::residency) fn tell_pressure_at(&self, usage: [ByteSize; 2]) {
         let budgets = &self.books.budgets;
-        for group in SegmentGroup::ALL {
-            // The non-local group does not exist where all memory is local.
-            if budgets.effective_group(group) == group {
-                self.upkeep.pressure.update(group, usage[group.index()], budgets.budget(group));
-            }
+        for &group in budgets.groups_in_use() {
+            self.upkeep.pressure.update(group, usage[group.index()], budgets.budget(group));
         }
     }
 }

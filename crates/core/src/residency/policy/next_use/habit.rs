@@ -53,7 +53,7 @@ impl Smoothed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Habit {
     /// The low bits of the submission of the last use.
-    last: u32,
+    pub(super) last: u32,
     /// The interval between two uses within a run.
     pub(super) interval: Smoothed,
     /// The last two gaps between runs, the older one first; 0 for none.
@@ -64,11 +64,10 @@ pub(super) struct Habit {
     pub(super) expected: u32,
     /// The deviation of the expected gap.
     expected_deviation: u32,
-    /// The column of [`Absences`](super::absences::Absences) in which the heap is expected, plus one; 0 for
-    /// none.
-    pub(super) column: u8,
-    /// The chain that contains the heap, plus one; 0 if it is not held.
-    pub(super) place: u8,
+    /// The column of [`Absences`](super::absences::Absences) in which the heap is expected.
+    pub(super) column: Option<u8>,
+    /// The chain that contains the heap, if it is held.
+    pub(super) chain: Option<u8>,
     seen: bool,
     /// Whether the last interval was a gap.
     after_gap: bool,
@@ -85,8 +84,6 @@ pub(super) enum Learned {
     Second(u32),
     /// A use within a run.
     InRun,
-    /// A use within a run, exactly when it was expected, which changes nothing.
-    Nothing,
     /// The first use of a run, after this time.
     AfterGap(u32),
 }
@@ -100,12 +97,6 @@ impl Habit {
         now.submission as u32
     }
 
-    /// Returns the chain that contains the heap, if it is held.
-    #[inline]
-    pub(super) fn chain(&self) -> Option<usize> {
-        self.place.checked_sub(1).map(usize::from)
-    }
-
     /// Returns the time since the last use, at most 2^29, so that four times as much plus one fit in 32 bits.
     #[inline]
     pub(super) fn age(&self, now: u32) -> u32 {
@@ -117,22 +108,11 @@ impl Habit {
         self.seen && self.last == now
     }
 
-    /// Returns whether `now` is this many submissions after the last use.
+    /// Returns whether the heap was used this many submissions later than `before`, with the same pattern.
     #[inline]
-    pub(super) fn is_used_after(&self, interval: u64, now: Moment) -> bool {
-        self.seen && u64::from(Self::clock(now).wrapping_sub(self.last)) == interval
-    }
-
-    /// Returns whether the pattern is that of `before`, apart from the last use.
-    #[inline]
-    pub(super) fn is_but_later(&self, before: &Self) -> bool {
-        *self == Self { last: self.last, ..*before }
-    }
-
-    /// Sets the last use, and learns nothing.
-    #[inline]
-    pub(super) fn skip_to(&mut self, last: Moment) {
-        self.last = Self::clock(last);
+    pub(super) fn is_but_later(&self, before: &Self, interval: u64) -> bool {
+        u64::from(self.last.wrapping_sub(before.last)) == interval
+            && *self == Self { last: self.last, ..*before }
     }
 
     #[inline]
@@ -150,7 +130,7 @@ impl Habit {
         if passed == usual.mean && usual.deviation == 0 {
             // Regular use is frequent, and changes nothing.
             self.after_gap = false;
-            return Learned::Nothing;
+            return Learned::InRun;
         }
         if usual.mean == 0 {
             self.interval = Smoothed::first(passed);

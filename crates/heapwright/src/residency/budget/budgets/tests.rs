@@ -36,6 +36,11 @@ fn of_script(adapter: &FaultyAdapter, desc: &ResidencyManagerDesc) -> Result<Bud
     Budgets::new(Some(&adapter.to_interface()), ManagedGroups::Both, desc)
 }
 
+/// Returns the process's usage as of the last report, without a reservation.
+fn usage(budgets: &Budgets, group: SegmentGroup) -> ByteSize {
+    *budgets.external_within(group, ByteSize::ZERO..=ByteSize::ZERO).start()
+}
+
 fn heap(gpu: &Instance, size: ByteSize) -> ID3D12Heap {
     let desc = D3D12_HEAP_DESC {
         SizeInBytes: size.get(),
@@ -55,16 +60,16 @@ fn a_refresh_reads_the_operating_systems_budget() {
     let system = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered");
     for group in SegmentGroup::ALL {
         assert_eq!(budgets.budget(group), system(group).budget);
-        assert_eq!(budgets.usage_sample(group), ByteSize::ZERO);
+        assert_eq!(usage(&budgets, group), ByteSize::ZERO);
     }
     assert_eq!(budgets.refreshes(), 1);
     let _heap = heap(&gpu, mib(16));
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(500));
     gpu.set_budget(heapwright_runtime::SegmentGroup::NonLocal, mib(100));
-    assert_eq!(budgets.usage_sample(LOCAL), ByteSize::ZERO, "no refresh since");
+    assert_eq!(usage(&budgets, LOCAL), ByteSize::ZERO, "no refresh since");
     budgets.refresh().expect("answered");
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(500), mib(100)));
-    assert_eq!((budgets.usage_sample(LOCAL), budgets.usage_sample(NON_LOCAL)), (mib(16), mib(0)));
+    assert_eq!((usage(&budgets, LOCAL), usage(&budgets, NON_LOCAL)), (mib(16), mib(0)));
     assert_eq!(
         budgets.video_memory_info(LOCAL, [mib(10), ByteSize::ZERO]).current_usage,
         mib(16),
@@ -112,7 +117,7 @@ fn external_usage_is_a_range_while_other_threads_report_usage() {
         scope.spawn(|| {
             let usages = [mib(10), mib(90)].into_iter().cycle();
             for usage in usages.take_while(|_| !is_done.load(Ordering::Relaxed)) {
-                budgets.groups[LOCAL.index()].os_usage.store(usage.get(), Ordering::Relaxed);
+                budgets.groups[LOCAL.index()].usage.store(usage.get(), Ordering::Relaxed);
             }
         });
         // Many changes are seen, so the other thread runs meanwhile.
@@ -149,26 +154,24 @@ fn max_budget_excludes_earlier_usage() {
 fn a_report_is_unchanged_where_nothing_changed_that_matters() {
     let adapter = FaultyAdapter::new(mib(100), mib(100));
     let budgets = of_script(&adapter, &whole()).expect("answered");
-    assert!(budgets.is_unchanged());
+    assert!(budgets.is_unchanged([mib(0); 2]));
     assert_eq!(adapter.script().queries, 2, "no heap is resident, so only the first queries were made");
     assert_eq!(budgets.refreshes(), 1);
-    budgets.set_has_heaps(LOCAL, true);
-    assert!(budgets.is_unchanged());
+    assert!(budgets.is_unchanged([mib(1), mib(0)]));
     assert_eq!((adapter.script().queries, budgets.refreshes()), (3, 2));
     adapter.change(|script| script.info[1].Budget = mib(50).get());
-    assert!(budgets.is_unchanged(), "no heap is resident there");
-    budgets.set_has_heaps(NON_LOCAL, true);
-    assert!(!budgets.is_unchanged());
+    assert!(budgets.is_unchanged([mib(1), mib(0)]), "no heap is resident there");
+    assert!(!budgets.is_unchanged([mib(1); 2]));
     assert_eq!(budgets.budget(NON_LOCAL), mib(100), "a comparison applies nothing");
     budgets.refresh().expect("answered");
     assert_eq!(budgets.budget(NON_LOCAL), mib(50));
-    assert!(budgets.is_unchanged());
+    assert!(budgets.is_unchanged([mib(1); 2]));
     adapter.change(|script| script.info[0].CurrentUsage = 1);
-    assert!(!budgets.is_unchanged());
+    assert!(!budgets.is_unchanged([mib(1); 2]));
     adapter.change(|script| script.info[0].CurrentUsage = 0);
-    assert!(budgets.is_unchanged());
+    assert!(budgets.is_unchanged([mib(1); 2]));
     adapter.change(|script| script.query = E_FAIL);
-    assert!(!budgets.is_unchanged(), "what is not known may have changed");
+    assert!(!budgets.is_unchanged([mib(1); 2]), "what is not known may have changed");
     assert!(budgets.refresh().is_err());
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(100), mib(50)), "as before");
 }
@@ -222,6 +225,24 @@ fn a_failed_reservation_changes_nothing() {
     let before = adapter.script().reservations;
     budgets.refresh().expect("answered");
     assert_eq!(adapter.script().reservations, before);
+}
+
+#[test]
+fn a_reservation_above_usage_does_not_wrap() {
+    let adapter = FaultyAdapter::new(mib(1000), mib(0));
+    let budgets = of_script(&adapter, &whole()).expect("answered");
+    // GPGMM computes usage - reservation, which wraps to a number far above every budget.
+    for (usage, managed, reservation, external) in
+        [(100, 0, 300, 0), (100, 200, 0, 0), (500, 200, 100, 200), (500, 0, 500, 0)]
+    {
+        adapter.change(|script| {
+            script.info[0].CurrentUsage = mib(usage).get();
+            script.info[0].AvailableForReservation = mib(500).get();
+        });
+        assert_eq!(budgets.set_reservation(LOCAL, mib(reservation)).expect("taken"), mib(reservation));
+        let found = budgets.external_within(LOCAL, mib(managed)..=mib(managed));
+        assert_eq!(found, mib(external)..=mib(external), "{usage} {managed} {reservation}");
+    }
 }
 
 /// Effective budgets, as pure functions.
@@ -333,14 +354,6 @@ mod effective {
         let limit = Limit::FractionOfOs(Fraction::new(0.95));
         let holds = effective_budget(None, limit, Fraction::new(0.5), mib(5));
         assert_eq!((holds.budget, holds.reservation), (ByteSize::MAX, mib(5)));
-    }
-
-    #[test]
-    fn a_reservation_above_usage_does_not_wrap() {
-        // GPGMM computes usage - reservation, which wraps to a number far above every budget.
-        assert_eq!(external(mib(100), mib(0), mib(300)), ByteSize::ZERO);
-        assert_eq!(external(mib(100), mib(200), mib(0)), ByteSize::ZERO);
-        assert_eq!(external(mib(500), mib(200), mib(100)), mib(200));
     }
 
     proptest! {
