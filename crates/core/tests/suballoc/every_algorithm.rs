@@ -68,7 +68,8 @@ macro_rules! every_algorithm {
                             Step::Free(at) | Step::FreeAgain(at) if !live.is_empty() => {
                                 heap.free(live.swap_remove(at.index(live.len())).id).ok()
                             }
-                            Step::Free(_) | Step::FreeAgain(_) => None,
+                            Step::FreeOldest if !live.is_empty() => heap.free(live.remove(0).id).ok(),
+                            Step::Free(_) | Step::FreeOldest | Step::FreeAgain(_) => None,
                         };
                         steps.iter().map(place).collect::<Vec<_>>()
                     };

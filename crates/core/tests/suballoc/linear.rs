@@ -1,5 +1,7 @@
 //! Tests the public behaviour of `Linear` against a simple interval map that cannot fail in the same way.
 
+use std::cell::RefCell;
+
 use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config};
 use heapwright_core::suballoc::{Linear, RangeUse, SuballocError, Suballocation, SuballocationId};
 use heapwright_core::{Alignment, ByteSize, FenceValue, HeapOffset};
@@ -30,14 +32,7 @@ fn may_refuse(heap: &Linear, _: &IntervalMap, size: u64, alignment: Alignment) {
 
 /// Returns the live suballocations of one end in allocation order.
 fn in_order(heap: &Shadowed<Linear>, upper: &[SuballocationId], of_upper: bool) -> Vec<Suballocation> {
-    let of_end = heap.live.iter().filter(|live| upper.contains(&live.id) == of_upper);
-    let mut in_order: Vec<_> = of_end.copied().collect();
-    // Stamps are private but printed. They define the order.
-    in_order.sort_by_key(|live| -> u64 {
-        let text = format!("{:?}", live.id);
-        text.trim_end_matches(')').rsplit('#').next().unwrap().parse().unwrap()
-    });
-    in_order
+    heap.live.iter().filter(|live| upper.contains(&live.id) == of_upper).copied().collect()
 }
 
 /// Returns the free gaps, computed from the live suballocations in allocation order alone, and whether the
@@ -85,34 +80,21 @@ fn run(capacity: u64, _: u64, steps: Vec<Step>) {
 
 /// Runs steps at both ends; each bit of `ends` is an end.
 fn run_both(capacity: u64, ends: u64, steps: Vec<Step>) {
-    let mut heap = Shadowed::new(linear(capacity), |_, _, _, _| ());
-    let mut upper = Vec::new();
-    for (number, step) in steps.into_iter().enumerate() {
-        let at_upper = ends >> (number % 64) & 1 == 1;
-        match step {
-            Step::Allocate { size, alignment_log2 } => {
-                let (bytes, alignment) = (ByteSize::new(size), alignment(alignment_log2));
-                if at_upper {
-                    let answer =
-                        heap.allocate_by(size, alignment, |heap| heap.allocate_upper(bytes, alignment));
-                    upper.extend(answer.ok().map(|suballocation| suballocation.id));
-                } else {
-                    let _ = heap.allocate(size, alignment);
-                }
-            }
-            Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
-            Step::FreeAgain(at) if !heap.freed.is_empty() => heap.free_again(at.index(heap.freed.len())),
-            Step::Free(_) | Step::FreeAgain(_) => {}
+    let (mut number, upper) = (0, RefCell::new(Vec::new()));
+    let allocate = |heap: &mut Shadowed<Linear>, size, alignment| {
+        number += 1;
+        if ends >> (number % 64) & 1 == 1 {
+            let allocate = |heap: &mut Linear| heap.allocate_upper(ByteSize::new(size), alignment);
+            let answer = heap.allocate_by(size, alignment, allocate);
+            upper.borrow_mut().extend(answer.ok().map(|suballocation| suballocation.id));
+        } else {
+            let largest = heap.heap.largest_free_range().get();
+            let is_possible = 0 < size && size <= largest && alignment == Alignment::ONE;
+            assert!(heap.allocate(size, alignment).is_ok() || !is_possible, "{size}, and {largest} are free");
         }
-        check_gaps(&mut heap, &upper);
-    }
-    if heap.live.len() % 4 == 3 {
-        heap.clear();
-    }
-    while !heap.live.is_empty() {
-        heap.free(heap.live.len() / 2);
-    }
-    heap.assert_as_fresh(linear(capacity));
+    };
+    let make = || linear(capacity);
+    shadowed::run_with(make, |_, _, _, _| (), steps, allocate, |heap| check_gaps(heap, &upper.borrow()));
 }
 
 every_algorithm!(Linear, may_refuse, run);
@@ -121,13 +103,6 @@ mod both_ends {
     use super::*;
 
     every_algorithm!(Linear, may_refuse, run_both);
-}
-
-/// Frees the oldest, and keeps the order of the others.
-fn free_oldest(heap: &mut Shadowed<Linear>) {
-    heap.live.reverse();
-    heap.free(heap.live.len() - 1);
-    heap.live.reverse();
 }
 
 proptest! {
@@ -187,7 +162,7 @@ fn the_largest_ranges_there_are() {
     assert!(heap.allocate(1, Alignment::MAX).unwrap_err().is_out_of_space());
     assert_eq!(heap.allocate(1 << 62, alignment(62)).unwrap().range.end(), HeapOffset::new(1 << 63));
     assert!(heap.allocate(1, Alignment::ONE).unwrap_err().is_out_of_space());
-    free_oldest(&mut heap);
+    heap.free(0);
     assert_eq!(heap.allocate(1, Alignment::MAX).unwrap().range.start(), HeapOffset::ZERO);
 
     let mut heap = linear(1 << 63);

@@ -60,6 +60,7 @@ fn run(algorithm: Algorithm, capacity: u64, calls: Vec<Call>, is_dropped: bool) 
                 heap.allocate(&requests[requests.len() - 1]);
             }
             Call::Step(Step::Free(at)) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
+            Call::Step(Step::FreeOldest) if !heap.live.is_empty() => heap.free(0),
             Call::Step(Step::FreeAgain(at)) if !heap.stale.is_empty() => {
                 heap.free_again(at.index(heap.stale.len()));
             }
