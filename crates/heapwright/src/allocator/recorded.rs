@@ -186,8 +186,8 @@ impl Inner {
             (SegmentGroup::Local, Counter::LocalBudget, Counter::LocalUsage),
             (SegmentGroup::NonLocal, Counter::NonLocalBudget, Counter::NonLocalUsage),
         ] {
-            if let Some((used, of)) = self.heaps.source.ledger.video_memory.usage_and_budget(group) {
-                counters.extend([(budget, of.get()), (usage, used.get())]);
+            if let Some(row) = self.heaps.source.ledger.budget_row(group) {
+                counters.extend([(budget, row.most.get()), (usage, row.held.get())]);
             }
         }
         counters

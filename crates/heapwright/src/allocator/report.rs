@@ -58,11 +58,11 @@ impl ResourceAllocator {
             report.decisions.push(DecisionReport { reason: decision.to_string(), count });
         }
         for group in SegmentGroup::ALL {
-            let (current_usage, budget) = source.ledger.video_memory.usage_and_budget(group).unzip();
+            let row = source.ledger.budget_row(group);
             report.segment_groups.push(SegmentGroupReport {
                 segment_group: group,
-                budget,
-                current_usage,
+                budget: row.map(|row| row.most),
+                current_usage: row.map(|row| row.held),
                 ..Default::default()
             });
         }

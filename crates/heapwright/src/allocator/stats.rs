@@ -161,9 +161,9 @@ impl Inner {
 impl HoldsMemory for Inner {
     fn held_in(&self, heap_type: HeapType) -> HeldBytes {
         let HeapSetTotals { reserved, used, .. } = self.all_totals().0[heap_type.index()];
-        let video_memory = &self.heaps.source.ledger.video_memory;
         let group = self.heaps.families.segment_group(heap_type.into(), heap_type);
-        let video_memory = video_memory.usage_and_budget(group);
+        let row = self.heaps.source.ledger.budget_row(group);
+        let video_memory = row.map(|row| (row.held, row.most));
         HeldBytes { reserved, used, video_memory }
     }
 }

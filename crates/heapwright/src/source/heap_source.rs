@@ -198,12 +198,12 @@ impl HeapSource {
 
     /// Returns the bytes by which the process, including what a residency manager evicted, needs more than the budget.
     pub(crate) fn bytes_short(&self, group: SegmentGroup) -> ByteSize {
-        let known = match &self.residency {
+        if let Some(manager) = &self.residency {
             // Usage is within the budget, because heaps were evicted.
-            Some(manager) => Some(manager.demand_and_budget(group)),
-            None => self.ledger.video_memory.usage_and_budget(group),
-        };
-        known.map_or(ByteSize::ZERO, |(demand, budget)| demand.saturating_sub(budget))
+            let (demand, budget) = manager.demand_and_budget(group);
+            return demand.saturating_sub(budget);
+        }
+        self.ledger.budget_row(group).map_or(ByteSize::ZERO, |row| row.missing(ByteSize::ZERO))
     }
 
     /// Returns whether `size` more bytes would exceed the budget of a segment group, if it is known.

@@ -20,8 +20,8 @@ use crate::recording::Recording;
 /// The clock by which the device's calls are timed.
 #[derive(Clone)]
 enum Clock {
-    /// The processor's.
-    Processor,
+    /// The processor's, from a beginning on.
+    Processor(Instant),
     /// That of a simulated GPU: the modelled time, so that the same calls always take the same time.
     Simulated(windows_core::Weak<ID3D12Device>),
 }
@@ -40,40 +40,26 @@ pub(crate) struct HeapTimer {
     told: Mutex<[VecDeque<Duration>; 2]>,
 }
 
-/// The beginning of a call.
-enum Start {
-    Processor(Instant),
-    Simulated(u64),
-}
-
 impl Clock {
     fn of(device: &ID3D12Device) -> Self {
         let is_simulated = device.cast::<IHeapwrightHeapClock>().is_ok();
         let clock = device.downgrade().ok().filter(|_| is_simulated).map(Self::Simulated);
-        clock.filter(|clock| clock.modelled().is_some()).unwrap_or(Self::Processor)
+        let clock = clock.filter(|clock| clock.now().is_some());
+        clock.unwrap_or_else(|| Self::Processor(Instant::now()))
     }
 
-    /// Returns the modelled time in nanoseconds. The interface is asked for each time, because it is not `Send`.
-    fn modelled(&self) -> Option<u64> {
-        let Self::Simulated(device) = self else { return None };
-        let clock: IHeapwrightHeapClock = device.upgrade()?.cast().ok()?;
+    /// Returns the time, unless the simulated GPU is gone. Its interface is asked for each time, because it is not
+    /// `Send`.
+    fn now(&self) -> Option<Duration> {
+        let device = match self {
+            Self::Processor(beginning) => return Some(beginning.elapsed()),
+            Self::Simulated(device) => device.upgrade()?,
+        };
+        let clock: IHeapwrightHeapClock = device.cast().ok()?;
         let mut nanoseconds = 0;
         // SAFETY: the clock is a live COM object, and the result is written to a variable.
         let got = unsafe { clock.GetHeapTime(&mut nanoseconds) };
-        (got == S_OK).then_some(nanoseconds)
-    }
-
-    fn start(&self) -> Start {
-        self.modelled().map_or_else(|| Start::Processor(Instant::now()), Start::Simulated)
-    }
-
-    fn since(&self, start: &Start) -> Duration {
-        match start {
-            Start::Processor(start) => start.elapsed(),
-            Start::Simulated(start) => {
-                Duration::from_nanos(self.modelled().unwrap_or(*start).saturating_sub(*start))
-            }
-        }
+        (got == S_OK).then_some(Duration::from_nanos(nanoseconds))
     }
 }
 
@@ -127,9 +113,10 @@ impl HeapTimer {
 
     /// Has the device do something, and adds its time to the ledger if it succeeds.
     pub(crate) fn time<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<(T, Duration), E> {
-        let start = self.clock.start();
+        let start = self.clock.now();
         let made = call()?;
-        let time = self.clock.since(&start);
+        let time = self.clock.now().zip(start).map(|(end, start)| end.saturating_sub(start));
+        let time = time.unwrap_or_default();
         self.ledger.add_heap_time(time);
         Ok((made, time))
     }

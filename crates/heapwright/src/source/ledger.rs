@@ -67,25 +67,25 @@ impl VideoMemory {
         let is_counted = Default::default();
         let memory = Self { adapter: adapter.cloned(), residency: residency.cloned(), is_counted };
         for group in SegmentGroup::ALL {
-            memory.usage_and_budget(group);
+            memory.row(group);
         }
         memory
     }
 
-    /// Returns usage and budget of a segment group, if they are known.
-    pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
+    /// Returns the row of a segment group's budget, if usage and budget are known.
+    fn row(&self, group: SegmentGroup) -> Option<Row> {
+        let row = |held, most| Row { limit: Limit::Budget(group), held, most };
         if let Some(manager) = &self.residency {
             let (usage, budget) = manager.usage_and_budget(group);
-            return (manager.has_group(group) && budget != ByteSize::MAX).then_some((usage, budget));
+            return (manager.has_group(group) && budget != ByteSize::MAX).then(|| row(usage, budget));
         }
         let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
         let is_counted = &self.is_counted[group.index()];
         if info.is_report() {
             is_counted.store(true, Ordering::Relaxed);
         }
-        is_counted.load(Ordering::Relaxed).then_some((info.current_usage, info.budget))
+        is_counted.load(Ordering::Relaxed).then(|| row(info.current_usage, info.budget))
     }
-
     /// Returns whether nothing was ever reported about a segment group, so that its budget is not known.
     pub(crate) fn is_unreported(&self, group: SegmentGroup) -> bool {
         match &self.residency {
@@ -160,13 +160,6 @@ pub(crate) struct Charge {
     size: ByteSize,
 }
 
-/// Adds bytes to the counter of a row, unless they would exceed the most of it.
-fn add(counter: &AtomicU64, size: ByteSize, row: Row) -> Result<(), Row> {
-    let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= row.most.get());
-    let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
-    added.map(drop).map_err(|held| Row { held: ByteSize::new(held), ..row })
-}
-
 impl Ledger {
     pub(crate) fn new(
         limits: HeapLimits,
@@ -200,7 +193,7 @@ impl Ledger {
     /// Returns the row of an allocator's share of a budget, which is queried, if it has one.
     fn share_row(&self, group: SegmentGroup) -> Option<Row> {
         let share = self.limits.share_of_budget?;
-        let (_, budget) = self.video_memory.usage_and_budget(group)?;
+        let budget = self.budget_row(group)?.most;
         Some(Row {
             limit: Limit::BudgetShare { group, share, budget },
             held: ByteSize::new(self.groups[group.index()].bytes.load(Ordering::Relaxed)),
@@ -210,8 +203,7 @@ impl Ledger {
 
     /// Returns the row of a segment group's budget, if it is known.
     pub(crate) fn budget_row(&self, group: SegmentGroup) -> Option<Row> {
-        let (held, most) = self.video_memory.usage_and_budget(group)?;
-        Some(Row { limit: Limit::Budget(group), held, most })
+        self.video_memory.row(group)
     }
 
     /// Returns the rows of the allocator's own limits.
@@ -233,13 +225,19 @@ impl Ledger {
     ) -> Result<Charge, Row> {
         let (of_type, of_group) =
             (&self.types[account.heap_type.index()], &self.groups[account.group.index()]);
+        // Unless they would exceed the most of the row.
+        let add = |counter: &AtomicU64, row: Row| {
+            let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= row.most.get());
+            let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+            added.map(drop).map_err(|held| Row { held: ByteSize::new(held), ..row })
+        };
         if what != Charged::Imported {
-            add(&of_type.held, size, self.type_row(account.heap_type))?;
+            add(&of_type.held, self.type_row(account.heap_type))?;
         }
         if what.is_memory() {
             let unlimited = Row { limit: Limit::HeapType, held: ByteSize::ZERO, most: ByteSize::MAX };
             let row = self.share_row(account.group).unwrap_or(unlimited);
-            add(&of_group.bytes, size, row).inspect_err(|_| {
+            add(&of_group.bytes, row).inspect_err(|_| {
                 of_type.held.fetch_sub(size.get(), Ordering::Relaxed);
             })?;
             of_group.count.fetch_add(1, Ordering::Relaxed);
