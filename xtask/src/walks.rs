@@ -182,7 +182,7 @@ mod tests {
         let text = "\
 events: Ir
 fl=(1) /x/crates/heapwright/src/heaps/take.rs
-fn=(1) heapwright::heaps::take::HeapRequest::take::h0123456789abcdef
+fn=(1) heapwright::heaps::take::PlacedRange::take::h0123456789abcdef
 10 20
 +1 5
 cfl=(2) /x/crates/core/src/placement/lane.rs

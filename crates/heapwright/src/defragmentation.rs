@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{
-    Evacuation, EvacuationBudget, EvacuationState, Placed, PlacementAlgorithm, PlannedMove, SharedHeapSet,
-    Sharing,
+    Evacuation, EvacuationBudget, EvacuationState, Placed, PlacementAlgorithm, PlacementRequest, PlannedMove,
+    SharedHeapSet,
 };
 use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
@@ -600,7 +600,7 @@ impl Move {
     ) -> Result<ID3D12Resource, Error> {
         let target = &self.planned.as_ref().ok_or_else(ended)?.target;
         traced_creation(&self.run.heaps, || {
-            place(&self.run.heaps, &target.heap, target.range, offset, &resource.into())
+            place(&self.run.heaps, &target.heap, target.range, offset, &resource.into(), None)
         })
     }
 
@@ -652,10 +652,10 @@ impl Move {
         resource: Option<ID3D12Resource>,
     ) -> Result<(), Error> {
         let Some(planned) = self.planned.take() else { return Err(ended()) };
-        let alignment = allocation.alignment();
         let target = &planned.target;
         let placed = Placed { id: target.id, range: target.range, heap: NonNull::from(&*target.heap) };
-        let range = PlacedRange::new(Arc::clone(&self.run.heaps), Sharing::Shared, placed, alignment);
+        let asked = PlacementRequest::new(target.range.size(), allocation.alignment());
+        let range = PlacedRange::new(Arc::clone(&self.run.heaps), &asked, placed);
         if let (Some(name), Some(resource)) = (allocation.debug_name(), &resource) {
             // A failure to set the name is no reason to abandon the move.
             let _refused = set_debug_name(resource, name);

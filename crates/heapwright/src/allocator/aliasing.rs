@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
-use super::memory::{MemoryAllocation, place_with};
+use super::memory::{MemoryAllocation, place};
 use super::resource_allocator::ResourceAllocator;
 use crate::desc::{ClearValue, ResourceDesc};
 use crate::request::{Creation, RequirementsOptions, RequirementsQuery, ResourceRequirements};
@@ -108,7 +108,7 @@ impl MemoryAllocation {
         let asked = &requirements.0;
         let resource = ResourceDesc { initial_state, clear_value, ..ResourceDesc::new(&asked.desc) };
         self.traced(offset, "MemoryAllocation.CreateAliasingResource", |range| {
-            place_with(range.heaps(), range.heap(), range.range(), offset, &resource, |_| Ok(*asked))
+            place(range.heaps(), range.heap(), range.range(), offset, &resource, Some(*asked))
         })
     }
 }

@@ -2,20 +2,20 @@
 
 use std::sync::Weak;
 
-use heapwright_core::{Alignment, ByteSize, HeapOffset};
+use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::allocation::{Memory, ResourceAllocation};
 use super::inner::Inner;
-use super::request::{Resolved, ResourceAllocationDesc, ResourceRequest};
+use super::request::{BareMemory, Resolved, ResourceAllocationDesc, ResourceRequest};
 use crate::buffers::{BackingSource, BufferRange};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::{Holder, Refusal, Shortage};
-use crate::heaps::HeapKind;
+use crate::heaps::{HeapKind, Nearness};
 use crate::request::{
     Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Account, Charged, Listed, Owner, next_number};
+use crate::source::{Charged, Listed, Owner, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
@@ -23,24 +23,26 @@ pub(crate) const WITHIN: PlacementDecision =
     PlacementDecision::new(Placement::WithinResource, PlacementReason::Usual);
 
 impl Inner {
-    /// Creates a resource and the memory for it.
+    /// Creates a resource and the memory for it, or only the memory.
     pub(crate) fn create(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
+        memory: Option<&BareMemory>,
     ) -> Result<ResourceAllocation, Error> {
         if allocation.custom_heap.is_some() {
-            return self
-                .in_custom_heaps(allocation, resource, |allocation| self.create(allocation, resource));
+            return self.in_custom_heaps(allocation, resource, |allocation| {
+                self.create(allocation, resource, memory)
+            });
         }
         let create = || {
-            let request = self.request(allocation, resource)?;
+            let request = self.request(allocation, resource, memory)?;
             self.count_creation();
             self.create_first(&request).or_else(|refusal| self.create_elsewhere(&request, refusal))
         };
         match &self.heaps.source.recording {
             None => create(),
-            Some(recording) => self.create_recorded(recording, allocation, resource, None, create),
+            Some(recording) => self.create_recorded(recording, allocation, resource, memory, create),
         }
     }
 
@@ -55,9 +57,9 @@ impl Inner {
     /// Creates a resource in the granted heaps, or as a part of a buffer if it may be one.
     #[inline(always)]
     fn create_first(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
-        let is_entered = self.is_entered(request.allocation);
         if let Some(part) = self.part_of(request) {
-            let at_hand = if is_entered { None } else { self.part_at_hand(request, part) };
+            let is_usual = !self.is_entered(request, WITHIN);
+            let at_hand = if is_usual { self.part_at_hand(request, part) } else { None };
             if let Some(made) = at_hand {
                 return Ok(made);
             }
@@ -67,7 +69,9 @@ impl Inner {
         }
         let resolved = self.resolve(request)?;
         let refusal = match resolved.order[0] {
-            Some(decision) if decision.placement == Placement::SharedHeap && !is_entered => {
+            Some(decision)
+                if decision.placement == Placement::SharedHeap && !self.is_entered(request, decision) =>
+            {
                 match self.place(&resolved, decision) {
                     Ok(made) => return Ok(made),
                     Err(refusal) => Some(refusal),
@@ -78,13 +82,24 @@ impl Inner {
         self.create_in_order(&resolved, refusal)
     }
 
+    /// Returns whether an allocation is counted, listed or charged.
+    #[inline]
+    fn is_entered(&self, request: &ResourceRequest<'_>, decision: PlacementDecision) -> bool {
+        let &ResourceAllocationDesc { flags, user_data, .. } = request.allocation;
+        let special = ResourceAllocationFlags::NEVER_RESIDENT
+            .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
+        let is_usual = decision.reason == PlacementReason::Usual && !flags.intersects(special);
+        self.enters_all || user_data != 0 || !is_usual
+    }
+
     /// Counts, lists and charges a new allocation where necessary.
-    pub(crate) fn entered(
+    #[cold]
+    fn entered(
         &self,
         mut made: ResourceAllocation,
         request: &ResourceRequest<'_>,
     ) -> Result<ResourceAllocation, Refusal> {
-        if self.is_entered(request.allocation) || made.decision().reason != PlacementReason::Usual {
+        if self.is_entered(request, made.decision()) {
             if self.enters_all {
                 self.charge_asked(&mut made, request)?;
             }
@@ -95,7 +110,7 @@ impl Inner {
 
     /// As [`create_first`](Self::create_first), in heaps that were granted later, or after memory was freed.
     #[cold]
-    pub(crate) fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
+    pub(super) fn create_in(&self, request: &ResourceRequest<'_>) -> Result<ResourceAllocation, Refusal> {
         self.create_first(request)
     }
 
@@ -135,16 +150,25 @@ impl Inner {
         resolved: &Resolved<'_>,
         decision: PlacementDecision,
     ) -> Result<ResourceAllocation, Refusal> {
-        let &ResourceRequest { allocation, resource, ref granted } = resolved.request;
-        let asked = self.heap_request(resolved, decision)?;
-        let range = asked.take()?;
-        if let Some(prefetcher) = &self.heaps.prefetcher {
-            self.heaps.prefetch_after(prefetcher, &asked, allocation.flags);
-        }
-        let placed = &resolved.placed;
-        let resource = range.create_resource_at(HeapOffset::ZERO, resource, &placed.desc)?;
-        let memory = Memory::Placed { resource: Some(resource), range };
-        Ok(ResourceAllocation::new(memory, buffer_width(&placed.desc), granted, decision))
+        let &Resolved { request, heaps, ref placed, .. } = resolved;
+        let alone;
+        let asked = if decision.placement == Placement::OwnHeap {
+            alone = resolved.alone();
+            &alone
+        } else {
+            &resolved.shared
+        };
+        let range = self.heaps.take(heaps, asked, request.allocation.flags)?;
+        let (resource, width) = if request.memory.is_some() {
+            (None, 0)
+        } else {
+            if let Some(prefetcher) = &self.heaps.prefetcher {
+                self.heaps.prefetch_after(prefetcher, heaps, asked, request.allocation.flags);
+            }
+            (Some(range.create_resource(request.resource, &placed.desc)?), buffer_width(&placed.desc))
+        };
+        let memory = Memory::Placed { resource, range };
+        Ok(ResourceAllocation::new(memory, width, &request.granted, decision))
     }
 
     /// Tries the placements in order. `first` is the refusal of the first one, if that was tried.
@@ -179,7 +203,8 @@ impl Inner {
             if is_optional {
                 return tried();
             }
-            self.heaps.with_device_room(resolved.heaps.desc.account(), || self.retried(&mut tried))
+            let account = resolved.heaps.desc.account();
+            self.heaps.with_device_room(Nearness::FIRST, account, || self.retried(&mut tried))
         })?;
         self.entered(made, request)
     }
@@ -202,7 +227,11 @@ impl Inner {
         refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
         let mut first = Some(refusal);
-        let made = self.heaps.with_any_room(self.account_of(request), || {
+        let account = match request.allocation.pool {
+            Some(pool) => pool.heaps.desc.account(),
+            None => HeapKind::account_of(&request.granted, &self.heaps.families),
+        };
+        let made = self.heaps.with_device_room(Nearness::LAST, account, || {
             let made = self.retried(|| first.take().map_or_else(|| self.create_in(request), Err));
             made.or_else(|refusal| match self.create_attributed(request, &refusal) {
                 Some(made) => Ok(made),
@@ -210,14 +239,6 @@ impl Inner {
             })
         });
         made.map_err(|refusal| self.error_of(request, refusal))
-    }
-
-    /// Returns the account that the heaps of a request are charged to.
-    pub(crate) fn account_of(&self, request: &ResourceRequest<'_>) -> Account {
-        match request.allocation.pool {
-            Some(pool) => pool.heaps.desc.account(),
-            None => HeapKind::account_of(&request.granted, &self.heaps.families),
-        }
     }
 
     /// Calls `attempt` with the placements and their requirements, in order, until one succeeds.
@@ -315,7 +336,7 @@ impl Inner {
 
     /// Counts and lists a new allocation where necessary.
     #[cold]
-    pub(crate) fn enter(&self, made: &mut ResourceAllocation, request: &ResourceRequest<'_>) {
+    pub(super) fn enter(&self, made: &mut ResourceAllocation, request: &ResourceRequest<'_>) {
         let &ResourceAllocationDesc { flags, user_data, .. } = request.allocation;
         let decision = made.decision();
         self.decisions.count(decision);

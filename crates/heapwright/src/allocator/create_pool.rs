@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::request::ResourceAllocationDesc;
 use crate::Error;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind};
-use crate::heaps::{Striped, TypedHeaps, TypedHeapsDesc};
+use crate::heaps::{Nearness, Striped, TypedHeaps, TypedHeapsDesc};
 use crate::recording::RecordedOptions;
 use crate::request::{GrantedHeaps, HeapFamily, ResourceClass};
 use crate::source::next_number;
@@ -146,7 +146,9 @@ impl Inner {
         };
         let typed = TypedHeapsDesc {
             number: next_number(),
+            kind: None,
             pool: Some(Arc::from(desc.name.as_str())),
+            family: granted.family,
             heap_type: granted.heap_type,
             segment_group: granted.segment_group,
             class,
@@ -160,15 +162,15 @@ impl Inner {
             kept_size: None,
             algorithm: desc.algorithm,
         };
-        let heaps = Striped::new(TypedHeaps::new(typed, None, Arc::clone(source)));
+        let heaps = Striped::new(TypedHeaps::new(typed, Arc::clone(source)));
         let size = heaps.desc.heap_size;
         let create_heaps = || {
             self.retried(|| self.heaps.make_room_for_heaps(&heaps, desc.min_heap_count))?;
             let account = heaps.desc.account();
             (0..desc.min_heap_count).try_for_each(|_| {
                 let create = || self.heaps.create_empty_heap(&heaps, size);
-                let near = || self.heaps.with_device_room(account, || self.retried(create));
-                self.heaps.with_any_room(account, near)
+                let near = || self.heaps.with_device_room(Nearness::FIRST, account, || self.retried(create));
+                self.heaps.with_device_room(Nearness::LAST, account, near)
             })
         };
         create_heaps().map_err(|refusal| {

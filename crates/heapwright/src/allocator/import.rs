@@ -96,7 +96,7 @@ impl Inner {
         let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
         let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
         let mut made = ResourceAllocation::new(Memory::Standalone(Box::new(made)), width, &granted, decision);
-        self.enter(&mut made, &ResourceRequest { allocation, resource: &desc, granted });
+        self.enter(&mut made, &ResourceRequest { allocation, resource: &desc, memory: None, granted });
         self.record_import(&mut made, allocation, &desc);
         Ok(made)
     }

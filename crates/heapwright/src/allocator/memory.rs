@@ -5,20 +5,16 @@ use std::fmt;
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use heapwright_d3d12::*;
 
-use super::allocation::{Memory, ResourceAllocation};
+use super::allocation::ResourceAllocation;
 use super::inner::Inner;
 use super::pool::Pool;
-use super::request::{Resolved, ResourceAllocationDesc, ResourceRequest, foreign_heap_flags};
+use super::request::{BareMemory, ResourceAllocationDesc, ResourceRequest, foreign_heap_flags};
 use super::resource_allocator::ResourceAllocator;
-use crate::desc::{
-    HEAP_GRANULARITY, PoolDesc, ResourceAllocationFlags, ResourceDesc, ResourceKind, buffer_desc,
-};
-use crate::error::Refusal;
+use crate::desc::{PoolDesc, ResourceAllocationFlags, ResourceDesc, ResourceKind, buffer_desc};
 use crate::heaps::{PlacedRange, TypedHeaps};
 use crate::recording::Recording;
 use crate::request::{
-    Creation, HeapFamily, Placement, ResourceClass, ResourceRequirements, check_initial_state,
-    infer_heap_type,
+    Creation, ResourceRequirements, check_initial_state, infer_heap_type, is_for_multisampled,
 };
 use crate::residency::ResidencyHeap;
 use crate::source::{AllocationId, Heap, MemoryReference, Refused, create_placed};
@@ -76,55 +72,26 @@ impl ResourceAllocator {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<MemoryAllocation, Error> {
-        let desc = buffer_desc(size);
-        let memory = MemoryDesc { resource: ResourceDesc::new(&desc), resources, alignment };
-        self.inner().allocate_memory(allocation, &memory).map(MemoryAllocation)
+        self.inner().allocate_memory(allocation, size, (resources, alignment)).map(MemoryAllocation)
     }
-}
-
-/// A request for memory: a buffer of its size, the resources that it must hold, and its alignment.
-pub(crate) struct MemoryDesc<'a> {
-    resource: ResourceDesc<'a>,
-    pub(crate) resources: ResourceKind,
-    pub(crate) alignment: Alignment,
 }
 
 impl Inner {
     fn allocate_memory(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
-        memory: &MemoryDesc<'_>,
+        size: ByteSize,
+        memory: BareMemory,
     ) -> Result<ResourceAllocation, Error> {
+        let desc = buffer_desc(size);
+        let resource = ResourceDesc::new(&desc);
         // A recording has memory as that of its pool.
         let mut in_pool = *allocation;
-        let pool = check_memory(allocation, memory)
-            .and_then(|()| self.pool_for_memory(&mut in_pool, memory.resources, memory.alignment))
-            .inspect_err(|error| self.note_failure(allocation, &memory.resource, error))?;
+        let pool = check_memory(allocation, size)
+            .and_then(|()| self.pool_for_memory(&mut in_pool, memory))
+            .inspect_err(|error| self.note_failure(allocation, &resource, error))?;
         let allocation = &ResourceAllocationDesc { pool: pool.as_ref().or(in_pool.pool), ..in_pool };
-        let take = || self.take_memory(allocation, memory);
-        match &self.heaps.source.recording {
-            None => take(),
-            Some(recording) => {
-                self.create_recorded(recording, allocation, &memory.resource, Some(memory), take)
-            }
-        }
-    }
-
-    fn take_memory(
-        &self,
-        asked: &ResourceAllocationDesc<'_>,
-        memory: &MemoryDesc<'_>,
-    ) -> Result<ResourceAllocation, Error> {
-        let flags = asked.flags | ResourceAllocationFlags::NEVER_FALLBACK;
-        let allocation = ResourceAllocationDesc { flags, ..*asked };
-        let request = self.request(&allocation, &memory.resource)?;
-        self.count_creation();
-        let take =
-            |request: &ResourceRequest<'_>| self.memory_in(request, memory.resources, memory.alignment);
-        let made = self.heaps.with_any_room(self.account_of(&request), || {
-            take(&request).or_else(|refusal| self.in_other_heaps(&request, refusal, take))
-        });
-        made.map_err(|refusal| self.error_of(&ResourceRequest { allocation: asked, ..request }, refusal))
+        self.create(allocation, &resource, Some(&memory))
     }
 
     /// Returns the pool for memory that the allocator's own heaps cannot have, if it is such memory. Then the pool has
@@ -132,8 +99,7 @@ impl Inner {
     fn pool_for_memory(
         &self,
         allocation: &mut ResourceAllocationDesc<'_>,
-        resources: ResourceKind,
-        alignment: Alignment,
+        (resources, alignment): BareMemory,
     ) -> Result<Option<Pool>, Error> {
         let foreign =
             foreign_heap_flags(allocation.extra_required_heap_flags, self.heaps.source.extra_heap_flags);
@@ -151,7 +117,7 @@ impl Inner {
             heap_type,
             custom_heap: allocation.custom_heap.take(),
             resources,
-            multisampled: resources != ResourceKind::Buffers && is_multisampled(alignment),
+            multisampled: resources != ResourceKind::Buffers && is_for_multisampled(alignment),
             extra_heap_flags: allocation.extra_required_heap_flags,
             ..Default::default()
         };
@@ -163,59 +129,34 @@ impl Inner {
         self.create_pool(self.like_own(desc)).map(Some)
     }
 
-    fn memory_in(
+    /// Returns what memory requires of a heap.
+    #[cold]
+    pub(super) fn requirements_of_memory(
         &self,
-        request: &ResourceRequest<'_>,
-        resources: ResourceKind,
-        alignment: Alignment,
-    ) -> Result<ResourceAllocation, Refusal> {
-        self.check(request)?;
-        let size = ByteSize::new(request.resource.desc.Width);
-        self.check_asked(request, size)?;
-        let caps = &self.heaps.caps;
-        let heaps = match request.allocation.pool {
-            Some(pool) => &pool.heaps,
-            None if resources == ResourceKind::Any && caps.resource_heap_tier < 2 => {
-                return Err(Error::unsupported("ResourceKind::Any (requires resource heap tier 2)").into());
-            }
-            None => {
-                let class = ResourceClass::of_memory(resources, is_multisampled(alignment), caps);
-                self.heaps.of(request.granted.family, class)
-            }
-        };
-        // Buffers and small textures of the program are then not in the same 64 KiB as those of others.
-        let alignment =
-            if heaps.desc.class.holds_everything() { alignment.max(HEAP_GRANULARITY) } else { alignment };
-        let asked = ResourceRequirements { desc: request.resource.desc, size, alignment };
-        let resolved = Resolved::new(request, heaps, asked, false);
-        let made = self.in_order(&resolved, |decision, _| {
-            debug_assert!(decision.placement != Placement::Committed, "NEVER_FALLBACK is set");
-            let take = || self.retried(|| self.heap_request(&resolved, decision)?.take());
-            let range = self.heaps.with_device_room(heaps.desc.account(), take)?;
-            let memory = Memory::Placed { resource: None, range };
-            Ok(ResourceAllocation::new(memory, 0, &request.granted, decision))
-        })?;
-        self.entered(made, request)
+        &(resources, alignment): &BareMemory,
+        &ResourceRequest { allocation, resource, .. }: &ResourceRequest<'_>,
+    ) -> Result<ResourceRequirements, Error> {
+        let is_any = resources == ResourceKind::Any && allocation.pool.is_none();
+        if is_any && self.heaps.caps.resource_heap_tier < 2 {
+            return Err(Error::unsupported("ResourceKind::Any (requires resource heap tier 2)"));
+        }
+        let desc = resource.desc;
+        Ok(ResourceRequirements { desc, size: ByteSize::new(desc.Width), alignment })
     }
 }
 
 /// Checks what differs between a request for memory and one for a resource.
-fn check_memory(allocation: &ResourceAllocationDesc<'_>, memory: &MemoryDesc<'_>) -> Result<(), Error> {
+fn check_memory(allocation: &ResourceAllocationDesc<'_>, size: ByteSize) -> Result<(), Error> {
     allocation.check()?;
     let committing = ResourceAllocationFlags::ALWAYS_COMMITTED | ResourceAllocationFlags::PREFER_COMMITTED;
     if allocation.flags.intersects(committing) {
         let rule = "ALWAYS_COMMITTED and PREFER_COMMITTED are for resources, not for memory";
         return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
     }
-    if memory.resource.desc.Width == 0 {
+    if size.is_zero() {
         return Err(Error::invalid_argument("size", "must not be zero"));
     }
     Ok(())
-}
-
-/// Returns whether memory with an alignment is for multisampled textures.
-fn is_multisampled(alignment: Alignment) -> bool {
-    alignment.get() > D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into()
 }
 
 impl ResourceAllocation {
@@ -347,7 +288,7 @@ impl MemoryAllocation {
     ) -> Result<ID3D12Resource, Error> {
         let resource = resource.into();
         self.traced(offset, "MemoryAllocation.CreateResource", |range| {
-            place(range.heaps(), range.heap(), range.range(), offset, &resource)
+            place(range.heaps(), range.heap(), range.range(), offset, &resource, None)
         })
     }
 
@@ -364,36 +305,24 @@ impl MemoryAllocation {
     }
 }
 
-/// Creates a resource in a range of a heap, at an offset from the range's start.
+/// Creates a resource in a range of a heap, at an offset from the range's start. What it requires is queried unless it
+/// is known.
 pub(crate) fn place(
     heaps: &TypedHeaps,
     heap: &Heap,
     range: HeapRange,
     offset: HeapOffset,
     resource: &ResourceDesc<'_>,
-) -> Result<ID3D12Resource, Error> {
-    place_with(heaps, heap, range, offset, resource, |allocator| {
-        allocator.requirements.requirements(resource, BufferUses::empty(), Creation::Placed)
-    })
-}
-
-/// [`place`] with what the resource requires, which is asked for after the description was checked.
-pub(super) fn place_with(
-    heaps: &TypedHeaps,
-    heap: &Heap,
-    range: HeapRange,
-    offset: HeapOffset,
-    resource: &ResourceDesc<'_>,
-    requirements: impl FnOnce(&Inner) -> Result<ResourceRequirements, Error>,
+    known: Option<ResourceRequirements>,
 ) -> Result<ID3D12Resource, Error> {
     let source = &heaps.source;
     let Some(allocator) = Inner::of(source) else {
         return Err(Error::invalid_argument("allocator", "all handles of the allocator were dropped"));
     };
     source.devices.check(&allocator.caps, resource, (D3D12_HEAP_FLAG_NONE, ""))?;
-    let (family, _) = HeapFamily::try_from_d3d12(&heaps.desc.heap.Properties)?;
-    check_initial_state(family, resource.desc.Dimension, resource.initial_state)?;
-    let asked = requirements(&allocator)?;
+    check_initial_state(heaps.desc.family, resource.desc.Dimension, resource.initial_state)?;
+    let queried = || allocator.requirements.requirements(resource, BufferUses::empty(), Creation::Placed);
+    let asked = known.map_or_else(queried, Ok)?;
     let end = ByteSize::new(offset.get()).checked_add(asked.size);
     if end.is_none_or(|end| end > range.size()) {
         let rule = format!("{} at {} exceed the memory, {}", asked.size, offset, range.size());

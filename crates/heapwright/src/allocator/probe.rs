@@ -73,7 +73,7 @@ impl ResourceAllocator {
     ) -> Result<Prediction, Error> {
         let (inner, resource) = (self.inner(), resource.into());
         let probe = |allocation: &ResourceAllocationDesc<'_>| {
-            let request = inner.request(allocation, &resource)?;
+            let request = inner.request(allocation, &resource, None)?;
             let probed = inner.probe_in(&request).or_else(|refusal| {
                 inner.in_other_heaps(&request, refusal, |request| inner.probe_in(request))
             });
@@ -114,8 +114,10 @@ impl Inner {
                 self.heaps.may_commit(resolved.heaps, size, flags, request.allocation.flags)?;
                 return Ok(probe(decision, size, alignment, PredictedMemory::NewHeap(size)));
             }
-            let asked = self.heap_request(&resolved, decision)?;
-            Ok(probe(decision, asked.placement.size, asked.placement.alignment, asked.probe()?))
+            let is_alone = decision.placement == Placement::OwnHeap;
+            let asked = if is_alone { resolved.alone() } else { resolved.shared };
+            let memory = self.heaps.probe(resolved.heaps, &asked, request.allocation.flags)?;
+            Ok(probe(decision, asked.size, asked.alignment, memory))
         })
     }
 }

@@ -6,13 +6,12 @@ use std::time::Duration;
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
 use heapwright_trace::session::{
-    Action, Asked, BareMemory, Counter, Description, HeapType as RecordedHeapType, Refusal, ResourceKind,
+    self, Action, Asked, Counter, Description, HeapType as RecordedHeapType, Refusal, ResourceKind,
 };
 
 use super::allocation::ResourceAllocation;
 use super::inner::Inner;
-use super::memory::MemoryDesc;
-use super::request::ResourceAllocationDesc;
+use super::request::{BareMemory, ResourceAllocationDesc};
 use crate::desc::ResourceDesc;
 use crate::recording::{
     Allocated, CREATE_RESOURCE, Event, HeapMemory, RecordedAllocation, Recording, clear_value_fields,
@@ -29,7 +28,7 @@ impl Inner {
         recording: &Arc<Recording>,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
-        memory: Option<&MemoryDesc<'_>>,
+        memory: Option<&BareMemory>,
         create: impl FnOnce() -> Result<ResourceAllocation, Error>,
     ) -> Result<ResourceAllocation, Error> {
         // A recording has what is due by time as calls of their own, before this one.
@@ -61,7 +60,7 @@ impl Inner {
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
-        memory: Option<&MemoryDesc<'_>>,
+        memory: Option<&BareMemory>,
         granted: Option<HeapType>,
     ) -> Option<Asked> {
         let heap_types = match (allocation.pool, allocation.heap_type) {
@@ -74,7 +73,7 @@ impl Inner {
         if uses == 0 && memory.is_none() && granted.is_some_and(|granted| heap_types == [granted]) {
             return None;
         }
-        let memory = memory.map(|&MemoryDesc { resources, alignment, .. }| BareMemory {
+        let memory = memory.map(|&(resources, alignment)| session::BareMemory {
             resources: resources as u8,
             alignment: alignment.get(),
         });
@@ -130,7 +129,7 @@ impl Inner {
         made: &mut ResourceAllocation,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
-        memory: Option<&MemoryDesc<'_>>,
+        memory: Option<&BareMemory>,
     ) {
         let place = made.recorded_place(recording);
         let is_own = place.is_none() && made.info().decision.placement == Placement::Committed;

@@ -119,7 +119,7 @@ impl ResourceAllocator {
         clear_value: Option<ClearValue>,
     ) -> Result<ResourceAllocation, Error> {
         let resource = ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) };
-        self.inner.create(allocation, &resource)
+        self.inner.create(allocation, &resource, None)
     }
 
     /// Creates a resource and the memory for it. `resource` is a [`ResourceDesc`], or a `D3D12_RESOURCE_DESC` for a
@@ -167,7 +167,7 @@ impl ResourceAllocator {
         allocation: &ResourceAllocationDesc<'_>,
         resource: impl Into<ResourceDesc<'a>>,
     ) -> Result<ResourceAllocation, Error> {
-        self.inner.create(allocation, &resource.into())
+        self.inner.create(allocation, &resource.into(), None)
     }
 
     /// Creates as [`create`](Self::create) does, from a description that is not copied: it is large.
@@ -182,7 +182,7 @@ impl ResourceAllocator {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
-        self.inner.create(allocation, resource)
+        self.inner.create(allocation, resource, None)
     }
 
     /// Creates a custom pool: heaps that are separate from the allocator's own, for allocations that name the pool.

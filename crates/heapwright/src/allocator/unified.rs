@@ -63,10 +63,10 @@ impl Inner {
         first: &ResourceRequest<'_>,
         refusal: &Refusal,
     ) -> Option<ResourceAllocation> {
-        let ResourceRequest { allocation, resource, granted } = first;
+        let ResourceRequest { allocation, resource, memory, granted } = first;
         let answer = refusal.fatal.as_ref()?.hresult();
         let is_unsupported = [E_NOTIMPL, E_INVALIDARG].contains(&answer);
-        if !is_unsupported || !self.is_in_unified_memory(allocation, granted) {
+        if memory.is_some() || !is_unsupported || !self.is_in_unified_memory(allocation, granted) {
             return None;
         }
         let preference = self.heap_types_of(allocation, resource);
@@ -86,21 +86,23 @@ impl Inner {
         allocation.pool.is_none() && self.heaps.families.is_unified(granted.family)
     }
 
-    /// Returns the heap type whose limit applies to a resource in unified memory, in addition to the limit of its
-    /// heaps.
+    /// Returns the account of the heap type whose limit applies to a resource in unified memory, in addition to the limit
+    /// of its heaps.
     #[cold]
-    fn limited_type(&self, request: &ResourceRequest<'_>) -> Option<HeapType> {
-        let heap_type = request.granted.heap_type;
-        let is_limited = self.is_in_unified_memory(request.allocation, &request.granted)
+    fn limited_account(&self, request: &ResourceRequest<'_>) -> Option<Account> {
+        let &ResourceRequest { allocation, ref granted, .. } = request;
+        let &GrantedHeaps { heap_type, segment_group: group, .. } = granted;
+        let is_limited = self.is_in_unified_memory(allocation, granted)
             && heap_type != HeapType::Default
             && self.desc().limits.of(heap_type).is_some();
-        is_limited.then_some(heap_type)
+        is_limited.then_some(Account { heap_type, group })
     }
 
     /// Checks a resource of `size` bytes in unified memory against the limit of the type that it requests.
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
-        let Some(heap_type) = self.limited_type(request) else { return Ok(()) };
-        self.heaps.source.ledger.type_row(heap_type).check(size).map_err(refused)
+        let Some(account) = self.limited_account(request) else { return Ok(()) };
+        let [of_type, _] = self.heaps.source.ledger.rows(account);
+        of_type.check(size).map_err(refused)
     }
 
     /// Charges a resource in unified memory to the limit of the type that it requested.
@@ -109,8 +111,7 @@ impl Inner {
         made: &mut ResourceAllocation,
         request: &ResourceRequest<'_>,
     ) -> Result<(), Refusal> {
-        let Some(heap_type) = self.limited_type(request) else { return Ok(()) };
-        let account = Account { heap_type, group: request.granted.segment_group };
+        let Some(account) = self.limited_account(request) else { return Ok(()) };
         let charge = self.heaps.source.ledger.charge(account, Charged::InUnifiedMemory, made.size());
         made.set_charge(charge.map_err(refused)?);
         Ok(())

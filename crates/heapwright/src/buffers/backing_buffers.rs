@@ -11,7 +11,7 @@ use heapwright_core::placement::{
     HeapRetention, HeapSetDesc, HeapSetTotals, HeapSizing, HeapSurvey, Keeping, Placed, PlacementError,
     PlacementId, PlacementRequest, PlacementRule, SharedHeapSet, Sharing, SurveyedRange,
 };
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
 use crate::desc::{
@@ -20,7 +20,7 @@ use crate::desc::{
 };
 use crate::error::Refusal;
 use crate::heaps::{
-    HeapKinds, HeapRequest, OwnResource, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
+    HeapKinds, OwnResource, Passed, PlacedRange, PredictedMemory, Stripe, Striped, TypedHeaps,
 };
 use crate::request::{
     Creation, GrantedHeaps, HeapFamily, RequirementsQuery, ResourceClass, ResourceRequirements,
@@ -404,29 +404,18 @@ impl BackingSource<'_> {
     fn place<T>(
         &self,
         size: ByteSize,
-        place: impl Fn(&HeapRequest<'_>, &ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
+        place: impl Fn(&PlacementRequest, &ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        self.described(size, Creation::Placed, |desc, placed| self.place_described(desc, placed, place))
-    }
-
-    fn place_described<T>(
-        &self,
-        desc: &ResourceDesc<'_>,
-        placed: &ResourceRequirements,
-        place: impl Fn(&HeapRequest<'_>, &ResourceDesc<'_>, &ResourceRequirements) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let heaps = self.typed_heaps();
+        let is_dedicated = self.typed_heaps().desc.algorithm == SuballocationAlgorithm::Dedicated;
         let alone = Sharing::Alone { reusable: true };
-        let place = |sharing| {
-            let placement =
-                PlacementRequest { sharing, ..PlacementRequest::new(placed.size, placed.alignment) };
-            place(&HeapRequest::new(self.heaps, heaps, placement, self.flags), desc, placed)
-        };
-        let is_dedicated = heaps.desc.algorithm == SuballocationAlgorithm::Dedicated;
-        match place(if is_dedicated { alone } else { Sharing::Shared }) {
-            Err(refusal) if refusal.is_about_size() => place(alone),
-            placed => placed,
-        }
+        self.described(size, Creation::Placed, |desc, placed| {
+            let shared = PlacementRequest::new(placed.size, placed.alignment);
+            let place = |sharing| place(&PlacementRequest { sharing, ..shared }, desc, placed);
+            match place(if is_dedicated { alone } else { Sharing::Shared }) {
+                Err(refusal) if refusal.is_about_size() => place(alone),
+                placed => placed,
+            }
+        })
     }
 
     /// Calls `make` with a size, or, if there is no memory for it, with the smallest size that holds `part` bytes.
@@ -452,11 +441,13 @@ impl BackingSource<'_> {
             })?
         } else {
             self.place(size, |request, desc, placed| {
-                let range = request.take()?;
+                let heaps = self.typed_heaps();
+                let range = self.heaps.take(heaps, request, self.flags)?;
                 if let Some(prefetcher) = &self.heaps.prefetcher {
-                    self.heaps.prefetch_after(prefetcher, request, ResourceAllocationFlags::empty());
+                    let flags = ResourceAllocationFlags::empty();
+                    self.heaps.prefetch_after(prefetcher, heaps, request, flags);
                 }
-                let resource = range.create_resource_at(HeapOffset::ZERO, desc, &placed.desc)?;
+                let resource = range.create_resource(desc, &placed.desc)?;
                 Ok((resource, BackingMemory::Placed(range)))
             })?
         };
@@ -532,7 +523,8 @@ impl BackingBuffers {
         }
         let buffer = self.set.new_heap_size(&request).map_err(refused)?;
         let probe = |size| match commits(&self.source) {
-            false => source.place(size, |request, _, _| request.probe()),
+            false => source
+                .place(size, |request, _, _| source.heaps.probe(source.typed_heaps(), request, source.flags)),
             true => source.described(size, Creation::Committed, |_, &ResourceRequirements { size, .. }| {
                 let flags = D3D12_HEAP_FLAG_NONE;
                 source.heaps.may_commit(source.typed_heaps(), size, flags, source.flags)?;

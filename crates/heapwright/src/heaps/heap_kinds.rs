@@ -1,18 +1,22 @@
 //! All heaps of an allocator: its own of each kind, and its pools'.
+//!
+//! * `nesting`: the state that nested allocators share.
+//! * `process`: the allocators of the process, which release empty heaps for each other.
+
+mod nesting;
+mod process;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{PlacementAlgorithm, Sharing};
+use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest, Sharing};
 use heapwright_d3d12::*;
 
-use super::nesting::Nesting;
+use self::nesting::Nesting;
 use super::prefetch::Prefetcher;
-use super::process;
-use super::set_desc::fixed_heap_size;
+use super::set_desc::{TypedHeapsDesc, fixed_heap_size};
 use super::striped::Striped;
-use super::take::HeapRequest;
-use super::typed_heaps::{HeapsShare, Passed, TypedHeaps, TypedHeapsDesc};
+use super::typed_heaps::{HeapsShare, Passed, TypedHeaps};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Refusal;
 use crate::request::{GrantedHeaps, HeapFamilies, HeapFamily, ResourceClass};
@@ -77,7 +81,9 @@ impl HeapKinds {
         let source = &self.source;
         let typed = TypedHeapsDesc {
             number: next_number(),
+            kind: Some(index),
             pool: None,
+            family,
             heap_type,
             segment_group: self.families.segment_group(family, heap_type),
             class,
@@ -91,7 +97,9 @@ impl HeapKinds {
             kept_size: kept_size(&source.desc, class.heap_alignment()),
             algorithm: source.desc.suballocation_algorithm,
         };
-        Striped::new(TypedHeaps::new(typed, Some((Arc::clone(&self.nesting), index)), Arc::clone(source)))
+        let heaps = TypedHeaps::new(typed, Arc::clone(source));
+        self.nesting.add_heaps(index, &heaps);
+        Striped::new(heaps)
     }
 
     /// Returns everything of the heaps of a kind except the size.
@@ -144,9 +152,9 @@ impl HeapKinds {
         self.nesting.others(self)
     }
 
-    /// Returns what it shares with nested allocators.
-    pub(super) fn nesting(&self) -> &Nesting {
-        &self.nesting
+    /// Returns the heaps of the same kind of allocators that are nested with this one.
+    pub(super) fn siblings(&self, heaps: &TypedHeaps) -> Vec<Arc<TypedHeaps>> {
+        heaps.desc.kind.map(|kind| self.nesting.siblings(kind, heaps)).unwrap_or_default()
     }
 
     /// Returns the totals of the heaps, by heap type, in the order of [`HeapType::ALL`].
@@ -252,27 +260,36 @@ impl HeapKinds {
     pub(crate) fn prefetch_after(
         &self,
         prefetcher: &Prefetcher,
-        &HeapRequest { heaps, ref placement, .. }: &HeapRequest<'_>,
+        heaps: &Arc<TypedHeaps>,
+        request: &PlacementRequest,
         flags: ResourceAllocationFlags,
     ) {
-        let is_reusable = placement.sharing != Sharing::Alone { reusable: false };
+        let is_reusable = request.sharing != Sharing::Alone { reusable: false };
         if !is_reusable || flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             return;
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
         let is_default = heaps.set.algorithm() == PlacementAlgorithm::Default;
-        let next = if always || is_default && heaps.set.is_nearly_full(placement.size) {
-            heaps.new_heap_size(placement).ok()
+        let next = if always || is_default && heaps.set.is_nearly_full(request.size) {
+            heaps.new_heap_size(request).ok()
         } else {
-            heaps.set.next_heap(placement)
+            heaps.set.next_heap(request)
         };
-        let Some(next) = next else { return };
+        let Some(next) = next.filter(|&size| size <= LARGEST_PREFETCHED) else { return };
         let flags = flags & ResourceAllocationFlags::WITHIN_BUDGET;
         if self.source.may_prefetch(heaps.desc.segment_group, next, flags) {
-            prefetcher.request(heaps, next, flags);
+            let kind = Arc::downgrade(heaps);
+            prefetcher.request(&heaps.prefetch, self.source.is_repeatable(), move || {
+                if let Some(heaps) = kind.upgrade() {
+                    heaps.prefetch_heap(next, flags);
+                }
+            });
         }
     }
 }
+
+/// Larger heaps are not prefetched. GPGMM has the same limit.
+const LARGEST_PREFETCHED: ByteSize = ByteSize::from_mib(64);
 
 /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns their bytes.
 pub(super) fn release_from<'a>(

@@ -3,13 +3,8 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-
-use heapwright_core::ByteSize;
-
-use super::typed_heaps::TypedHeaps;
-use crate::desc::ResourceAllocationFlags;
 
 /// The state of prefetching for the heaps of one kind.
 #[derive(Default)]
@@ -54,45 +49,23 @@ impl Prefetch {
     }
 }
 
-/// Larger heaps are not prefetched. GPGMM has the same limit.
-const LARGEST: ByteSize = ByteSize::from_mib(64);
-
 /// The thread that prefetches heaps; it ends with the allocator.
 pub(crate) struct Prefetcher {
     jobs: Arc<Jobs>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Job {
-    heaps: Weak<TypedHeaps>,
-    /// That of the heaps. Whoever waits for its end may then drop the heaps, and nothing else keeps them alive.
-    prefetch: Arc<Prefetch>,
-    size: ByteSize,
-    allocation_flags: ResourceAllocationFlags,
-}
+/// A heap to be created, and the state of its kind. Whoever waits for its end may then drop the heaps, and nothing else
+/// keeps them alive.
+type Job = (Box<dyn FnOnce() + Send>, Pending);
 
-impl Job {
-    /// Creates the heap if it is still wanted.
-    fn carry_out(self) {
-        let &Self { ref heaps, size, allocation_flags, .. } = &self;
-        let Some(heaps) = heaps.upgrade() else { return };
-        let source = &heaps.source;
-        // The budget may have changed since the request.
-        let is_wanted = source.owner.strong_count() > 0;
-        if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, allocation_flags) {
-            return;
-        }
-        if let Err(refusal) = heaps.insert_prefetched(size, allocation_flags) {
-            // The allocation that needs the heap calls the device itself.
-            tracing::debug!(%size, ?refusal, "prefetching a heap failed");
-        }
-    }
-}
+/// A prefetch in progress. Dropping this ends it, also if the thread panics or has ended, so that the next heap can be
+/// requested.
+struct Pending(Arc<Prefetch>);
 
-impl Drop for Job {
-    /// Also if the thread panics or has ended, so that the next heap can be requested.
+impl Drop for Pending {
     fn drop(&mut self) {
-        self.prefetch.end();
+        self.0.end();
     }
 }
 
@@ -152,8 +125,8 @@ impl Prefetcher {
         let jobs = Arc::<Jobs>::default();
         let queue = EndsJobs(Arc::clone(&jobs));
         let work = move || {
-            while let Some(job) = queue.0.next() {
-                job.carry_out();
+            while let Some((create, _pending)) = queue.0.next() {
+                create();
             }
         };
         match std::thread::Builder::new().name("heapwright prefetch".into()).spawn(work) {
@@ -165,20 +138,23 @@ impl Prefetcher {
         }
     }
 
-    /// Requests a heap of this size for heaps of one kind, unless a request is in progress. Returns at once, unless
-    /// calls must be repeatable: the heap then exists before the call ends.
+    /// Has the thread create a heap, unless one of its kind is being created. If calls must be repeatable, `create` is
+    /// called before this returns.
     pub(crate) fn request(
         &self,
-        heaps: &Arc<TypedHeaps>,
-        size: ByteSize,
-        allocation_flags: ResourceAllocationFlags,
+        prefetch: &Arc<Prefetch>,
+        is_repeatable: bool,
+        create: impl FnOnce() + Send + 'static,
     ) {
-        if size > LARGEST || !heaps.prefetch.begin() {
+        if !prefetch.begin() {
             return;
         }
-        let prefetch = Arc::clone(&heaps.prefetch);
-        let job = Job { heaps: Arc::downgrade(heaps), prefetch, size, allocation_flags };
-        if heaps.source.is_repeatable() { job.carry_out() } else { self.jobs.add(job) }
+        let pending = Pending(Arc::clone(prefetch));
+        if is_repeatable {
+            create();
+        } else {
+            self.jobs.add((Box::new(create), pending));
+        }
     }
 }
 
@@ -198,12 +174,7 @@ mod tests {
 
     fn job(prefetch: &Arc<Prefetch>) -> Job {
         assert!(prefetch.begin(), "another heap is being created");
-        Job {
-            heaps: Weak::new(),
-            prefetch: Arc::clone(prefetch),
-            size: ByteSize::from_mib(1),
-            allocation_flags: ResourceAllocationFlags::empty(),
-        }
+        (Box::new(|| ()), Pending(Arc::clone(prefetch)))
     }
 
     #[test]
@@ -213,7 +184,7 @@ mod tests {
         jobs.add(job(&first));
         jobs.add(job(&second));
         let taken = jobs.next().expect("two jobs wait");
-        assert!(Arc::ptr_eq(&taken.prefetch, &first));
+        assert!(Arc::ptr_eq(&taken.1.0, &first));
         assert!(!second.begin());
         jobs.end();
         assert!(jobs.next().is_none());

@@ -130,7 +130,7 @@ impl Room<'_> {
 
 /// The heaps that are released when the device has no memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nearness {
+pub(crate) enum Nearness {
     /// Those of the heap type, in its segment group.
     HeapType,
     /// Those of the segment group, if its budget is exceeded.
@@ -139,6 +139,13 @@ enum Nearness {
     Anywhere,
     /// Those of the segment group of other allocators of the process.
     Others,
+}
+
+impl Nearness {
+    /// Those that are released for a placement, before others are tried.
+    pub(crate) const FIRST: [Self; 2] = [Self::HeapType, Self::SegmentGroup];
+    /// Those that are released before a request fails, because other requests need them.
+    pub(crate) const LAST: [Self; 2] = [Self::Anywhere, Self::Others];
 }
 
 impl HeapKinds {
@@ -192,48 +199,35 @@ impl HeapKinds {
         made
     }
 
-    /// Calls `attempt`, and again after empty heaps of the heap type, and of the segment group if its memory is what is
-    /// missing, were released because the device has no memory.
+    /// Calls `attempt`, and again each time after empty heaps were released because the device has no memory for what it
+    /// attempts. With `NEVER_OVER_ALLOCATE` nothing is released.
     pub(crate) fn with_device_room<T>(
         &self,
+        order: [Nearness; 2],
         account: Account,
         mut attempt: impl FnMut() -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let made = attempt();
-        let made = self.again_with(Nearness::HeapType, account, made, &mut attempt);
-        self.again_with(Nearness::SegmentGroup, account, made, &mut attempt)
+        let mut made = attempt();
+        for nearness in order {
+            let Some(size) = made.as_ref().err().and_then(Refusal::bytes_refused_by_device) else { break };
+            let released = self.release_near(nearness, account, size);
+            if !released.is_zero() {
+                tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
+                made = attempt();
+            }
+        }
+        made
     }
 
-    /// Calls `attempt`, and again after any empty heaps were released because the device has no memory, although the
-    /// segment group's budget says that there is some; and again after those of other allocators of the process were.
-    /// This is the last resort, because other requests need those heaps.
-    pub(crate) fn with_any_room<T>(
-        &self,
-        account: Account,
-        mut attempt: impl FnMut() -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let made = attempt();
-        let made = self.again_with(Nearness::Anywhere, account, made, &mut attempt);
-        self.again_with(Nearness::Others, account, made, &mut attempt)
-    }
-
-    /// Calls `attempt` again after empty heaps were released, if the device had no memory for what was `made`. With
-    /// `NEVER_OVER_ALLOCATE` nothing is released.
-    fn again_with<T>(
-        &self,
-        nearness: Nearness,
-        account: Account,
-        made: Result<T, Refusal>,
-        attempt: &mut impl FnMut() -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let Some(size) = made.as_ref().err().and_then(Refusal::bytes_refused_by_device) else { return made };
+    /// Releases empty heaps because the device has no memory for `size` bytes, and returns their bytes.
+    fn release_near(&self, nearness: Nearness, account: Account, size: ByteSize) -> ByteSize {
         let may_help = match (nearness, self.source.exceeds_budget(account.group, size)) {
             (Nearness::HeapType | Nearness::Others, _) | (_, None) => true,
             (Nearness::SegmentGroup, Some(is_missing)) => is_missing,
             (Nearness::Anywhere, Some(is_missing)) => !is_missing,
         };
         if self.source.never_over_allocates() || !may_help {
-            return made;
+            return ByteSize::ZERO;
         }
         let is_near = |heaps: &TypedHeaps| {
             let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
@@ -243,15 +237,10 @@ impl HeapKinds {
                 Nearness::Anywhere | Nearness::Others => true,
             }
         };
-        let released = match nearness {
+        match nearness {
             Nearness::Others => self.release_of_others(account.group, size),
             _ => self.release_of(&is_near, size.max(self.source.desc.release_size)),
-        };
-        if released.is_zero() {
-            return made;
         }
-        tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
-        attempt()
     }
 
     /// Releases empty heaps of some kinds, also of nested allocators, until at least `bytes` are released, and returns

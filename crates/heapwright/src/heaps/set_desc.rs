@@ -1,12 +1,15 @@
-//! Converts an allocator's description to descriptions of sets of heaps.
+//! What the heaps of one kind are, and the description of the set that divides them.
+
+use std::sync::Arc;
 
 use heapwright_core::placement::{HeapRetention, HeapSetDesc, HeapSizing, PlacementRule, SlabSizing};
 use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
 
-use super::typed_heaps::TypedHeapsDesc;
-use crate::HeapType;
 use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, SuballocationAlgorithm};
-use crate::source::HeapSource;
+use crate::request::{HeapFamily, ResourceClass};
+use crate::source::{Account, HeapSource};
+use crate::{HeapType, SegmentGroup};
 
 /// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
@@ -19,6 +22,42 @@ const LEAST_MEMORY_MAXIMUM: ByteSize = ByteSize::from_mib(32);
 /// For the fewest hitches: fewer and larger heaps. Above 128 MiB, creating a single heap is a hitch on every device.
 const FEWEST_HITCHES_FRACTION: u32 = 3;
 const FEWEST_HITCHES_MAXIMUM: ByteSize = ByteSize::from_mib(128);
+
+/// Properties of the heaps of one kind.
+pub(crate) struct TypedHeapsDesc {
+    /// Unique in the process.
+    pub(crate) number: u64,
+    /// The number of the kind among the allocator's own; `None` for a pool.
+    pub(crate) kind: Option<usize>,
+    /// Name of a custom pool.
+    pub(crate) pool: Option<Arc<str>>,
+    pub(crate) family: HeapFamily,
+    /// The type to which they are charged.
+    pub(crate) heap_type: HeapType,
+    pub(crate) segment_group: SegmentGroup,
+    pub(crate) class: ResourceClass,
+    /// Everything except the size.
+    pub(crate) heap: D3D12_HEAP_DESC,
+    pub(crate) protected_session: Option<ID3D12ProtectedResourceSession>,
+    pub(crate) residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
+    /// Zero lets requests determine the size.
+    pub(crate) heap_size: ByteSize,
+    pub(crate) min_heap_count: u64,
+    pub(crate) max_heap_count: u64,
+    pub(crate) min_alignment: Alignment,
+    /// The algorithm that divides the heaps.
+    pub(crate) algorithm: SuballocationAlgorithm,
+    /// The size of the empty heaps that are kept for ever, while no others are kept at all; zero keeps none. `None`
+    /// keeps them by the retention.
+    pub(crate) kept_size: Option<ByteSize>,
+}
+
+impl TypedHeapsDesc {
+    /// Returns the limits that apply to the heaps.
+    pub(crate) fn account(&self) -> Account {
+        Account { heap_type: self.heap_type, group: self.segment_group }
+    }
+}
 
 /// Returns the parameters of the algorithm that divides heaps.
 pub(super) fn set_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> HeapSetDesc {

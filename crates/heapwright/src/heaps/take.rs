@@ -22,10 +22,8 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use heapwright_core::placement::{
-    Placed, PlacementAlgorithm, PlacementError, PlacementId, PlacementRequest, Sharing,
-};
-use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
+use heapwright_core::placement::{Placed, PlacementAlgorithm, PlacementId, PlacementRequest, Sharing};
+use heapwright_core::{Alignment, ByteSize, HeapRange};
 use heapwright_d3d12::*;
 
 use super::heap_kinds::HeapKinds;
@@ -38,15 +36,6 @@ use crate::source::{AllocationId, Heap, UnusedBuffer, create_placed};
 /// The fraction of what limits and budget leave that a new heap takes, unless the request itself needs more. A heap
 /// that takes everything leaves nothing to resources of other kinds.
 const FRACTION_OF_REST: u64 = 8;
-
-/// A request for a range of a heap of one kind.
-#[derive(Clone, Copy)]
-pub(crate) struct HeapRequest<'a> {
-    pub(crate) kinds: &'a HeapKinds,
-    pub(crate) heaps: &'a Striped<TypedHeaps>,
-    pub(crate) placement: PlacementRequest,
-    pub(crate) flags: ResourceAllocationFlags,
-}
 
 /// The predicted source of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,176 +57,189 @@ struct NewHeap {
     is_permitted: bool,
 }
 
-impl<'a> HeapRequest<'a> {
-    /// Creates a request. A heap of its own is not managed if the flags say so, and then it is used once.
+impl HeapKinds {
+    /// Takes a range of `heaps` for a request of an allocation with these flags, or creates a heap for it.
     #[inline]
-    pub(crate) fn new(
-        kinds: &'a HeapKinds,
-        heaps: &'a Striped<TypedHeaps>,
-        mut placement: PlacementRequest,
+    pub(crate) fn take(
+        &self,
+        heaps: &Striped<TypedHeaps>,
+        request: &PlacementRequest,
         flags: ResourceAllocationFlags,
-    ) -> Self {
-        if let Sharing::Alone { reusable } = &mut placement.sharing {
-            let is_managed = !flags.contains(ResourceAllocationFlags::NEVER_RESIDENT);
-            *reusable &= is_managed || kinds.source.residency.is_none();
-        }
-        Self { kinds, heaps, placement, flags }
-    }
-
-    /// Finds a free range, or creates a heap.
-    #[inline]
-    pub(crate) fn take(&self) -> Result<PlacedRange, Refusal> {
+    ) -> Result<PlacedRange, Refusal> {
         // Found at once, usually in a heap that is not empty. Takes no reference to the heap.
-        let address = |heap: &Arc<Heap>| NonNull::from(&**heap);
-        if let Some(found) = self.heaps.set.allocate_at_hand(&self.placement, address) {
-            return Ok(self.placed(found));
+        match heaps.set.allocate_at_hand(request, |heap| NonNull::from(&**heap)) {
+            Some(found) => Ok(PlacedRange::new(heaps.reference(), request, found)),
+            None => self.take_in_steps(heaps, request, flags),
         }
-        self.take_in_steps()
     }
 
     #[cold]
-    fn take_in_steps(&self) -> Result<PlacedRange, Refusal> {
-        if let Some(range) = self.find()? {
-            return Ok(range);
+    fn take_in_steps(
+        &self,
+        heaps: &Striped<TypedHeaps>,
+        request: &PlacementRequest,
+        flags: ResourceAllocationFlags,
+    ) -> Result<PlacedRange, Refusal> {
+        let (set, may_be_held) = (&heaps.set, may_be_held(request));
+        let find = || if may_be_held { set.allocate(request) } else { Ok(None) };
+        let find_anywhere = || if may_be_held { set.allocate_anywhere(request) } else { Ok(None) };
+        let spare = |least, most| if may_be_held { self.take_spare(heaps, least, most) } else { None };
+        let placed = |Placed { id, range, heap }: Placed<Arc<Heap>>| {
+            PlacedRange::new(heaps.reference(), request, Placed { id, range, heap: NonNull::from(&*heap) })
+        };
+        let in_new = |heap: Arc<Heap>| -> Result<PlacedRange, Refusal> {
+            Ok(placed(set.allocate_in_new(heap.size(), heap, request)?))
+        };
+        // Found.
+        if let Some(found) = find()? {
+            return Ok(placed(found));
         }
-        self.heaps.prefetch.count_miss();
-        let NewHeap { wanted, least, never, is_permitted } = self.new_heap()?;
+        heaps.prefetch.count_miss();
+        let NewHeap { wanted, least, never, is_permitted } = self.new_heap(heaps, request, flags)?;
         let may_create = never.is_none();
         let mut refusal = never.unwrap_or_default();
-        if let Some(range) = self.spare(least, wanted)? {
-            return Ok(range);
+        // Spare.
+        if let Some(heap) = spare(least, wanted) {
+            return in_new(heap);
         }
+        // Permitted.
         let mut is_refused = false;
         if is_permitted {
-            self.heaps.make_way(wanted);
-            match self.heaps.create_heap(wanted, self.flags) {
-                Ok(heap) => return self.in_new(heap),
+            heaps.make_way(wanted);
+            match heaps.create_heap(wanted, flags) {
+                Ok(heap) => return in_new(heap),
                 Err(refused) => {
                     is_refused = refused.bytes_refused_by_device().is_some();
                     refusal.add(refused)?;
                 }
             }
         }
-        // What the device refused is only requested again after more is released.
+        // Any. For a heap of its own, this is a whole empty heap, which is the last resort.
+        let is_shared = request.sharing == Sharing::Shared;
+        if is_shared {
+            if let Some(found) = find_anywhere()? {
+                return Ok(placed(found));
+            }
+        }
+        // Reclaimed.
+        if may_be_held {
+            let mut near = self.siblings(heaps);
+            near.push(Arc::clone(heaps));
+            let is_near = |heaps: &TypedHeaps| near.iter().any(|near| std::ptr::eq(&**near, heaps));
+            if self.return_unused_memory(&is_near, true) {
+                let found = match find()? {
+                    None if is_shared => find_anywhere()?,
+                    found => found,
+                };
+                let range = match found {
+                    Some(found) => Some(placed(found)),
+                    None => spare(least, wanted).map(in_new).transpose()?,
+                };
+                if let Some(range) = range {
+                    // Heaps that became empty for this request may not be worth keeping.
+                    for heaps in near {
+                        heaps.pass(Passed::Operations);
+                    }
+                    return Ok(range);
+                }
+            }
+        }
+        // Released. What the device refused is only requested again after more is.
         let sizes = [(wanted, !is_refused), (least, least < wanted)];
-        let sizes = sizes.map(|(size, is_possible)| Some(size).filter(|_| may_create && is_possible));
-        // For a heap of its own, any free range is a whole empty heap, which is the last resort.
-        if self.placement.sharing == Sharing::Shared {
-            if let Some(range) = self.find_anywhere()? {
-                return Ok(range);
+        let mut create_with_room = || {
+            for (size, _) in sizes.into_iter().filter(|&(_, is_possible)| may_create && is_possible) {
+                match self.create_heap(heaps, size, flags) {
+                    Ok(heap) => return Ok(Some(heap)),
+                    Err(refused) => refusal.add(refused)?,
+                }
+            }
+            Ok::<_, Refusal>(None)
+        };
+        if let Some(heap) = create_with_room()? {
+            return in_new(heap);
+        }
+        // Reopened.
+        if may_be_held && set.reopen_closed() {
+            if let Some(found) = find()? {
+                return Ok(placed(found));
+            }
+            if let Some(heap) = create_with_room()? {
+                return in_new(heap);
             }
         }
-        if let Some(range) = self.reclaimed(least, wanted)? {
-            return Ok(range);
+        // Largest. Another thread may have taken heaps to release them, and put them back.
+        let _alone = self.source.release_alone();
+        if let Some(found) = find_anywhere()? {
+            return Ok(placed(found));
         }
-        if let Some(range) = self.released(sizes, &mut refusal)? {
-            return Ok(range);
-        }
-        if self.may_be_held() && self.heaps.set.reopen_closed() {
-            if let Some(range) = self.find()? {
-                return Ok(range);
+        spare(least, ByteSize::MAX).map_or(Err(refusal), in_new)
+    }
+
+    /// Takes an empty heap of a suitable size that another allocator holds that is nested with this one, within the
+    /// limits of this one.
+    fn take_spare(&self, heaps: &TypedHeaps, least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
+        for other in self.siblings(heaps) {
+            let permitted = wanted.min(self.source.ledger.left(heaps.desc.account()));
+            let Some((_, heap)) = other.set.take_empty_fitting(least, permitted) else { continue };
+            match heap.transfer_to(&self.source.ledger) {
+                Ok(()) => {
+                    heaps.make_way(heap.size());
+                    return Some(heap);
+                }
+                Err(_) => drop(other.insert_empty(heap)),
             }
-            if let Some(range) = self.released(sizes, &mut refusal)? {
-                return Ok(range);
-            }
         }
-        // Another thread may have taken heaps to release them, and put them back.
-        let _alone = self.heaps.source.release_alone();
-        if let Some(range) = self.find_anywhere()? {
-            return Ok(range);
-        }
-        self.spare(least, ByteSize::MAX)?.ok_or(refusal)
+        None
     }
 
     /// Predicts the source of the memory, without what is released for it, and what only an exhaustive search finds.
     #[inline]
-    pub(crate) fn probe(&self) -> Result<PredictedMemory, Refusal> {
-        let has_spare = |least, most| self.may_be_held() && self.heaps.has_spare(least, most);
-        if self.may_be_held() && self.heaps.set.has_room(&self.placement)? {
+    pub(crate) fn probe(
+        &self,
+        heaps: &TypedHeaps,
+        request: &PlacementRequest,
+        flags: ResourceAllocationFlags,
+    ) -> Result<PredictedMemory, Refusal> {
+        let has_spare = |least, most: ByteSize| {
+            let permitted = most.min(self.source.ledger.left(heaps.desc.account()));
+            let mut siblings = self.siblings(heaps).into_iter().filter(|_| may_be_held(request));
+            siblings.any(|other| other.set.has_empty_fitting(least, permitted))
+        };
+        if may_be_held(request) && heaps.set.has_room(request)? {
             return Ok(PredictedMemory::Held);
         }
-        let NewHeap { wanted, least, never, is_permitted } = self.new_heap()?;
+        let NewHeap { wanted, least, never, is_permitted } = self.new_heap(heaps, request, flags)?;
         if has_spare(least, wanted) {
             return Ok(PredictedMemory::Held);
         }
         let size = if is_permitted { wanted } else { least };
-        let permitted = never.map_or_else(|| self.may_create(size), Err);
-        match permitted {
+        let may_create = || {
+            let new = heaps.new_memory(size, flags);
+            heaps.check_heap_count().map_err(|obstacle| new.refused(obstacle))?;
+            self.source.check(&new).map_err(|row| new.refused(row))
+        };
+        match never.map_or_else(may_create, Err) {
             Err(_) if has_spare(least, ByteSize::MAX) => Ok(PredictedMemory::Held),
             permitted => permitted.map(|()| PredictedMemory::NewHeap(size)),
         }
     }
 
-    /// Checks whether pool, limits and budget permit a heap.
-    fn may_create(&self, size: ByteSize) -> Result<(), Refusal> {
-        let new = self.heaps.new_memory(size, self.flags);
-        self.heaps.check_heap_count().map_err(|obstacle| new.refused(obstacle))?;
-        self.kinds.source.check(&new).map_err(|row| new.refused(row))
-    }
-
-    /// Finds a range after unused slabs and backing buffers returned their memory, or takes a heap of a nested
-    /// allocator or the parent that is empty then.
-    fn reclaimed(&self, least: ByteSize, wanted: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
-        if !self.may_be_held() {
-            return Ok(None);
-        }
-        let mut near = self.heaps.siblings();
-        near.push(Arc::clone(self.heaps));
-        let is_near = |heaps: &TypedHeaps| near.iter().any(|near| std::ptr::eq(&**near, heaps));
-        if !self.kinds.return_unused_memory(&is_near, true) {
-            return Ok(None);
-        }
-        let mut found = self.find()?;
-        if found.is_none() && self.placement.sharing == Sharing::Shared {
-            found = self.find_anywhere()?;
-        }
-        if found.is_none() {
-            found = self.spare(least, wanted)?;
-        }
-        if found.is_some() {
-            // Heaps that became empty for this request may not be worth keeping.
-            for heaps in near {
-                heaps.pass(Passed::Operations);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Creates a heap of the first possible size, after empty heaps were released for it.
-    fn released(
+    /// Returns the heap that a request needs.
+    fn new_heap(
         &self,
-        sizes: [Option<ByteSize>; 2],
-        refusal: &mut Refusal,
-    ) -> Result<Option<PlacedRange>, Refusal> {
-        for size in sizes.into_iter().flatten() {
-            match self.kinds.create_heap(self.heaps, size, self.flags) {
-                Ok(heap) => return self.in_new(heap).map(Some),
-                Err(refused) => refusal.add(refused)?,
-            }
-        }
-        Ok(None)
-    }
-
-    fn spare(&self, least: ByteSize, most: ByteSize) -> Result<Option<PlacedRange>, Refusal> {
-        let spare = if self.may_be_held() { self.heaps.take_spare(least, most) } else { None };
-        spare.map(|heap| self.in_new(heap)).transpose()
-    }
-
-    fn may_be_held(&self) -> bool {
-        self.placement.sharing != Sharing::Alone { reusable: false }
-    }
-
-    /// Returns the heap that the request needs.
-    fn new_heap(&self) -> Result<NewHeap, Refusal> {
-        let least = self.heaps.set.least_heap_size(&self.placement);
+        heaps: &TypedHeaps,
+        request: &PlacementRequest,
+        flags: ResourceAllocationFlags,
+    ) -> Result<NewHeap, Refusal> {
+        let least = heaps.set.least_heap_size(request);
         let least = least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
-        let largest = self.heaps.source.max_heap_size;
-        let planned = self.heaps.new_heap_size(&self.placement)?.min(largest);
+        let largest = self.source.max_heap_size;
+        let planned = heaps.new_heap_size(request)?.min(largest);
         let never = if planned < least {
             // The request exceeds the limit, or the one size of the pool's heaps.
             let limit = if least > largest { largest } else { planned };
             Some(Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit }))
-        } else if self.flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
+        } else if flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             Some(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom))
         } else {
             None
@@ -245,66 +247,28 @@ impl<'a> HeapRequest<'a> {
         if never.is_some() {
             return Ok(NewHeap { wanted: least, least, never, is_permitted: false });
         }
-        let least = self.heaps.fixed_heap_size(self.placement.sharing).map_or(least, |_| planned);
-        let room = self.kinds.source.room(&self.heaps.new_memory(planned, self.flags));
-        let wanted = self.wanted_size(planned, least, room);
-        Ok(NewHeap { wanted, least, never, is_permitted: wanted <= room })
-    }
-
-    /// Returns the best size of a new heap of `planned` bytes, of which the request needs `least`, where limits and
-    /// budget leave `room`.
-    fn wanted_size(&self, planned: ByteSize, least: ByteSize, room: ByteSize) -> ByteSize {
-        let takes_any_size = self.heaps.set.algorithm() == PlacementAlgorithm::Default;
-        let fraction =
-            if takes_any_size && self.heaps.desc.max_heap_count == 0 { FRACTION_OF_REST } else { 1 };
+        let least = heaps.fixed_heap_size(request.sharing).map_or(least, |_| planned);
+        let room = self.source.room(&heaps.new_memory(planned, flags));
+        let takes_any_size = heaps.set.algorithm() == PlacementAlgorithm::Default;
+        let fraction = if takes_any_size && heaps.desc.max_heap_count == 0 { FRACTION_OF_REST } else { 1 };
         let left = room.get() / fraction;
-        if left >= planned.get() {
+        let wanted = if left >= planned.get() {
             planned
         } else if takes_any_size && least < planned {
             // A whole number of requests.
-            let request = self.placement.size.get();
-            let requests = ByteSize::new((left & !(HEAP_GRANULARITY.get() - 1)) / request * request);
+            let size = request.size.get();
+            let requests = ByteSize::new((left & !(HEAP_GRANULARITY.get() - 1)) / size * size);
             requests.align_up(HEAP_GRANULARITY).unwrap_or(least).max(least)
         } else {
             least
-        }
+        };
+        Ok(NewHeap { wanted, least, never, is_permitted: wanted <= room })
     }
 }
 
-/// Returns the address of the heap in which something is placed.
-fn addressed(placed: Placed<Arc<Heap>>) -> Placed<NonNull<Heap>> {
-    Placed { id: placed.id, range: placed.range, heap: NonNull::from(&*placed.heap) }
-}
-
-impl HeapRequest<'_> {
-    /// Allocates a range in the existing heaps.
-    fn find(&self) -> Result<Option<PlacedRange>, PlacementError> {
-        if !self.may_be_held() {
-            return Ok(None);
-        }
-        let found = self.heaps.set.allocate(&self.placement)?;
-        Ok(found.map(|placed| self.placed(addressed(placed))))
-    }
-
-    /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
-    fn find_anywhere(&self) -> Result<Option<PlacedRange>, PlacementError> {
-        if !self.may_be_held() {
-            return Ok(None);
-        }
-        let found = self.heaps.set.allocate_anywhere(&self.placement)?;
-        Ok(found.map(|placed| self.placed(addressed(placed))))
-    }
-
-    /// Allocates a range in a heap that is added to the others.
-    fn in_new(&self, heap: Arc<Heap>) -> Result<PlacedRange, Refusal> {
-        let placed = self.heaps.set.allocate_in_new(heap.size(), heap, &self.placement);
-        Ok(self.placed(addressed(placed?)))
-    }
-
-    #[inline]
-    fn placed(&self, placed: Placed<NonNull<Heap>>) -> PlacedRange {
-        PlacedRange::new(self.heaps.reference(), self.placement.sharing, placed, self.placement.alignment)
-    }
+/// Returns whether a request may be placed in a heap that is held.
+fn may_be_held(request: &PlacementRequest) -> bool {
+    request.sharing != Sharing::Alone { reusable: false }
 }
 
 /// A range of a heap that belongs to one allocation until dropped.
@@ -341,11 +305,9 @@ impl PlacedRange {
     #[inline]
     pub(crate) fn new(
         heaps: Arc<Stripe<TypedHeaps>>,
-        sharing: Sharing,
-        placed: Placed<NonNull<Heap>>,
-        alignment: Alignment,
+        &PlacementRequest { alignment, sharing, .. }: &PlacementRequest,
+        Placed { id, range, heap }: Placed<NonNull<Heap>>,
     ) -> Self {
-        let Placed { id, range, heap } = placed;
         let alignment_log2 = u8::try_from(alignment.log2()).unwrap_or(0);
         let placed =
             Self { heaps, heap, id, range, sharing, alignment_log2, is_held: true, keeps_heap: false };
@@ -419,22 +381,18 @@ impl Drop for PlacedRange {
 }
 
 impl PlacedRange {
-    /// Creates a resource with `desc`, which was derived from `resource`, in the range, at an offset from its start.
+    /// Creates a resource with `desc`, which was derived from `resource`, at the start of the range.
     ///
     /// The caller makes sure that it lies in the range, which other resources may use, too.
     #[inline]
-    pub(crate) fn create_resource_at(
+    pub(crate) fn create_resource(
         &self,
-        offset: HeapOffset,
         resource: &ResourceDesc<'_>,
         desc: &D3D12_RESOURCE_DESC,
     ) -> Result<ID3D12Resource, Refusal> {
-        let (heap, heaps) = (self.heap(), self.heaps());
+        let heaps = self.heaps();
         let (devices, heap_type) = (&heaps.source.devices, heaps.desc.heap.Properties.Type);
-        let offset = HeapOffset::new(self.range().start().get() + offset.get());
-        match create_placed(devices, heap_type, heap, offset, resource, desc) {
-            Ok(made) => Ok(made),
-            Err(refused) => Err(refused.into_refusal(MemorySource::Placing)),
-        }
+        let made = create_placed(devices, heap_type, self.heap(), self.range.start(), resource, desc);
+        made.map_err(|refused| refused.into_refusal(MemorySource::Placing))
     }
 }

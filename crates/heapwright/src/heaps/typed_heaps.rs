@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
+use heapwright_core::ByteSize;
 use heapwright_core::placement::{
     HeapSetTotals, PlacementError, PlacementId, PlacementRequest, SharedHeapSet, Sharing,
 };
-use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::nesting::Nesting;
 use super::prefetch::Prefetch;
-use super::set_desc::set_desc;
-use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, SuballocationAlgorithm};
+use super::set_desc::{TypedHeapsDesc, set_desc};
+use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags};
 use crate::error::{MemorySource, Obstacle, Refusal};
-use crate::request::ResourceClass;
 use crate::source::{
-    Account, CREATE_HEAP, Charged, Heap, HeapSource, NewMemory, PoolHeaps, Refused, Suspects, UnusedBuffer,
+    CREATE_HEAP, Charged, Heap, HeapSource, NewMemory, PoolHeaps, Refused, Suspects, UnusedBuffer,
 };
-use crate::{HeapType, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
 ///
@@ -25,44 +22,10 @@ use crate::{HeapType, SegmentGroup};
 pub(crate) struct TypedHeaps {
     pub(crate) desc: TypedHeapsDesc,
     pub(crate) set: SharedHeapSet<Arc<Heap>>,
-    /// The allocators that it is nested with, and the number of its kind; `None` for a pool.
-    nesting: Option<(Arc<Nesting>, usize)>,
     pub(crate) source: Arc<HeapSource>,
     pub(crate) prefetch: Arc<Prefetch>,
     /// The number of heaps of a custom pool.
-    pub(super) pool_heaps: Option<Arc<PoolHeaps>>,
-}
-
-/// Properties of the heaps of one kind.
-pub(crate) struct TypedHeapsDesc {
-    /// Unique in the process.
-    pub(crate) number: u64,
-    /// Name of a custom pool.
-    pub(crate) pool: Option<Arc<str>>,
-    pub(crate) heap_type: HeapType,
-    pub(crate) segment_group: SegmentGroup,
-    pub(crate) class: ResourceClass,
-    /// Everything except the size.
-    pub(crate) heap: D3D12_HEAP_DESC,
-    pub(crate) protected_session: Option<ID3D12ProtectedResourceSession>,
-    pub(crate) residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
-    /// Zero lets requests determine the size.
-    pub(crate) heap_size: ByteSize,
-    pub(crate) min_heap_count: u64,
-    pub(crate) max_heap_count: u64,
-    pub(crate) min_alignment: Alignment,
-    /// The algorithm that divides the heaps.
-    pub(crate) algorithm: SuballocationAlgorithm,
-    /// The size of the empty heaps that are kept for ever, while no others are kept at all; zero keeps none. `None`
-    /// keeps them by the retention.
-    pub(crate) kept_size: Option<ByteSize>,
-}
-
-impl TypedHeapsDesc {
-    /// Returns the limits that apply to the heaps.
-    pub(crate) fn account(&self) -> Account {
-        Account { heap_type: self.heap_type, group: self.segment_group }
-    }
+    pool_heaps: Option<Arc<PoolHeaps>>,
 }
 
 /// What passed, after which empty heaps may not be worth keeping any more.
@@ -81,13 +44,9 @@ pub(crate) enum Passed {
 }
 
 impl TypedHeaps {
-    pub(crate) fn new(
-        desc: TypedHeapsDesc,
-        nesting: Option<(Arc<Nesting>, usize)>,
-        source: Arc<HeapSource>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(desc: TypedHeapsDesc, source: Arc<HeapSource>) -> Arc<Self> {
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
-        let heaps = Arc::new(Self {
+        Arc::new(Self {
             set: SharedHeapSet::with_shared(
                 &set_desc(&source, &desc),
                 match source.desc.empty_heap_policy {
@@ -97,15 +56,10 @@ impl TypedHeaps {
                 Arc::clone(source.timers.of(desc.heap_type).prices()),
             ),
             desc,
-            nesting,
             source,
             prefetch: Arc::default(),
             pool_heaps,
-        });
-        if let Some((nesting, kind)) = &heaps.nesting {
-            nesting.add_heaps(*kind, &heaps);
-        }
-        heaps
+        })
     }
 
     /// Releases the empty heaps by which more would be held, after a heap of `size` bytes is added, than was in use at
@@ -124,35 +78,6 @@ impl TypedHeaps {
     /// Returns the size of the heap that a request would need, without changes.
     pub(crate) fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
         self.fixed_heap_size(request.sharing).map_or_else(|| self.set.new_heap_size(request), Ok)
-    }
-
-    /// Takes an empty heap of a suitable size that another allocator holds that is nested with this one, within the
-    /// limits of this one.
-    pub(crate) fn take_spare(&self, least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
-        for other in self.siblings() {
-            let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
-            let Some((_, heap)) = other.set.take_empty_fitting(least, permitted) else { continue };
-            match heap.transfer_to(&self.source.ledger) {
-                Ok(()) => {
-                    self.make_way(heap.size());
-                    return Some(heap);
-                }
-                Err(_) => drop(other.insert_empty(heap)),
-            }
-        }
-        None
-    }
-
-    /// Returns the heaps of the same kind of allocators that are nested with this one.
-    pub(super) fn siblings(&self) -> Vec<Arc<Self>> {
-        self.nesting.as_ref().map(|(nesting, kind)| nesting.siblings(*kind, self)).unwrap_or_default()
-    }
-
-    /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
-    #[inline]
-    pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
-        let permitted = wanted.min(self.source.ledger.left(self.desc.account()));
-        self.siblings().iter().any(|other| other.set.has_empty_fitting(least, permitted))
     }
 
     /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots
@@ -188,42 +113,40 @@ impl TypedHeaps {
         size: ByteSize,
         allocation_flags: ResourceAllocationFlags,
     ) -> Result<Arc<Heap>, Refusal> {
+        let Self { desc: TypedHeapsDesc { heap_type, class, .. }, source, .. } = self;
         let new = self.new_memory(size, allocation_flags);
         let permit = self.pool_heaps.as_ref().map(|pool| pool.add(size == self.desc.heap_size));
         let permit = permit.transpose().map_err(|obstacle| new.refused(obstacle))?;
-        let made = self.source.make(&new, || self.create_d3d12_heap(size))?;
-        self.source.ledger.count_created_heap();
-        let (heap_type, class) = (self.desc.heap_type, self.desc.class);
-        tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        Ok(Heap::new(self.source.timers.of(heap_type), &self.desc.heap, size, made, permit))
-    }
-
-    fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, Refusal> {
-        let devices = &self.source.devices;
         let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
-        let mut heap: Option<ID3D12Heap> = None;
-        let call = || match &self.desc.protected_session {
-            None => {
-                // SAFETY: the device is a live COM object, the description outlives the call, and the result is written
-                // to a variable of the interface that is asked for.
-                unsafe { devices.device.CreateHeap(&desc, &mut heap) }.map_err(|error| error.code())
-            }
-            Some(session) => {
-                // `create_pool` rejects a session if the device lacks the interface.
-                let device = devices.device4.as_ref().ok_or(E_NOINTERFACE)?;
-                // SAFETY: as above; the session is a live COM object.
-                unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
-            }
-        };
-        let timer = self.source.timers.of(self.desc.heap_type);
-        let made = timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
-        let suspects = self.desc.pool.as_ref().and_then(|_| Suspects::of_pool(desc.Flags));
-        let refused = |hresult| Refused { call: CREATE_HEAP, hresult, suspects };
-        let (heap, time) =
-            made.map_err(|hresult| refused(hresult).into_refusal(MemorySource::NewHeap(size)))?;
-        timer.note(size, false, time);
-        self.set_priority(&heap);
-        Ok(heap)
+        let timer = source.timers.of(*heap_type);
+        let made = source.make(&new, || {
+            let mut heap: Option<ID3D12Heap> = None;
+            let call = || match &self.desc.protected_session {
+                None => {
+                    let device = &source.devices.device;
+                    // SAFETY: the device is a live COM object, the description outlives the call, and the result is
+                    // written to a variable of the interface that is asked for.
+                    unsafe { device.CreateHeap(&desc, &mut heap) }.map_err(|error| error.code())
+                }
+                Some(session) => {
+                    // `create_pool` rejects a session if the device lacks the interface.
+                    let device = source.devices.device4.as_ref().ok_or(E_NOINTERFACE)?;
+                    // SAFETY: as above; the session is a live COM object.
+                    unsafe { device.CreateHeap1(&desc, session, &mut heap) }.map_err(|error| error.code())
+                }
+            };
+            let made = timer.time(call).and_then(|((), time)| Ok((heap.ok_or(E_POINTER)?, time)));
+            let (heap, time) = made.map_err(|hresult| {
+                let suspects = self.desc.pool.as_ref().and_then(|_| Suspects::of_pool(desc.Flags));
+                Refused { call: CREATE_HEAP, hresult, suspects }.into_refusal(MemorySource::NewHeap(size))
+            })?;
+            timer.note(size, false, time);
+            self.set_priority(&heap);
+            Ok(heap)
+        })?;
+        source.ledger.count_created_heap();
+        tracing::debug!(%heap_type, ?class, %size, "created a heap");
+        Ok(Heap::new(timer, &desc, size, made, permit))
     }
 
     /// Sets the priority of a pool for new memory, unless a manager does it.
@@ -244,17 +167,21 @@ impl TypedHeaps {
         self.set.insert(heap.size(), heap)
     }
 
-    /// Creates a heap for later requests of this kind. If the heap numbers are exhausted, the heap is released to the
-    /// device.
-    pub(super) fn insert_prefetched(
-        &self,
-        size: ByteSize,
-        allocation_flags: ResourceAllocationFlags,
-    ) -> Result<(), Refusal> {
-        let heap = self.create_heap(size, allocation_flags)?;
-        heap.mark_prefetched();
-        let _refused = self.insert_empty(heap);
-        Ok(())
+    /// Creates a heap for later requests, if it is still wanted and permitted.
+    pub(super) fn prefetch_heap(&self, size: ByteSize, allocation_flags: ResourceAllocationFlags) {
+        // The budget may have changed since the request.
+        let is_wanted = self.source.owner.strong_count() > 0;
+        if !is_wanted || !self.source.may_prefetch(self.desc.segment_group, size, allocation_flags) {
+            return;
+        }
+        match self.create_heap(size, allocation_flags) {
+            Ok(heap) => {
+                heap.mark_prefetched();
+                self.put_back([heap]);
+            }
+            // The allocation that needs the heap calls the device itself.
+            Err(refusal) => tracing::debug!(%size, ?refusal, "prefetching a heap failed"),
+        }
     }
 
     /// Keeps or releases heaps that became empty.

@@ -1,6 +1,7 @@
 //! The heaps that a resource may be in: those that a device grants for a heap type, those of its class, and those that
 //! its initial state fits.
 
+use heapwright_core::Alignment;
 use heapwright_d3d12::*;
 
 use super::heap_family::{HeapFamily, HeapMemory, NodeMasks};
@@ -258,7 +259,8 @@ impl ResourceClass {
     }
 
     /// Returns the class of memory for resources of a kind on a device.
-    pub(crate) fn of_memory(resources: ResourceKind, is_multisampled: bool, caps: &DeviceCaps) -> Self {
+    pub(crate) fn of_memory(resources: ResourceKind, alignment: Alignment, caps: &DeviceCaps) -> Self {
+        let is_multisampled = is_for_multisampled(alignment);
         match resources {
             ResourceKind::Buffers => Self::Buffer,
             ResourceKind::Any if is_multisampled => Self::AnyMultisampled,
@@ -311,6 +313,11 @@ impl ResourceClass {
             Self::Any | Self::AnyMultisampled => D3D12_HEAP_FLAG_ALLOW_ALL_BUFFERS_AND_TEXTURES,
         }
     }
+}
+
+/// Returns whether memory with an alignment is for multisampled textures.
+pub(crate) fn is_for_multisampled(alignment: Alignment) -> bool {
+    alignment.get() > D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into()
 }
 
 /// Returns the flags that say which resources an implicit heap is for. `GetHeapProperties` does not return them, and on

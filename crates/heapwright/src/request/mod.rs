@@ -27,7 +27,7 @@ pub use self::alignment::BufferUses;
 pub(crate) use self::description::check_clear_value;
 pub(crate) use self::granted_heaps::{
     GrantedHeaps, HeapFamilies, ResourceClass, check_gpu_writes, check_initial_state, implicit_heap_flags,
-    infer_heap_type,
+    infer_heap_type, is_for_multisampled,
 };
 pub(crate) use self::heap_family::HeapFamily;
 pub use self::heap_family::NodeMasks;

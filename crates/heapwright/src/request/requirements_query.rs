@@ -79,13 +79,8 @@ impl RequirementsQuery {
         uses: BufferUses,
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
-        match creation {
-            Creation::Placed => match self.remembered(resource, uses) {
-                Some(found) => Ok(found),
-                None => self.determine(resource, uses, creation),
-            },
-            Creation::Committed => self.determine(resource, uses, creation),
-        }
+        let placed = if creation == Creation::Placed { self.remembered(resource, uses) } else { None };
+        placed.map_or_else(|| self.determine(resource, uses, creation), Ok)
     }
 
     fn determine(

@@ -181,39 +181,34 @@ impl Ledger {
         Arc::clone(&self.being_created)
     }
 
-    /// Returns the row of a heap type's limit.
-    pub(crate) fn type_row(&self, heap_type: HeapType) -> Row {
-        Row {
-            limit: Limit::HeapType,
-            held: ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed)),
-            most: self.limits.of(heap_type).unwrap_or(ByteSize::MAX),
-        }
-    }
-
-    /// Returns the row of an allocator's share of a budget, which is queried, if it has one.
-    fn share_row(&self, group: SegmentGroup) -> Option<Row> {
-        let share = self.limits.share_of_budget?;
-        let budget = self.budget_row(group)?.most;
-        Some(Row {
-            limit: Limit::BudgetShare { group, share, budget },
-            held: ByteSize::new(self.groups[group.index()].bytes.load(Ordering::Relaxed)),
-            most: Fraction::new(share).of(budget),
-        })
-    }
-
     /// Returns the row of a segment group's budget, if it is known.
     pub(crate) fn budget_row(&self, group: SegmentGroup) -> Option<Row> {
         self.video_memory.row(group)
     }
 
-    /// Returns the rows of the allocator's own limits.
-    pub(crate) fn rows(&self, account: Account) -> impl Iterator<Item = Row> + use<> {
-        [Some(self.type_row(account.heap_type)), self.share_row(account.group)].into_iter().flatten()
+    /// Returns the rows of the allocator's own limits: that of a heap type, and that of its share of a budget, which is
+    /// queried. Without a limit, nothing exceeds a row.
+    pub(crate) fn rows(&self, Account { heap_type, group }: Account) -> [Row; 2] {
+        let held = |counter: &AtomicU64| ByteSize::new(counter.load(Ordering::Relaxed));
+        let of_type = Row {
+            limit: Limit::HeapType,
+            held: held(&self.types[heap_type.index()].held),
+            most: self.limits.of(heap_type).unwrap_or(ByteSize::MAX),
+        };
+        let share = self.limits.share_of_budget;
+        let budget = share.and_then(|share| Some((share, self.budget_row(group)?.most)));
+        let of_group = budget.map(|(share, budget)| Row {
+            limit: Limit::BudgetShare { group, share, budget },
+            held: held(&self.groups[group.index()].bytes),
+            most: Fraction::new(share).of(budget),
+        });
+        [of_type, of_group.unwrap_or(Row { most: ByteSize::MAX, ..of_type })]
     }
 
     /// Returns the bytes that the allocator's own limits leave.
     pub(crate) fn left(&self, account: Account) -> ByteSize {
-        self.rows(account).map(|row| row.left()).min().unwrap_or(ByteSize::MAX)
+        let [of_type, of_group] = self.rows(account);
+        of_type.left().min(of_group.left())
     }
 
     /// Charges `size` bytes to the allocator's own limits.
@@ -223,6 +218,7 @@ impl Ledger {
         what: Charged,
         size: ByteSize,
     ) -> Result<Charge, Row> {
+        let [type_row, group_row] = self.rows(account);
         let (of_type, of_group) =
             (&self.types[account.heap_type.index()], &self.groups[account.group.index()]);
         // Unless they would exceed the most of the row.
@@ -232,12 +228,10 @@ impl Ledger {
             added.map(drop).map_err(|held| Row { held: ByteSize::new(held), ..row })
         };
         if what != Charged::Imported {
-            add(&of_type.held, self.type_row(account.heap_type))?;
+            add(&of_type.held, type_row)?;
         }
         if what.is_memory() {
-            let unlimited = Row { limit: Limit::HeapType, held: ByteSize::ZERO, most: ByteSize::MAX };
-            let row = self.share_row(account.group).unwrap_or(unlimited);
-            add(&of_group.bytes, row).inspect_err(|_| {
+            add(&of_group.bytes, group_row).inspect_err(|_| {
                 of_type.held.fetch_sub(size.get(), Ordering::Relaxed);
             })?;
             of_group.count.fetch_add(1, Ordering::Relaxed);

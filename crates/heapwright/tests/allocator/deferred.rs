@@ -22,6 +22,23 @@ fn signal(fence: &ID3D12Fence, value: u64) {
 }
 
 #[test]
+fn memory_near_the_limit_of_a_type_takes_what_a_reached_fence_frees() {
+    let gpu = open("cache-coherent-uma");
+    let flags = ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY;
+    let limits = HeapLimits { upload: Some(ByteSize::from_mib(2)), ..Default::default() };
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { flags, limits, ..Default::default() });
+    let (upload, size) = (ResourceAllocationDesc::new(HeapType::Upload), ByteSize::from_mib(2));
+    let take = || allocator.allocate_memory(&upload, ResourceKind::Buffers, size, Alignment::ONE);
+    let resource = ResourceDesc::in_state(&buffer_desc(size), D3D12_RESOURCE_STATE_GENERIC_READ);
+    let first = allocator.create(&upload, resource).expect("within the limit");
+    let fence = fence(&gpu);
+    allocator.free_after(first, &fence, FenceValue::new(1)).expect("its own");
+    assert!(take().expect_err("the limit is reached").is_over_budget());
+    signal(&fence, 1);
+    take().expect("the fence is reached");
+}
+
+#[test]
 fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     let (gpu, allocator) = with_allocator(any_device());
     let [graphics, copies] = [fence(&gpu), fence(&gpu)];

@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::LUID;
 
-use super::heap_kinds::HeapKinds;
 use super::nesting::Nesting;
-use super::typed_heaps::TypedHeaps;
+use super::{HeapKinds, TypedHeaps};
 use crate::SegmentGroup;
 
 /// Allocators that are nested in one another.
@@ -43,11 +42,11 @@ fn others(nesting: &Nesting) -> Vec<Arc<HeapKinds>> {
 impl HeapKinds {
     /// Returns the other allocators of the adapter whose empty heaps may be released.
     fn others(&self) -> impl Iterator<Item = Arc<Self>> + use<> {
-        others(self.nesting()).into_iter().filter(|other| !other.source.never_over_allocates())
+        others(&self.nesting).into_iter().filter(|other| !other.source.never_over_allocates())
     }
 
     /// Returns whether other allocators of the process have empty heaps of at least `bytes` bytes in a segment group.
-    pub(super) fn have_others(&self, group: SegmentGroup, bytes: ByteSize) -> bool {
+    pub(in crate::heaps) fn have_others(&self, group: SegmentGroup, bytes: ByteSize) -> bool {
         let heaps = self.others().flat_map(|other| other.all());
         let empty = heaps.filter(|heaps| heaps.desc.segment_group == group).map(|heaps| heaps.totals().empty);
         empty.fold(ByteSize::ZERO, ByteSize::saturating_add) >= bytes
@@ -55,7 +54,7 @@ impl HeapKinds {
 
     /// Releases empty heaps in a segment group of other allocators of the process, until at least `bytes` are released.
     /// Returns the number of released bytes.
-    pub(super) fn release_of_others(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
+    pub(in crate::heaps) fn release_of_others(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut released = ByteSize::ZERO;
         for other in self.others() {
             if released >= bytes {

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::heap_kinds::HeapKinds;
-use super::typed_heaps::TypedHeaps;
+use super::{HeapKinds, TypedHeaps};
 
 /// An allocator and its nested allocators.
 pub(crate) struct Nesting {
